@@ -1,0 +1,63 @@
+# handrail: one command for each thing you want to do. `make` alone lists them.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
+READY := $(VENV)/ready
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check format lint types contracts tidy pytest bench lock clean
+
+help: ## list the commands
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 20
+
+setup: $(READY) ## make the environment in .venv from requirements.lock
+
+$(READY): requirements.lock pyproject.toml
+	@echo "==> making the environment in $(VENV) (once; about half a minute)"
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "handrail needs Python 3.11 or newer; say PYTHON=/path/to/python3.11")'
+	@$(PYTHON) -m venv $(VENV)
+	@echo "==> installing what requirements.lock names, checked by hash"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+demo: $(READY) ## a one-minute tour, offline; leaves nothing behind
+	@$(BIN)/handrail demo
+
+test: $(READY) pytest ## set up everything and pass all tests, with coverage
+
+check: $(READY) lint types contracts pytest ## all that a commit must pass
+
+format: $(READY) ## put the code into shape
+	@$(BIN)/ruff format src tests bench
+	@$(BIN)/ruff check --fix --quiet src tests bench
+
+lint: $(READY)
+	@echo "==> format and lint"
+	@$(BIN)/ruff format --check --quiet src tests bench
+	@$(BIN)/ruff check --quiet src tests bench
+
+types: $(READY)
+	@echo "==> types (mypy --strict)"
+	@$(BIN)/mypy --no-error-summary
+
+contracts: $(READY)
+	@echo "==> import contracts"
+	@$(BIN)/lint-imports --no-cache | tail -n 8
+
+pytest: $(READY)
+	@echo "==> tests, on every core, with branch coverage"
+	@$(BIN)/python tests/run.py
+
+tidy: $(READY) ## the house in figures, beside its yardstick
+	@$(BIN)/python tests/tidy/yardstick.py
+
+bench: $(READY) ## measure the figures of bench/ (minutes)
+	@$(BIN)/python bench/run.py
+
+lock: $(READY) ## resolve requirements.lock anew (needs uv)
+	@uv pip compile pyproject.toml --group dev --group bench --universal --python-version 3.11 \
+	  --generate-hashes --no-emit-index-url --no-header --upgrade --quiet -o requirements.lock
+
+clean: ## remove the environment and everything built
+	@rm -rf $(VENV) build dist .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,234 @@
+"""How fast is the journal beside raw SQLite, on the same disk, in the same run? And how fast is it verified?
+
+    python bench/journal.py [folder]
+
+Every append is one step event with its run row and its step row, chained and synced; raw SQLite inserts the very same
+event rows and nothing else. Medians of interleaved repeats; targets stand beside them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import shutil
+import sqlite3
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from msgspec.structs import astuple
+
+from handrail.domain.chain import GENESIS, SALT_BYTES, Record, chain_hash, chained
+from handrail.domain.codec import FORMAT, encode_body, kind_of
+from handrail.domain.event import RUN_PREFIX, StepCompleted
+from handrail.domain.projection import Change, RunRow, StepRow
+from handrail.engine.clock import new_id, system_entropy
+from handrail.engine.journal import Placed
+from handrail.storage.migration import shipped, statements
+from handrail.storage.queries import PUT_EVENT
+from handrail.storage.sqlite import SqliteStore
+
+REPEATS = 7
+WRITERS = 64
+APPENDS_MANY = 19_200
+APPENDS_ONE = 1_000
+RUN_LENGTH = 20
+VERIFIED = 256_000
+NOW = 1_790_000_000_000
+
+Appends = list[tuple[Record, Change]]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One line of the table."""
+
+    name: str
+    value: str
+    target: str = ""
+    verdict: str = ""
+
+
+def appends_of_one_writer(count: int) -> Appends:
+    """What one writer appends: run after run, each of a few steps."""
+    made: Appends = []
+    while len(made) < count:
+        run, prev = new_id(RUN_PREFIX, system_entropy), GENESIS
+        for n in range(1, min(RUN_LENGTH, count - len(made)) + 1):
+            step = f"build/{n // 2}"
+            output = {
+                "artifact": f"dist/app-1.4.{n}.tar.gz",
+                "size": 48_213 + n,
+                "digest": "9f86d081884c7d65",
+                "ok": True,
+            }
+            event = StepCompleted(step=step, output=output)
+            salt, body = system_entropy(SALT_BYTES), encode_body(event)
+            unchained = Record(run, n, NOW + n, kind_of(event), "engine", step, 1, FORMAT, salt, body, b"")
+            record = chained(prev, unchained)
+            prev = record.hash
+            made.append((record, Change(run=_run_row(record), steps=(_step_row(record, step),))))
+    return made
+
+
+def _run_row(record: Record) -> RunRow:
+    return RunRow(
+        id=record.stream,
+        workflow="release@1.4.0",
+        definition="5e884898da28047151d0e56f8dc6292773603d0d6aabbdd62a11ef721d1542d8",
+        mode="run",
+        status="running",
+        goal="ship the release",
+        started=NOW,
+        updated=record.at,
+        ended=None,
+        done=record.n // 2,
+        n=record.n,
+        head=record.hash,
+    )
+
+
+def _step_row(record: Record, step: str) -> StepRow:
+    return StepRow(
+        run=record.stream,
+        path=step,
+        status="completed",
+        attempts=1,
+        started=NOW,
+        ended=record.at,
+        due=None,
+        actor="engine",
+        proof="verified",
+        compensation="",
+        category="",
+        message="",
+    )
+
+
+@contextlib.contextmanager
+def raw_database(folder: Path) -> Iterator[sqlite3.Connection]:
+    """SQLite without handrail: the event table, WAL and FULL; everything else as it comes."""
+    connection = sqlite3.connect(folder / "raw.db", isolation_level=None)
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = FULL")
+    for migration in shipped():
+        for statement in statements(migration.text):
+            connection.execute(statement)
+    yield connection
+    connection.close()
+
+
+def raw_rate(folder: Path, rows: Sequence[tuple[Any, ...]], batch: int) -> float:
+    with raw_database(folder) as connection:
+        start = time.perf_counter()
+        for first in range(0, len(rows), batch):
+            connection.execute("BEGIN IMMEDIATE")
+            connection.executemany(PUT_EVENT, rows[first : first + batch])
+            connection.execute("COMMIT")
+        return len(rows) / (time.perf_counter() - start)
+
+
+async def store_rate(folder: Path, work: Sequence[Appends]) -> float:
+    async with await SqliteStore.open(folder / "journal.db") as store:
+
+        async def writer(appends: Appends) -> None:
+            for record, change in appends:
+                await store.append((record,), change)
+
+        start = time.perf_counter()
+        await asyncio.gather(*(writer(appends) for appends in work))
+        return sum(map(len, work)) / (time.perf_counter() - start)
+
+
+def event_rows(work: Sequence[Appends]) -> list[tuple[Any, ...]]:
+    """The rows that these appends put into the event table, in the order in which they come."""
+    records = (record for record, _ in chain.from_iterable(zip(*work, strict=True)))
+    return [(seq, *astuple(record)) for seq, record in enumerate(records, start=1)]
+
+
+async def verified(batches: AsyncIterator[list[Placed]]) -> int:
+    """Follow every chain through the whole store; streams are mixed, so their ends are kept side by side."""
+    ends: dict[str, tuple[int, bytes]] = {}
+    seq = 0
+    async for batch in batches:
+        for placed in batch:
+            record = placed.record
+            n, prev = ends.get(record.stream, (0, GENESIS))
+            seq += 1
+            if placed.seq != seq or record.n != n + 1 or chain_hash(prev, record) != record.hash:
+                raise SystemExit(f"the chain breaks at place {placed.seq}")
+            ends[record.stream] = record.n, record.hash
+    return seq
+
+
+@contextlib.contextmanager
+def fresh(parent: Path) -> Iterator[Path]:
+    folder = Path(tempfile.mkdtemp(dir=parent))
+    yield folder
+    shutil.rmtree(folder)
+
+
+async def writing(parent: Path) -> list[Figure]:
+    rates: dict[str, list[float]] = {"raw one": [], "one": [], "raw many": [], "many": []}
+    for _ in range(REPEATS):
+        one = [appends_of_one_writer(APPENDS_ONE)]
+        many = [appends_of_one_writer(APPENDS_MANY // WRITERS) for _ in range(WRITERS)]
+        for name, work, batch in (("raw one", one, 1), ("raw many", many, WRITERS)):
+            with fresh(parent) as folder:
+                rates[name].append(raw_rate(folder, event_rows(work), batch))
+        for name, work in (("one", one), ("many", many)):
+            with fresh(parent) as folder:
+                rates[name].append(await store_rate(folder, work))
+    raw_one, one_rate, raw_many, many_rate = (statistics.median(values) for values in rates.values())
+    return [
+        Figure("raw SQLite, one row a commit", f"{raw_one:,.0f} events/s"),
+        Figure("1 writer", f"{one_rate:,.0f} events/s"),
+        compared("  beside raw", one_rate / raw_one, 0.25),
+        Figure(f"raw SQLite, {WRITERS} rows a commit", f"{raw_many:,.0f} events/s"),
+        Figure(f"{WRITERS} writers", f"{many_rate:,.0f} events/s"),
+        compared("  beside raw", many_rate / raw_many, 0.5),
+    ]
+
+
+async def reading(parent: Path) -> list[Figure]:
+    work = [appends_of_one_writer(VERIFIED // WRITERS) for _ in range(WRITERS)]
+    with fresh(parent) as folder:
+        path = folder / "journal.db"
+        await store_rate(folder, work)
+        size = path.stat().st_size
+        rates = []
+        async with await SqliteStore.open(path, read_only=True) as store:
+            for _ in range(REPEATS):
+                start = time.perf_counter()
+                count = await verified(store.scan())
+                rates.append(count / (time.perf_counter() - start))
+    rate = statistics.median(rates)
+    return [
+        compared(f"verify {VERIFIED:,} events, events/s", rate, 200_000, "{:,.0f}"),
+        compared("bytes on disk an event, with its run and step rows", size / VERIFIED, 700, "{:,.0f}", most=True),
+    ]
+
+
+def compared(name: str, value: float, target: float, form: str = "{:.2f}", *, most: bool = False) -> Figure:
+    is_met = value <= target if most else value >= target
+    return Figure(
+        name, form.format(value), f"{'<=' if most else '>='} {form.format(target)}", "ok" if is_met else "MISSED"
+    )
+
+
+async def main(parent: Path) -> int:
+    figures = [*await writing(parent), *await reading(parent)]
+    for figure in figures:
+        print(f"{figure.name:52} {figure.value:>20}  {figure.target:>12}  {figure.verdict}")
+    return int(any(figure.verdict == "MISSED" for figure in figures))
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory(dir=sys.argv[1] if len(sys.argv) > 1 else os.curdir) as chosen:
+        raise SystemExit(asyncio.run(main(Path(chosen))))

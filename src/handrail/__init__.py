@@ -1,0 +1,1 @@
+"""handrail: guide, run and remember, over one journal."""

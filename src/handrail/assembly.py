@@ -1,0 +1,123 @@
+"""Assembly: the only place that knows which parts the program is made of.
+
+Opens what a caller needs and closes it again; nothing is decided here."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from handrail.domain.chain import Record
+from handrail.domain.duration import duration_ms
+from handrail.domain.errors import IntegrityBroken, Unavailable
+from handrail.engine import custody
+from handrail.engine.audit import Verdict, verify
+from handrail.engine.clock import system_clock, system_entropy
+from handrail.engine.dispatch import Dispatch
+from handrail.engine.erasure import erase_payload
+from handrail.engine.ledger import Ledger
+from handrail.engine.mending import Store, rebuild
+from handrail.engine.notary import Notary, found_text
+from handrail.engine.plans import Plans
+from handrail.engine.scribe import Scribe
+from handrail.engine.sealing import SealingJournal
+from handrail.settings import Settings
+from handrail.storage.checkpoint_log import CheckpointFile
+from handrail.storage.keys import open_key, open_public_key
+from handrail.storage.memory import MemoryStore
+from handrail.storage.sqlite import SqliteStore
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What can be done without writing: look, and prove."""
+
+    settings: Settings
+    store: Store
+    checkpoints: CheckpointFile
+    ledger: Ledger
+    plans: Plans
+
+    async def verify(
+        self, *, stream: str | None = None, replay: bool = False, receipts: Sequence[tuple[str, str]] = ()
+    ) -> Verdict:
+        """Prove the journal, or one stream of it."""
+        key = open_public_key(self.settings.keys)
+        return await verify(self.store, self.checkpoints, key, stream=stream, replay=replay, receipts=receipts)
+
+
+@dataclass(frozen=True)
+class Handrail:
+    """The whole program over one open store."""
+
+    look: Reading
+    scribe: Scribe
+    notary: Notary
+    dispatch: Dispatch
+    plans: Plans
+
+    async def accept(self, *, reason: str, actor: str) -> None:
+        """Go on with a journal that differs from its checkpoints; who did so and why becomes an event."""
+        found = found_text(await self.notary.compare())
+        await custody.accept(self.look.store, self.scribe, reason=reason, found=found, actor=actor)
+        await self.notary.seal(anew=True)
+
+    async def rebuild(self) -> int:
+        """Mend projections that differ from their events; how many streams were mended."""
+        return await rebuild(self.look.store)
+
+    async def erase(self, stream: str, n: int, *, reason: str, actor: str) -> Record:
+        """Take the words out of one event, for ever."""
+        store, scribe = self.look.store, self.scribe
+        return await erase_payload(
+            store, store, stream, n, reason=reason, actor=actor, clock=scribe.clock, entropy=scribe.entropy
+        )
+
+
+@asynccontextmanager
+async def opened(settings: Settings, *, compare: bool = True) -> AsyncIterator[Handrail]:
+    """The program over the store that the settings name, which is made if it is missing.
+
+    A journal that is not what its last checkpoint says is refused, unless the caller will deal with that."""
+    _require_sqlite(settings)
+    scribe = Scribe(system_clock, system_entropy)
+    async with await SqliteStore.open(settings.journal, busy_ms=duration_ms(settings.choices.busy)) as store:
+        look = _reading(settings, store, scribe)
+        has_checkpoints = await look.checkpoints.last() is not None if compare else False
+        key = open_key(settings.keys, has_checkpoints=has_checkpoints)
+        notary = Notary(store, look.checkpoints, key, scribe.clock)
+        if compare and (breaks := await notary.compare()):
+            raise IntegrityBroken(f"the journal is not what its last checkpoint says: {found_text(breaks)}")
+        await custody.create(store, scribe, key=key.public)
+        journal = SealingJournal(store, notary, every=settings.choices.checkpoint_every)
+        try:
+            yield Handrail(look, scribe, notary, Dispatch(journal, scribe), Plans(journal, scribe))
+        finally:
+            await journal.close()
+
+
+@asynccontextmanager
+async def reading(settings: Settings) -> AsyncIterator[Reading]:
+    """The store that the settings name, for looking only; an empty one if there is none yet. Nothing is written."""
+    _require_sqlite(settings)
+    scribe = Scribe(system_clock, system_entropy)
+    if not settings.journal.exists():
+        async with MemoryStore() as nothing:
+            yield _reading(settings, nothing, scribe)
+        return
+    busy_ms = duration_ms(settings.choices.busy)
+    async with await SqliteStore.open(settings.journal, busy_ms=busy_ms, read_only=True) as store:
+        yield _reading(settings, store, scribe)
+
+
+def _reading(settings: Settings, store: Store, scribe: Scribe) -> Reading:
+    return Reading(settings, store, CheckpointFile(settings.checkpoints), Ledger(store, store), Plans(store, scribe))
+
+
+def _require_sqlite(settings: Settings) -> None:
+    if settings.choices.store:
+        raise Unavailable(
+            "this handrail keeps its journal in a file only; other stores are not built yet",
+            hint="leave HANDRAIL_STORE empty, and choose the folder with HANDRAIL_HOME",
+        )

@@ -1,0 +1,46 @@
+"""Findings about calls of other workflows: inputs that they do not have, and inputs that they miss.
+
+Pure. Looks only at calls that are pinned; finding and pinning a workflow is library/resolve.py's work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from handrail.domain.check import Flaw, Path, Severity
+from handrail.domain.definition import Call, Definition
+from handrail.domain.names import did_you_mean
+from handrail.domain.works import calls_in
+
+
+def call_flaws(definition: Definition) -> Iterator[Flaw]:
+    """What calls hand to workflows that have no such input, or do not hand over although it is needed."""
+    for path, call in calls_in(definition):
+        if call.workflow in definition.pinned:
+            yield from _input_flaws(call, path, definition.pinned[call.workflow])
+
+
+def _input_flaws(call: Call, path: Path, called: Definition) -> Iterator[Flaw]:
+    for name in call.with_:
+        if name not in called.inputs:
+            yield Flaw(
+                rule="call_inputs",
+                severity=Severity.CRITICAL,
+                path=(*path, "with", name),
+                message=f"the workflow `{called.id}` has no input `{name}`",
+                fix=did_you_mean(name, called.inputs) or "take it out: the workflow has no inputs",
+                on_key=True,
+            )
+    for name in required_inputs(called):
+        if name not in call.with_:
+            yield Flaw(
+                rule="call_inputs",
+                severity=Severity.CRITICAL,
+                path=(*path, "workflow"),
+                message=f"the workflow `{called.id}` needs the input `{name}`",
+                fix=f"add `{name}:` under `with:`",
+            )
+
+
+def required_inputs(definition: Definition) -> list[str]:
+    """The inputs that have no default."""
+    return [name for name, schema in definition.inputs.items() if "default" not in schema]

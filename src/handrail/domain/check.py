@@ -1,0 +1,74 @@
+"""Findings: what a check reports, of a definition or of a step's output.
+
+Values only. The checks of definitions live in analysis.py; rules for step outputs come with the gates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import TypeAlias
+
+from msgspec import Struct
+
+Path: TypeAlias = tuple[str | int, ...]
+"""Where a value stands in a document: ("steps", 2, "after", 0)."""
+
+
+class Severity(StrEnum):
+    """How much a finding matters: critical and major block, minor is carried on as a note."""
+
+    CRITICAL = "critical"
+    MAJOR = "major"
+    MINOR = "minor"
+
+
+class Position(Struct, frozen=True):
+    """A place in a text, counted from 1, as editors do."""
+
+    file: str
+    line: int
+    column: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+
+class Flaw(Struct, frozen=True, kw_only=True):
+    """A finding before its place in the text is known; `line` and `column` count from 1 inside the value at `path`."""
+
+    rule: str
+    severity: Severity
+    path: Path
+    message: str
+    fix: str = ""
+    line: int = 1
+    column: int = 1
+    on_key: bool = False
+    """Whether the key is wrong rather than its value."""
+
+
+class Finding(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One thing a check found: which rule, how bad, where, what is wrong and how to mend it."""
+
+    rule: str
+    severity: Severity
+    where: str
+    message: str
+    fix: str = ""
+    at: Position | None = None
+
+    def __str__(self) -> str:
+        place = f"{self.at}: " if self.at else ""
+        fix = f" ({self.fix})" if self.fix else ""
+        return f"{place}{self.severity.value}: {self.where}: {self.message}{fix}"
+
+
+def blocks(findings: Iterable[Finding]) -> bool:
+    """Whether any finding is bad enough to refuse what was checked."""
+    return any(finding.severity is not Severity.MINOR for finding in findings)
+
+
+def place(path: Path) -> str:
+    """A path as people write it: `steps[2].after[0]`."""
+    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
+    return text.removeprefix(".") or "the document"

@@ -1,0 +1,267 @@
+"""Commands: what may be asked of a run or a plan, as frozen values. The set is closed.
+
+Who asks and when stand beside a command, in dispatch. Whether it is granted is decided in decide.py and plan.py."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+from msgspec import Struct, field
+
+from handrail.domain.definition import Category
+from handrail.domain.event import ActionKind, How, Mode, Outcome, Proof
+
+
+class Ask(Struct, frozen=True, kw_only=True):
+    """The shape all commands share."""
+
+
+# --- a run as a whole ---------------------------------------------------------------------------
+
+
+class StartRun(Ask, frozen=True):
+    """Begin a run of the definition with this content hash; inputs are checked and complete."""
+
+    definition: str
+    workflow: str
+    inputs: Mapping[str, Any] = field(default_factory=dict)
+    goal: str = ""
+    mode: Mode = Mode.RUN
+    deadline: int | None = None
+
+
+class PauseRun(Ask, frozen=True):
+    """Let no new attempt start."""
+
+    reason: str
+
+
+class ResumeRun(Ask, frozen=True):
+    """Go on after a pause."""
+
+    reason: str
+
+
+class CancelRun(Ask, frozen=True):
+    """End the run before its work is done."""
+
+    reason: str
+
+
+class FinishRun(Ask, frozen=True):
+    """End the run: completed if every step is, failed otherwise."""
+
+    outputs: Mapping[str, Any] = field(default_factory=dict)
+
+
+class StartCompensation(Ask, frozen=True):
+    """Undo what the run has done."""
+
+    reason: str
+
+
+class FinishCompensation(Ask, frozen=True):
+    """End the undoing: compensated if all of it worked."""
+
+
+class SetVars(Ask, frozen=True):
+    """Leave values for later steps."""
+
+    vars: Mapping[str, Any]
+
+
+class RecordDecision(Ask, frozen=True):
+    """Write down why someone chose."""
+
+    decision: str
+    reason: str
+    step: str | None = None
+    alternatives: tuple[str, ...] = ()
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+class RecordAction(Ask, frozen=True):
+    """Write down what someone did; in a recorded run its outcome moves the step."""
+
+    description: str
+    step: str | None = None
+    outcome: Outcome | None = None
+    action: ActionKind = ActionKind.PERFORMED
+    output: Any = None
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+# --- a step ---------------------------------------------------------------------------------------
+
+
+class OpenStep(Ask, frozen=True):
+    """Begin a step that holds other steps."""
+
+    step: str
+    rounds: int | None = None
+
+
+class HandOutStep(Ask, frozen=True):
+    """Give a ready step to the agent."""
+
+    step: str
+    agent: str = ""
+    until: int | None = None
+
+
+class RefuseOutput(Ask, frozen=True):
+    """Turn down what the agent handed in."""
+
+    step: str
+    findings: tuple[Mapping[str, Any], ...]
+
+
+class RequestApproval(Ask, frozen=True):
+    """Ask a person."""
+
+    step: str
+    digest: str
+    text: str
+    by: tuple[str, ...] = ()
+    expires: int | None = None
+
+
+class GiveApproval(Ask, frozen=True):
+    """Say yes to exactly what the digest stands for."""
+
+    step: str
+    digest: str
+    reason: str
+
+
+class RejectApproval(Ask, frozen=True):
+    """Say no."""
+
+    step: str
+    digest: str
+    reason: str
+
+
+class ExpireApproval(Ask, frozen=True):
+    """Note that nobody answered in time."""
+
+    step: str
+
+
+class StartAttempt(Ask, frozen=True):
+    """Begin a try of a step."""
+
+    step: str
+
+
+class CompleteStep(Ask, frozen=True):
+    """Report that a step's work is done."""
+
+    step: str
+    output: Any = None
+    proof: Proof = Proof.VERIFIED
+    checks: tuple[str, ...] = ()
+
+
+class FailAttempt(Ask, frozen=True):
+    """Report that a try failed; with `due` there is another one then, without it the step has failed."""
+
+    step: str
+    category: Category
+    message: str
+    due: int | None = None
+
+
+class LoseAttempt(Ask, frozen=True):
+    """Report that a try began whose outcome will never be known."""
+
+    step: str
+
+
+class SkipStep(Ask, frozen=True):
+    """Leave a step out."""
+
+    step: str
+    reason: str
+
+
+class RetryStep(Ask, frozen=True):
+    """Try a failed or uncertain step again."""
+
+    step: str
+    reason: str
+
+
+class AcceptStep(Ask, frozen=True):
+    """Count an uncertain step as completed."""
+
+    step: str
+    reason: str
+    output: Any = None
+
+
+# --- the undo of a step ---------------------------------------------------------------------------
+
+
+class StartUndo(Ask, frozen=True):
+    """Begin a try of a step's undo."""
+
+    step: str
+
+
+class FailUndo(Ask, frozen=True):
+    """Report that a try of an undo failed; `final` when there will be no other."""
+
+    step: str
+    category: Category
+    message: str
+    final: bool = False
+
+
+class CompensateStep(Ask, frozen=True):
+    """Report that a step is undone, and how."""
+
+    step: str
+    how: How
+    description: str = ""
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+# --- plans ------------------------------------------------------------------------------------------
+
+
+class SavePlan(Ask, frozen=True):
+    """Keep a version of a plan."""
+
+    definition: str
+    name: str
+    steps: int
+    note: str = ""
+
+
+class RetirePlan(Ask, frozen=True):
+    """Offer the plan no longer."""
+
+    reason: str
+
+
+RunCommand: TypeAlias = (
+    StartRun
+    | PauseRun
+    | ResumeRun
+    | CancelRun
+    | FinishRun
+    | StartCompensation
+    | FinishCompensation
+    | SetVars
+    | RecordDecision
+    | RecordAction
+)
+WaitCommand: TypeAlias = HandOutStep | RefuseOutput | RequestApproval | GiveApproval | RejectApproval | ExpireApproval
+AttemptCommand: TypeAlias = OpenStep | StartAttempt | FailAttempt | LoseAttempt
+EndCommand: TypeAlias = CompleteStep | SkipStep | RetryStep | AcceptStep
+UndoCommand: TypeAlias = StartUndo | FailUndo | CompensateStep
+StepCommand: TypeAlias = WaitCommand | AttemptCommand | EndCommand | UndoCommand
+PlanCommand: TypeAlias = SavePlan | RetirePlan
+Command: TypeAlias = RunCommand | StepCommand

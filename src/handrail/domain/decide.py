@@ -1,0 +1,226 @@
+"""The decision: a run and a command in, events out. Nothing is done here.
+
+Pure. A command that is not legal in the run's state raises Conflict and says what is. The moves of single steps are
+decided in decide_step.py."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, assert_never
+
+from handrail.domain.command import (
+    AttemptCommand,
+    CancelRun,
+    Command,
+    FinishCompensation,
+    FinishRun,
+    PauseRun,
+    RecordAction,
+    RecordDecision,
+    ResumeRun,
+    RunCommand,
+    SetVars,
+    SkipStep,
+    StartAttempt,
+    StartCompensation,
+    StartRun,
+    UndoCommand,
+    WaitCommand,
+)
+from handrail.domain.compensation import not_compensated, undo_order
+from handrail.domain.decide_step import decide_attempt, decide_end, decide_undo, decide_wait
+from handrail.domain.definition import Category, Definition, Effect
+from handrail.domain.errors import Conflict
+from handrail.domain.event import (
+    ActionRecorded,
+    CompensationStarted,
+    DecisionRecorded,
+    Event,
+    Mode,
+    Outcome,
+    Proof,
+    RunCancelled,
+    RunCompensated,
+    RunCompensationFailed,
+    RunCompleted,
+    RunFailed,
+    RunPaused,
+    RunResumed,
+    RunStarted,
+    StepBecameUncertain,
+    StepCancelled,
+    StepCompleted,
+    StepFailed,
+    VarsSet,
+)
+from handrail.domain.guard import require_open, require_quiet, require_run_move, require_step_move
+from handrail.domain.path import locate
+from handrail.domain.run import Run, StepState
+from handrail.domain.status import SATISFIED, RunStatus, StepStatus
+
+BUSY: Final = frozenset({StepStatus.RUNNING, StepStatus.WAITING})
+
+
+def decide(run: Run, command: Command, definition: Definition) -> list[Event]:
+    """The events that granting the command means; Conflict if the run's state does not allow it."""
+    if isinstance(command, StartRun):
+        return _start(run, command)
+    if run.status is RunStatus.NEW:
+        raise Conflict(f"run {run.id} has not started", hint="start it first")
+    if isinstance(command, RunCommand):
+        return _decide_run(run, command, definition)
+    if isinstance(command, UndoCommand):
+        return decide_undo(run, command, definition)
+    require_open(run)
+    if isinstance(command, WaitCommand):
+        return decide_wait(run, command, definition)
+    if isinstance(command, AttemptCommand):
+        return decide_attempt(run, command, definition)
+    return decide_end(run, command, definition)
+
+
+def _start(run: Run, command: StartRun) -> list[Event]:
+    require_run_move(run, RunStatus.RUNNING)
+    started = RunStarted(
+        definition=command.definition,
+        workflow=command.workflow,
+        inputs=command.inputs,
+        goal=command.goal,
+        mode=command.mode,
+        deadline=command.deadline,
+    )
+    return [started]
+
+
+def _decide_run(run: Run, command: RunCommand, definition: Definition) -> list[Event]:
+    match command:
+        case StartRun():
+            return _start(run, command)
+        case PauseRun(reason=reason):
+            require_run_move(run, RunStatus.PAUSED)
+            return [RunPaused(reason=reason)]
+        case ResumeRun(reason=reason):
+            require_run_move(run, RunStatus.RUNNING)
+            return [RunResumed(reason=reason)]
+        case CancelRun(reason=reason):
+            return _cancel(run, reason, definition)
+        case FinishRun():
+            return _finish(run, command, definition)
+        case StartCompensation(reason=reason):
+            return _start_compensation(run, reason, definition)
+        case FinishCompensation():
+            return _finish_compensation(run, definition)
+        case SetVars(vars=values):
+            require_open(run)
+            return [VarsSet(vars=values)]
+        case RecordDecision() | RecordAction():
+            return _record(run, command, definition)
+        case _:
+            assert_never(command)
+
+
+def _cancel(run: Run, reason: str, definition: Definition) -> list[Event]:
+    if run.status is RunStatus.CANCELLED:
+        return []  # asked twice: the answer is the same
+    require_run_move(run, RunStatus.CANCELLED)
+    stopped: list[Event] = []
+    for path, state in run.steps.items():
+        if state.status is StepStatus.RUNNING and may_have_effect(definition, path):
+            stopped.append(StepBecameUncertain(step=path, attempt=state.attempts))
+        elif state.status in BUSY:
+            stopped.append(StepCancelled(step=path))
+    return [*stopped, RunCancelled(reason=reason)]
+
+
+def may_have_effect(definition: Definition, path: str) -> bool:
+    """Whether a try of the step that was cut short may have changed the world: yes, unless it says `effect: none`."""
+    step = locate(definition, path).step
+    return not step.body and step.effect is not Effect.NONE
+
+
+def _finish(run: Run, command: FinishRun, definition: Definition) -> list[Event]:
+    states = {step.id: run.step(step.id) for step in definition.steps}
+    failed = next((path for path, state in states.items() if state.status is StepStatus.FAILED), None)
+    if failed is not None:
+        require_run_move(run, RunStatus.FAILED)
+        require_quiet(run)
+        return [RunFailed(step=failed, message=states[failed].message)]
+    require_run_move(run, RunStatus.COMPLETED)
+    rest = [path for path, state in states.items() if state.status not in SATISFIED]
+    if rest:
+        raise Conflict(f"run {run.id} is not done: {', '.join(rest)}", hint="finish these steps first")
+    return [RunCompleted(outputs=command.outputs)]
+
+
+def _start_compensation(run: Run, reason: str, definition: Definition) -> list[Event]:
+    require_run_move(run, RunStatus.COMPENSATING)
+    require_quiet(run)
+    waiting = [path for path, state in run.steps.items() if state.status is StepStatus.WAITING]
+    cancelled = [StepCancelled(step=path) for path in waiting]
+    return [*cancelled, CompensationStarted(reason=reason, steps=tuple(undo_order(run, definition)))]
+
+
+def _finish_compensation(run: Run, definition: Definition) -> list[Event]:
+    rest = undo_order(run, definition)
+    broken = tuple(path for path in rest if run.step(path).status is StepStatus.COMPENSATION_FAILED)
+    if len(rest) > len(broken):
+        raise Conflict(f"run {run.id} still has to undo {', '.join(rest)}", hint="undo these steps first")
+    require_run_move(run, RunStatus.COMPENSATION_FAILED if broken else RunStatus.COMPENSATED)
+    if broken:
+        return [RunCompensationFailed(steps=broken)]
+    return [RunCompensated(not_compensated=tuple(not_compensated(run, definition)))]
+
+
+def _record(run: Run, command: RecordDecision | RecordAction, definition: Definition) -> list[Event]:
+    if command.step is not None:
+        locate(definition, command.step)
+    match command:
+        case RecordDecision():
+            return [
+                DecisionRecorded(
+                    decision=command.decision,
+                    reason=command.reason,
+                    step=command.step,
+                    alternatives=command.alternatives,
+                    details=command.details,
+                )
+            ]
+        case RecordAction():
+            action = ActionRecorded(
+                description=command.description,
+                step=command.step,
+                outcome=command.outcome,
+                action=command.action,
+                output=command.output,
+                details=command.details,
+            )
+            return [action, *_moved_by_report(run, command, definition)]
+        case _:
+            assert_never(command)
+
+
+def _moved_by_report(run: Run, action: RecordAction, definition: Definition) -> Sequence[Event]:
+    """In a recorded run the agent's own word moves a step; in any other it is only a note."""
+    if run.mode is not Mode.RECORD or action.step is None or action.outcome is None:
+        return ()
+    if action.outcome is Outcome.SKIPPED:
+        return decide(run, SkipStep(step=action.step, reason=action.description), definition)
+    require_open(run)
+    state = run.step(action.step)
+    begun: list[Event] = []
+    if state.status in {StepStatus.PENDING, StepStatus.READY}:
+        begun = decide(run, StartAttempt(step=action.step), definition)
+    return [*begun, *_reported_end(action.step, action, state if not begun else None)]
+
+
+def _reported_end(step: str, action: RecordAction, state: StepState | None) -> Sequence[Event]:
+    """What a report ends; `state` is where the step stood, unless the same report began it."""
+    if action.outcome is Outcome.DONE:
+        if state is not None:
+            require_step_move(step, state, StepStatus.COMPLETED)
+        return [StepCompleted(step=step, output=action.output, proof=Proof.CLAIMED)]
+    if action.outcome is Outcome.FAILED:
+        if state is not None:
+            require_step_move(step, state, StepStatus.FAILED)
+        return [StepFailed(step=step, category=Category.TOOL_ERROR, message=action.description)]
+    return ()

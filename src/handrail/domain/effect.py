@@ -1,0 +1,49 @@
+"""Effects: what a step does to the world, as far as its own words, its tool or the built-in tools tell.
+
+Pure. The tools themselves live elsewhere; here only what a plan may count on before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from handrail.domain.definition import Effect, Step, Tool
+
+BUILT_IN_EFFECTS: Final[Mapping[str, Effect]] = MappingProxyType(
+    {
+        "file.read": Effect.NONE,
+        "file.write": Effect.REVERSIBLE,
+        "file.append": Effect.REVERSIBLE,
+        "file.move": Effect.REVERSIBLE,
+        "file.delete": Effect.REVERSIBLE,
+        "file.mkdir": Effect.REVERSIBLE,
+        "http.request": Effect.COMPENSATABLE,  # unless its method only reads
+        "shell.run": Effect.IRREVERSIBLE,
+        "wait.for": Effect.NONE,
+        "value.set": Effect.NONE,
+    }
+)
+READING_METHODS: Final = frozenset({"GET", "HEAD"})
+
+
+def tool_effect(work: Tool, tools: Mapping[str, Effect] = BUILT_IN_EFFECTS) -> Effect | None:
+    """What a call does by its tool's own word; None if nobody knows."""
+    if work.tool == "http.request" and str(work.args.get("method", "GET")).upper() in READING_METHODS:
+        return Effect.NONE
+    return tools.get(work.tool)
+
+
+def effect_of(step: Step, tools: Mapping[str, Effect] = BUILT_IN_EFFECTS) -> Effect | None:
+    """What a step does to the world: its own word first, then its tool's; None if nobody knows."""
+    if step.effect is not None:
+        return step.effect
+    known = tool_effect(step.work, tools) if isinstance(step.work, Tool) else Effect.NONE
+    if step.undo and known in {None, Effect.NONE}:
+        return Effect.COMPENSATABLE  # who says how to undo it says that there is something to undo
+    return known
+
+
+def brings_own_undo(step: Step) -> bool:
+    """Whether the step's tool captures by itself how to take it back."""
+    return isinstance(step.work, Tool) and BUILT_IN_EFFECTS.get(step.work.tool) is Effect.REVERSIBLE

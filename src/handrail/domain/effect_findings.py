@@ -1,0 +1,83 @@
+"""Findings about tools and what they do to the world: unknown tools, effects without undo, too early finality.
+
+Pure. All but an unknown tool are notes: a plan may mean it so, but should not come to it by accident."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from handrail.domain.check import Flaw, Path, Severity
+from handrail.domain.definition import Approve, Definition, Effect, Step, Tool, walk
+from handrail.domain.effect import brings_own_undo, effect_of
+from handrail.domain.graph import followers, order
+from handrail.domain.names import did_you_mean
+from handrail.domain.works import works_in
+
+
+def tool_flaws(definition: Definition, tools: Mapping[str, Effect]) -> Iterator[Flaw]:
+    """Calls of tools that nobody knows."""
+    for path, work in works_in(definition):
+        if isinstance(work, Tool) and work.tool not in tools:
+            yield Flaw(
+                rule="unknown_tool",
+                severity=Severity.CRITICAL,
+                path=(*path, "tool"),
+                message=f"there is no tool `{work.tool}`",
+                fix=did_you_mean(work.tool, tools),
+            )
+
+
+def effect_notes(definition: Definition, tools: Mapping[str, Effect]) -> Iterator[Flaw]:
+    """Effects that nobody stated, that nothing undoes, or that come before something that can still fail."""
+    for path, step in walk(definition.steps):
+        yield from _undo_notes(step, path, effect_of(step, tools))
+    yield from _early_notes(definition.steps, ("steps",), tools, beyond="")
+
+
+def _undo_notes(step: Step, path: Path, effect: Effect | None) -> Iterator[Flaw]:
+    if effect is None:
+        yield Flaw(
+            rule="unknown_effect",
+            severity=Severity.MINOR,
+            path=path,
+            message=f"nobody knows what `{step.id}` does to the world",
+            fix="state `effect:` none, reversible, compensatable or irreversible",
+        )
+    elif effect is not Effect.NONE and step.undo is None and not brings_own_undo(step):
+        yield Flaw(
+            rule="no_undo",
+            severity=Severity.MINOR,
+            path=path,
+            message=f"`{step.id}` changes the world ({effect.value}) and nothing says how to take it back",
+            fix="add `undo:`, or state `effect: none` if it changes nothing",
+        )
+
+
+def _early_notes(steps: tuple[Step, ...], path: Path, tools: Mapping[str, Effect], *, beyond: str) -> Iterator[Flaw]:
+    """`beyond` is what can fail after the loop whose body these steps are."""
+    later = _can_fail_later(steps)
+    known = {step.id: step for step in steps}
+    for index, step in enumerate(steps):
+        here = (*path, index)
+        failing = later.get(step.id) or beyond
+        yield from _early_notes(step.body, (*here, "steps"), tools, beyond=failing)
+        is_approved = any(isinstance(known[name].work, Approve) for name in step.after if name in known)
+        if failing and not is_approved and effect_of(step, tools) is Effect.IRREVERSIBLE:
+            yield Flaw(
+                rule="irreversible_early",
+                severity=Severity.MINOR,
+                path=here,
+                message=f"`{step.id}` can't be taken back, and `{failing}` after it can still fail",
+                fix="put it last, or let an `approve` step come right before it",
+            )
+
+
+def _can_fail_later(steps: tuple[Step, ...]) -> dict[str, str]:
+    """For each step the nearest one behind it that can fail; only a person's answer can't."""
+    follows = followers(steps)
+    can_fail = {step.id: not isinstance(step.work, Approve) for step in steps}
+    found: dict[str, str] = {}
+    for name in reversed(order(steps)):
+        candidates = (after if can_fail[after] else found.get(after, "") for after in follows[name])
+        found[name] = next(filter(None, candidates), "")
+    return found

@@ -1,0 +1,94 @@
+"""Erasure: what is left of an event when its words are taken away.
+
+Pure. The table says for every event which of its fields are words and values of the world, and which hold the fold
+together (ids, steps, hashes). Putting the rest in the event's place is engine/erasure.py's work."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from handrail.domain import event as e
+
+ERASED_TEXT: Final = "[erased]"
+ERASED_VALUE: Final[Mapping[str, bool]] = {"erased": True}
+
+
+class Fields(Struct, frozen=True, kw_only=True):
+    """The fields of an event that can hold words: those that can be erased, and those that the fold needs."""
+
+    payload: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
+
+
+_REASON: Final = Fields(payload=("reason",))
+_STEP: Final = Fields(kept=("step",))
+_STEP_REASON: Final = Fields(payload=("reason",), kept=("step",))
+_STEP_MESSAGE: Final = Fields(payload=("message",), kept=("step",))
+_STEPS: Final = Fields(kept=("steps",))
+_ANSWER: Final = Fields(payload=("reason",), kept=("step", "digest"))
+
+FIELDS: Final[Mapping[type[e.Event], Fields]] = {
+    e.RunStarted: Fields(payload=("inputs", "goal"), kept=("definition", "workflow")),
+    e.RunPaused: _REASON,
+    e.RunResumed: _REASON,
+    e.RunCancelled: _REASON,
+    e.RunCompleted: Fields(payload=("outputs",)),
+    e.RunFailed: _STEP_MESSAGE,
+    e.CompensationStarted: Fields(payload=("reason",), kept=("steps",)),
+    e.RunCompensated: Fields(kept=("not_compensated",)),
+    e.RunCompensationFailed: _STEPS,
+    e.VarsSet: Fields(payload=("vars",)),
+    e.DecisionRecorded: Fields(payload=("decision", "reason", "alternatives", "details"), kept=("step",)),
+    e.ActionRecorded: Fields(payload=("description", "output", "details"), kept=("step",)),
+    e.StepOpened: _STEP,
+    e.StepHandedOut: Fields(kept=("step", "agent")),
+    e.OutputRefused: Fields(payload=("findings",), kept=("step",)),
+    e.ApprovalRequested: Fields(payload=("text",), kept=("step", "digest", "by")),
+    e.ApprovalGiven: _ANSWER,
+    e.ApprovalRejected: _ANSWER,
+    e.ApprovalExpired: _STEP,
+    e.AttemptStarted: _STEP,
+    e.AttemptFailed: _STEP_MESSAGE,
+    e.RetryScheduled: _STEP,
+    e.StepCompleted: Fields(payload=("output",), kept=("step", "checks")),
+    e.StepFailed: _STEP_MESSAGE,
+    e.StepSkipped: _STEP_REASON,
+    e.StepCancelled: _STEP,
+    e.StepBecameUncertain: _STEP,
+    e.StepRetried: _STEP_REASON,
+    e.StepAccepted: Fields(payload=("reason", "output"), kept=("step",)),
+    e.UndoStarted: _STEP,
+    e.UndoFailed: _STEP_MESSAGE,
+    e.StepCompensated: Fields(payload=("description", "details"), kept=("step",)),
+    # The name also stands in the definition's text, which an erasure does not reach.
+    e.PlanSaved: Fields(payload=("note",), kept=("definition", "name")),
+    e.PlanRetired: _REASON,
+    # The store's own stream says what was done to the journal: nothing of it can be erased.
+    e.StoreCreated: Fields(kept=("store", "key")),
+    e.JournalAccepted: Fields(kept=("reason", "found")),
+    e.PayloadErased: Fields(kept=("stream", "digest", "residue", "reason")),
+}
+
+
+def residue(event: e.Event) -> e.Event:
+    """The same event without its words; what the fold needs stays, and so does what was empty."""
+    payload = FIELDS[type(event)].payload
+    return replace(event, **{name: _blank(getattr(event, name)) for name in payload})
+
+
+def _blank(value: Any) -> Any:
+    match value:
+        case str():
+            return ERASED_TEXT if value else ""
+        case tuple():
+            return ()
+        case None:
+            return None
+        case Mapping():
+            return ERASED_VALUE if value else {}
+        case _:
+            return ERASED_VALUE

@@ -1,0 +1,80 @@
+"""The error family. `code`, `name` and `hint` are public interface; edges translate them once.
+
+Pure values. Which process exit code or protocol answer an error becomes is decided at the edge."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from handrail.domain.check import Finding
+
+
+class HandrailError(Exception):
+    """Base of all errors a caller may handle; `hint` says what to do next."""
+
+    code: ClassVar[int] = -32603
+    name: ClassVar[str] = "internal"
+    hint: str = "report this with the run id"
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint or type(self).hint
+
+
+class NotFound(HandrailError):
+    """No such workflow, plan, run or step."""
+
+    code, name = -32001, "not_found"
+    hint = "list what there is, then repeat the call with one of those names"
+
+
+class Invalid(HandrailError):
+    """A definition, input, output or argument does not hold; the findings say where and how to mend it."""
+
+    code, name = -32002, "invalid"
+    hint = "mend what the findings name, then repeat the call"
+
+    def __init__(self, message: str, *, hint: str = "", findings: Sequence[Finding] = ()) -> None:
+        super().__init__(message, hint=hint)
+        self.findings = tuple(findings)
+
+
+class Conflict(HandrailError):
+    """Not legal in this state; the message says what is."""
+
+    code, name = -32003, "conflict"
+    hint = "read the run again, then choose one of the legal moves"
+
+
+class Forbidden(HandrailError):
+    """Not allowed for this actor, or by policy."""
+
+    code, name = -32004, "forbidden"
+    hint = "ask a person who may do this"
+
+
+class Limited(HandrailError):
+    """A size, depth, rate or quota limit was reached."""
+
+    code, name = -32005, "limited"
+    hint = "make it smaller, or split it"
+
+
+class Unavailable(HandrailError):
+    """The store, a tool server or a worker can't be reached now; nothing was lost."""
+
+    code, name = -32006, "unavailable"
+    hint = "repeat the call in a moment"
+
+
+class IntegrityBroken(Unavailable):
+    """What is stored is not what was written; nothing more is written until an operator has looked."""
+
+    hint = "run `handrail journal verify`; to go on all the same: `handrail journal checkpoint --accept --reason ...`"
+
+
+class JournalConflict(Conflict):
+    """Someone else appended to this stream first; dispatch reads again and decides anew."""
+
+    hint = "read the run again, then repeat the call"

@@ -1,0 +1,398 @@
+"""Events: what has happened, as frozen values in the past tense. The set is closed.
+
+Three kinds of stream are kept: a run's (`run_...`), a plan's (`plan/<id>`) and the store's own (`store`). Who caused
+an event, when, and its place in the chain stand beside it, in `Entry`. How an event becomes bytes is codec.py's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any, Final, TypeAlias
+
+from msgspec import Struct, field
+
+from handrail.domain.definition import Category
+
+STORE_STREAM: Final = "store"
+PLAN_PREFIX: Final = "plan/"
+RUN_PREFIX: Final = "run_"
+
+
+class Mode(StrEnum):
+    """Whose hands do the work: handrail's engine, or the agent's own, who only reports."""
+
+    RUN = "run"
+    RECORD = "record"
+
+
+class Proof(StrEnum):
+    """How we know that a step is done: handrail did or checked it, or somebody said so."""
+
+    VERIFIED = "verified"
+    CLAIMED = "claimed"
+
+
+class How(StrEnum):
+    """How a step was compensated; the four are never confused with each other."""
+
+    EXECUTED = "executed"
+    BY_AGENT = "by_agent"
+    RECORDED = "recorded"
+    NOT_NEEDED = "not_needed"
+
+
+class Outcome(StrEnum):
+    """What came of an action that somebody reports."""
+
+    STARTED = "started"
+    DONE = "done"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+
+
+class ActionKind(StrEnum):
+    """What sort of action somebody reports."""
+
+    PERFORMED = "performed"
+    STOPPED = "stopped"
+    CLEANED_UP = "cleaned_up"
+    NOTIFIED = "notified"
+    ROLLED_BACK = "rolled_back"
+    OTHER = "other"
+
+
+class Fact(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The shape all events share: frozen, spoken by keyword, brief on disk."""
+
+
+# --- a run as a whole ---------------------------------------------------------------------------
+
+
+class RunStarted(Fact, frozen=True):
+    """A run began, pinned for ever to the definition with this content hash."""
+
+    definition: str
+    workflow: str
+    inputs: Mapping[str, Any] = field(default_factory=dict)
+    goal: str = ""
+    mode: Mode = Mode.RUN
+    deadline: int | None = None
+
+
+class RunPaused(Fact, frozen=True):
+    """No new attempt starts until the run is resumed."""
+
+    reason: str
+
+
+class RunResumed(Fact, frozen=True):
+    """The run goes on with exactly the rest."""
+
+    reason: str
+
+
+class RunCancelled(Fact, frozen=True):
+    """The run ended before its work was done, because somebody wanted that."""
+
+    reason: str
+
+
+class RunCompleted(Fact, frozen=True):
+    """Every step is completed or skipped."""
+
+    outputs: Mapping[str, Any] = field(default_factory=dict)
+
+
+class RunFailed(Fact, frozen=True):
+    """The run ended because a step failed for good and policy said to stop."""
+
+    step: str
+    message: str
+
+
+class CompensationStarted(Fact, frozen=True):
+    """The undoing of these steps began, in this order."""
+
+    reason: str
+    steps: tuple[str, ...]
+
+
+class RunCompensated(Fact, frozen=True):
+    """Everything that had to be undone is undone; steps without an undo are named."""
+
+    not_compensated: tuple[str, ...] = ()
+
+
+class RunCompensationFailed(Fact, frozen=True):
+    """Some undo failed for good; a person or agent must act."""
+
+    steps: tuple[str, ...]
+
+
+class VarsSet(Fact, frozen=True):
+    """The agent left values for later steps."""
+
+    vars: Mapping[str, Any]
+
+
+class DecisionRecorded(Fact, frozen=True):
+    """Why someone chose."""
+
+    decision: str
+    reason: str
+    step: str | None = None
+    alternatives: tuple[str, ...] = ()
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+class ActionRecorded(Fact, frozen=True):
+    """What someone did."""
+
+    description: str
+    step: str | None = None
+    outcome: Outcome | None = None
+    action: ActionKind = ActionKind.PERFORMED
+    output: Any = None
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+# --- a step ---------------------------------------------------------------------------------------
+
+
+class StepOpened(Fact, frozen=True):
+    """A step that holds other steps (a loop, an inlined workflow) began; `rounds` where they are known."""
+
+    step: str
+    rounds: int | None = None
+
+
+class StepHandedOut(Fact, frozen=True):
+    """The agent was given the step to do; a named agent holds it until the lease ends."""
+
+    step: str
+    agent: str = ""
+    until: int | None = None
+
+
+class OutputRefused(Fact, frozen=True):
+    """What the agent handed in failed a check; the step stays with the agent."""
+
+    step: str
+    findings: tuple[Mapping[str, Any], ...]
+
+
+class ApprovalRequested(Fact, frozen=True):
+    """A person was asked; the answer is bound to the digest of what was shown."""
+
+    step: str
+    digest: str
+    text: str
+    by: tuple[str, ...] = ()
+    expires: int | None = None
+
+
+class ApprovalGiven(Fact, frozen=True):
+    """A person said yes to exactly what the digest stands for."""
+
+    step: str
+    digest: str
+    reason: str
+
+
+class ApprovalRejected(Fact, frozen=True):
+    """A person said no."""
+
+    step: str
+    digest: str
+    reason: str
+
+
+class ApprovalExpired(Fact, frozen=True):
+    """Nobody answered in time."""
+
+    step: str
+
+
+class AttemptStarted(Fact, frozen=True):
+    """A try began; for a step with an effect this is durable before the tool is called."""
+
+    step: str
+    attempt: int
+
+
+class AttemptFailed(Fact, frozen=True):
+    """A try failed. Whether there is another is the next fact: RetryScheduled or StepFailed."""
+
+    step: str
+    attempt: int
+    category: Category
+    message: str
+
+
+class RetryScheduled(Fact, frozen=True):
+    """The next try is due at this instant: journaled first, then waited for."""
+
+    step: str
+    attempt: int
+    due: int
+
+
+class StepCompleted(Fact, frozen=True):
+    """The step's work is done and its output known."""
+
+    step: str
+    output: Any = None
+    proof: Proof = Proof.VERIFIED
+    checks: tuple[str, ...] = ()
+
+
+class StepFailed(Fact, frozen=True):
+    """The step failed for good: policy allows no further try."""
+
+    step: str
+    category: Category
+    message: str
+
+
+class StepSkipped(Fact, frozen=True):
+    """The step will not be done; those after it may go on."""
+
+    step: str
+    reason: str
+
+
+class StepCancelled(Fact, frozen=True):
+    """The step was stopped together with its run."""
+
+    step: str
+
+
+class StepBecameUncertain(Fact, frozen=True):
+    """An attempt began and its outcome will never be known; somebody must decide."""
+
+    step: str
+    attempt: int
+
+
+class StepRetried(Fact, frozen=True):
+    """Somebody decided that the step is to be tried again."""
+
+    step: str
+    reason: str
+
+
+class StepAccepted(Fact, frozen=True):
+    """Somebody knows that an uncertain step did happen; it counts as completed."""
+
+    step: str
+    reason: str
+    output: Any = None
+
+
+# --- the undo of a step ---------------------------------------------------------------------------
+
+
+class UndoStarted(Fact, frozen=True):
+    """A try at a step's undo began."""
+
+    step: str
+    attempt: int
+
+
+class UndoFailed(Fact, frozen=True):
+    """A try at a step's undo failed; `final` when policy allows no further one."""
+
+    step: str
+    attempt: int
+    category: Category
+    message: str
+    final: bool = False
+
+
+class StepCompensated(Fact, frozen=True):
+    """The step is undone, and this is how."""
+
+    step: str
+    how: How
+    description: str = ""
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+# --- plans and the store --------------------------------------------------------------------------
+
+
+class PlanSaved(Fact, frozen=True):
+    """A version of a plan was kept; its text is in the store under this content hash."""
+
+    version: int
+    definition: str
+    name: str
+    steps: int
+    note: str = ""
+
+
+class PlanRetired(Fact, frozen=True):
+    """The plan is no longer offered. Nothing is erased: this is its tombstone."""
+
+    reason: str
+
+
+class StoreCreated(Fact, frozen=True):
+    """A store was made, with the public key that signs its checkpoints."""
+
+    store: str
+    key: str
+
+
+class JournalAccepted(Fact, frozen=True):
+    """An operator accepted a journal that differs from its last checkpoint."""
+
+    reason: str
+    found: str
+
+
+class PayloadErased(Fact, frozen=True):
+    """The words of one event were erased; its place in the chain stays provable by the two digests."""
+
+    stream: str
+    event: int
+    digest: str
+    residue: str
+    reason: str
+
+
+RunEvent: TypeAlias = (
+    RunStarted
+    | RunPaused
+    | RunResumed
+    | RunCancelled
+    | RunCompleted
+    | RunFailed
+    | CompensationStarted
+    | RunCompensated
+    | RunCompensationFailed
+    | VarsSet
+    | DecisionRecorded
+    | ActionRecorded
+)
+WaitEvent: TypeAlias = (
+    StepHandedOut | OutputRefused | ApprovalRequested | ApprovalGiven | ApprovalRejected | ApprovalExpired
+)
+AttemptEvent: TypeAlias = StepOpened | AttemptStarted | AttemptFailed | RetryScheduled | StepBecameUncertain
+EndEvent: TypeAlias = StepCompleted | StepFailed | StepSkipped | StepCancelled | StepRetried | StepAccepted
+UndoEvent: TypeAlias = UndoStarted | UndoFailed | StepCompensated
+StepEvent: TypeAlias = WaitEvent | AttemptEvent | EndEvent | UndoEvent
+PlanEvent: TypeAlias = PlanSaved | PlanRetired
+StoreEvent: TypeAlias = StoreCreated | JournalAccepted | PayloadErased
+Event: TypeAlias = RunEvent | StepEvent | PlanEvent | StoreEvent
+
+
+class Entry(Struct, frozen=True, kw_only=True):
+    """An event in its place: which stream, the how-manieth, when, by whom, and the chain's hash up to here."""
+
+    stream: str
+    n: int
+    at: int
+    actor: str
+    event: Event
+    hash: bytes = b""

@@ -1,0 +1,110 @@
+"""Expressions: the small typed language of conditions, loops and outputs. Python's look, JSON values, no surprises.
+
+Pure. The way of a text: expression_text.py makes it a syntax tree of allowed signs; expression_compiler.py makes the
+tree a function of values, which reads by expression_path.py, compares by expression_comparison.py and calls
+expression_functions.py. What shapes make certain is an error at load, the rest is one at evaluation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from handrail.domain.check import Path
+from handrail.domain.errors import Invalid
+from handrail.domain.expression_compiler import Compiler
+from handrail.domain.expression_functions import Function
+from handrail.domain.expression_path import Read
+from handrail.domain.expression_text import parse
+from handrail.domain.expression_value import Frame, Refused, kind, spoken, spoken_shape
+from handrail.domain.json import Json
+from handrail.domain.shape import BOOLEAN, Shape
+
+Scope: TypeAlias = Mapping[str, Shape]
+"""The names an expression can see: inputs, vars, steps, run, output, loop names."""
+
+POINTER_WIDTH: Final = 100
+
+
+class ExpressionError(Invalid):
+    """An expression that can't be read or does not fit the types and values it meets; the message is the reason."""
+
+    def __init__(self, message: str, *, source: str, column: int) -> None:
+        super().__init__(message, hint="mend the expression at the named column")
+        self.source = source
+        self.column = column
+
+    def pointer(self) -> str:
+        """The expression, and under it a caret at the column."""
+        start = max(0, self.column - 1 - POINTER_WIDTH // 2)
+        shown = "".join(sign if sign.isprintable() else " " for sign in self.source[start : start + POINTER_WIDTH])
+        return f"{shown}\n{' ' * (self.column - 1 - start)}^"
+
+
+class Expression(Struct, frozen=True):
+    """An expression that fits its scope."""
+
+    source: str
+    shape: Shape
+    paths: tuple[Path, ...]
+    """Every path it reads, once each."""
+    size: int
+    read: Read
+
+    def evaluate(self, values: Mapping[str, Json]) -> Json:
+        """Its value; what the values don't allow is an ExpressionError."""
+        try:
+            return self.read(Frame(values))
+        except Refused as refused:
+            raise _error(refused, self.source) from None
+
+
+def compile_expression(source: str, scope: Scope) -> Expression:
+    """The expression, checked against the names and shapes it can see."""
+    try:
+        return piped_expression(source, scope, filters={})
+    except Refused as refused:
+        raise _error(refused, source) from None
+
+
+def compile_condition(source: str, scope: Scope) -> Expression:
+    """The expression, sure to give true or false: at load where shapes tell, else when it is evaluated."""
+    try:
+        return condition(source, scope)
+    except Refused as refused:
+        raise _error(refused, source) from None
+
+
+def piped_expression(source: str, scope: Scope, filters: Mapping[str, Function]) -> Expression:
+    """For templates: an expression that filters may follow, `path | upper`; what does not fit is Refused."""
+    parsed = parse(source)
+    compiler = Compiler(source, scope, parsed.strings, filters)
+    term = compiler.piped(parsed.tree)
+    return Expression(source, term.shape, tuple(compiler.paths), parsed.size, term.read)
+
+
+def condition(source: str, scope: Scope) -> Expression:
+    """For templates: an expression that gives true or false; what does not fit is Refused."""
+    expression = piped_expression(source, scope, filters={})
+    read, column = expression.read, len(source) - len(source.lstrip()) + 1
+    if not expression.shape.admits("boolean"):
+        raise _not_boolean(spoken_shape(expression.shape), column)
+
+    def read_boolean(frame: Frame) -> Json:
+        value = read(frame)
+        if value is not True and value is not False:
+            raise _not_boolean(spoken(kind(value)), column)
+        return value
+
+    return replace(expression, shape=BOOLEAN, read=read_boolean)
+
+
+def _not_boolean(what: str, column: int) -> Refused:
+    advice = 'compare it, e.g. x != "", len(x) > 0, exists(x)'
+    return Refused(f"a condition must be true or false; this is {what}: {advice}", column)
+
+
+def _error(refused: Refused, source: str) -> ExpressionError:
+    return ExpressionError(refused.reason, source=source, column=max(1, refused.column))

@@ -1,0 +1,178 @@
+"""Paths: `steps.notes.output["file"][0]` as keys, what is known about their end at load, and reading them from values.
+
+Pure. A path is written out in the source, so the paths that an expression reads are known before it is evaluated."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
+from itertools import islice
+from keyword import iskeyword
+from typing import Any, Final, NamedTuple, TypeAlias, cast
+
+from handrail.domain.check import Path
+from handrail.domain.expression_value import Frame, Refused, kind, spoken, spoken_shape
+from handrail.domain.json import Json
+from handrail.domain.shape import ANY, Shape
+
+NAMES_SHOWN_MAX: Final = 12
+NAMES_COMPARED_MAX: Final = 200
+NAME_LENGTH_SHOWN_MAX: Final = 60
+
+Read: TypeAlias = Callable[[Frame], Json]
+
+
+class WrittenPath(NamedTuple):
+    """A path as it stands in a source: its keys, and the column of each."""
+
+    keys: Path
+    columns: tuple[int, ...]
+
+
+def written_path(node: ast.expr, strings: Mapping[int, str]) -> WrittenPath:
+    """The path that a node spells out."""
+    keys: list[tuple[str | int, int]] = []
+    while not isinstance(node, ast.Name):
+        key, column, node = _last_key(node, strings)
+        keys.append((key, column))
+    keys.append((node.id, node.col_offset))
+    return WrittenPath(tuple(key for key, _ in reversed(keys)), tuple(column for _, column in reversed(keys)))
+
+
+def path_shape(path: WrittenPath, scope: Mapping[str, Shape]) -> Shape:
+    """What is known of the value at the end of a path; names that can't be there are refused."""
+    root = str(path.keys[0])
+    if root not in scope or root.startswith("_"):
+        raise Refused(name_reason("there is no name", root, scope), path.columns[0])
+    shape = scope[root]
+    for depth, (key, column) in enumerate(zip(path.keys[1:], path.columns[1:], strict=True), 1):
+        shape = _step_shape(shape, key, before=path.keys[:depth], column=column)
+    return shape
+
+
+def path_reader(path: WrittenPath) -> Read:
+    """Reads the value at the end of a path; a key that is not there is refused."""
+    keys = path.keys
+
+    def read(frame: Frame) -> Json:
+        value: Any = frame.values
+        try:
+            for key in keys:
+                value = value[key]
+        except (KeyError, TypeError):
+            raise _missing(path, frame) from None
+        return cast("Json", value)
+
+    def read_carefully(frame: Frame) -> Json:
+        followed, value = _walk(frame.values, keys)
+        if followed < len(keys):
+            raise _missing(path, frame)
+        return cast("Json", value)
+
+    # Python would find items in a string, too: a path with an index is followed with care.
+    return read_carefully if any(isinstance(key, int) for key in keys) else read
+
+
+def tolerant_reader(path: WrittenPath) -> Read:
+    """Reads the value at the end of a path, or null where the path leads nowhere."""
+    keys = path.keys
+
+    def read(frame: Frame) -> Json:
+        followed, value = _walk(frame.values, keys)
+        return value if followed == len(keys) else None
+
+    return read
+
+
+def path_text(path: Iterable[str | int]) -> str:
+    """A path as an author writes it, in a form that can be put behind another: `.headers["X-Id"][0]`."""
+    return "".join(_key_text(key) for key in path)
+
+
+def name_reason(what: str, name: str, known: Iterable[str]) -> str:
+    """That a name is not known, which ones are, and which may be meant."""
+    names = [each[:NAME_LENGTH_SHOWN_MAX] for each in islice(known, NAMES_COMPARED_MAX)]
+    shown = ", ".join(names[:NAMES_SHOWN_MAX]) + (", ..." if len(names) > NAMES_SHOWN_MAX else "")
+    near = get_close_matches(name[:NAME_LENGTH_SHOWN_MAX], names, n=1)
+    meant = f"; did you mean {near[0]}?" if near else ""
+    return f"{what} '{name[:NAME_LENGTH_SHOWN_MAX]}' (known: {shown or 'none'}){meant}"
+
+
+def _last_key(node: ast.expr, strings: Mapping[int, str]) -> tuple[str | int, int, ast.expr]:
+    """The last key of a path, its column, and the path before it."""
+    match node:
+        case ast.Attribute(value=before, attr=name):
+            column = (node.end_col_offset or 0) - len(name)
+            if name.startswith("_"):
+                raise Refused(f'a field with a leading _ is written in quotes: x["{name}"]', column)
+            return name, column, before
+        case ast.Subscript(value=before, slice=ast.Constant(value=str()) as index):
+            return strings[index.col_offset], index.col_offset, before
+        case ast.Subscript(value=before, slice=ast.Constant(value=int() as number) as index) if type(number) is int:
+            return number, index.col_offset, before
+        case ast.Subscript(slice=index):
+            raise Refused('an index is written out and counts from the front: x[0], x["name"]', index.col_offset)
+        case _:
+            raise Refused("fields and items are read by a path, which starts with a name", node.col_offset)
+
+
+def _step_shape(shape: Shape, key: str | int, *, before: Path, column: int) -> Shape:
+    if not shape.admits("object" if isinstance(key, str) else "array"):
+        raise Refused(f"{_text(before)} is {spoken_shape(shape)}: it has no {_key_spoken(key)}", column)
+    if isinstance(key, int):
+        return shape.items or ANY
+    if key not in shape.fields and not shape.is_open:
+        raise Refused(name_reason(f"{_text(before)} has no field", key, shape.fields), column)
+    return shape.fields.get(key, ANY)
+
+
+def _walk(values: Mapping[str, Json], path: Path) -> tuple[int, Any]:
+    """How many keys of the path could be followed, and the value that they lead to."""
+    value: Any = values
+    for followed, key in enumerate(path):
+        if not _has(value, key):
+            return followed, value
+        value = value[key]
+    return len(path), value
+
+
+def _has(value: Any, key: str | int) -> bool:
+    if isinstance(key, str):
+        return kind(value) == "object" and key in value
+    return kind(value) == "array" and key < len(value)
+
+
+def _missing(path: WrittenPath, frame: Frame) -> Refused:
+    followed, value = _walk(frame.values, path.keys)
+    before, key = path.keys[:followed], path.keys[followed]
+    return Refused(_missing_reason(_text(before), key, value), path.columns[followed])
+
+
+def _missing_reason(before: str, key: str | int, value: Any) -> str:
+    """Why a key leads nowhere from the value before it."""
+    what = kind(value)
+    if not before:
+        return name_reason("there is no value yet for", str(key), value)
+    if what == "null":
+        return f"{before} is null: it has no {_key_spoken(key)}; use default(...) or exists(...)"
+    if isinstance(key, str) and what == "object":
+        return name_reason(f"{before} has no field", key, value)
+    if isinstance(key, int) and what == "array":
+        return f"{before} has {len(value)} items: there is no [{key}] (counted from 0)"
+    return f"{before} is {spoken(what)}: it has no {_key_spoken(key)}"
+
+
+def _text(path: Path) -> str:
+    return path_text(path).removeprefix(".")
+
+
+def _key_text(key: str | int) -> str:
+    if isinstance(key, int):
+        return f"[{key}]"
+    is_name = key.isidentifier() and key.isascii() and not iskeyword(key)
+    return f".{key}" if is_name else f'["{key}"]'
+
+
+def _key_spoken(key: str | int) -> str:
+    return f"field '{key}'" if isinstance(key, str) else f"item [{key}]"

@@ -1,0 +1,79 @@
+"""Values while an expression is evaluated: their types, the frame they are read from, and what is said of them.
+
+Pure. How values are read, compared and changed is in expression_path.py, expression_comparison.py and
+expression_functions.py."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import NoneType
+from typing import Final
+
+from handrail.domain.json import Json, json_type
+from handrail.domain.shape import Shape
+
+WORK_MAX: Final = 2_000_000
+
+_KINDS: Final[Mapping[type, str]] = {
+    NoneType: "null",
+    bool: "boolean",
+    int: "number",
+    float: "number",
+    str: "string",
+    list: "array",
+    dict: "object",
+}
+_SPOKEN: Final = {
+    "null": "null",
+    "boolean": "a boolean",
+    "number": "a number",
+    "string": "a string",
+    "array": "a list",
+    "object": "an object",
+}
+
+
+class Refused(Exception):
+    """Something that an expression can't be or do: why, and at which column (from 1; 0 while it is not known).
+
+    It becomes an ExpressionError or a TemplateError where the source is known."""
+
+    def __init__(self, reason: str, column: int = 0) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.column = column
+
+
+class Frame:
+    """One evaluation: the values it reads, and how much work it may still do.
+
+    A unit of work is a part of an expression evaluated, or a character or item looked at. Each single operation is
+    linear; the allowance bounds what loops in a template can make of many."""
+
+    __slots__ = ("values", "work_left")
+
+    def __init__(self, values: Mapping[str, Json]) -> None:
+        self.values = values
+        self.work_left = WORK_MAX
+
+    def spend(self, units: int) -> None:
+        """Count work that is about to be done, unless the allowance is used up."""
+        if self.work_left < 0:
+            raise Refused("this needs too much work; make the lists or texts smaller")
+        self.work_left -= units
+
+
+def kind(value: Json) -> str:
+    """The JSON type of a value, quickly."""
+    return _KINDS.get(type(value)) or json_type(value)
+
+
+def spoken(*kinds: str) -> str:
+    """JSON types in an author's words."""
+    words = [_SPOKEN[name] for name in _SPOKEN if name in kinds]
+    return ", ".join(words[:-1]) + " or " + words[-1] if len(words) > 1 else "".join(words)
+
+
+def spoken_shape(shape: Shape) -> str:
+    """What a shape lets a value be, in an author's words."""
+    return spoken(*shape.types) or "anything"

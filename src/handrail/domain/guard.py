@@ -1,0 +1,65 @@
+"""Guards: what a run's or step's state must be before something may happen; Conflict says what is legal instead.
+
+Pure. The legal moves themselves are the table in status.py."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from handrail.domain.definition import Definition
+from handrail.domain.errors import Conflict
+from handrail.domain.path import Located, locate
+from handrail.domain.run import Run, StepState
+from handrail.domain.status import MOVES, RUN_MOVES, SATISFIED, RunStatus, StepStatus
+
+OPEN: Final = frozenset({RunStatus.RUNNING, RunStatus.PAUSED})
+
+
+def require_run_move(run: Run, target: RunStatus) -> None:
+    """Refuse a move of the run that the table does not know."""
+    legal = RUN_MOVES[run.status]
+    if target not in legal:
+        raise Conflict(f"run {run.id} is {run.status.value}: it can't become {target.value}", hint=legal_text(legal))
+
+
+def require_step_move(path: str, state: StepState, target: StepStatus) -> None:
+    """Refuse a move of a step that the table does not know."""
+    legal = MOVES[state.status]
+    if target not in legal:
+        raise Conflict(f"step {path!r} is {state.status.value}: it can't become {target.value}", hint=legal_text(legal))
+
+
+def require_open(run: Run) -> None:
+    """Refuse work on a run that has ended or is being undone."""
+    if run.status not in OPEN:
+        legal = RUN_MOVES[run.status]
+        raise Conflict(f"run {run.id} is {run.status.value}: no step can be worked on", hint=legal_text(legal))
+
+
+def require_ready(run: Run, path: str, definition: Definition) -> None:
+    """Refuse to begin a step before everything it waits for is completed or skipped, or while the run is paused."""
+    if run.status is RunStatus.PAUSED:
+        raise Conflict(f"run {run.id} is paused: nothing new starts", hint="resume it first")
+    found = locate(definition, path)
+    if missing := _missing(run, found):
+        raise Conflict(f"step {path!r} is not ready: it waits for {missing}", hint=f"finish {missing} first")
+    if found.parent and run.step(found.parent).status is not StepStatus.RUNNING:
+        raise Conflict(f"step {path!r} is not ready: {found.parent!r} has not begun", hint=f"begin {found.parent!r}")
+
+
+def _missing(run: Run, found: Located) -> str:
+    waits_for = [found.prefix + name for name in found.step.after]
+    return ", ".join(repr(name) for name in waits_for if run.step(name).status not in SATISFIED)
+
+
+def require_quiet(run: Run) -> None:
+    """Refuse to turn while an attempt is under way."""
+    busy = [path for path, state in run.steps.items() if state.status is StepStatus.RUNNING]
+    if busy:
+        raise Conflict(f"run {run.id} still works on {', '.join(busy)}", hint="wait until these attempts have ended")
+
+
+def legal_text(legal: frozenset[RunStatus] | frozenset[StepStatus]) -> str:
+    """What is legal from a state, as a hint."""
+    words = sorted(status.value for status in legal)
+    return f"from here it can become: {', '.join(words)}" if words else "this is its end; nothing follows"

@@ -1,0 +1,185 @@
+"""Findings about names: every expression and template is read against what is known at its place.
+
+Pure. Reports what can't be read, names nobody knows, types that clash, and steps that need not have ended yet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from handrail.domain.check import Flaw, Path, Severity
+from handrail.domain.definition import Approve, Call, Check, Definition, Each, Prompt, Repeat, Step, Tool, Work
+from handrail.domain.expression import Expression, ExpressionError, Scope, compile_condition, compile_expression
+from handrail.domain.names import RESERVED_NAMES, Level, View, ancestry_of, output_shape, top_view
+from handrail.domain.shape import ANY, Shape
+from handrail.domain.template import VALUE_DEPTH_MAX, Template, TemplateError, compile_template
+
+
+class Spot(NamedTuple):
+    """A place where an author speaks of names, and how it is read."""
+
+    path: Path
+    source: str
+    view: View
+    compile: Callable[[str, Scope], Expression | Template]
+
+
+def name_flaws(definition: Definition) -> Iterator[Flaw]:
+    """What expressions and templates speak of that is not there, not of that type, or not yet known."""
+    view = top_view(definition)
+    yield from _list_flaws(definition.steps, ("steps",), view)
+    for name, source in definition.outputs.items():
+        yield from _flaws_at(Spot(("outputs", name), source, view.at(Level()), compile_expression))
+
+
+def _list_flaws(steps: tuple[Step, ...], path: Path, view: View) -> Iterator[Flaw]:
+    ancestry = ancestry_of(steps)
+    for index, step in enumerate(steps):
+        here = (*path, index)
+        own = view.at(Level(ancestry=ancestry, step=step.id))
+        for spot in _step_spots(step, here, own):
+            yield from _flaws_at(spot)
+        if isinstance(step.work, Each):
+            item = yield from _item(Spot((*here, "each"), step.work.items, own, compile_expression))
+            yield from _item_name_flaws(step.work, here)
+            yield from _list_flaws(step.body, (*here, "steps"), own.inside(step, item))
+        elif isinstance(step.work, Repeat):
+            inside = own.inside(step)
+            yield from _list_flaws(step.body, (*here, "steps"), inside)
+            for spot in _round_spots(step.work, here, inside.at(Level())):
+                yield from _flaws_at(spot)
+
+
+def _step_spots(step: Step, path: Path, view: View) -> Iterator[Spot]:
+    if step.when is not None:
+        yield Spot((*path, "when"), step.when, view, compile_condition)
+    yield from _work_spots(step.work, path, view)
+    if step.undo is not None:
+        yield from _work_spots(step.undo, (*path, "undo"), view.undoing())
+
+
+def _work_spots(work: Work, path: Path, view: View) -> Iterator[Spot]:
+    match work:
+        case Prompt():
+            handed_in = view.knowing(output=output_shape(work, view.pinned))
+            yield from _text_spots(work.prompt, (*path, "prompt"), view)
+            if isinstance(work.confirm, str):
+                yield Spot((*path, "confirm"), work.confirm, handed_in, compile_condition)
+            yield from _check_spots(work.checks, path, handed_in)
+        case Tool():
+            yield from _text_spots(work.args, (*path, "args"), view)
+            if work.checks:
+                yield from _check_spots(work.checks, path, view.knowing(output=output_shape(work, view.pinned)))
+        case Approve():
+            yield from _text_spots(work.approve, (*path, "approve"), view)
+        case Call():
+            yield from _text_spots(work.with_, (*path, "with"), view)
+        case Each() | Repeat():
+            pass  # their names and bodies are walked list by list
+
+
+def _check_spots(checks: tuple[Check, ...], path: Path, view: View) -> Iterator[Spot]:
+    for index, check in enumerate(checks):
+        here = (*path, "checks", index)
+        if check.when is not None:
+            yield Spot((*here, "when"), check.when, view, compile_condition)
+        yield from _text_spots(check.parameters, here, view)
+
+
+def _round_spots(loop: Repeat, path: Path, view: View) -> Iterator[Spot]:
+    for key, source in (("until", loop.repeat.until), ("while", loop.repeat.while_)):
+        if source is not None:
+            yield Spot((*path, "repeat", key), source, view, compile_condition)
+
+
+def _text_spots(value: Any, path: Path, view: View, depth: int = 0) -> Iterator[Spot]:
+    """Every text inside a value that could be a template."""
+    if depth > VALUE_DEPTH_MAX:
+        yield Spot(path, "", view, _too_deep)
+        return
+    match value:
+        case str() if "{" in value:
+            yield Spot(path, value, view, compile_template)
+        case Mapping():
+            for key, item in value.items():
+                yield from _text_spots(item, (*path, key), view, depth + 1)
+        case list() | tuple():
+            for index, item in enumerate(value):
+                yield from _text_spots(item, (*path, index), view, depth + 1)
+        case _:
+            pass
+
+
+def _too_deep(_source: str, _scope: Scope) -> Template:
+    raise TemplateError(f"the value is nested deeper than {VALUE_DEPTH_MAX} levels", line=1, column=1)
+
+
+def _flaws_at(spot: Spot) -> Iterator[Flaw]:
+    try:
+        paths = spot.compile(spot.source, spot.view.scope).paths
+    except (ExpressionError, TemplateError) as error:
+        yield _unreadable(error, spot.path)
+    else:
+        yield from _hidden(paths, spot)
+
+
+def _item(spot: Spot) -> Generator[Flaw, None, Shape]:
+    """Flaws of what a loop goes over; the generator's value is the shape of its items."""
+    try:
+        items = spot.compile(spot.source, spot.view.scope)
+    except ExpressionError as error:
+        yield _unreadable(error, spot.path)
+        return ANY
+    yield from _hidden(items.paths, spot)
+    if not items.shape.admits("array"):
+        yield Flaw(
+            rule="each_not_list",
+            severity=Severity.CRITICAL,
+            path=spot.path,
+            message=f"`each` needs a list; `{spot.source}` is of type {' or '.join(sorted(items.shape.types))}",
+            fix="name a list, or write the items: [a, b]",
+        )
+    return items.shape.items or ANY
+
+
+def _item_name_flaws(loop: Each, path: Path) -> Iterator[Flaw]:
+    if loop.as_ in RESERVED_NAMES:
+        yield Flaw(
+            rule="reserved_name",
+            severity=Severity.CRITICAL,
+            path=(*path, "as"),
+            message=f"the item can't be called `{loop.as_}`: that name means something else here",
+            fix="choose another name in `as`",
+        )
+
+
+def _unreadable(error: ExpressionError | TemplateError, path: Path) -> Flaw:
+    rule, line = ("template", error.line) if isinstance(error, TemplateError) else ("expression", 1)
+    return Flaw(
+        rule=rule,
+        severity=Severity.CRITICAL,
+        path=path,
+        message=str(error),
+        fix=error.hint,
+        line=line,
+        column=error.column,
+    )
+
+
+def _hidden(paths: Sequence[Path], spot: Spot) -> Iterator[Flaw]:
+    found = dict(hidden for path in paths if (hidden := spot.view.hidden_step(path)))
+    for name, level in found.items():
+        message, fix = _why_hidden(name, level, is_last=level is spot.view.levels[-1])
+        yield Flaw(rule="not_before", severity=Severity.CRITICAL, path=spot.path, message=message, fix=fix)
+
+
+def _why_hidden(name: str, level: Level, *, is_last: bool) -> tuple[str, str]:
+    if name == level.step:
+        own = "a step can't read its own result" if is_last else "a loop's result is known when it has ended"
+        return f"`{name}` has not ended here: {own}", "read an earlier step; in `checks` there is `output`"
+    if level.ancestry is not None and level.ancestry.is_before(level.step, name):
+        return f"step `{name}` comes after `{level.step}`, so its result is not known here", "read an earlier step"
+    return (
+        f"step `{name}` is not before `{level.step}`, so its result may not be known here",
+        f"add `after: [{name}]` to `{level.step}`",
+    )

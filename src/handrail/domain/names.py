@@ -1,0 +1,129 @@
+"""Names: what an expression or a template may speak of at each place of a definition.
+
+Pure. A view holds the shapes of all names, so that types are known, and the levels that tell which steps have ended
+by then. Walking through a definition and reporting what does not hold is name_findings.py's work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from itertools import islice
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from handrail.domain.check import Path
+from handrail.domain.definition import Call, Definition, Each, Prompt, Repeat, Step, Tool, Work
+from handrail.domain.graph import Ancestry, ancestors
+from handrail.domain.shape import ANY, NUMBER, STRING, Shape, array_shape, object_shape, shape_of
+
+RESERVED_NAMES: Final = frozenset({"inputs", "vars", "steps", "run", "output", "index"})
+OWN_RESULTS: Final = ((), ("output",), ("status",))
+"""How a path ends, or goes on, that speaks of a loop itself and not of a step of this round."""
+NAMES_COMPARED_MAX: Final = 500
+
+
+class Level(Struct, frozen=True):
+    """One list of steps, looked at from one of them; without ancestry, all of the list has ended."""
+
+    ancestry: Ancestry | None = None
+    step: str = ""
+    has_ended: bool = False
+    """Whether the step itself has ended too, as it has when it is undone."""
+
+    def sees(self, name: str) -> bool:
+        """Whether the step of this name has ended by now."""
+        if self.ancestry is None:
+            return True
+        return self.ancestry.is_before(name, self.step) or (self.has_ended and name == self.step)
+
+
+class View(Struct, frozen=True):
+    """What can be spoken of at one place: names with their shapes, and which steps have ended, outermost list first."""
+
+    scope: Mapping[str, Shape]
+    levels: tuple[Level, ...]
+    pinned: Mapping[str, Definition]
+
+    def at(self, level: Level) -> View:
+        """The view from a step of the list that this view looks at."""
+        return replace(self, levels=(*self.levels, level))
+
+    def undoing(self) -> View:
+        """The view of a step's undo: the step itself has ended."""
+        return replace(self, levels=(*self.levels[:-1], replace(self.levels[-1], has_ended=True)))
+
+    def knowing(self, **shapes: Shape) -> View:
+        """The view with more names."""
+        return replace(self, scope={**self.scope, **shapes})
+
+    def inside(self, loop: Step, item: Shape = ANY) -> View:
+        """The view of a loop's body: this round's steps stand under the loop's name."""
+        trail = [level.step for level in self.levels]
+        steps = _with_body(self.scope["steps"], trail, _step_shapes(loop.body, self.pinned))
+        names = {loop.work.as_: item} if isinstance(loop.work, Each) else {}
+        return self.knowing(**{**names, "steps": steps, "index": NUMBER})
+
+    def hidden_step(self, path: Path) -> tuple[str, Level] | None:
+        """The step that a path speaks of although it need not have ended here, with the level where it is missing."""
+        if path[0] != "steps":
+            return None
+        depth = 0
+        # Down through the loops that this place stands in: only their names lead on to other steps.
+        while depth < len(self.levels) - 1 and path[depth + 2 : depth + 3] not in OWN_RESULTS:
+            depth += 1
+        level, name = self.levels[depth], path[depth + 1 : depth + 2]
+        if not name or not isinstance(name[0], str) or level.sees(name[0]):
+            return None
+        return name[0], level
+
+
+def top_view(definition: Definition) -> View:
+    """The names that a definition's own list of steps speaks of."""
+    scope = {
+        "inputs": object_shape({name: shape_of(schema) for name, schema in definition.inputs.items()}),
+        "vars": object_shape({}, is_open=True),
+        "run": object_shape({"id": STRING}),
+        "steps": object_shape(_step_shapes(definition.steps, definition.pinned)),
+    }
+    return View(scope=scope, levels=(), pinned=definition.pinned)
+
+
+def ancestry_of(steps: Sequence[Step]) -> Ancestry | None:
+    """Who stands before whom; None where two steps share a name, so that nobody can tell."""
+    return ancestors(steps) if len({step.id for step in steps}) == len(steps) else None
+
+
+def output_shape(work: Work, pinned: Mapping[str, Definition]) -> Shape:
+    """What is known of the output that a kind of work leaves."""
+    match work:
+        case Prompt(output=schema) | Tool(output=schema) if schema is not None:
+            return shape_of(schema)
+        case Each() | Repeat():
+            return array_shape()
+        case Call(workflow=name) if name in pinned:
+            return object_shape(dict.fromkeys(pinned[name].outputs, ANY))
+        case _:
+            return ANY
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """A question with the nearest of the known names, or what is known; nothing if there is none."""
+    names = list(islice(known, NAMES_COMPARED_MAX))
+    near = get_close_matches(name, names, n=1)
+    if near:
+        return f"did you mean `{near[0]}`?"
+    return f"known: {', '.join(names[:8])}{', ...' if len(names) > 8 else ''}" if names else ""
+
+
+def _step_shapes(steps: Sequence[Step], pinned: Mapping[str, Definition]) -> dict[str, Shape]:
+    return {step.id: object_shape({"output": output_shape(step.work, pinned), "status": STRING}) for step in steps}
+
+
+def _with_body(shape: Shape, trail: Sequence[str], body: Mapping[str, Shape]) -> Shape:
+    """The steps' shape with a loop's body under the loop's name; the trail leads to the loop."""
+    if not trail:
+        return object_shape({**body, **shape.fields})
+    inner = _with_body(shape.fields[trail[0]], trail[1:], body)
+    return object_shape({**shape.fields, trail[0]: inner})

@@ -1,0 +1,92 @@
+"""Findings about order: ids used twice, `after` that names nobody or the step itself, and cycles.
+
+Pure. Each list of steps, the top one and every loop's body, is a graph of its own."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Final
+
+from handrail.domain.check import Flaw, Path, Severity, place
+from handrail.domain.definition import Definition, Step
+from handrail.domain.graph import cycles_in
+from handrail.domain.names import did_you_mean
+
+CYCLES_REPORTED_MAX: Final = 10
+CYCLE_SHOWN_MAX: Final = 20
+
+
+def order_flaws(definition: Definition) -> Iterator[Flaw]:
+    """What is wrong with the ids and the order of the steps, list by list."""
+    yield from _list_flaws(definition.steps, ("steps",))
+
+
+def _list_flaws(steps: tuple[Step, ...], path: Path) -> Iterator[Flaw]:
+    twice = list(_duplicates(steps, path))
+    yield from twice
+    count = Counter(step.id for step in steps)
+    for index, step in enumerate(steps):
+        yield from _after_flaws(step, (*path, index), count)
+    if not twice:  # with one name for two steps nobody can tell who waits for whom
+        yield from _cycle_flaws(steps, path)
+    for index, step in enumerate(steps):
+        yield from _list_flaws(step.body, (*path, index, "steps"))
+
+
+def _duplicates(steps: tuple[Step, ...], path: Path) -> Iterator[Flaw]:
+    first: dict[str, int] = {}
+    for index, step in enumerate(steps):
+        if first.setdefault(step.id, index) != index:
+            yield Flaw(
+                rule="duplicate_id",
+                severity=Severity.CRITICAL,
+                path=(*path, index, "id"),
+                message=f"the id `{step.id}` is used twice in one list, first at {place((*path, first[step.id]))}",
+                fix="give one of them another id",
+            )
+
+
+def _after_flaws(step: Step, path: Path, known: Counter[str]) -> Iterator[Flaw]:
+    for index, name in enumerate(step.after):
+        here = (*path, "after", index)
+        if name == step.id and known[name] == 1:
+            yield Flaw(
+                rule="after_itself",
+                severity=Severity.CRITICAL,
+                path=here,
+                message=f"step `{name}` waits for itself",
+                fix=f"take `{name}` out of its `after`",
+            )
+        elif name not in known:
+            yield Flaw(
+                rule="unknown_step",
+                severity=Severity.CRITICAL,
+                path=here,
+                message=f"there is no step `{name}` in this list",
+                fix=did_you_mean(name, known),
+            )
+
+
+def _cycle_flaws(steps: tuple[Step, ...], path: Path) -> Iterator[Flaw]:
+    places = {step.id: index for index, step in enumerate(steps)}
+    others = [step for step in steps if step.id not in step.after]  # a step after itself has its own finding
+    for cycle in cycles_in(others, most=CYCLES_REPORTED_MAX):
+        first, last = cycle[0], cycle[-2]
+        yield Flaw(
+            rule="cycle",
+            severity=Severity.CRITICAL,
+            path=(*path, places[first], "after", steps[places[first]].after.index(last)),
+            message=f"these steps wait for each other: {_circle(cycle)}",
+            fix=f"take `{last}` out of the `after` of `{first}`, or break the circle elsewhere",
+        )
+
+
+def _circle(cycle: tuple[str, ...]) -> str:
+    if len(cycle) > CYCLE_SHOWN_MAX:
+        cycle = (
+            *cycle[: CYCLE_SHOWN_MAX // 2],
+            f"... {len(cycle) - CYCLE_SHOWN_MAX} more",
+            *cycle[-CYCLE_SHOWN_MAX // 2 :],
+        )
+    return " -> ".join(cycle)

@@ -1,0 +1,119 @@
+"""A plan as the store keeps it: numbered versions, and a tombstone instead of erasure.
+
+Pure: the fold of a plan's stream, the decision on its commands, and its projection row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import assert_never
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from handrail.domain.chain import GENESIS, receipt
+from handrail.domain.command import PlanCommand, RetirePlan, SavePlan
+from handrail.domain.errors import Conflict, NotFound
+from handrail.domain.event import Entry, PlanEvent, PlanRetired, PlanSaved
+from handrail.domain.projection import Change, PlanRow
+
+
+class PlanVersion(Struct, frozen=True, kw_only=True):
+    """One saved version of a plan."""
+
+    number: int
+    definition: str
+    name: str
+    steps: int
+    note: str
+    saved: int
+    actor: str
+
+
+class Plan(Struct, frozen=True, kw_only=True):
+    """Where a plan stands: the fold of its events."""
+
+    id: str
+    versions: tuple[PlanVersion, ...] = ()
+    retired: int | None = None
+    n: int = 0
+    head: bytes = GENESIS
+
+    @property
+    def receipt(self) -> str:
+        """What a caller keeps as proof of the plan's present end."""
+        return receipt(self.n, self.head)
+
+    @property
+    def newest(self) -> PlanVersion:
+        """The version that was saved last."""
+        if not self.versions:
+            raise NotFound(f"there is no plan {self.id!r}", hint="`handrail plan list` shows the saved ones")
+        return self.versions[-1]
+
+
+def decide_plan(plan: Plan, command: PlanCommand) -> list[PlanEvent]:
+    """The events that granting the command means; none when the same text is saved twice in a row."""
+    match command:
+        case SavePlan():
+            if plan.versions and plan.retired is None and plan.newest.definition == command.definition:
+                return []
+            saved = PlanSaved(
+                version=len(plan.versions) + 1,
+                definition=command.definition,
+                name=command.name,
+                steps=command.steps,
+                note=command.note,
+            )
+            return [saved]
+        case RetirePlan(reason=reason):
+            newest = plan.newest
+            if plan.retired is not None:
+                raise Conflict(f"plan {newest.name!r} is retired already", hint="save it anew to bring it back")
+            return [PlanRetired(reason=reason)]
+        case _:
+            assert_never(command)
+
+
+def replay_plan(entries: Iterable[Entry], start: Plan) -> Plan:
+    """The plan after these entries."""
+    plan = start
+    for entry in entries:
+        if isinstance(entry.event, PlanEvent):
+            plan = replace(_apply(plan, entry.event, entry), n=entry.n, head=entry.hash)
+    return plan
+
+
+def _apply(plan: Plan, event: PlanEvent, entry: Entry) -> Plan:
+    match event:
+        case PlanSaved():
+            version = PlanVersion(
+                number=event.version,
+                definition=event.definition,
+                name=event.name,
+                steps=event.steps,
+                note=event.note,
+                saved=entry.at,
+                actor=entry.actor,
+            )
+            return replace(plan, versions=(*plan.versions, version), retired=None)
+        case PlanRetired():
+            return replace(plan, retired=entry.at)
+        case _:
+            assert_never(event)
+
+
+def project_plan(plan: Plan) -> Change:
+    """The projection row of a plan."""
+    newest = plan.newest
+    row = PlanRow(
+        id=plan.id,
+        version=newest.number,
+        definition=newest.definition,
+        name=newest.name,
+        steps=newest.steps,
+        saved=newest.saved,
+        retired=plan.retired,
+        n=plan.n,
+        head=plan.head,
+    )
+    return Change(plan=row)

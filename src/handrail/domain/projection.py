@@ -1,0 +1,69 @@
+"""Projections: the rows in which lists of runs, steps and plans are kept for quick reading.
+
+Values only; they are derived from events and can be rebuilt bit-equal at any time. The functions that derive them
+stand beside their fold: run.py and plan.py."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+
+class RunRow(Struct, frozen=True, kw_only=True):
+    """A run at a glance, as of its event `n`."""
+
+    id: str
+    workflow: str
+    definition: str
+    mode: str
+    status: str
+    goal: str
+    started: int
+    updated: int
+    ended: int | None
+    done: int
+    n: int
+    head: bytes
+
+
+class StepRow(Struct, frozen=True, kw_only=True):
+    """A step of a run at a glance; `due` is when its next attempt may start."""
+
+    run: str
+    path: str
+    status: str
+    attempts: int
+    started: int | None
+    ended: int | None
+    due: int | None
+    actor: str
+    proof: str
+    compensation: str
+    category: str
+    message: str
+
+
+class PlanRow(Struct, frozen=True, kw_only=True):
+    """A plan at a glance: its newest version and whether it has been retired."""
+
+    id: str
+    version: int
+    definition: str
+    name: str
+    steps: int
+    saved: int
+    retired: int | None
+    n: int
+    head: bytes
+
+
+class Change(Struct, frozen=True, kw_only=True):
+    """What an append changes beside the events themselves, in the same transaction."""
+
+    run: RunRow | None = None
+    steps: tuple[StepRow, ...] = ()
+    plan: PlanRow | None = None
+    definitions: tuple[tuple[str, bytes], ...] = ()
+    """Texts of definitions by content hash; written once, never changed."""
+
+
+NO_CHANGE = Change()

@@ -1,0 +1,43 @@
+"""Findings about secrets: a definition is kept, shared and shown, so none may be written into it.
+
+Pure. What a secret looks like is known in redaction.py; here only every text of a definition is looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from msgspec.structs import replace
+
+from handrail.domain.authoring import definition_data
+from handrail.domain.check import Flaw, Path, Severity
+from handrail.domain.definition import Definition
+from handrail.domain.redaction import looks_secret
+
+
+def secret_flaws(definition: Definition) -> Iterator[Flaw]:
+    """Texts that look like a secret; called workflows answer for themselves."""
+    for path, text in _texts(definition_data(replace(definition, pinned={})), ()):
+        kind = looks_secret(text)
+        if kind is not None:
+            yield Flaw(
+                rule="secret",
+                severity=Severity.MAJOR,
+                path=path,
+                message=f"this looks like a secret ({kind}), and definitions are kept and shared",
+                fix="write `${secret:NAME}` and keep the secret where that name leads",
+            )
+
+
+def _texts(value: Any, path: Path) -> Iterator[tuple[Path, str]]:
+    match value:
+        case str():
+            yield path, value
+        case Mapping():
+            for key, item in value.items():
+                yield from _texts(item, (*path, key))
+        case list() | tuple():
+            for index, item in enumerate(value):
+                yield from _texts(item, (*path, index))
+        case _:
+            pass

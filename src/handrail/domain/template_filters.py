@@ -1,0 +1,114 @@
+"""The filters of templates, and how a value looks in a text.
+
+Pure. A filter is a function of the value before the `|`. `default` is not here: it needs the path, not its value, and
+lives in expression_compiler.py."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from math import isfinite
+from typing import Final
+
+import msgspec
+
+from handrail.domain.expression_functions import (
+    ANYTHING,
+    FUNCTIONS,
+    LIST,
+    NUMERIC,
+    TEXT,
+    Function,
+    always,
+    text_function,
+)
+from handrail.domain.expression_value import Frame, Refused
+from handrail.domain.json import Json
+from handrail.domain.shape import ANY, NULL, NUMBER, STRING, Shape, either
+
+DIGITS_MAX: Final = 10
+
+_WORD: Final = re.compile(r"[^-\s({\[<]+")
+
+
+def text_of(value: Json) -> str:
+    """A value as it stands in a text: strings as they are, everything else as compact JSON; null never."""
+    if isinstance(value, str):
+        return value
+    if value is None:
+        raise Refused("is null: use default(...)")  # a hole in a text is never wanted
+    return json_text(value)
+
+
+def json_text(value: Json) -> str:
+    """Compact JSON."""
+    if isinstance(value, float) and not isfinite(value):
+        raise Refused("is not a finite number")
+    try:
+        return msgspec.json.encode(value).decode()
+    except (ValueError, RecursionError):  # half a character, thousands of digits, thousands of levels
+        raise Refused("can't be written as JSON") from None
+
+
+def _title(text: str) -> str:
+    return _WORD.sub(lambda word: word[0].capitalize(), text)
+
+
+def _item_shape(shape: Shape) -> Shape:
+    return either(shape.items or ANY, NULL)
+
+
+def _first(_: Frame, items: Sequence[Json]) -> Json:
+    return items[0] if items else None
+
+
+def _last(_: Frame, items: Sequence[Json]) -> Json:
+    return items[-1] if items else None
+
+
+def _join(frame: Frame, items: Sequence[Json], separator: str = "") -> str:
+    texts: list[str] = []
+    for index, item in enumerate(items):
+        try:
+            text = text_of(item)
+        except Refused as refused:
+            raise Refused(f"item [{index}] {refused.reason}") from None
+        frame.spend(1 + len(text) + len(separator))
+        texts.append(text)
+    return separator.join(texts)
+
+
+def _lines(frame: Frame, items: Sequence[Json]) -> str:
+    return _join(frame, items, "\n")
+
+
+def _json(frame: Frame, value: Json) -> str:
+    try:
+        text = json_text(value)
+    except Refused as refused:
+        raise Refused(f"the value {refused.reason}") from None
+    frame.spend(len(text))
+    return text
+
+
+def _round(_: Frame, number: float, digits: float = 0) -> Json:
+    if not (isinstance(digits, int) and 0 <= digits <= DIGITS_MAX):
+        raise Refused(f"the digits are a whole number from 0 to {DIGITS_MAX}")
+    if isinstance(number, float) and not isfinite(number):
+        raise Refused("the number is not finite")
+    return round(number, digits) if digits else round(number)
+
+
+FILTERS: Final[Mapping[str, Function]] = {
+    "upper": FUNCTIONS["upper"],
+    "lower": FUNCTIONS["lower"],
+    "title": text_function(_title),
+    "trim": text_function(str.strip),
+    "length": FUNCTIONS["len"],
+    "first": Function(takes=(LIST,), gives=_item_shape, apply=_first),
+    "last": Function(takes=(LIST,), gives=_item_shape, apply=_last),
+    "join": Function(takes=(LIST, TEXT), gives=always(STRING), apply=_join, optional=1),
+    "lines": Function(takes=(LIST,), gives=always(STRING), apply=_lines),
+    "json": Function(takes=(ANYTHING,), gives=always(STRING), apply=_json),
+    "round": Function(takes=(NUMERIC, NUMERIC), gives=always(NUMBER), apply=_round, optional=1),
+}

@@ -1,0 +1,199 @@
+"""The trail: every stream of a store followed at once, event by event, beside what the checkpoints say.
+
+Pure: batches in, breaks out. Where the batches come from, and what else is looked at, is engine/audit.py's business.
+Every event passes through here: the loop decodes nothing and makes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, Protocol
+
+from msgspec import Struct
+
+from handrail.domain.chain import GENESIS, Break, Record, chain_hash
+from handrail.domain.checkpoint import JOURNAL, Checkpoint, Order, shorter
+from handrail.domain.event import STORE_STREAM
+
+NEVER: Final = 2**63
+FOUND_MAX: Final = 1_000
+
+
+class Standing(Protocol):
+    """A record at its place in the whole store."""
+
+    @property
+    def seq(self) -> int:
+        """The place, counted from 1."""
+        ...
+
+    @property
+    def record(self) -> Record:
+        """The record."""
+        ...
+
+
+class Gap(Struct):
+    """Places in the store where nothing can be read, and why; explained once a stream misses an event there."""
+
+    first: int
+    last: int
+    reason: str
+    is_explained: bool = False
+
+
+class Trail:
+    """Follows the streams of a store in the order of their places."""
+
+    def __init__(self, checkpoints: Sequence[Checkpoint] = ()) -> None:
+        self.events = 0
+        self.place = 0
+        self.ends: dict[str, tuple[int, bytes, int]] = {}
+        """By stream: the number of its last event, that event's hash, and its place."""
+        self.store: list[Record] = []
+        """The events of the store's own stream."""
+        self.erased: list[Standing] = []
+        self._found: dict[tuple[str, int], tuple[int, str]] = {}
+        self._gaps: list[Gap] = []
+        self._checkpoints = list(reversed(checkpoints))
+        self._due = self._next_due()
+        self._sealed = 0
+        self._known: dict[str, int] = {}
+        self._order = Order()
+
+    @property
+    def breaks(self) -> list[tuple[int, Break]]:
+        """All that was found, with its place, first things first."""
+        found = [(place, Break(stream, n, reason)) for (stream, n), (place, reason) in self._found.items()]
+        gaps = [(gap.first, Break(JOURNAL, gap.first, gap.reason)) for gap in self._gaps if not gap.is_explained]
+        return sorted(found + gaps, key=lambda one: one[0])
+
+    def follow(self, batch: Sequence[Standing]) -> None:
+        """Take in the next events."""
+        ends, place = self.ends, self.place
+        hashes: list[bytes] = []
+        for standing in batch:
+            seq, record = standing.seq, standing.record
+            if seq != place + 1:
+                self._note_gap(place, seq)
+            if seq > self._due:
+                self._order.add(hashes)
+                hashes = []
+                self._judge_due(seq)
+            place = seq
+            stream, event_hash = record.stream, record.hash
+            n, prev, _ = ends.get(stream, _BEFORE)
+            if record.n != n + 1:
+                self._note_number(standing, n)
+                if record.n <= n:
+                    continue  # moved behind its successors: the stream's end stays where it is
+            elif chain_hash(prev, record) != event_hash:
+                self._note(stream, record.n, seq, "its hash does not fit its content and place")
+            ends[stream] = (record.n, event_hash, seq)
+            hashes.append(event_hash)
+            if stream == STORE_STREAM:
+                self.store.append(record)
+            if record.erased is not None:
+                self.erased.append(standing)
+        self._order.add(hashes)
+        self.events += len(batch)
+        self.place = place
+
+    def skip(self, reason: str) -> None:
+        """Take in that the next place can't be read."""
+        self.place += 1
+        self._add_gap(Gap(self.place, self.place, reason))
+
+    def finish(self) -> None:
+        """Take in that nothing follows: whatever was sealed and has not come is missing."""
+        self._judge_due(self.place + 1)
+        for checkpoint in reversed(self._checkpoints):
+            reason = shorter(self.events, checkpoint.events, f"checkpoint {checkpoint.number}")
+            is_named = False
+            for stream, n, _ in checkpoint.heads:
+                end_n, _, end_place = self.ends.get(stream, _BEFORE)
+                if end_n < n:
+                    is_named = True
+                    self._note_missing(stream, end_n + 1, (end_place, NEVER), reason)
+            if not is_named and not self._found:
+                self._note(JOURNAL, self.place + 1, self.place + 1, reason)
+        self._checkpoints.clear()
+
+    def _next_due(self) -> int:
+        return self._checkpoints[-1].events if self._checkpoints else NEVER
+
+    def _note(self, stream: str, n: int, place: int, reason: str) -> None:
+        if len(self._found) < FOUND_MAX:
+            self._found.setdefault((stream, n), (place, reason))  # the first to be seen is nearest to the deed
+
+    def _note_gap(self, place: int, seq: int) -> None:
+        if seq <= place:
+            self._note(JOURNAL, seq, place, f"place {seq} follows place {place}: the store is out of order")
+            return
+        places = f"place {place + 1} is" if seq == place + 2 else f"places {place + 1} to {seq - 1} are"
+        self._add_gap(Gap(place + 1, seq - 1, f"{places} empty: an event was removed or moved"))
+
+    def _add_gap(self, gap: Gap) -> None:
+        if len(self._gaps) < FOUND_MAX:
+            self._gaps.append(gap)
+
+    def _note_number(self, standing: Standing, n: int) -> None:
+        record = standing.record
+        if record.n > n + 1:
+            _, _, place = self.ends.get(record.stream, _BEFORE)
+            reason = f"it is missing: {record.n} follows {n}"
+            self._note_missing(record.stream, n + 1, (place, standing.seq), reason)
+        else:
+            self._note(record.stream, record.n, standing.seq, f"it stands behind event {n}: it was moved or inserted")
+
+    def _note_missing(self, stream: str, n: int, between: tuple[int, int], reason: str) -> None:
+        """An event is missing; if nothing can be read at a place between its neighbours, that is where it stood."""
+        after, before = between
+        place = before if before < NEVER else self.place + 1
+        for gap in self._gaps:
+            if after < gap.first and gap.last < before:
+                gap.is_explained = True
+                place, reason = gap.first, gap.reason if gap.first == gap.last else reason
+                break
+        self._note(stream, n, place, reason)
+
+    def _judge_due(self, seq: int) -> None:
+        """Compare with every checkpoint that was made before place `seq` was filled."""
+        while self._checkpoints and self._checkpoints[-1].events < seq:
+            checkpoint = self._checkpoints.pop()
+            self._judge(checkpoint)
+            self._known.update((stream, n) for stream, n, _ in checkpoint.heads)
+            self._sealed, self._order = checkpoint.events, Order()
+        self._due = self._next_due()
+
+    def _judge(self, checkpoint: Checkpoint) -> None:
+        missing = [head for head in checkpoint.heads if self.ends.get(head[0], _BEFORE)[0] < head[1]]
+        for stream, n, _ in missing:
+            end_n, _, place = self.ends.get(stream, _BEFORE)
+            reason = f"checkpoint {checkpoint.number} knows {n} events of {stream}, and {end_n} were left"
+            self._note_missing(stream, end_n + 1, (place, checkpoint.events + 1), reason)
+        for stream, n, hash_hex in () if missing else checkpoint.heads:  # what is missing lets others slide in
+            end_n, end_hash, place = self.ends[stream]
+            if end_n > n:
+                reason = f"it stands among the events of checkpoint {checkpoint.number}, which knows {n}"
+                self._note(stream, n + 1, place, reason)
+            elif end_hash.hex() != hash_hex:
+                reason = f"its hash is not the one in checkpoint {checkpoint.number}: the stream was rewritten"
+                self._note(stream, n, place, reason)
+        if not self._found and self._order.text() != checkpoint.order:
+            self._explain_order(checkpoint)
+
+    def _explain_order(self, checkpoint: Checkpoint) -> None:
+        """Every end is right, and yet the events are not those that were sealed, or not in that order."""
+        known = {stream for stream, _, _ in checkpoint.heads}
+        for stream, (_, _, place) in self.ends.items():
+            if place > self._sealed and stream not in known:
+                n = self._known.get(stream, 0) + 1
+                reason = f"it stands among the events of checkpoint {checkpoint.number}, which does not know it"
+                self._note(stream, n, place, reason)
+        if not self._found:
+            first = self._sealed + 1
+            reason = f"places {first} to {checkpoint.events} are not in the order of checkpoint {checkpoint.number}"
+            self._note(JOURNAL, first, first, reason)
+
+
+_BEFORE: Final = (0, GENESIS, 0)

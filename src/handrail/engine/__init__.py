@@ -1,0 +1,1 @@
+"""What happens: async, speaking only to protocols that this room owns."""

@@ -1,0 +1,265 @@
+"""The audit: the whole journal, or one stream, proved against its chain, its checkpoints and all other evidence.
+
+Async; reads only. Following the chain is domain/trail.py's work, the evidence beside it evidence.py's. What an audit
+can't see: events behind the last checkpoint that were rewritten together with all that follows them, and a database
+and a checkpoint log that were both put back to the same earlier moment. Receipts show either."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from msgspec import Struct
+
+from handrail.domain.chain import Break, Head, Record, first_break
+from handrail.domain.checkpoint import CHECKPOINTS, JOURNAL, Checkpoint, SealedCheckpoint, another_store, misplaced
+from handrail.domain.codec import entry_of
+from handrail.domain.errors import IntegrityBroken, NotFound
+from handrail.domain.event import STORE_STREAM, Entry, JournalAccepted, PayloadErased, StoreCreated
+from handrail.domain.trail import NEVER, Trail
+from handrail.engine import evidence
+from handrail.engine.clock import instant_text
+from handrail.engine.mending import ChangeOf, Store, pages_of
+from handrail.engine.notary import CheckpointLog, Verifier, store_created, unsigned
+from handrail.engine.replay import change_of
+
+DATABASE: Final = "database"
+"""Where a break stands that the database itself reports."""
+
+BATCH: Final = 2_000
+DAMAGES_MAX: Final = 100
+TRIES_MAX: Final = 3
+
+
+class Verdict(Struct, frozen=True, kw_only=True):
+    """What an audit found: all breaks, the first of them by place, and what is worth knowing beside them."""
+
+    ok: bool
+    events: int
+    streams: int
+    checkpoints: int
+    signed_events: int
+    """How many of the events are covered by the last checkpoint."""
+    breaks: tuple[Break, ...] = ()
+    first_bad: Break | None = None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass
+class Seals:
+    """The checkpoints that hold, oldest first, and what is wrong with the first that does not."""
+
+    checkpoints: list[Checkpoint] = field(default_factory=list)
+    breaks: list[Break] = field(default_factory=list)
+
+
+@dataclass
+class Look:
+    """What a look at the store, or at one stream, has shown."""
+
+    events: int = 0
+    streams: int = 0
+    signed: int = 0
+    breaks: list[Break] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+async def verify(
+    store: Store,
+    log: CheckpointLog,
+    verifier: Verifier | None,
+    *,
+    stream: str | None = None,
+    replay: bool = False,
+    receipts: Sequence[tuple[str, str]] = (),
+    fold: ChangeOf = change_of,
+) -> Verdict:
+    """Prove the journal, or one stream of it; `replay` also folds every stream anew. Without a key, nothing signed."""
+    seals = await _seals(log, verifier)
+    if stream is None:
+        look = await _look_at_store(store, seals, verifier, fold=fold if replay else None)
+    else:
+        look = await _look_at_stream(store, stream, seals, fold=fold if replay else None)
+    breaks = (*look.breaks, *await evidence.receipt_breaks(store, receipts), *seals.breaks)
+    return Verdict(
+        ok=not breaks,
+        events=look.events,
+        streams=look.streams,
+        checkpoints=len(seals.checkpoints),
+        signed_events=look.signed,
+        breaks=breaks,
+        first_bad=breaks[0] if breaks else None,
+        notes=(*look.notes, *_notes(look, seals, verifier)),
+    )
+
+
+async def _seals(log: CheckpointLog, verifier: Verifier | None) -> Seals:
+    seals = Seals()
+    previous: Checkpoint | None = None
+    try:
+        async for sealed in log.all():
+            if reason := _flaw(previous, sealed, verifier):
+                seals.breaks.append(Break(CHECKPOINTS, len(seals.checkpoints) + 1, reason))
+                break
+            previous = sealed.checkpoint
+            seals.checkpoints.append(previous)
+    except IntegrityBroken as error:
+        seals.breaks.append(Break(CHECKPOINTS, len(seals.checkpoints) + 1, str(error)))
+    return seals
+
+
+def _flaw(previous: Checkpoint | None, sealed: SealedCheckpoint, verifier: Verifier | None) -> str | None:
+    return misplaced(previous, sealed.checkpoint) or (unsigned(sealed, verifier) if verifier else None)
+
+
+async def _look_at_store(store: Store, seals: Seals, verifier: Verifier | None, *, fold: ChangeOf | None) -> Look:
+    flaws = asyncio.ensure_future(store.flaws())  # the database looks at itself meanwhile
+    try:
+        look = await _look_at_events(store, seals, verifier, fold=fold)
+        look.breaks += [Break(DATABASE, 0, flaw) for flaw in await flaws]
+    finally:
+        flaws.cancel()
+    return look
+
+
+async def _look_at_events(store: Store, seals: Seals, verifier: Verifier | None, *, fold: ChangeOf | None) -> Look:
+    swapped = await _swapped(store, seals)
+    trail = Trail(() if swapped else seals.checkpoints)
+    await _follow(store, trail)
+    entries, unreadable = _entries(trail.store)
+    notes = [entry.event for entry in entries if isinstance(entry.event, PayloadErased)]
+    erasures = evidence.erasure_breaks([one.record for one in trail.erased], notes)
+    breaks = [*swapped, *_in_order(trail, erasures), *unreadable, *_other_key(entries, verifier)]
+    breaks += await _beside_the_chain(store, trail, fold, is_broken={broken.stream for broken in breaks})
+    signed = min(trail.events, seals.checkpoints[-1].events) if seals.checkpoints and not swapped else 0
+    return Look(trail.events, len(trail.ends), signed, breaks, notes=_accepted(entries))
+
+
+def _in_order(trail: Trail, erasures: list[Break]) -> list[Break]:
+    """What the trail and the erasures show, by place; but where notes of erasures may be missing, those come last."""
+    placed = {(one.record.stream, one.record.n): one.seq for one in trail.erased}
+    is_whole = not any(broken.stream in (STORE_STREAM, JOURNAL) for _, broken in trail.breaks)
+    last = [(placed.get((one.stream, one.n), NEVER) if is_whole else NEVER, one) for one in erasures]
+    return [broken for _, broken in sorted([*trail.breaks, *last], key=lambda one: one[0])]
+
+
+async def _beside_the_chain(store: Store, trail: Trail, fold: ChangeOf | None, *, is_broken: set[str]) -> list[Break]:
+    """What rows and definitions show; folding is only for streams that hold by themselves."""
+    breaks, wanted = await evidence.row_breaks(store, trail.ends)
+    if fold is not None:
+        told = is_broken | {broken.stream for broken in breaks}
+        replayed, pinned = await evidence.replay_breaks(store, sorted(trail.ends.keys() - told), fold)
+        breaks, wanted = breaks + replayed, wanted | pinned
+    try:
+        return breaks + await evidence.definition_breaks(store, wanted)
+    except IntegrityBroken as error:
+        return [*breaks, Break(evidence.DEFINITIONS, 0, str(error))]
+
+
+async def _swapped(store: Store, seals: Seals) -> list[Break]:
+    """Whether this is another store than the one that the checkpoints speak of."""
+    try:
+        created = await store_created(store)
+    except IntegrityBroken:
+        return []  # the trail leads there, and names it
+    if created is None or not seals.checkpoints or created.store == seals.checkpoints[-1].store:
+        return []
+    return [Break(STORE_STREAM, 1, another_store(seals.checkpoints[-1].store, created.store))]
+
+
+async def _follow(store: Store, trail: Trail) -> None:
+    """Lead the trail through the store, past places that can't be read."""
+    size = BATCH
+    for _ in range(2 * DAMAGES_MAX):
+        try:
+            async for batch in store.scan(after=trail.place, size=size):
+                trail.follow(batch)
+            break
+        except IntegrityBroken as error:
+            if size == 1:
+                trail.skip(str(error))
+            size = 1 if size == BATCH else BATCH  # step up to the damaged place one by one, then go on behind it
+    trail.finish()
+
+
+async def _look_at_stream(store: Store, stream: str, seals: Seals, *, fold: ChangeOf | None) -> Look:
+    look = Look()
+    for _ in range(TRIES_MAX):  # someone may append or erase between two looks: only what stays broken is broken
+        look = await _look_once(store, stream, seals, fold)
+        if not look.breaks:
+            break
+    if not look.events and not look.breaks:
+        raise NotFound(f"there is no stream {stream!r}", hint="list the runs, then repeat the call")
+    return look
+
+
+async def _look_once(store: Store, stream: str, seals: Seals, fold: ChangeOf | None) -> Look:
+    sealed = {n: hash_hex for one in seals.checkpoints for name, n, hash_hex in one.heads if name == stream}
+    head, erased, breaks = Head(stream), list[Record](), list[Break]()
+    try:
+        async for page in pages_of(store, stream):
+            head, broken = first_break(head, page)
+            erased += [record for record in page if record.erased is not None]
+            breaks += [
+                Break(stream, record.n, "its hash is not the one in its checkpoint: the stream was rewritten")
+                for record in page
+                if sealed.get(record.n, record.hash.hex()) != record.hash.hex()
+            ]
+            if broken:
+                breaks.append(broken)
+                break
+        breaks += evidence.erasure_breaks(erased, await _erasures_of(store, stream))
+    except IntegrityBroken as error:
+        breaks.append(Break(stream, head.n + 1, str(error)))
+    signed = max(sealed, default=0)
+    if not breaks and signed > head.n:
+        breaks.append(Break(stream, head.n + 1, f"a checkpoint knows {signed} events of it, and {head.n} were left"))
+    if not breaks and evidence.has_row(stream) and (broken := await evidence.row_break(store, stream)):
+        breaks.append(broken)
+    if not breaks and fold is not None:
+        breaks, _ = await evidence.replay_breaks(store, [stream], fold)
+    return Look(events=head.n, streams=1, signed=min(signed, head.n), breaks=breaks)
+
+
+async def _erasures_of(store: Store, stream: str) -> list[PayloadErased]:
+    events = [entry_of(record).event async for page in pages_of(store, STORE_STREAM) for record in page]
+    return [event for event in events if isinstance(event, PayloadErased) and event.stream == stream]
+
+
+def _entries(records: Sequence[Record]) -> tuple[list[Entry], list[Break]]:
+    """The events of the store's own stream, and those that can't be read."""
+    entries, breaks = list[Entry](), list[Break]()
+    for record in records:
+        try:
+            entries.append(entry_of(record))
+        except IntegrityBroken as error:
+            breaks.append(Break(record.stream, record.n, str(error)))
+    return entries, breaks
+
+
+def _other_key(entries: Sequence[Entry], verifier: Verifier | None) -> list[Break]:
+    """Whether the key at hand is another than the store was made with, and nobody has ever accepted that."""
+    made = [entry.event.key for entry in entries if isinstance(entry.event, StoreCreated)]
+    is_accepted = any(isinstance(entry.event, JournalAccepted) for entry in entries)
+    if verifier is None or is_accepted or not any(made) or made[0] == verifier.public:
+        return []
+    return [Break(STORE_STREAM, 1, "the store was made with another key than the one at hand")]
+
+
+def _accepted(entries: Sequence[Entry]) -> list[str]:
+    return [
+        f"{instant_text(entry.at)}: {entry.actor} accepted a journal that was not what its checkpoint said"
+        f" ({entry.event.reason}): {entry.event.found}"
+        for entry in entries
+        if isinstance(entry.event, JournalAccepted)
+    ]
+
+
+def _notes(look: Look, seals: Seals, verifier: Verifier | None) -> list[str]:
+    if not seals.checkpoints:
+        return ["there is no checkpoint: nothing is signed"]
+    notes = [] if verifier else ["there is no key at hand: signatures were not checked"]
+    unsigned_events = look.events - look.signed
+    return [*notes, f"{unsigned_events} events since the last checkpoint are not signed"] if unsigned_events else notes

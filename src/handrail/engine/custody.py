@@ -1,0 +1,46 @@
+"""Custody: what is written down about the store itself: that it was made, and that an operator accepted it.
+
+Async; speaks to the journal's protocol alone. Erasures, the third such thing, are erasing.py's."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from handrail.domain.chain import Head
+from handrail.domain.errors import JournalConflict
+from handrail.domain.event import STORE_STREAM, JournalAccepted, StoreCreated, StoreEvent
+from handrail.domain.projection import NO_CHANGE
+from handrail.engine.clock import new_id
+from handrail.engine.journal import Journal
+from handrail.engine.scribe import Scribe
+
+CONFLICTS_MAX: Final = 50
+STORE_PREFIX: Final = "store_"
+
+
+async def create(journal: Journal, scribe: Scribe, *, key: str) -> None:
+    """Write down that the store was made, and with which public key, unless that is written already."""
+    if not await journal.read(STORE_STREAM, limit=1):
+        created = StoreCreated(store=new_id(STORE_PREFIX, scribe.entropy), key=key)
+        try:
+            await _note(journal, scribe, Head(STORE_STREAM), created, actor="handrail")
+        except JournalConflict:
+            return  # another process made it at the same moment
+
+
+async def accept(journal: Journal, scribe: Scribe, *, reason: str, found: str, actor: str) -> None:
+    """Write down that an operator accepted a journal that differs from its last checkpoint."""
+    accepted = JournalAccepted(reason=reason, found=found)
+    for _ in range(CONFLICTS_MAX):
+        records = await journal.read(STORE_STREAM)
+        head = Head(STORE_STREAM, records[-1].n, records[-1].hash) if records else Head(STORE_STREAM)
+        try:
+            return await _note(journal, scribe, head, accepted, actor=actor)
+        except JournalConflict:
+            continue
+    raise JournalConflict("the store's own stream is written by many at once")
+
+
+async def _note(journal: Journal, scribe: Scribe, head: Head, event: StoreEvent, *, actor: str) -> None:
+    records, _ = scribe.write(head, [event], actor=actor)
+    await journal.append(records, NO_CHANGE)

@@ -1,0 +1,153 @@
+"""Dispatch: the one entrance for change of a run. Read, replay, decide, append, and only then answer.
+
+Async; speaks to the journal's protocol alone. What is granted is decided in domain/decide.py."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import msgspec
+from msgspec.structs import replace
+
+from handrail.domain.authoring import definition_data, definition_from
+from handrail.domain.chain import Head
+from handrail.domain.codec import entry_of
+from handrail.domain.command import Command, StartRun
+from handrail.domain.decide import decide
+from handrail.domain.definition import Definition
+from handrail.domain.errors import Conflict, IntegrityBroken, JournalConflict, NotFound
+from handrail.domain.event import RUN_PREFIX, Event, Mode, StepEvent
+from handrail.domain.json import canonical_bytes, digest
+from handrail.domain.redaction import redact_inputs
+from handrail.domain.run import Run, project, replay
+from handrail.engine.clock import new_id
+from handrail.engine.journal import Journal
+from handrail.engine.scribe import Scribe
+
+CONFLICTS_MAX: Final = 50
+RUNS_KEPT: Final = 10_000
+DEFINITIONS_KEPT: Final = 500
+
+Texts = tuple[tuple[str, bytes], ...]
+
+
+@dataclass(frozen=True)
+class Seat:
+    """Where a run stands in memory, and whether that is synced already."""
+
+    run: Run
+    settled: asyncio.Future[bool] | None = None
+    secrets: tuple[str, ...] = ()
+
+
+@dataclass
+class Dispatch:
+    """Grants commands on runs and remembers where the latest of them stand."""
+
+    journal: Journal
+    scribe: Scribe
+    _seats: OrderedDict[str, Seat] = field(default_factory=OrderedDict)
+    _definitions: OrderedDict[str, Definition] = field(default_factory=OrderedDict)
+
+    async def start(
+        self, definition: Definition, inputs: Mapping[str, Any], *, actor: str, goal: str = "", mode: Mode = Mode.RUN
+    ) -> Run:
+        """Start a run pinned to the definition; the inputs have been checked and are complete."""
+        data = definition_data(definition)
+        content_hash = digest(data)
+        self._definitions[content_hash] = definition
+        kept, secrets = redact_inputs(inputs, definition.inputs)
+        seat = Seat(Run(id=new_id(RUN_PREFIX, self.scribe.entropy)), secrets=tuple(secrets))
+        workflow = f"{definition.id}@{definition.version}" if definition.version else definition.id
+        command = StartRun(definition=content_hash, workflow=workflow, inputs=kept, goal=goal, mode=mode)
+        events = decide(seat.run, command, definition)
+        return await self._commit(seat, events, actor=actor, texts=((content_hash, canonical_bytes(data)),))
+
+    async def grant(self, run_id: str, command: Command, *, actor: str) -> Run:
+        """Grant a command on a run: the run after it, synced; Conflict says what is legal instead."""
+        for _ in range(CONFLICTS_MAX):
+            seat = await self._seat(run_id)
+            definition = await self.definition(seat.run.definition)
+            try:
+                events = decide(seat.run, command, definition)
+                if events:
+                    return await self._commit(seat, events, actor=actor)
+            except JournalConflict:
+                await self._catch_up(seat)  # someone else was first: read what they wrote, then decide anew
+                continue
+            except Conflict:
+                if await self._catch_up(seat):
+                    continue
+                raise
+            if not await self._catch_up(seat):
+                return seat.run
+        raise JournalConflict(f"run {run_id} is written by many at once")
+
+    async def current(self, run_id: str) -> Run:
+        """Where a run stands, as far as it is synced, whoever wrote it."""
+        seat = await self._seat(run_id)
+        while await self._catch_up(seat):
+            seat = await self._seat(run_id)
+        return seat.run
+
+    async def definition(self, content_hash: str) -> Definition:
+        """The definition with this content hash, as it was pinned."""
+        known = self._definitions.get(content_hash)
+        if known is None:
+            text = await self.journal.definition(content_hash)
+            if text is None:
+                raise IntegrityBroken(f"the definition {content_hash} is not in the store")
+            known = self._definitions[content_hash] = definition_from(msgspec.json.decode(text))
+            _shorten(self._definitions, DEFINITIONS_KEPT)
+        return known
+
+    async def _seat(self, run_id: str) -> Seat:
+        seat = self._seats.get(run_id)
+        if seat is not None:
+            return seat
+        records = await self.journal.read(run_id)
+        if not records:
+            raise NotFound(f"there is no run {run_id!r}", hint="list the runs, then repeat the call")
+        read = Seat(replay([entry_of(record) for record in records], Run(id=run_id)))
+        return self._seats.setdefault(run_id, read)  # another caller may have read it meanwhile
+
+    async def _catch_up(self, seat: Seat) -> bool:
+        """Whether the journal says something else than this seat; the next look then sees it."""
+        run = seat.run
+        if seat.settled is not None and not await asyncio.shield(seat.settled):
+            return True  # what this state counted on was refused, and the seat is gone
+        tail = await self.journal.read(run.id, after=run.n)
+        if tail:
+            self._seats[run.id] = Seat(replay([entry_of(record) for record in tail], run), secrets=seat.secrets)
+        return bool(tail)
+
+    async def _commit(self, seat: Seat, events: Sequence[Event], *, actor: str, texts: Texts = ()) -> Run:
+        run = seat.run
+        records, entries = self.scribe.write(Head(run.id, run.n, run.head), events, actor=actor, known=seat.secrets)
+        after = replay(entries, run)
+        steps = {event.step: None for event in events if isinstance(event, StepEvent)}
+        change = replace(project(after, steps), definitions=texts)
+        # The next command may build on this state before it is synced: its append is queued behind this one, and
+        # the store refuses it should this one fail. So many commands on one run share one sync.
+        settled = asyncio.get_running_loop().create_future()
+        self._seats[run.id] = Seat(after, settled, seat.secrets)
+        self._seats.move_to_end(run.id)
+        _shorten(self._seats, RUNS_KEPT)
+        is_synced = False
+        try:
+            await self.journal.append(records, change)
+            is_synced = True
+        finally:
+            settled.set_result(is_synced)
+            if not is_synced:
+                self._seats.pop(run.id, None)
+        return after
+
+
+def _shorten(kept: OrderedDict[str, Any], at_most: int) -> None:
+    while len(kept) > at_most:
+        kept.popitem(last=False)

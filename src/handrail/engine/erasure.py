@@ -1,0 +1,90 @@
+"""Erasure: the words of one event are taken out of the store, and its chain goes on holding.
+
+Async; speaks to the store's protocols. What is left of an event is decided in domain/erasure.py; that it was done is
+an event of its own, in the store's own stream."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from msgspec.structs import replace
+
+from handrail.domain.chain import Head, Record, body_digest
+from handrail.domain.codec import encode_body, entry_of
+from handrail.domain.erasure import residue
+from handrail.domain.errors import Conflict, Forbidden, JournalConflict, NotFound
+from handrail.domain.event import STORE_STREAM, PayloadErased
+from handrail.engine.clock import Clock, Entropy
+from handrail.engine.journal import Archive, Journal
+from handrail.engine.mending import ChangeOf, pages_of
+from handrail.engine.replay import change_of
+from handrail.engine.scribe import Scribe
+
+TRIES_MAX: Final = 5
+
+
+async def erase_payload(
+    archive: Archive,
+    journal: Journal,
+    stream: str,
+    n: int,
+    *,
+    reason: str,
+    actor: str,
+    clock: Clock,
+    entropy: Entropy,
+    fold: ChangeOf = change_of,
+) -> Record:
+    """Take the words out of one event, for ever; the event as it is now."""
+    if stream == STORE_STREAM:
+        raise Forbidden(
+            "the store's own stream says what was done to the journal; nothing of it can be erased",
+            hint="name an event of a run or a plan",
+        )
+    for _ in range(TRIES_MAX):
+        records = [record async for page in pages_of(journal, stream) for record in page]
+        erased = _erased(records, stream, n)
+        note = PayloadErased(
+            stream=stream,
+            event=n,
+            digest=(erased.erased or b"").hex(),
+            residue=body_digest(b"", erased.body).hex(),
+            reason=reason,
+        )
+        written, _ = Scribe(clock, entropy).write(await _end(journal), [note], actor=actor)
+        left = [erased if record.n == n else record for record in records]
+        try:
+            await archive.erase(erased, written, fold(stream, map(entry_of, left)))
+        except JournalConflict:
+            continue  # someone wrote to the store's stream first: the note goes behind theirs
+        await _settle(archive, journal, stream, len(records), fold)
+        return erased
+    raise JournalConflict("the store's own stream is written by many at once")
+
+
+def _erased(records: list[Record], stream: str, n: int) -> Record:
+    record = next((record for record in records if record.n == n), None)
+    if record is None:
+        raise NotFound(f"there is no event {n} of {stream!r}", hint=f"{stream} has {len(records)} events")
+    if record.erased is not None:
+        raise Conflict(f"the words of event {n} of {stream} are erased already", hint="there is nothing left to erase")
+    # The salt goes with the words: without it, nobody can find out by trying which words they were.
+    body = encode_body(residue(entry_of(record).event))
+    return replace(record, salt=b"", body=body, erased=body_digest(record.salt, record.body))
+
+
+async def _end(journal: Journal) -> Head:
+    head = Head(STORE_STREAM)
+    async for page in pages_of(journal, STORE_STREAM):
+        head = Head(STORE_STREAM, page[-1].n, page[-1].hash)
+    return head
+
+
+async def _settle(archive: Archive, journal: Journal, stream: str, folded: int, fold: ChangeOf) -> None:
+    """Fold again if someone appended while the projections were rewritten."""
+    for _ in range(TRIES_MAX):
+        if not await journal.read(stream, after=folded, limit=1):
+            return
+        records = [record async for page in pages_of(journal, stream) for record in page]
+        await archive.rebuild(stream, fold(stream, map(entry_of, records)))
+        folded = len(records)

@@ -1,0 +1,96 @@
+"""The journal's protocols: what this room asks of a store. The stores are in storage/.
+
+Each protocol is as small as its caller's need: `Journal` for dispatch, `Shelf` for views, `Archive` for audit and
+operators. One store implements all three."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Protocol
+
+from msgspec import Struct
+
+from handrail.domain.chain import Head, Record
+from handrail.domain.projection import Change, PlanRow, RunRow, StepRow
+
+
+class Journal(Protocol):
+    """Append and read: all that deciding needs."""
+
+    async def append(self, records: Sequence[Record], change: Change) -> None:
+        """Append the records of one stream and their change, all or nothing, synced when this returns.
+
+        Raises JournalConflict unless the first record follows the stream's present end (by number and hash)."""
+        ...
+
+    async def read(self, stream: str, *, after: int = 0, limit: int = 100_000) -> list[Record]:
+        """The records of a stream with n > after, in order."""
+        ...
+
+    async def definition(self, content_hash: str) -> bytes | None:
+        """The canonical text of a definition that was ever pinned or saved."""
+        ...
+
+
+class Shelf(Protocol):
+    """The projections, for quick reading."""
+
+    async def run(self, run: str) -> RunRow | None:
+        """One run at a glance."""
+        ...
+
+    async def runs(self, *, status: Sequence[str] = (), after: str = "", limit: int = 50) -> list[RunRow]:
+        """Runs by id, those with the given statuses only, if any are given."""
+        ...
+
+    async def steps(self, run: str) -> list[StepRow]:
+        """The steps of a run that events have touched, by path."""
+        ...
+
+    async def plan(self, plan: str) -> PlanRow | None:
+        """One plan at a glance."""
+        ...
+
+    async def plans(self, *, after: str = "", limit: int = 50) -> list[PlanRow]:
+        """Plans by id, retired ones too."""
+        ...
+
+
+class Placed(Struct, frozen=True):
+    """A record with its place in the whole store, counted from 1 without gaps."""
+
+    seq: int
+    record: Record
+
+
+class Archive(Protocol):
+    """The whole store: for verification, checkpoints and operators."""
+
+    def scan(self, *, after: int = 0, size: int = 2_000) -> AsyncIterator[list[Placed]]:
+        """All records by place in the store, in batches, from one unchanging view."""
+        ...
+
+    async def heads(self, *, after: int = 0) -> tuple[int, list[Head]]:
+        """The number of events in the store, and the ends of all streams that changed behind place `after`."""
+        ...
+
+    async def definitions(self) -> list[tuple[str, bytes]]:
+        """Every definition by content hash."""
+        ...
+
+    async def flaws(self) -> list[str]:
+        """What the database itself finds wrong with its file, in words; empty when sound."""
+        ...
+
+    async def rebuild(self, stream: str, change: Change) -> None:
+        """Put a stream's projections in place of whatever is stored for it."""
+        ...
+
+    async def forget(self, stream: str) -> None:
+        """Remove the projections of a stream that has no events."""
+        ...
+
+    async def erase(self, record: Record, note: Sequence[Record], change: Change) -> None:
+        """Put `record` (same place and hash, words erased) in place of the stored one, append the note that says so,
+        and rewrite the projections of its stream, in one transaction; leave no copy of the old bytes in the file."""
+        ...

@@ -1,0 +1,137 @@
+"""Mending: projections beside the events they are derived from, and rewritten where they differ.
+
+Async; speaks to the store's protocols. Events are read here and never written. That a stream's own chain holds is
+audit.py's business."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterable
+from typing import Final, Protocol, TypeAlias
+
+from handrail.domain.chain import Record
+from handrail.domain.codec import entry_of
+from handrail.domain.errors import IntegrityBroken, Unavailable
+from handrail.domain.event import PLAN_PREFIX, RUN_PREFIX, Entry
+from handrail.domain.projection import Change, PlanRow, RunRow
+from handrail.engine.journal import Archive, Journal, Shelf
+from handrail.engine.replay import change_of
+
+PAGE: Final = 1_000
+TRIES_MAX: Final = 5
+
+ChangeOf: TypeAlias = Callable[[str, Iterable[Entry]], Change]
+"""How a stream's events become its projection rows."""
+
+
+class Store(Journal, Shelf, Archive, Protocol):
+    """A whole store: its events, its projections, and the file they are in."""
+
+
+async def rebuild(store: Store, *, fold: ChangeOf = change_of) -> int:
+    """Rewrite the projections of every stream where they differ from its events; how many were mended."""
+    _, heads = await store.heads()
+    streams = {head.stream for head in heads}
+    mended = 0
+    for stream in sorted(streams):
+        mended += await _mend(store, stream, fold)
+    async for stream in streams_with_rows(store):
+        if stream not in streams and not await store.read(stream, limit=1):
+            await store.forget(stream)
+            mended += 1
+    return mended
+
+
+async def difference(store: Store, stream: str, *, fold: ChangeOf = change_of) -> str | None:
+    """How a stream's projections differ from its events, in words; None if they are equal, bit for bit."""
+    reason = None
+    for _ in range(TRIES_MAX):  # someone may append between two looks: only what stays different is different
+        try:
+            reason = _compared(await stored_change(store, stream), await folded_change(store, stream, fold))
+        except IntegrityBroken as error:
+            reason = str(error)
+        if reason is None:
+            return None
+    return reason
+
+
+async def stored_change(store: Store, stream: str) -> Change:
+    """The projections of a stream as they are stored."""
+    if stream.startswith(RUN_PREFIX):
+        return Change(run=await store.run(stream), steps=tuple(await store.steps(stream)))
+    if stream.startswith(PLAN_PREFIX):
+        return Change(plan=await store.plan(stream.removeprefix(PLAN_PREFIX)))
+    return Change()
+
+
+async def folded_change(store: Journal, stream: str, fold: ChangeOf) -> Change:
+    """The projections of a stream as its events say."""
+    entries = [entry_of(record) async for page in pages_of(store, stream) for record in page]
+    try:
+        change = fold(stream, entries)
+    except Exception as error:  # a forged history need not make sense: that is a finding, not a crash of ours
+        raise IntegrityBroken(f"its events can't be folded: {error!r}") from error
+    steps = tuple(sorted(change.steps, key=lambda step: step.path))
+    return Change(run=change.run, steps=steps, plan=change.plan)
+
+
+async def pages_of(store: Journal, stream: str) -> AsyncIterator[list[Record]]:
+    """All records of a stream, however many they are, in pages."""
+    after = 0
+    while records := await store.read(stream, after=after, limit=PAGE):
+        yield records
+        after = records[-1].n
+
+
+async def streams_with_rows(store: Shelf) -> AsyncIterator[str]:
+    """Every stream that has a row."""
+    async for run in run_rows(store):
+        yield run.id
+    async for plan in plan_rows(store):
+        yield PLAN_PREFIX + plan.id
+
+
+async def run_rows(store: Shelf) -> AsyncIterator[RunRow]:
+    """The rows of all runs."""
+    after = ""
+    while rows := await store.runs(after=after, limit=PAGE):
+        for row in rows:
+            yield row
+        after = rows[-1].id
+
+
+async def plan_rows(store: Shelf) -> AsyncIterator[PlanRow]:
+    """The rows of all plans."""
+    after = ""
+    while rows := await store.plans(after=after, limit=PAGE):
+        for row in rows:
+            yield row
+        after = rows[-1].id
+
+
+async def _mend(store: Store, stream: str, fold: ChangeOf) -> bool:
+    """Whether a stream's projections had to be rewritten; if someone appends meanwhile, the last fold wins."""
+    for tries in range(TRIES_MAX):
+        if await difference(store, stream, fold=fold) is None:
+            return tries > 0
+        await store.rebuild(stream, await folded_change(store, stream, fold))
+    raise Unavailable(f"{stream} is written too fast to be mended", hint="repeat it when the run rests")
+
+
+def _compared(stored: Change, folded: Change) -> str | None:
+    if stored == folded:
+        return None
+    if stored.run != folded.run:
+        return _differs("row", stored.run, folded.run)
+    if stored.plan != folded.plan:
+        return _differs("row", stored.plan, folded.plan)
+    rows, wanted = ({step.path: step for step in change.steps} for change in (stored, folded))
+    path = min(path for path in {*rows, *wanted} if rows.get(path) != wanted.get(path))
+    return _differs(f"row of step {path!r}", rows.get(path), wanted.get(path))
+
+
+def _differs(what: str, stored: object, folded: object) -> str:
+    if stored is None:
+        return f"its {what} is missing"
+    if folded is None:
+        return f"its {what} stands for nothing in its events"
+    return f"its {what} is not what its events say"

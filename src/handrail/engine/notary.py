@@ -1,0 +1,214 @@
+"""The notary: seals where the store stands into signed checkpoints, and compares the store with the last of them.
+
+Async; speaks to protocols alone. Going through the whole journal is audit.py's work."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from handrail.domain.chain import GENESIS, Break, Head, Record, first_break
+from handrail.domain.checkpoint import (
+    CHECKPOINTS,
+    JOURNAL,
+    Checkpoint,
+    Order,
+    SealedCheckpoint,
+    another_store,
+    checkpoint_bytes,
+    checkpoint_digest,
+    next_checkpoint,
+    sealed_with,
+    shorter,
+)
+from handrail.domain.codec import entry_of
+from handrail.domain.errors import IntegrityBroken, Unavailable
+from handrail.domain.event import STORE_STREAM, StoreCreated
+from handrail.engine.clock import Clock
+from handrail.engine.journal import Placed
+
+SEALS_MAX: Final = 50
+ACCEPTED: Final = "journal_accepted"
+FOUND_MAX: Final = 20
+
+
+class Verifier(Protocol):
+    """The public half of the key that signs checkpoints."""
+
+    @property
+    def key(self) -> str:
+        """The key's id, short enough to stand in every checkpoint."""
+        ...
+
+    @property
+    def public(self) -> str:
+        """The public key itself, as the store's first event carries it."""
+        ...
+
+    def holds(self, message: bytes, signature: bytes) -> bool:
+        """Whether the key made this signature of this message."""
+        ...
+
+
+class Signer(Verifier, Protocol):
+    """The key that signs checkpoints."""
+
+    def sign(self, message: bytes) -> bytes:
+        """The signature of a message."""
+        ...
+
+
+class CheckpointLog(Protocol):
+    """Where sealed checkpoints are kept, outside the database."""
+
+    async def last(self) -> SealedCheckpoint | None:
+        """The newest checkpoint."""
+        ...
+
+    def all(self) -> AsyncIterator[SealedCheckpoint]:
+        """Every checkpoint, oldest first; IntegrityBroken at the first that can't be read."""
+        ...
+
+    async def append(self, sealed: SealedCheckpoint, *, after: str) -> bool:
+        """Append durably, unless the newest checkpoint's digest is not `after`: then False."""
+        ...
+
+    async def restart(self, sealed: SealedCheckpoint) -> None:
+        """Set the log aside, whatever its state, and begin another with this checkpoint."""
+        ...
+
+
+class Ledger(Protocol):
+    """What sealing and comparing ask of a store."""
+
+    async def read(self, stream: str, *, after: int = 0, limit: int = 100_000) -> list[Record]:
+        """The records of a stream with n > after, in order."""
+        ...
+
+    async def heads(self, *, after: int = 0) -> tuple[int, list[Head]]:
+        """The number of events in the store, and the ends of the streams that changed behind place `after`."""
+        ...
+
+    def scan(self, *, after: int = 0, size: int = 2_000) -> AsyncIterator[list[Placed]]:
+        """All records by place in the store, in batches, from one unchanging view."""
+        ...
+
+
+@dataclass(frozen=True)
+class Notary:
+    """Seals and compares one store."""
+
+    store: Ledger
+    log: CheckpointLog
+    signer: Signer
+    clock: Clock
+
+    async def seal(self, *, anew: bool = False) -> Checkpoint | None:
+        """A checkpoint of what changed since the last one, or None; `anew`: of everything, in a log of its own."""
+        for _ in range(SEALS_MAX):
+            last = None if anew else await self.log.last()
+            previous = last.checkpoint if last else None
+            checkpoint = await self._next(previous)
+            if checkpoint is None:
+                return None
+            sealed = sealed_with(
+                checkpoint, key=self.signer.key, signature=self.signer.sign(checkpoint_bytes(checkpoint))
+            )
+            if anew:
+                await self.log.restart(sealed)
+                return checkpoint
+            if await self.log.append(sealed, after=checkpoint_digest(previous) if previous else ""):
+                return checkpoint
+        raise Unavailable("the checkpoint log is written by many at once")
+
+    async def compare(self) -> list[Break]:
+        """Where the store is not what the last checkpoint says; for every start, without reading the whole store."""
+        where = CHECKPOINTS
+        try:
+            last = await self.log.last()
+            where = JOURNAL
+            return await self._differences(last) if last else []
+        except IntegrityBroken as error:
+            return [Break(where, 0, str(error))]
+
+    async def _next(self, previous: Checkpoint | None) -> Checkpoint | None:
+        store, after = await store_id(self.store), previous.events if previous else 0
+        if previous and store != previous.store:
+            raise IntegrityBroken(another_store(previous.store, store))
+        heads: dict[str, Head] = {}
+        order, events = Order(), after
+        async for batch in self.store.scan(after=after):
+            order.add(placed.record.hash for placed in batch)
+            heads |= {one.record.stream: Head(one.record.stream, one.record.n, one.record.hash) for one in batch}
+            events = batch[-1].seq
+        if events > after:
+            return next_checkpoint(
+                previous, store=store, at=self.clock(), events=events, order=order.text(), heads=heads.values()
+            )
+        count, _ = await self.store.heads(after=after)
+        if count < after:
+            raise IntegrityBroken(shorter(count, after, "its last checkpoint"))
+        return None
+
+    async def _differences(self, last: SealedCheckpoint) -> list[Break]:
+        checkpoint = last.checkpoint
+        if reason := unsigned(last, self.signer):
+            return [Break(CHECKPOINTS, checkpoint.number, reason)]
+        store = await store_id(self.store)
+        events, _ = await self.store.heads(after=checkpoint.events)
+        if events and store != checkpoint.store:
+            return [Break(STORE_STREAM, 1, another_store(checkpoint.store, store))]
+        breaks = [await self._missing(stream, n, hash_hex) for stream, n, hash_hex in checkpoint.heads]
+        if events < checkpoint.events:
+            breaks.insert(0, Break(JOURNAL, events + 1, shorter(events, checkpoint.events, "its last checkpoint")))
+        return [broken for broken in breaks if broken]
+
+    async def _missing(self, stream: str, n: int, hash_hex: str) -> Break | None:
+        """Why the event that a checkpoint knows as the end of a stream is not there as it was."""
+        try:
+            records = {record.n: record for record in await self.store.read(stream, after=max(n - 2, 0), limit=2)}
+        except IntegrityBroken as error:
+            return Break(stream, n, str(error))
+        if n not in records:
+            return Break(stream, n, "the last checkpoint knows it, and it is gone")
+        if records[n].hash.hex() != hash_hex:
+            return Break(stream, n, "its hash is not the one in the last checkpoint: the stream was rewritten")
+        if records[n].at <= await self._accepted_at():
+            return None  # an operator has seen the journal as it is since then
+        before = records[n - 1].hash if n - 1 in records else GENESIS
+        return first_break(Head(stream, n - 1, before), [records[n]])[1]
+
+    async def _accepted_at(self) -> int:
+        """When an operator last accepted the journal as it is; 0 if never."""
+        records = await self.store.read(STORE_STREAM)
+        return max((record.at for record in records if record.kind == ACCEPTED), default=0)
+
+
+async def store_created(store: Ledger) -> StoreCreated | None:
+    """The event that says which store this is and with which key it was made; None before it is written."""
+    records = await store.read(STORE_STREAM, limit=1)
+    event = entry_of(records[0]).event if records else None
+    return event if isinstance(event, StoreCreated) else None
+
+
+async def store_id(store: Ledger) -> str:
+    """Which store this is; empty before it says so."""
+    created = await store_created(store)
+    return created.store if created else ""
+
+
+def unsigned(sealed: SealedCheckpoint, verifier: Verifier) -> str | None:
+    """Why a checkpoint does not count as signed; None if it does."""
+    if sealed.key != verifier.key:
+        return f"it is signed by another key ({sealed.key[:16]!r}, not {verifier.key!r})"
+    if not verifier.holds(checkpoint_bytes(sealed.checkpoint), sealed.signature_bytes):
+        return "its signature does not fit: it was edited"
+    return None
+
+
+def found_text(breaks: Sequence[Break]) -> str:
+    """What a comparison found, in one line, for the event that records an operator's acceptance."""
+    told = [f"{broken.stream} {broken.n}: {broken.reason}" for broken in breaks[:FOUND_MAX]]
+    more = len(breaks) - len(told)
+    return "; ".join([*told, f"and {more} more"] if more else told) or "nothing"

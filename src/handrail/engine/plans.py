@@ -1,0 +1,82 @@
+"""Plans: save a version, retire, look up. The same walk as a run's: read, replay, decide, append.
+
+Async; speaks to the journal's protocol alone. What is granted is decided in domain/plan.py."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+from msgspec.structs import replace
+
+from handrail.domain.authoring import definition_data, definition_from
+from handrail.domain.chain import Head
+from handrail.domain.codec import entry_of
+from handrail.domain.command import PlanCommand, RetirePlan, SavePlan
+from handrail.domain.definition import Definition
+from handrail.domain.errors import IntegrityBroken, JournalConflict, NotFound
+from handrail.domain.event import PLAN_PREFIX
+from handrail.domain.json import canonical_bytes, digest
+from handrail.domain.plan import Plan, PlanVersion, decide_plan, project_plan, replay_plan
+from handrail.engine.journal import Journal
+from handrail.engine.scribe import Scribe
+
+CONFLICTS_MAX: Final = 50
+
+
+@dataclass(frozen=True)
+class Plans:
+    """The plans of a store."""
+
+    journal: Journal
+    scribe: Scribe
+
+    async def save(self, definition: Definition, *, actor: str, note: str = "") -> Plan:
+        """Keep a version of a plan; the same text twice in a row is one version."""
+        data = definition_data(definition)
+        content_hash = digest(data)
+        command = SavePlan(definition=content_hash, name=definition.name, steps=len(definition.steps), note=note)
+        return await self._grant(definition.id, command, actor=actor, texts=((content_hash, canonical_bytes(data)),))
+
+    async def retire(self, plan_id: str, *, reason: str, actor: str) -> Plan:
+        """Offer a plan no longer; nothing is erased."""
+        return await self._grant(plan_id, RetirePlan(reason=reason), actor=actor)
+
+    async def get(self, plan_id: str) -> Plan:
+        """A plan with all its versions; without any if none was ever saved."""
+        records = await self.journal.read(PLAN_PREFIX + plan_id)
+        return replay_plan([entry_of(record) for record in records], Plan(id=plan_id))
+
+    async def definition(self, version: PlanVersion) -> Definition:
+        """The text of one version."""
+        text = await self.journal.definition(version.definition)
+        if text is None:
+            raise IntegrityBroken(f"the definition {version.definition} is not in the store")
+        return definition_from(msgspec.json.decode(text))
+
+    async def _grant(
+        self, plan_id: str, command: PlanCommand, *, actor: str, texts: tuple[tuple[str, bytes], ...] = ()
+    ) -> Plan:
+        for _ in range(CONFLICTS_MAX):
+            plan = await self.get(plan_id)
+            events = decide_plan(plan, command)
+            if not events:
+                return plan
+            records, entries = self.scribe.write(Head(PLAN_PREFIX + plan_id, plan.n, plan.head), events, actor=actor)
+            after = replay_plan(entries, plan)
+            try:
+                await self.journal.append(records, replace(project_plan(after), definitions=texts))
+            except JournalConflict:
+                continue  # someone else saved meanwhile: decide on what is there now
+            return after
+        raise JournalConflict(f"plan {plan_id!r} is written by many at once")
+
+
+def version_of(plan: Plan, number: int | None) -> PlanVersion:
+    """The version with this number, or the newest."""
+    if number is None:
+        return plan.newest
+    if not 1 <= number <= len(plan.versions):
+        raise NotFound(f"plan {plan.id!r} has no version {number}", hint=f"it has versions 1 to {len(plan.versions)}")
+    return plan.versions[number - 1]

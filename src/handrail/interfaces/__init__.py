@@ -1,0 +1,1 @@
+"""Who is talking: words in, command, words out."""

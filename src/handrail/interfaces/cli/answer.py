@@ -1,0 +1,97 @@
+"""Answers of the command line: data on stdout, talk on stderr, and one exit code for each way things can end.
+
+Nothing is decided here. With `--json` an answer is one JSON value, errors too; otherwise words and tables."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from enum import IntEnum
+from typing import Any, Final, NoReturn
+
+import click
+import msgspec
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from handrail.domain.check import Finding, Severity
+from handrail.domain.errors import (
+    Conflict,
+    HandrailError,
+    IntegrityBroken,
+    Invalid,
+    NotFound,
+    Unavailable,
+)
+
+
+class Exit(IntEnum):
+    """How a command ended; scripts rely on these numbers."""
+
+    OK = 0
+    FAILED = 1
+    USAGE = 2
+    NOT_FOUND = 3
+    WAITING = 4
+    INVALID = 5
+    CONFLICT = 6
+    INTEGRITY = 7
+    UNAVAILABLE = 8
+    COMPENSATED = 9
+
+
+EXIT_OF: Final[Sequence[tuple[type[HandrailError], Exit]]] = (
+    (IntegrityBroken, Exit.INTEGRITY),
+    (NotFound, Exit.NOT_FOUND),
+    (Invalid, Exit.INVALID),
+    (Conflict, Exit.CONFLICT),
+    (Unavailable, Exit.UNAVAILABLE),
+    (HandrailError, Exit.FAILED),
+)
+STYLE_OF: Final = {Severity.CRITICAL: "red", Severity.MAJOR: "red", Severity.MINOR: "yellow"}
+
+
+def answer(data: Any, *, as_json: bool, words: Callable[[], None]) -> None:
+    """Print the answer's data as JSON, or let `words` tell it."""
+    if as_json:
+        click.echo(msgspec.json.format(msgspec.json.encode(data), indent=2).decode())
+    else:
+        words()
+
+
+def fail(error: HandrailError, *, as_json: bool) -> NoReturn:
+    """Tell an error with its way out, and end with its exit code."""
+    code = next(code for kind, code in EXIT_OF if isinstance(error, kind))
+    findings = error.findings if isinstance(error, Invalid) else ()
+    if as_json:
+        told: dict[str, Any] = {"code": error.code, "name": error.name, "message": str(error), "hint": error.hint}
+        if findings:
+            told["findings"] = findings
+        click.echo(msgspec.json.format(msgspec.json.encode({"error": told}), indent=2).decode())
+    else:
+        click.secho(f"{error.name}: {error}", fg="red", err=True)
+        tell_findings(findings, err=True)
+        click.echo(f"  what to do: {error.hint}", err=True)
+    sys.exit(code)
+
+
+def tell_findings(findings: Iterable[Finding], *, err: bool = False) -> None:
+    """Each finding with its place, and how to mend it below."""
+    for finding in findings:
+        place = str(finding.at) if finding.at else finding.where
+        click.secho(f"{place}: ", nl=False, bold=True, err=err)
+        click.secho(f"{finding.severity.value}", nl=False, fg=STYLE_OF[finding.severity], err=err)
+        where = f" {finding.where}:" if finding.at else ""
+        click.echo(f"{where} {finding.message} [{finding.rule}]", err=err)
+        if finding.fix:
+            click.echo(f"    fix: {finding.fix}", err=err)
+
+
+def tell_table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """A table that fits the terminal, or plain columns where there is none."""
+    table = Table(*head, box=SIMPLE_HEAD, pad_edge=False)
+    for row in rows:
+        table.add_row(*(escape(str(cell)) for cell in row))
+    Console(file=sys.stdout, soft_wrap=not sys.stdout.isatty()).print(table)

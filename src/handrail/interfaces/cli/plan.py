@@ -1,0 +1,147 @@
+"""`handrail plan`: check, save, list, show and retire plans."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from handrail.assembly import opened, reading
+from handrail.domain.authoring import definition_data
+from handrail.domain.graph import waves
+from handrail.domain.plan import Plan
+from handrail.engine.clock import instant_text
+from handrail.engine.plans import version_of
+from handrail.interfaces.cli.answer import Exit, answer, tell_findings, tell_table
+from handrail.interfaces.cli.definitions import load_file, load_valid, tell_verdict, verdict
+from handrail.interfaces.cli.program import json_option, person, settings_of, told
+from handrail.library.printing import yaml_text
+
+
+@click.group()
+def command() -> None:
+    """Check, save, list, show and retire plans."""
+
+
+@command.command()
+@click.argument("file")
+@json_option
+@click.pass_context
+@told
+async def check(ctx: click.Context, file: str, as_json: bool) -> None:
+    """Say whether FILE (`-`: stdin) is a sound plan, with all findings; nothing is saved."""
+    loaded = load_file(file, settings_of(ctx))
+    answer(verdict(file, loaded), as_json=as_json, words=lambda: tell_verdict(file, loaded))
+    sys.exit(Exit.OK if loaded.is_valid else Exit.INVALID)
+
+
+@command.command()
+@click.argument("file")
+@click.option("--note", default="", help="Why this version; kept in the journal.")
+@json_option
+@click.pass_context
+@told
+async def save(ctx: click.Context, file: str, note: str, as_json: bool) -> None:
+    """Keep a version of the plan in FILE; the same text twice in a row is one version."""
+    settings = settings_of(ctx)
+    definition, findings = load_valid(file, settings)
+    async with opened(settings) as handrail:
+        plan = await handrail.plans.save(definition, actor=person(), note=note)
+    newest = plan.newest
+    data = {
+        "plan": plan.id,
+        "version": newest.number,
+        "hash": newest.definition,
+        "waves": waves(definition.steps),
+        "findings": findings,
+        "receipt": plan.receipt,
+    }
+
+    def words() -> None:
+        tell_findings(findings, err=True)
+        click.echo(f"saved {plan.id} as version {newest.number}  {newest.definition[:19]}  receipt {plan.receipt}")
+
+    answer(data, as_json=as_json, words=words)
+
+
+@command.command("list")
+@click.option("--limit", default=50, type=click.IntRange(1, 1000), help="At most so many.")
+@click.option("--after", default="", help="Only plans whose id comes after this one.")
+@json_option
+@click.pass_context
+@told
+async def list_(ctx: click.Context, limit: int, after: str, as_json: bool) -> None:
+    """The saved plans, retired ones too."""
+    async with reading(settings_of(ctx)) as look:
+        rows = await look.store.plans(after=after, limit=limit)
+    data = [
+        {
+            "plan": row.id,
+            "name": row.name,
+            "version": row.version,
+            "steps": row.steps,
+            "saved": instant_text(row.saved),
+            "retired": instant_text(row.retired) if row.retired is not None else None,
+        }
+        for row in rows
+    ]
+
+    def words() -> None:
+        if not data:
+            click.echo("no plan is saved yet: `handrail plan save FILE`", err=True)
+            return
+        cells = [[*list(row.values())[:5], "retired" if row["retired"] else ""] for row in data]
+        tell_table(("plan", "name", "version", "steps", "saved", ""), cells)
+
+    answer(data, as_json=as_json, words=words)
+
+
+@command.command()
+@click.argument("plan_id", metavar="PLAN")
+@click.option("--version", "number", type=int, help="Which version; default: the newest.")
+@json_option
+@click.pass_context
+@told
+async def show(ctx: click.Context, plan_id: str, number: int | None, as_json: bool) -> None:
+    """A plan's versions and the text of one of them."""
+    async with reading(settings_of(ctx)) as look:
+        plan = await look.plans.get(plan_id)
+        version = version_of(plan, number)
+        definition = await look.plans.definition(version)
+    data = {**_versions(plan), "definition": definition_data(definition)}
+
+    def words() -> None:
+        rows = [(one["version"], one["saved"], one["by"], one["note"]) for one in data["versions"]]
+        tell_table(("version", "saved", "by", "note"), rows)
+        click.echo(yaml_text(data["definition"]), nl=False)
+
+    answer(data, as_json=as_json, words=words)
+
+
+@command.command()
+@click.argument("plan_id", metavar="PLAN")
+@click.option("--reason", required=True, help="Why; kept in the journal.")
+@json_option
+@click.pass_context
+@told
+async def retire(ctx: click.Context, plan_id: str, reason: str, as_json: bool) -> None:
+    """Offer a plan no longer. Nothing is erased: its versions and this reason stay in the journal."""
+    async with opened(settings_of(ctx)) as handrail:
+        plan = await handrail.plans.retire(plan_id, reason=reason, actor=person())
+    data = {"plan": plan.id, "retired": instant_text(plan.retired or 0), "receipt": plan.receipt}
+    answer(data, as_json=as_json, words=lambda: click.echo(f"retired {plan.id}  receipt {plan.receipt}"))
+
+
+def _versions(plan: Plan) -> dict[str, Any]:
+    versions = [
+        {
+            "version": version.number,
+            "hash": version.definition,
+            "saved": instant_text(version.saved),
+            "by": version.actor,
+            "note": version.note,
+        }
+        for version in plan.versions
+    ]
+    return {"plan": plan.id, "versions": versions, "retired": plan.retired is not None, "receipt": plan.receipt}

@@ -1,0 +1,96 @@
+"""The program's command tree. A command's module is imported only when that command is called.
+
+Global choices (folders, log level) are read here, once, and handed to the command as Settings."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import getpass
+import os
+from collections.abc import Awaitable, Callable, Mapping
+from importlib import import_module
+from typing import Any, Final, ParamSpec
+
+import click
+
+from handrail.domain.errors import HandrailError
+from handrail.interfaces.cli.answer import fail
+from handrail.logs import start_logging
+from handrail.settings import Settings, read_settings
+
+P = ParamSpec("P")
+
+COMMANDS: Final[Mapping[str, str]] = {
+    "config": "see what is configured, and where each setting comes from",
+    "demo": "a one-minute tour, offline; leaves nothing behind",
+    "journal": "show, export, verify, checkpoint and erase",
+    "plan": "check, save, list, show and retire plans",
+    "schema": "print the JSON Schema of definitions",
+    "workflow": "validate and draw workflows",
+}
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are modules beside this one."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names of all commands."""
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of that name, imported now."""
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = import_module(f"handrail.interfaces.cli.{cmd_name}").command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands without importing any."""
+        with formatter.section("Commands"):
+            formatter.write_dl(sorted(COMMANDS.items()))
+
+
+@click.group(cls=LazyGroup, no_args_is_help=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--home", metavar="FOLDER", help="Where all state is kept (HANDRAIL_HOME).")
+@click.option("--project", metavar="FOLDER", help="The project's folder (HANDRAIL_PROJECT; default: here).")
+@click.option("--log-level", metavar="LEVEL", help="debug, info, warning or error (HANDRAIL_LOG_LEVEL).")
+@click.version_option(package_name="handrail")
+@click.pass_context
+def program(ctx: click.Context, home: str | None, project: str | None, log_level: str | None) -> None:
+    """What AI agents hold on to while they climb a long task: guide, run and remember, over one journal."""
+    try:
+        ctx.obj = read_settings({"home": home, "project": project, "log_level": log_level}, os.environ)
+    except HandrailError as error:
+        fail(error, as_json=False)
+    start_logging(ctx.obj.home / "logs", level=ctx.obj.choices.log_level, days=ctx.obj.choices.log_days)
+
+
+def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command `--json`."""
+    return click.option("--json", "as_json", is_flag=True, help="Answer with JSON on stdout.")(command)
+
+
+def told(command: Callable[P, Awaitable[None]]) -> Callable[P, None]:
+    """Run an async command to its end; tell errors in words or JSON, with their exit codes."""
+
+    @functools.wraps(command)
+    def run(*args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            asyncio.run(command(*args, **kwargs))  # type: ignore[arg-type]
+        except HandrailError as error:
+            fail(error, as_json=bool(kwargs.get("as_json")))
+
+    return run
+
+
+def settings_of(ctx: click.Context) -> Settings:
+    """The settings that the program read at its start."""
+    settings = ctx.find_object(Settings)
+    assert settings is not None, "program() sets it before any command runs"  # noqa: S101
+    return settings
+
+
+def person() -> str:
+    """The actor of what is typed at this terminal."""
+    return f"person:{getpass.getuser()}"

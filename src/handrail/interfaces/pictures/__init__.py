@@ -1,0 +1,1 @@
+"""Pictures of a definition: for the terminal, as Mermaid, as SVG."""

@@ -1,0 +1,179 @@
+"""Captions: what a picture says about a step, in words that every form shares, and text made safe to print.
+
+Pure. Icons and colours are each form's own; which steps are drawn at all is decided in outline.py."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from enum import StrEnum
+from typing import Final, assert_never
+
+from msgspec import Struct
+
+from handrail.domain.definition import (
+    Approve,
+    Call,
+    Definition,
+    Each,
+    Effect,
+    Kind,
+    OnFailure,
+    Prompt,
+    Repeat,
+    Rounds,
+    Step,
+    Tool,
+    Work,
+    walk,
+)
+
+TEXT_LENGTH_MAX: Final = 240
+NAMES_MAX: Final = 4
+
+WHO: Final[Mapping[Kind, str]] = {
+    Kind.PROMPT: "the agent",
+    Kind.TOOL: "handrail",
+    Kind.APPROVE: "a person",
+    Kind.WORKFLOW: "another workflow",
+    Kind.EACH: "for every item",
+    Kind.REPEAT: "again until done",
+}
+
+
+class Mark(StrEnum):
+    """What kind of thing a remark is about; forms draw a sign for each but `PLAIN`."""
+
+    WHEN = "when"
+    AFTER = "after"
+    UNDO = "undo"
+    DANGER = "danger"
+    CIRCLE = "circle"
+    PLAIN = "plain"
+
+
+MEANING: Final[Mapping[Mark, str]] = {
+    Mark.WHEN: "only on a condition",
+    Mark.UNDO: "can be undone",
+    Mark.DANGER: "cannot be undone",
+    Mark.CIRCLE: "waits in a circle",
+}
+
+
+class Remark(Struct, frozen=True):
+    """One thing that is special about a step."""
+
+    mark: Mark
+    text: str
+
+
+def plain(text: str) -> str:
+    """The text on one line without control, format and other unprintable characters: nothing left that acts."""
+    shown = text[: TEXT_LENGTH_MAX * 4]
+    if not shown.isprintable():
+        shown = "".join(char if char.isprintable() else " " if char.isspace() else "" for char in shown)
+    shown = " ".join(shown.split())
+    return shown if len(shown) <= TEXT_LENGTH_MAX else shown[: TEXT_LENGTH_MAX - 1] + "…"
+
+
+def name_of(definition: Definition) -> str:
+    """What a person would call the definition."""
+    return plain(definition.name) or plain(definition.id)
+
+
+def facts_of(definition: Definition) -> list[str]:
+    """What holds for the whole definition, as short phrases."""
+    return _said(
+        (True, _count(sum(1 for _ in walk(definition.steps)), "step")),
+        (definition.on_failure is not OnFailure.ASK, f"on failure: {definition.on_failure}"),
+        (definition.deadline, f"deadline {plain(definition.deadline or '')}"),
+    )
+
+
+def subject_of(step: Step) -> str:
+    """The step's title; without one, what it does."""
+    return plain(step.title) or doing_of(step.work)
+
+
+def doing_of(work: Work) -> str:
+    """What a step does: the tool, the question, the workflow, the loop's head, the start of the prompt."""
+    match work:
+        case Prompt():
+            return plain(work.prompt)
+        case Tool():
+            return plain(work.tool)
+        case Approve():
+            return plain(work.approve)
+        case Call():
+            return plain(work.workflow)
+        case Each():
+            return plain(f"for {work.as_} in {work.items}")
+        case Repeat():
+            return plain(_end_of(work.repeat))
+        case _:
+            assert_never(work)
+
+
+def remarks_on(step: Step) -> list[Remark]:
+    """What is special about the step, the most important first."""
+    return [Remark(mark, plain(text)) for mark, text in _special(step)]
+
+
+def waits_for(names: Sequence[str]) -> str:
+    """The names of several steps, the first few of them spelled out."""
+    shown = ", ".join(plain(name) for name in names[:NAMES_MAX])
+    more = len(names) - NAMES_MAX
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def _special(step: Step) -> Iterator[tuple[Mark, str]]:
+    if step.when:
+        yield Mark.WHEN, f"when {step.when}"
+    if step.title and not isinstance(step.work, Prompt):
+        yield Mark.PLAIN, doing_of(step.work)
+    for text in _terms(step.work):
+        yield Mark.PLAIN, text
+    yield from _undoing(step)
+    if step.on_failure:
+        yield Mark.PLAIN, f"on failure: {step.on_failure}"
+
+
+def _undoing(step: Step) -> Iterator[tuple[Mark, str]]:
+    if step.effect is Effect.IRREVERSIBLE:
+        yield Mark.DANGER, "irreversible"
+    if step.undo:
+        yield Mark.UNDO, f"undo by {'the agent' if isinstance(step.undo, Prompt) else doing_of(step.undo)}"
+    elif step.effect in (Effect.REVERSIBLE, Effect.COMPENSATABLE):
+        yield Mark.PLAIN, f"{step.effect}"
+
+
+def _terms(work: Work) -> list[str]:
+    """What its kind lets a step say about itself."""
+    match work:
+        case Prompt():
+            return _said((work.confirm, "user confirms"), (work.checks, _count(len(work.checks), "check")))
+        case Tool():
+            return _said((work.checks, _count(len(work.checks), "check")))
+        case Approve():
+            return _said((work.by, f"by {waits_for(work.by)}"), (work.expires, f"expires after {work.expires}"))
+        case Each():
+            return _said((work.parallel > 1, f"{work.parallel} at once"), (True, f"at most {work.max}"))
+        case Repeat(repeat=rounds):
+            return _said((rounds.times is None, f"at most {rounds.bound}"), (rounds.every, f"every {rounds.every}"))
+        case Call():
+            return []
+
+
+def _said(*terms: tuple[object, str]) -> list[str]:
+    return [text for holds, text in terms if holds]
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'s' * (number != 1)}"
+
+
+def _end_of(rounds: Rounds) -> str:
+    if rounds.until is not None:
+        return f"until {rounds.until}"
+    if rounds.while_ is not None:
+        return f"while {rounds.while_}"
+    return f"{rounds.times or rounds.bound} times"

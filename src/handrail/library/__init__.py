@@ -1,0 +1,1 @@
+"""What is known: workflows and plans as files, read, checked and resolved."""

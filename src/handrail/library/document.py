@@ -1,0 +1,173 @@
+"""Documents: what an author wrote, as data in which every value knows its place in the text.
+
+The readers of the two syntaxes are yaml_document.py and json_document.py; whether the data is a workflow is judged in
+structure.py."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from msgspec import Struct, field
+
+from handrail.domain.check import Finding, Flaw, Path, Position, Severity, place
+from handrail.domain.errors import Invalid
+from handrail.domain.json import Json
+from handrail.library.document_tree import (
+    DEPTH_MAX,
+    DOCUMENT_BYTES_MAX,
+    FINDINGS_MAX,
+    NODES_MAX,
+    WHERE_MAX,
+    Place,
+    Tree,
+    grow,
+    shown,
+)
+from handrail.library.json_document import read_json
+from handrail.library.yaml_document import read_yaml
+
+__all__ = [
+    "DEPTH_MAX",
+    "DOCUMENT_BYTES_MAX",
+    "FINDINGS_MAX",
+    "NODES_MAX",
+    "Document",
+    "Place",
+    "document_of",
+    "finding_of",
+    "read_document",
+]
+
+BOM: Final = "\ufeff"
+UTF_16_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")
+
+SPLIT_IT: Final = "split it into several workflows"
+
+
+class Document(Struct, frozen=True):
+    """Data and where it stands; positions are unknown for data that came without a text."""
+
+    name: str
+    value: Json
+    positions: Mapping[Path, Place] = field(default_factory=dict)
+
+    def at(self, path: Path) -> Position | None:
+        """Where the value at a path stands, or else the nearest one around it."""
+        place = self._nearest(path)
+        return place.value if place else None
+
+    def at_key(self, path: Path) -> Position | None:
+        """Where the key of a value stands; a list item's place, as it has no key."""
+        place = self._nearest(path)
+        return (place.key or place.value) if place else None
+
+    def inside(self, path: Path, line: int, column: int) -> Position | None:
+        """Where a line and column of a text stand; where the text begins, if it is folded or escaped."""
+        place = self.positions.get(path)
+        if place is None or place.text is None:
+            return self.at(path)
+        return Position(place.text.file, place.text.line + line - 1, place.text.column + column - 1)
+
+    def _nearest(self, path: Path) -> Place | None:
+        for length in range(len(path), -1, -1):
+            if path[:length] in self.positions:
+                return self.positions[path[:length]]
+        return None
+
+
+def read_document(text: str | bytes, *, name: str) -> Document:
+    """The document that a YAML or JSON text holds; raises Invalid, with all that is wrong with it."""
+    return _document(_read(_decoded(text, name), name), name)
+
+
+def document_of(value: Json, *, name: str) -> Document:
+    """A document of data that came without a text; the same limits hold as for one that was read."""
+    return _document(grow(name, lambda tree: _feed(tree, value)), name)
+
+
+def finding_of(flaw: Flaw, document: Document) -> Finding:
+    """A flaw with its place in the document's text."""
+    if flaw.on_key:
+        at = document.at_key(flaw.path)
+    elif (flaw.line, flaw.column) == (1, 1):
+        at = document.at(flaw.path)
+    else:
+        at = document.inside(flaw.path, flaw.line, flaw.column)
+    where = shown(place(flaw.path), most=WHERE_MAX)
+    return Finding(rule=flaw.rule, severity=flaw.severity, where=where, message=flaw.message, fix=flaw.fix, at=at)
+
+
+def _document(tree: Tree, name: str) -> Document:
+    if tree.findings:
+        raise Invalid(f"{name} can't be read: {tree.findings[0].message}", findings=tree.findings)
+    return Document(name, tree.value, tree.positions)
+
+
+def _read(text: str, name: str) -> Tree:
+    """Braces open JSON, and also an object of YAML's: what is not JSON may still be that."""
+    if name.endswith(".json"):
+        return read_json(text, name=name)
+    if text.lstrip(" \t\r\n")[:1] not in ("{", "["):
+        return read_yaml(text, name=name)
+    tree = read_json(text, name=name)
+    if not tree.misread:
+        return tree
+    other = read_yaml(text, name=name)
+    # If it is neither, the syntax that the name tells is the one to complain about.
+    return other if not other.findings or name.endswith((".yaml", ".yml")) else tree
+
+
+def _decoded(text: str | bytes, name: str) -> str:
+    """The characters of a text of bearable size; a byte order mark is dropped."""
+    if len(text) > DOCUMENT_BYTES_MAX:
+        raise _refusal(name, f"the document is larger than {DOCUMENT_BYTES_MAX:,} bytes", SPLIT_IT, rule="size")
+    if isinstance(text, str):  # what is no character can't be encoded; then the bytes decide, as for any file
+        return _decoded(text.encode("utf-8", "surrogatepass"), name)
+    try:
+        return text.decode("utf-8").removeprefix(BOM)
+    except UnicodeDecodeError as error:
+        lines = (text[: error.start].decode("utf-8") + "x").splitlines()
+        what = "UTF-16" if text.startswith(UTF_16_MARKS) else f"not UTF-8 (byte 0x{text[error.start]:02x})"
+        at = Position(name, len(lines), len(lines[-1]))
+        raise _refusal(name, f"the text is {what}", "save it as UTF-8", at=at) from None
+
+
+def _refusal(name: str, message: str, fix: str, *, rule: str = "syntax", at: Position | None = None) -> Invalid:
+    finding = Finding(
+        rule=rule,
+        severity=Severity.CRITICAL,
+        where=place(()),
+        message=message,
+        fix=fix,
+        at=at or Position(name, 1, 1),
+    )
+    return Invalid(f"{name} can't be read: {message}", findings=(finding,))
+
+
+def _feed(tree: Tree, value: Json) -> None:
+    """Recursion is safe here: the tree refuses depth before it hurts."""
+    match value:
+        case Mapping():
+            tree.open({}, None)
+            for key, item in value.items():
+                tree.key(_text_key(tree, key), None)
+                _feed(tree, item)
+            tree.close()
+        case list() | tuple():
+            tree.open([], None)
+            for item in value:
+                _feed(tree, item)
+            tree.close()
+        case str() | bool() | int() | float() | None:
+            tree.leaf(value, None)
+        case _:
+            tree.stop(
+                f"{type(value).__name__} is not JSON", "hand in objects, lists, texts, numbers, true, false, null", None
+            )
+
+
+def _text_key(tree: Tree, key: object) -> str:
+    if not isinstance(key, str):
+        tree.flaw(f"the key {shown(repr(key))} is not a text", "make it a text", None)
+    return str(key)

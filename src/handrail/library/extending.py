@@ -1,0 +1,225 @@
+"""Extension: a workflow that `extends` another, merged with it as data, every value still knowing its own file.
+
+The child's words win; `inputs` and `outputs` merge by name; steps merge by id, at the top list only. Finding the base
+is resolve.py's work. The base's implied order is spelled out first, so that a step put in between joins the chain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, cast
+
+from msgspec import Struct
+
+from handrail.domain.check import Finding, Flaw, Path, Severity
+from handrail.domain.definition import Approve, Call, Each, Kind, Prompt, Repeat, Tool
+from handrail.domain.names import did_you_mean
+from handrail.library.document import Document, Place, finding_of
+
+IDENTITY: Final = frozenset({"id", "version", "extends"})
+"""What says who a document is, and is never inherited."""
+MERGED_BY_NAME: Final = ("inputs", "outputs")
+MERGED_KEYS: Final = frozenset({"steps", *MERGED_BY_NAME})
+# What a step does to the world, and how that is undone, is said of its work: another kind of work says it anew.
+KIND_KEYS: Final = {
+    Kind(str(work.__struct_config__.tag)): frozenset({*work.__struct_encode_fields__, "effect", "undo"})
+    for work in (Prompt, Tool, Approve, Call, Each, Repeat)
+}
+
+
+class Merged(Struct, frozen=True):
+    """The one document that a chain of extensions comes to, and what could not be merged."""
+
+    document: Document
+    findings: tuple[Finding, ...]
+
+
+class _Origin:
+    """A document whose places can be copied to where its values go."""
+
+    def __init__(self, document: Document) -> None:
+        self.document = document
+        self.value: Mapping[str, Any] = cast("Mapping[str, Any]", document.value)
+        self.below: dict[Path, list[Path]] = {}
+        for path in document.positions:
+            for length in range(min(len(path), 3) + 1):
+                self.below.setdefault(path[:length], []).append(path)
+
+    def copy(self, source: Path, target: Path, into: dict[Path, Place]) -> None:
+        """Copies the places of a value and of all in it."""
+        for path in self.below.get(source, ()):
+            into[(*target, *path[len(source) :])] = self.document.positions[path]
+
+    def copy_one(self, source: Path, target: Path, into: dict[Path, Place]) -> None:
+        """Copies the place of a value alone."""
+        if source in self.document.positions:
+            into[target] = self.document.positions[source]
+
+
+class _Piece(Struct):
+    """A step on its way into the merged list."""
+
+    data: dict[str, Any]
+    sources: dict[str, tuple[_Origin, Path]]
+    """Where each of its keys comes from."""
+    whole: tuple[_Origin, Path]
+    is_implied: bool = False
+    """Whether its `after` was not written but follows from where it stands."""
+    anchor: str = ""
+    """The step that it was put after."""
+
+    @property
+    def name(self) -> str:
+        return str(self.data["id"])
+
+
+def merge(chain: Sequence[Document]) -> Merged:
+    """The document of a chain, its base first: each extends the one before it."""
+    origins = [_Origin(document) for document in chain]
+    pieces = _spelled_out(_pieces(origins[0]))
+    findings: list[Finding] = []
+    for origin in origins[1:]:
+        findings += [finding_of(flaw, origin.document) for flaw in _join(pieces, _pieces(origin))]
+    value: dict[str, Any] = {}
+    positions: dict[Path, Place] = {}
+    origins[-1].copy_one((), (), positions)
+    _merge_tops(origins, value, positions)
+    for index, piece in enumerate(pieces):
+        piece.whole[0].copy_one(piece.whole[1], ("steps", index), positions)
+        for key, (origin, source) in piece.sources.items():
+            origin.copy(source, ("steps", index, key), positions)
+    value["steps"] = [piece.data for piece in pieces]
+    return Merged(Document(chain[-1].name, value, positions), tuple(findings))
+
+
+def _merge_tops(origins: Sequence[_Origin], value: dict[str, Any], positions: dict[Path, Place]) -> None:
+    """Everything but the steps: the last word wins; inputs and outputs merge by name."""
+    owner_of = {key: origin for origin in origins for key in origin.value if key not in IDENTITY}
+    owner_of |= {key: origins[-1] for key in ("id", "version") if key in origins[-1].value}
+    for key, owner in owner_of.items():
+        owner.copy_one((key,), (key,), positions)
+        if key not in MERGED_KEYS:
+            value[key] = owner.value[key]
+            owner.copy((key,), (key,), positions)
+    for key in MERGED_BY_NAME:
+        owners = {name: origin for origin in origins for name in origin.value.get(key, ())}
+        for name, origin in owners.items():
+            value.setdefault(key, {})[name] = origin.value[key][name]
+            origin.copy((key, name), (key, name), positions)
+
+
+def _pieces(origin: _Origin) -> list[_Piece]:
+    pieces: list[_Piece] = []
+    for index, item in enumerate(origin.value.get("steps", ())):
+        path: Path = ("steps", index)
+        if isinstance(item, str):  # a plain text is the agent's step
+            pieces.append(_Piece({"prompt": item}, {"prompt": (origin, path)}, (origin, path)))
+        else:
+            sources: dict[str, tuple[_Origin, Path]] = {key: (origin, (*path, key)) for key in item}
+            pieces.append(_Piece(dict(item), sources, (origin, path)))
+    return pieces
+
+
+def _spelled_out(pieces: list[_Piece]) -> list[_Piece]:
+    """The base's steps with the ids and the order that are implied by where they stand."""
+    done: list[_Piece] = []
+    for number, piece in enumerate(pieces, 1):
+        piece.data.setdefault("id", f"step-{number}")
+        _append(done, piece)
+    return done
+
+
+def _join(pieces: list[_Piece], layer: Sequence[_Piece]) -> Iterator[Flaw]:
+    """Brings the steps of one more document into the list."""
+    own: set[str] = set()
+    for piece in layer:
+        anchor = piece.data.pop("insert_after", None)
+        at = _index(pieces, piece.name)
+        if at is None:
+            yield from _add(pieces, piece, anchor)
+        elif anchor is None and piece.name not in own:
+            pieces[at] = _overridden(pieces[at], piece)
+        else:
+            yield _taken(piece, in_base=piece.name not in own)
+        own.add(piece.name)
+
+
+def _add(pieces: list[_Piece], piece: _Piece, anchor: str | None) -> Iterator[Flaw]:
+    at = _index(pieces, anchor)
+    if at is not None:
+        _insert(pieces, piece, at)
+        return
+    if anchor is not None:
+        yield _unknown_anchor(piece, anchor, pieces)
+    _append(pieces, piece)
+
+
+def _append(pieces: list[_Piece], piece: _Piece) -> None:
+    piece.is_implied = "after" not in piece.data
+    if piece.is_implied:
+        piece.data["after"] = [pieces[-1].name] if pieces else []
+    pieces.append(piece)
+
+
+def _insert(pieces: list[_Piece], piece: _Piece, anchor_at: int) -> None:
+    """Puts a step after its anchor, behind those that were put there before it."""
+    at = anchor_at
+    piece.anchor = pieces[anchor_at].name
+    while at + 1 < len(pieces) and pieces[at + 1].anchor == piece.anchor:
+        at += 1
+    before = pieces[at].name
+    piece.is_implied = "after" not in piece.data
+    piece.data.setdefault("after", [before])
+    for follower in pieces:
+        if follower.is_implied and before in follower.data["after"]:
+            # A step with an order of its own may not wait for `before`; then the follower must go on doing so.
+            follower.data["after"] = [piece.name] if piece.is_implied else [before, piece.name]
+    pieces.insert(at + 1, piece)
+
+
+def _overridden(base: _Piece, piece: _Piece) -> _Piece:
+    """The base's step with the child's keys; another kind brings its own keys, so the old kind's go."""
+    old, new = _kind(base.data), _kind(piece.data)
+    gone = KIND_KEYS[old] if old and new and old is not new else frozenset()
+    return _Piece(
+        data={key: value for key, value in base.data.items() if key not in gone} | piece.data,
+        sources={key: source for key, source in base.sources.items() if key not in gone} | piece.sources,
+        whole=piece.whole,
+        is_implied=base.is_implied and "after" not in piece.data,
+        anchor=base.anchor,
+    )
+
+
+def _kind(data: Mapping[str, Any]) -> Kind | None:
+    return next((kind for kind in Kind if kind.value in data), None)
+
+
+def _index(pieces: Sequence[_Piece], name: str | None) -> int | None:
+    return next((index for index, piece in enumerate(pieces) if piece.name == name), None)
+
+
+def _taken(piece: _Piece, *, in_base: bool) -> Flaw:
+    if in_base:
+        return Flaw(
+            rule="insert_after",
+            severity=Severity.CRITICAL,
+            path=(*piece.whole[1], "insert_after"),
+            message=f"the base has a step `{piece.name}` already: it can't be put in once more",
+            fix="give it another id, or take `insert_after` out to override the base's step",
+        )
+    return Flaw(
+        rule="duplicate_id",
+        severity=Severity.CRITICAL,
+        path=(*piece.whole[1], "id"),
+        message=f"the id `{piece.name}` is used twice in one list",
+        fix="give one of them another id",
+    )
+
+
+def _unknown_anchor(piece: _Piece, anchor: str, pieces: Sequence[_Piece]) -> Flaw:
+    return Flaw(
+        rule="insert_after",
+        severity=Severity.CRITICAL,
+        path=(*piece.whole[1], "insert_after"),
+        message=f"the base has no step `{anchor}`",
+        fix=did_you_mean(anchor, (other.name for other in pieces)),
+    )

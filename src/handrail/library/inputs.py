@@ -1,0 +1,89 @@
+"""Inputs: what a run is started with, and the defaults an author wrote, each held against its declared schema.
+
+How a schema is applied is structure.py's work; which inputs a call of another workflow misses, the analysis tells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from msgspec.structs import replace
+
+from handrail.domain.call_findings import required_inputs
+from handrail.domain.check import Finding, Flaw, Severity
+from handrail.domain.definition import Definition
+from handrail.domain.errors import Invalid
+from handrail.domain.json import Json, JsonObject
+from handrail.domain.names import did_you_mean
+from handrail.domain.works import calls_in
+from handrail.library.document import document_of, finding_of
+from handrail.library.structure import check_against
+
+
+def check_inputs(definition: Definition, inputs: JsonObject) -> tuple[dict[str, Json], list[Finding]]:
+    """The values to start with, defaults filled in, and what is wrong with those that were given."""
+    try:
+        document = document_of({"inputs": dict(inputs)}, name="<inputs>")
+    except Invalid as error:  # too large, too deep, or no JSON
+        return dict(inputs), list(error.findings)
+    defaults = {name: schema["default"] for name, schema in definition.inputs.items() if "default" in schema}
+    return {**defaults, **inputs}, [finding_of(flaw, document) for flaw in _input_flaws(definition, inputs)]
+
+
+def default_flaws(definition: Definition) -> Iterator[Flaw]:
+    """Defaults that do not fit the schema they stand in."""
+    for name, schema in definition.inputs.items():
+        if "default" in schema:
+            for flaw in check_against(schema, schema["default"], path=("inputs", name, "default")):
+                yield replace(flaw, rule="default", severity=Severity.CRITICAL)
+
+
+def given_flaws(definition: Definition) -> Iterator[Flaw]:
+    """What calls hand to other workflows that does not fit; what is filled in later is judged when it is known."""
+    for path, call in calls_in(definition):
+        inputs = definition.pinned[call.workflow].inputs if call.workflow in definition.pinned else {}
+        for name, value in call.with_.items():
+            if name in inputs and not _has_template(value):
+                yield from check_against(inputs[name], value, path=(*path, "with", name))
+
+
+def _input_flaws(definition: Definition, inputs: Mapping[str, Any]) -> Iterator[Flaw]:
+    for name, value in inputs.items():
+        if name in definition.inputs:
+            yield from check_against(definition.inputs[name], value, path=("inputs", name))
+        else:
+            yield Flaw(
+                rule="unknown_input",
+                severity=Severity.CRITICAL,
+                path=("inputs", name),
+                message=f"`{definition.id}` has no input `{name}`",
+                fix=did_you_mean(name, definition.inputs) or "it has no inputs: leave it out",
+                on_key=True,
+            )
+    for name in required_inputs(definition):
+        if name not in inputs:
+            yield Flaw(
+                rule="missing_input",
+                severity=Severity.CRITICAL,
+                path=("inputs", name),
+                message=f"`{definition.id}` needs the input `{name}`",
+                fix=_what_it_is(definition.inputs[name]),
+            )
+
+
+def _what_it_is(schema: Mapping[str, Any]) -> str:
+    """How an author describes an input, for whoever has to give it."""
+    described = [str(schema[key]) for key in ("type", "description") if key in schema]
+    return f"give it: {', '.join(described)}" if described else "give it"
+
+
+def _has_template(value: Any) -> bool:
+    match value:
+        case str():
+            return "{" in value
+        case Mapping():
+            return any(map(_has_template, value.values()))
+        case list() | tuple():
+            return any(map(_has_template, value))
+        case _:
+            return False

@@ -1,0 +1,205 @@
+"""Loading: the way of a text to a definition, with all findings at once, sorted by where they stand.
+
+read -> structure -> extends -> structure of the whole -> definition -> pins -> analysis. A later station is left out
+only where it can't be done; parts whose structure is wrong are cut off first, where that changes nothing else
+(pruning.py). What was loaded is kept for the next time, as long as nothing it depends on has changed."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple, TypeAlias, cast
+
+from msgspec.structs import replace
+
+from handrail.domain.analysis import analyse
+from handrail.domain.authoring import content_hash, definition_from
+from handrail.domain.check import Finding, Flaw, Severity, blocks
+from handrail.domain.definition import Definition, Effect
+from handrail.domain.errors import Invalid
+from handrail.domain.json import Json, canonical_bytes
+from handrail.library.catalog import EMPTY, Candidate, Catalog, FolderCatalog, Source
+from handrail.library.document import Document, document_of, finding_of, read_document
+from handrail.library.inputs import check_inputs, default_flaws, given_flaws
+from handrail.library.pruning import pruned
+from handrail.library.recent import Recent
+from handrail.library.resolve import Loaded, Trail, extend, pin
+from handrail.library.structure import check_structure, placed, structure_flaws
+
+__all__ = [
+    "EMPTY",
+    "Catalog",
+    "FolderCatalog",
+    "Loaded",
+    "check_inputs",
+    "load_data",
+    "load_definition",
+    "looks_like_workrail",
+]
+
+Tools: TypeAlias = Mapping[str, Effect]
+
+KEPT_BYTES_MAX: Final = 4_000_000
+"""How much text the kept definitions may have had together."""
+WORKRAIL_KEYS: Final = frozenset({"clarificationPrompts", "metaGuidance", "functionDefinitions"})
+WORKRAIL_STEP_KEYS: Final = frozenset(
+    {"runCondition", "agentRole", "requireConfirmation", "validationCriteria", "promptBlocks", "templateCall"}
+)
+
+
+def load_definition(text: str | bytes, *, name: str, catalog: Catalog = EMPTY, tools: Tools | None = None) -> Loaded:
+    """The definition in a text and all that was found; the same text is read once, while what it names is the same."""
+    content = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+    return _kept_or_loaded(content, lambda: read_document(text, name=name), _Setting(name, catalog, tools))
+
+
+def load_data(data: Json, *, name: str = "<plan>", catalog: Catalog = EMPTY, tools: Tools | None = None) -> Loaded:
+    """The definition in data that came without a text, and all that was found."""
+    try:
+        document = document_of(data, name=name)
+    except Invalid as error:
+        return Loaded(definition=None, findings=error.findings)
+    # A text never begins with a zero byte: what came without one has no positions to share with it.
+    content = b"\0" + canonical_bytes(document.value)
+    return _kept_or_loaded(content, lambda: document, _Setting(name, catalog, tools))
+
+
+def looks_like_workrail(data: Json) -> bool:
+    """Whether data is a workflow in WorkRail's own format: camelCase keys that ours never had."""
+    if not isinstance(data, Mapping):
+        return False
+    steps = data.get("steps")
+    keys = [step.keys() for step in steps if isinstance(step, Mapping)] if isinstance(steps, list | tuple) else []
+    return not WORKRAIL_KEYS.isdisjoint(data) or any(not WORKRAIL_STEP_KEYS.isdisjoint(each) for each in keys)
+
+
+class _Setting(NamedTuple):
+    """What the answer depends on beside the text."""
+
+    name: str
+    catalog: Catalog
+    tools: Tools | None
+
+
+class _Kept(NamedTuple):
+    """What was loaded, and the state of the catalog that it depends on, if it does."""
+
+    loaded: Loaded
+    stamp: str | None
+
+
+_recent: Final[Recent[_Kept]] = Recent(KEPT_BYTES_MAX)
+
+
+def _kept_or_loaded(content: bytes, read: Callable[[], Document], setting: _Setting) -> Loaded:
+    tools = None if setting.tools is None else frozenset(setting.tools.items())
+    key = (hashlib.sha256(content).digest(), setting.name, tools)
+    kept = _recent.get(key)
+    if kept is not None and (kept.stamp is None or kept.stamp == setting.catalog.fingerprint()):
+        return kept.loaded
+    try:
+        document = read()
+    except Invalid as error:
+        return Loaded(definition=None, findings=error.findings)
+    watched = _Watched(setting.catalog)
+    loaded = _Loading(watched, setting.tools).load(document)
+    _recent.keep(key, _Kept(loaded, watched.stamp), weight=len(content))
+    return loaded
+
+
+class _Watched:
+    """A catalog that remembers its state as of the first question, so that an answer can be told to be outdated."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self.catalog = catalog
+        self.stamp: str | None = None
+
+    def find(self, name: str) -> Sequence[Candidate]:
+        if self.stamp is None:
+            self.stamp = self.catalog.fingerprint()
+        return self.catalog.find(name)
+
+    def ids(self) -> Sequence[str]:
+        return self.catalog.ids()
+
+
+class _Loading:
+    """One load with all the workflows that it calls, each loaded once."""
+
+    def __init__(self, source: Source, tools: Tools | None) -> None:
+        self.source = source
+        self.tools = tools
+        self.called: dict[Hashable, Loaded] = {}
+
+    def load(self, document: Document, trail: Trail = ()) -> Loaded:
+        if looks_like_workrail(document.value):
+            return Loaded(definition=None, findings=(_workrail(document),))
+        flaws = structure_flaws(document)
+        findings = placed(flaws, document)
+        sound = _sound_part(document, flaws)
+        if sound is None:
+            return _loaded(None, findings, document)
+        extended = extend(sound, self.source)
+        findings += extended.findings
+        whole = extended.document
+        if whole is None or blocks(extended.findings):
+            return _loaded(None, findings, document)
+        if whole is not sound and (unfit := check_structure(whole, merged=True)):
+            return _loaded(None, [*findings, *unfit], document)
+        return self._understood(whole, findings, trail)
+
+    def _understood(self, document: Document, findings: list[Finding], trail: Trail) -> Loaded:
+        written = definition_from(cast("Mapping[str, Any]", document.value))
+        pinned = pin(written, trail or (written.id,), self.source, self._load_called)
+        definition = pinned.definition
+        schematic = (*default_flaws(definition), *given_flaws(definition))
+        flaws = (*pinned.flaws, *schematic, *analyse(definition, tools=self.tools))
+        own = [finding_of(_as_written(flaw, document), document) for flaw in flaws]
+        return _loaded(definition, [*findings, *own, *pinned.findings], document)
+
+    def _load_called(self, document: Document, trail: Trail) -> Loaded:
+        version = cast("Mapping[str, Any]", document.value).get("version")
+        key = (document.name, trail[-1], version)
+        if key not in self.called:
+            self.called[key] = self.load(document, trail)
+        return self.called[key]
+
+
+def _sound_part(document: Document, flaws: Sequence[Flaw]) -> Document | None:
+    """The document, without the parts whose structure is wrong; None if the rest can't be judged without them."""
+    if not flaws:
+        return document
+    rest = pruned(document, flaws)
+    return None if rest is None or structure_flaws(rest) else rest
+
+
+def _loaded(definition: Definition | None, findings: Iterable[Finding], document: Document) -> Loaded:
+    """The findings in the order of the text: the document's own first, then those of other files."""
+
+    def place(finding: Finding) -> tuple[Any, ...]:
+        at = finding.at
+        return (at.file != document.name, at.file, at.line, at.column) if at else (False, document.name, 0, 0)
+
+    ordered = tuple(sorted(dict.fromkeys(findings), key=place))
+    return Loaded(definition=definition, findings=ordered, hash=content_hash(definition) if definition else "")
+
+
+def _as_written(flaw: Flaw, document: Document) -> Flaw:
+    """The flaw with its path in the text: the prompt of a step that is a plain text is the step itself."""
+    above = flaw.path[:-1]
+    if flaw.path[-1:] == ("prompt",) and flaw.path not in document.positions and above in document.positions:
+        return replace(flaw, path=above)
+    return flaw
+
+
+def _workrail(document: Document) -> Finding:
+    return finding_of(
+        Flaw(
+            rule="workrail",
+            severity=Severity.CRITICAL,
+            path=(),
+            message="a WorkRail file: conversion is not built yet",
+            fix="write it as a workflow: `handrail schema` prints the format",
+        ),
+        document,
+    )

@@ -1,0 +1,130 @@
+"""References inside a JSON Schema that an author wrote: they must stay inside it, lead somewhere, and not multiply.
+
+A few lines of references to references keep a validator busy for ever, or take all memory. So the schema is walked
+here as a validator would walk it, references followed: only so far, and with an eye on those that come back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+from urllib.parse import unquote
+
+from msgspec import Struct
+
+from handrail.domain.check import Flaw, Path, Severity
+from handrail.domain.json import Json
+from handrail.library.document_tree import shown
+
+FOLLOWED_MAX: Final = 5_000
+REFERENCES_DEEP_MAX: Final = 100
+
+# Of these keywords, every schema sees values of its own ...
+APART: Final = ("properties", "items", "additionalProperties", "additionalItems", "definitions")
+# ... of these, several may see the same value.
+TOGETHER: Final = (
+    *("allOf", "anyOf", "oneOf", "not", "if", "then", "else"),
+    *("dependencies", "contains", "patternProperties", "propertyNames"),
+)
+KEYED: Final = frozenset({"properties", "definitions", "patternProperties", "dependencies"})
+
+
+class _Reference(Struct, eq=False, frozen=True):
+    """A reference that is being followed, and the ways on which its target comes back to itself."""
+
+    target: Path
+    choices_before: int
+    ways_back: set[tuple[Path, ...]]
+
+
+class _Stop(Struct, frozen=True):
+    """A part of the schema, and how the walk came to it: along references, and by choices among alternatives."""
+
+    path: Path
+    part: Any
+    references: tuple[_Reference, ...] = ()
+    choices: tuple[Path, ...] = ()
+
+
+def reference_flaws(schema: Json) -> list[Flaw]:
+    """What is wrong with the references of a schema; the paths are relative to it."""
+    flaws: list[Flaw] = []
+    waiting = [_Stop((), schema)]
+    for _ in range(FOLLOWED_MAX):
+        if not waiting:
+            return flaws
+        stop = waiting.pop()
+        match stop.part:
+            case {"$ref": str(reference)}:
+                _follow(stop, reference, schema, waiting, flaws)
+            case {"$id": str()} if stop.path:
+                flaws.append(_flaw((*stop.path, "$id"), "a part of a schema can't have an `$id`", "remove it"))
+            case Mapping():
+                waiting.extend(_parts(stop))
+    return [*flaws, _flaw((), "the schema is too large, with its references followed", "refer to less")]
+
+
+def _follow(stop: _Stop, reference: str, schema: Json, waiting: list[_Stop], flaws: list[Flaw]) -> None:
+    here = (*stop.path, "$ref")
+    target = _resolve(schema, reference)
+    if target is None:
+        flaws.append(_astray(here, reference))
+        return
+    comes_back = next((one for one in stop.references if one.target == target.path), None)
+    if comes_back is not None:
+        comes_back.ways_back.add(stop.choices[comes_back.choices_before :])
+        if len(comes_back.ways_back) > 1:
+            fix = "refer to the whole once, or leave the inner levels open"
+            flaws.append(_flaw(here, "the schema refers to itself in several alternatives", fix))
+    elif len(stop.references) >= REFERENCES_DEEP_MAX:
+        flaws.append(_flaw(here, "the references lead too deep", "refer to less"))
+    else:
+        followed = _Reference(target.path, len(stop.choices), set())
+        waiting.append(_Stop(target.path, target.part, (*stop.references, followed), stop.choices))
+
+
+def _astray(here: Path, reference: str) -> Flaw:
+    if reference.startswith("#/"):
+        return _flaw(here, f"`{shown(reference)}` leads to nothing", "refer to a part of this very schema")
+    fix = "copy what it refers to under `definitions`, and write #/definitions/..."
+    return _flaw(here, f"`{shown(reference)}` leads out of the schema", fix)
+
+
+def _parts(stop: _Stop) -> Iterator[_Stop]:
+    """The schemas right inside a schema."""
+    for keyword in (*APART, *TOGETHER):
+        if keyword in stop.part:
+            for key, part in _members(keyword, stop.part[keyword]):
+                path = (*stop.path, keyword, *key)
+                choices = (*stop.choices, path) if keyword in TOGETHER else stop.choices
+                yield _Stop(path, part, stop.references, choices)
+
+
+def _members(keyword: str, held: Json) -> list[tuple[Path, Json]]:
+    """The schemas that a keyword holds, each with the rest of its path."""
+    if isinstance(held, list):
+        return [((index,), part) for index, part in enumerate(held)]
+    if keyword in KEYED and isinstance(held, Mapping):
+        return [((key,), part) for key, part in held.items()]
+    return [((), held)]
+
+
+def _resolve(schema: Json, reference: str) -> _Stop | None:
+    """The part that a reference leads to, if it is one of this schema."""
+    if reference != "#" and not reference.startswith("#/"):
+        return None
+    path: list[str | int] = []
+    part: Any = schema
+    for word in unquote(reference).split("/")[1:]:
+        key = word.replace("~1", "/").replace("~0", "~")
+        if isinstance(part, Mapping) and key in part:
+            path.append(key)
+        elif isinstance(part, list) and len(key) < 10 and key.isdecimal() and int(key) < len(part):
+            path.append(int(key))
+        else:
+            return None
+        part = part[path[-1]]
+    return _Stop(tuple(path), part)
+
+
+def _flaw(path: Path, message: str, fix: str) -> Flaw:
+    return Flaw(rule="schema", severity=Severity.CRITICAL, path=path, message=message, fix=fix)

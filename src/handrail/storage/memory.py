@@ -1,0 +1,211 @@
+"""The memory store: the same promises as the SQLite store, for as long as the process lives.
+
+For tests, trials and simulations. Nothing is awaited inside a write, so each is atomic by itself."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from types import TracebackType
+from typing import Annotated, Final, Self, TypeAlias
+
+import msgspec
+from msgspec.structs import astuple
+
+from handrail.domain.chain import Head, Record, first_break
+from handrail.domain.errors import Conflict, Invalid, NotFound
+from handrail.domain.event import PLAN_PREFIX
+from handrail.domain.projection import NO_CHANGE, Change, PlanRow, RunRow, StepRow
+from handrail.engine.journal import Placed
+from handrail.storage.admission import (
+    admitted_bytes,
+    closed,
+    refusal,
+    require_belonging,
+    require_erasure,
+    steps_without_run,
+)
+
+NAME: Final = "in memory"
+
+Int: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+Storable: TypeAlias = tuple[str, Int, Int, str, str, str | None, Int | None, Int, bytes, bytes, bytes, bytes | None]
+"""What the fields of a record may be: what a table with strict columns would take."""
+
+
+class MemoryStore:
+    """A store without a file."""
+
+    def __init__(self) -> None:
+        self._places: list[Record] = []
+        self._streams: dict[str, list[int]] = {}
+        self._runs: dict[str, RunRow] = {}
+        self._steps: dict[str, dict[str, StepRow]] = {}
+        self._plans: dict[str, PlanRow] = {}
+        self._definitions: dict[str, bytes] = {}
+        self._is_closed = False
+
+    async def close(self) -> None:
+        """Take nothing more."""
+        self._is_closed = True
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    # --- the journal ------------------------------------------------------------------------------
+
+    async def append(self, records: Sequence[Record], change: Change) -> None:
+        """Append the records of one stream and their change, all or nothing."""
+        admitted_bytes(records, change)
+        self._require_open()
+        self._require_following(records)
+        self._require_run(records[0].stream, change)
+        self._put_events(records)
+        self._put_projections(change)
+
+    async def read(self, stream: str, *, after: int = 0, limit: int = 100_000) -> list[Record]:
+        """The records of a stream with n > after, in order."""
+        self._require_open()
+        places = self._streams.get(stream, [])[max(0, after) :]
+        return [self._places[place] for place in places[: max(0, limit)]]
+
+    async def definition(self, content_hash: str) -> bytes | None:
+        """The canonical text of a definition that was ever pinned or saved."""
+        self._require_open()
+        return self._definitions.get(content_hash)
+
+    # --- the shelf --------------------------------------------------------------------------------
+
+    async def run(self, run: str) -> RunRow | None:
+        """One run at a glance."""
+        self._require_open()
+        return self._runs.get(run)
+
+    async def runs(self, *, status: Sequence[str] = (), after: str = "", limit: int = 50) -> list[RunRow]:
+        """Runs by id, those with the given statuses only, if any are given."""
+        self._require_open()
+        wanted = [id_ for id_, row in self._runs.items() if id_ > after and (not status or row.status in status)]
+        return [self._runs[id_] for id_ in sorted(wanted)[: max(0, limit)]]
+
+    async def steps(self, run: str) -> list[StepRow]:
+        """The steps of a run that events have touched, by path."""
+        self._require_open()
+        rows = self._steps.get(run, {})
+        return [rows[path] for path in sorted(rows)]
+
+    async def plan(self, plan: str) -> PlanRow | None:
+        """One plan at a glance."""
+        self._require_open()
+        return self._plans.get(plan)
+
+    async def plans(self, *, after: str = "", limit: int = 50) -> list[PlanRow]:
+        """Plans by id, retired ones too."""
+        self._require_open()
+        return [self._plans[id_] for id_ in sorted(id_ for id_ in self._plans if id_ > after)[: max(0, limit)]]
+
+    # --- the archive ------------------------------------------------------------------------------
+
+    async def scan(self, *, after: int = 0, size: int = 2_000) -> AsyncIterator[list[Placed]]:
+        """All records by place in the store, in batches, from one unchanging view."""
+        self._require_open()
+        first, size = max(0, after), max(1, size)
+        view = [Placed(first + index + 1, record) for index, record in enumerate(self._places[first:])]
+        for start in range(0, len(view), size):
+            yield view[start : start + size]
+            self._require_open()
+
+    async def heads(self, *, after: int = 0) -> tuple[int, list[Head]]:
+        """The number of events in the store, and the ends of all streams that changed behind place `after`."""
+        self._require_open()
+        changed = sorted({record.stream for record in self._places[max(0, after) :]})
+        return len(self._places), [self._head(stream) for stream in changed]
+
+    async def definitions(self) -> list[tuple[str, bytes]]:
+        """Every definition by content hash."""
+        self._require_open()
+        return sorted(self._definitions.items())
+
+    async def flaws(self) -> list[str]:
+        """Nothing: there is no file that could have any."""
+        self._require_open()
+        return []
+
+    async def rebuild(self, stream: str, change: Change) -> None:
+        """Put a stream's projections in place of whatever is stored for it."""
+        require_belonging(stream, change)
+        self._require_open()
+        if stream not in self._streams:
+            raise NotFound(f"there is no stream {stream!r}")
+        self._replace_projections(stream, change)
+
+    async def forget(self, stream: str) -> None:
+        """Remove the projections of a stream that has no events."""
+        self._require_open()
+        if stream in self._streams:
+            raise Conflict(f"{stream} has events; only the rows of a stream without any can be forgotten")
+        self._replace_projections(stream, NO_CHANGE)
+
+    async def erase(self, record: Record, note: Sequence[Record], change: Change) -> None:
+        """Put `record` in place of the stored one, append the note, and rewrite the projections of its stream."""
+        admitted_bytes(note, NO_CHANGE)
+        require_belonging(record.stream, change)
+        self._require_open()
+        stored = await self.read(record.stream, after=record.n - 1, limit=1)
+        require_erasure(stored[0] if stored else None, record)
+        self._require_following(note)
+        self._replace_projections(record.stream, change)
+        self._places[self._streams[record.stream][record.n - 1]] = record
+        self._put_events(note)
+
+    # --- how --------------------------------------------------------------------------------------
+
+    def _require_open(self) -> None:
+        if self._is_closed:
+            raise closed(NAME)
+
+    def _require_following(self, records: Sequence[Record]) -> None:
+        end = self._head(records[0].stream)
+        try:
+            msgspec.convert([astuple(record) for record in records], list[Storable])
+            _, broken = first_break(end, records)
+        except (TypeError, ValueError, OverflowError) as error:  # fields of types that no record has
+            raise Invalid(f"an append to {end.stream!r} can't be stored: {error}") from error
+        if broken is not None:
+            raise refusal(end, broken)
+
+    def _require_run(self, stream: str, change: Change) -> None:
+        if change.steps and change.run is None and stream not in self._runs:
+            raise steps_without_run(stream)
+
+    def _head(self, stream: str) -> Head:
+        places = self._streams.get(stream)
+        return Head(stream, len(places), self._places[places[-1]].hash) if places else Head(stream)
+
+    def _put_events(self, records: Sequence[Record]) -> None:
+        places = self._streams.setdefault(records[0].stream, [])
+        for record in records:
+            places.append(len(self._places))
+            self._places.append(record)
+
+    def _put_projections(self, change: Change) -> None:
+        if change.run is not None:
+            self._runs[change.run.id] = change.run
+        for step in change.steps:
+            self._steps.setdefault(step.run, {})[step.path] = step
+        if change.plan is not None:
+            self._plans[change.plan.id] = change.plan
+        for content_hash, text in change.definitions:
+            self._definitions.setdefault(content_hash, text)
+
+    def _replace_projections(self, stream: str, change: Change) -> None:
+        if change.steps and change.run is None:
+            raise steps_without_run(stream)
+        self._runs.pop(stream, None)
+        self._steps.pop(stream, None)
+        if stream.startswith(PLAN_PREFIX):
+            self._plans.pop(stream.removeprefix(PLAN_PREFIX), None)
+        self._put_projections(change)

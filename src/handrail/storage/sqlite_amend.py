@@ -1,0 +1,62 @@
+"""Amendments: the few writes that are not appends. Rebuild or forget projections, and erase the words of an event.
+
+Each works inside a write transaction that sqlite_writer.py begins and ends, alone."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+
+from handrail.domain.chain import Record
+from handrail.domain.errors import Conflict, NotFound
+from handrail.domain.event import PLAN_PREFIX
+from handrail.domain.projection import NO_CHANGE, Change
+from handrail.storage import queries
+from handrail.storage.admission import require_erasure
+from handrail.storage.sqlite_append import Appender
+from handrail.storage.sqlite_rows import event_rows, placed
+from handrail.storage.sqlite_scrub import OWE
+
+
+def rebuild(connection: sqlite3.Connection, appender: Appender, stream: str, change: Change) -> None:
+    """Put a stream's projections in place of whatever is stored for it."""
+    if _event(connection, stream) is None:
+        raise NotFound(f"there is no stream {stream!r}")
+    _drop(connection, stream)
+    appender.put_projections(stream, change)
+
+
+def forget(connection: sqlite3.Connection, stream: str) -> None:
+    """Remove the projections of a stream that has no events."""
+    if _event(connection, stream) is not None:
+        raise Conflict(f"{stream} has events; only the rows of a stream without any can be forgotten")
+    _drop(connection, stream)
+
+
+def erase(
+    connection: sqlite3.Connection, appender: Appender, record: Record, note: Sequence[Record], change: Change
+) -> None:
+    """Put `record` in place of the stored one, append the note, and rewrite the projections of its stream."""
+    stored = _event(connection, record.stream, record.n)
+    require_erasure(stored, record)
+    (refused,) = appender.append([(note, NO_CHANGE)])
+    if refused is not None:
+        raise refused
+    connection.execute(OWE)
+    connection.execute(queries.ERASE_EVENT, (record.salt, record.body, record.erased, record.stream, record.n))
+    _drop(connection, record.stream)
+    appender.put_projections(record.stream, change)
+
+
+def _event(connection: sqlite3.Connection, stream: str, n: int = 1) -> Record | None:
+    """One event of a stream: the first that is not before `n`."""
+    rows = event_rows(connection, queries.STREAM, (stream, n - 1, 1))
+    found = [placed(row).record for row in rows]
+    return found[0] if found else None
+
+
+def _drop(connection: sqlite3.Connection, stream: str) -> None:
+    connection.execute(queries.DROP_STEPS, (stream,))
+    connection.execute(queries.DROP_RUN, (stream,))
+    if stream.startswith(PLAN_PREFIX):
+        connection.execute(queries.DROP_PLAN, (stream.removeprefix(PLAN_PREFIX),))

@@ -1,0 +1,159 @@
+"""Appends inside a write transaction: each is checked against the end of its stream, then all rows go in together.
+
+The hot path of the store. Beginning and ending transactions, and telling callers, is sqlite_writer.py's business."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import OrderedDict
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, Final, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import astuple
+
+from handrail.domain.chain import Head, Record, first_break
+from handrail.domain.errors import HandrailError, IntegrityBroken, Invalid
+from handrail.domain.projection import Change, RunRow
+from handrail.storage import queries
+from handrail.storage.admission import refusal, steps_without_run
+
+STREAMS_KNOWN: Final = 10_000
+DEFINITIONS_KNOWN: Final = 1_000
+STEADY: Final = RunRow.__struct_fields__.index("updated")
+"""The columns of a run before this one seldom change; those from here on change with nearly every event."""
+
+Row: TypeAlias = tuple[Any, ...]
+
+
+class Known(Struct, frozen=True):
+    """What the last transaction left behind of a stream: its end, and if it is a run's, what its row says."""
+
+    head: Head
+    number: int | None = None
+    steady: Row | None = None
+
+
+class Rows:
+    """All that one transaction inserts; a row that is written twice keeps only its last state."""
+
+    def __init__(self) -> None:
+        self.events: list[Row] = []
+        self.runs: dict[int, Row] = {}
+        self.moves: dict[int, Row] = {}
+        self.steps: dict[tuple[int, str], Row] = {}
+        self.plans: dict[str, Row] = {}
+        self.definitions: dict[str, bytes] = {}
+
+    def write(self, connection: sqlite3.Connection) -> None:
+        """Insert everything; runs before their steps."""
+        inserts: tuple[tuple[str, Collection[Row]], ...] = (
+            (queries.PUT_DEFINITION, self.definitions.items()),
+            (queries.PUT_EVENT, self.events),
+            (queries.PUT_RUN, self.runs.values()),
+            (queries.MOVE_RUN, self.moves.values()),
+            (queries.PUT_STEP, self.steps.values()),
+            (queries.PUT_PLAN, self.plans.values()),
+        )
+        for query, rows in inserts:
+            written = connection.executemany(query, rows).rowcount if rows else 0
+            if query is queries.MOVE_RUN and written != len(rows):
+                raise IntegrityBroken("the row of a run has gone missing under the writer")
+
+
+class Appender:
+    """Checks appends and writes them; remembers the ends of streams, so that most checks need no reading."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._known: OrderedDict[str, Known] = OrderedDict()
+        self._definitions: set[str] = set()
+        self._version = -1
+        self._seq = 0
+        self._number = 0
+
+    def append(self, batch: Iterable[tuple[Sequence[Record], Change]]) -> list[HandrailError | None]:
+        """Write every append that follows the end of its stream; for each, why it was refused, or None."""
+        self._catch_up()
+        rows = Rows()
+        answers = [self._admit(records, change, rows) for records, change in batch]
+        rows.write(self._connection)
+        while len(self._known) > STREAMS_KNOWN:
+            self._known.popitem(last=False)
+        if len(self._definitions) > DEFINITIONS_KNOWN:
+            self._definitions.clear()
+        return answers
+
+    def put_projections(self, stream: str, change: Change) -> None:
+        """Write the rows of a stream, whatever is known of it."""
+        self._catch_up()
+        known, rows = self._look_up(stream), Rows()
+        if change.steps and change.run is None and known.number is None:
+            raise steps_without_run(stream)
+        self._put_change(known, change, rows)
+        rows.write(self._connection)
+
+    def forget(self) -> None:
+        """Trust nothing that was remembered: a transaction failed, or wrote what is not an append."""
+        self._known.clear()
+        self._definitions.clear()
+        self._version = -1
+
+    def _catch_up(self) -> None:
+        (version,) = self._connection.execute(queries.OTHERS_WROTE).fetchone()
+        if version != self._version:
+            self.forget()
+            self._version = version
+            seq, number = self._connection.execute(queries.LAST_PLACES).fetchone()
+            self._seq, self._number = seq or 0, number or 0
+
+    def _admit(self, records: Sequence[Record], change: Change, rows: Rows) -> HandrailError | None:
+        stream = records[0].stream
+        known = self._known.get(stream) or self._look_up(stream)
+        try:
+            head, broken = first_break(known.head, records)
+        except (TypeError, ValueError, OverflowError) as error:  # fields of types that no record has
+            return Invalid(f"an append to {stream!r} can't be stored: {error}")
+        if broken is not None:
+            return refusal(known.head, broken)
+        if change.steps and change.run is None and known.number is None:
+            return steps_without_run(stream)
+        for record in records:
+            self._seq += 1
+            rows.events.append((self._seq, *astuple(record)))
+        number, steady = self._put_change(known, change, rows)
+        self._known[stream] = Known(head, number, steady)
+        self._known.move_to_end(stream)
+        return None
+
+    def _look_up(self, stream: str) -> Known:
+        number, n, last_hash = self._connection.execute(queries.END_OF_STREAM, (stream,)).fetchone()
+        if n is None and last_hash is None:
+            return Known(Head(stream), number)
+        if not isinstance(n, int) or not isinstance(last_hash, bytes):
+            raise IntegrityBroken(f"the last event of {stream} is damaged")
+        return Known(Head(stream, n, last_hash), number)
+
+    def _put_change(self, known: Known, change: Change, rows: Rows) -> tuple[int | None, Row | None]:
+        """Collect the rows of a change: the number of its run, and the columns that the next change may leave alone."""
+        number, steady = known.number, known.steady
+        if change.run is not None:
+            if number is None:
+                number = self._number = self._number + 1
+            row = astuple(change.run)
+            if row[:STEADY] == steady and number not in rows.runs:
+                rows.moves[number] = (*row[STEADY:], number)
+            else:
+                steady = row[:STEADY]
+                rows.moves.pop(number, None)
+                rows.runs[number] = (number, *row)
+        if number is not None:
+            for step in change.steps:
+                rows.steps[number, step.path] = (number, *astuple(step)[1:])
+        if change.plan is not None:
+            rows.plans[change.plan.id] = astuple(change.plan)
+        for content_hash, text in change.definitions:
+            if content_hash not in self._definitions:
+                self._definitions.add(content_hash)
+                rows.definitions[content_hash] = text
+        return number, steady

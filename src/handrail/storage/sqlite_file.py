@@ -1,0 +1,176 @@
+"""The file of the SQLite store: made privately, recognised, and opened for writing or reading.
+
+Nothing is asked or written here beyond what opening needs; the writer and the readers own what they get."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from handrail.domain.errors import IntegrityBroken, Unavailable
+from handrail.storage.migration import Migration, migrate, pending
+from handrail.storage.private_file import make_folder, sync_folder
+from handrail.storage.queries import BEGIN_WRITE, ROLLBACK
+from handrail.storage.sqlite_faults import BELOW, PRIMARY_CODE, Place, code_of, told
+
+APPLICATION_ID: Final = 0x48524A4C
+SQLITE_NEEDED: Final = (3, 37, 0)  # STRICT tables
+WAL_PAGES: Final = 4_000  # about 16 MB; fewer and larger checkpoints than by default
+WAL_BYTES_KEPT: Final = 64_000_000
+CACHE_KIB: Final = 16_000
+RETRY_S: Final = 0.01
+
+IS_EMPTY: Final = "SELECT count(*) = 0 FROM sqlite_schema"
+"""Whether a database has nothing in it yet."""
+
+WRITER_SETTINGS: Final = (
+    "PRAGMA synchronous = FULL",  # a commit returns when it is on the disk
+    "PRAGMA fullfsync = ON",  # and not in the disk's own cache; only macOS asks for this
+    "PRAGMA secure_delete = ON",  # what is erased is overwritten
+    "PRAGMA foreign_keys = ON",
+    "PRAGMA recursive_triggers = ON",  # or REPLACE could remove events behind the triggers' back
+    f"PRAGMA wal_autocheckpoint = {WAL_PAGES}",
+    f"PRAGMA journal_size_limit = {WAL_BYTES_KEPT}",
+    f"PRAGMA cache_size = -{CACHE_KIB}",
+)
+
+
+def open_writer(place: Place, migrations: Sequence[Migration]) -> sqlite3.Connection:
+    """A connection that may write, to a file that is made if need be and brought to the present schema."""
+    _require_sqlite()
+    try:
+        _make_private(place.path)
+    except OSError as error:
+        raise Unavailable(
+            f"{place.name} can't be made: {error.strerror}", hint="check the path and the rights of its folder"
+        ) from error
+    try:
+        connection = _connect(place, "rw")
+        with closed_on_error(connection):
+            _require_ours(connection, place.name)
+            for setting in WRITER_SETTINGS:
+                connection.execute(setting)
+            _switch_to_wal(connection, place)
+            _require_writable(connection, place)
+            migrate(connection, migrations)
+    except BELOW as error:
+        raise told(error, place) from error
+    return connection
+
+
+def open_reader(place: Place) -> sqlite3.Connection:
+    """A connection that only reads, and sees whatever was committed when it is asked."""
+    _require_sqlite()
+    try:
+        connection = _connect(place, "ro")
+        with closed_on_error(connection):
+            _require_ours(connection, place.name)
+    except BELOW as error:
+        if _is_at_rest(error, place.path):
+            return _connect(place, "ro&immutable=1")
+        raise told(error, place) from error
+    return connection
+
+
+@contextmanager
+def closed_on_error(connection: sqlite3.Connection) -> Iterator[None]:
+    """Let a connection go if what is first asked of it fails."""
+    try:
+        yield
+    except BaseException:
+        connection.close()
+        raise
+
+
+def require_present_schema(connection: sqlite3.Connection, place: Place, migrations: Sequence[Migration]) -> None:
+    """Refuse to read a database that first needs migrating, which only a writer does."""
+    try:
+        missing = pending(connection, migrations)
+    except BELOW as error:
+        raise told(error, place) from error
+    if missing:
+        raise Unavailable(f"{place.name} is empty or was written by an older handrail", hint="open it once for writing")
+
+
+def _require_sqlite() -> None:
+    if sqlite3.sqlite_version_info < SQLITE_NEEDED:
+        raise Unavailable(
+            f"handrail needs SQLite 3.37 or newer; this Python brings {sqlite3.sqlite_version}",
+            hint="use a newer Python",
+        )
+
+
+def _connect(place: Place, mode: str) -> sqlite3.Connection:
+    uri = f"{place.path.absolute().as_uri()}?mode={mode}"
+    return sqlite3.connect(uri, uri=True, timeout=place.busy_ms / 1_000, isolation_level=None, check_same_thread=False)
+
+
+def _make_private(path: Path) -> None:
+    """Make the file and its folder if they are missing, for the owner's eyes only."""
+    make_folder(path.absolute().parent)
+    try:
+        file = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
+    except FileExistsError:
+        return
+    os.close(file)
+    path.chmod(0o600)  # whatever the umask is
+    sync_folder(path.absolute().parent)
+
+
+def _require_ours(connection: sqlite3.Connection, name: str) -> None:
+    (application_id,) = connection.execute("PRAGMA application_id").fetchone()
+    if application_id == APPLICATION_ID:
+        return
+    (is_empty,) = connection.execute(IS_EMPTY).fetchone()
+    if application_id or not is_empty:
+        raise IntegrityBroken(f"{name} is a database of another program", hint="choose another file")
+
+
+def _switch_to_wal(connection: sqlite3.Connection, place: Place) -> None:
+    """Turn write-ahead logging on; SQLite does not wait for others here, so we do."""
+    deadline = time.monotonic() + place.busy_ms / 1_000
+    while True:
+        try:
+            (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
+        except sqlite3.OperationalError as error:
+            if not _is_busy(error) or time.monotonic() > deadline:
+                raise
+            time.sleep(RETRY_S)
+            continue
+        if mode != "wal":
+            raise Unavailable(f"{place.name} is on a disk that can't do write-ahead logging", hint="use a local disk")
+        return
+
+
+def _require_writable(connection: sqlite3.Connection, place: Place) -> None:
+    """Find out now, not at the first append, that a file can't be written."""
+    connection.execute("PRAGMA busy_timeout = 0")
+    try:
+        connection.execute(BEGIN_WRITE)
+        connection.execute(ROLLBACK)
+    except sqlite3.OperationalError as error:
+        if not _is_busy(error):
+            raise
+    finally:
+        connection.execute(f"PRAGMA busy_timeout = {place.busy_ms:d}")
+
+
+def _is_busy(error: sqlite3.Error) -> bool:
+    code = code_of(error)
+    return code is not None and code & PRIMARY_CODE == sqlite3.SQLITE_BUSY
+
+
+def _is_at_rest(error: Exception, path: Path) -> bool:
+    """Whether a file could not be opened only because its folder can't be written, and nobody is writing it."""
+    log = path.with_name(path.name + "-wal")
+    return (
+        code_of(error) == sqlite3.SQLITE_CANTOPEN
+        and path.is_file()
+        and os.access(path, os.R_OK)
+        and not (log.exists() and log.stat().st_size)
+    )

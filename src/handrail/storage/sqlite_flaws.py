@@ -1,0 +1,43 @@
+"""Flaws: what SQLite itself finds wrong with the store's file, in words. Reads only.
+
+Whether the events are those that were written is the hash chain's business."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+
+from handrail.storage import queries
+from handrail.storage.sqlite_faults import BELOW
+
+
+def flaws_of(connection: sqlite3.Connection) -> list[str]:
+    """All flaws that a look at the whole file shows; none when it is sound."""
+    found: list[str] = []
+    for look in (_damage, _gaps, _strays):
+        try:
+            found.extend(look(connection))
+        except BELOW as error:  # too damaged even to be looked at
+            found.append(str(error))
+    return found
+
+
+def _damage(connection: sqlite3.Connection) -> Iterator[str]:
+    for (line,) in connection.execute(queries.INTEGRITY):
+        if line != "ok":
+            yield str(line)
+
+
+def _gaps(connection: sqlite3.Connection) -> Iterator[str]:
+    count, first, last = connection.execute(queries.COUNT).fetchone()
+    if first != 1:
+        yield f"the first event stands at place {first} instead of 1"
+    if count != last - first + 1:
+        for (place,) in connection.execute(queries.GAPS):
+            if place != first:
+                yield f"an event is missing before place {place}"
+
+
+def _strays(connection: sqlite3.Connection) -> Iterator[str]:
+    for table, count in connection.execute(queries.STRAY_ROWS):
+        yield f"{count} rows of table {table} belong to nothing"

@@ -1,0 +1,68 @@
+"""The inbox of the writer thread: what waits to be written, bounded in number and bytes.
+
+Event loops put, one thread takes everything that came since it last looked. Nothing is written here."""
+
+from __future__ import annotations
+
+from collections import deque
+from threading import Condition, Lock
+from typing import Final, Generic, TypeVar
+
+from handrail.domain.errors import Limited
+from handrail.storage.admission import closed
+
+JOBS_MAX: Final = 10_000
+BYTES_MAX: Final = 64_000_000
+BATCH_JOBS_MAX: Final = 512
+BATCH_BYTES_MAX: Final = 4_000_000
+
+Job = TypeVar("Job")
+
+
+class Inbox(Generic[Job]):
+    """A queue that hands over all it has at once, up to the size of a batch."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._waiting: deque[tuple[Job, int]] = deque()
+        self._bytes = 0
+        self._lock = Lock()
+        self._filled = Condition(self._lock)
+        self._is_idle = False
+        self._is_closed = False
+
+    def put(self, job: Job, size: int) -> None:
+        """Queue a job; Limited at once when too much waits already."""
+        with self._lock:
+            if self._is_closed:
+                raise closed(self._name)
+            if len(self._waiting) >= JOBS_MAX or self._bytes > BYTES_MAX:
+                raise Limited(
+                    f"{len(self._waiting)} appends wait for {self._name} already", hint="repeat the call in a moment"
+                )
+            self._waiting.append((job, size))
+            self._bytes += size
+            if self._is_idle:
+                self._is_idle = False
+                self._filled.notify()
+
+    def take(self) -> list[Job]:
+        """What waits, in order, at most a batch; waits for something to come; nothing once closed and empty."""
+        with self._lock:
+            while not self._waiting and not self._is_closed:
+                self._is_idle = True
+                self._filled.wait()
+            batch: list[Job] = []
+            size = 0
+            while self._waiting and len(batch) < BATCH_JOBS_MAX and size < BATCH_BYTES_MAX:
+                job, job_size = self._waiting.popleft()
+                batch.append(job)
+                size += job_size
+            self._bytes -= size
+            return batch
+
+    def close(self) -> None:
+        """Take no more; what waits can still be taken."""
+        with self._lock:
+            self._is_closed = True
+            self._filled.notify()

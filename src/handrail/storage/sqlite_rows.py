@@ -1,0 +1,86 @@
+"""Rows as SQLite gives them, and the values they stand for.
+
+A damaged file can hold a number where words should be, or words that are no UTF-8: whatever can't be the value it
+stands for is told as IntegrityBroken, with its place. Nothing is asked of the database but what a question needs."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from typing import Any, Final, TypeAlias, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from handrail.domain.chain import Head, Record
+from handrail.domain.errors import IntegrityBroken
+from handrail.engine.journal import Placed
+from handrail.storage.sqlite_faults import code_of
+
+EventRow: TypeAlias = tuple[
+    int, str, int, int, str, str, str | None, int | None, int, bytes, bytes, bytes, bytes | None
+]
+"""The columns of an event: its place, then the fields of a Record."""
+
+Value = TypeVar("Value", bound=Struct)
+
+_HEAD_ROWS: Final = list[tuple[str, int, bytes]]
+_DEFINITION_ROWS: Final = list[tuple[str, bytes]]
+
+
+def event_rows(connection: sqlite3.Connection, query: str, parameters: Sequence[object]) -> list[EventRow]:
+    """The rows of events that a query finds, each column of the type it must have."""
+    try:
+        return msgspec.convert(connection.execute(query, parameters).fetchall(), list[EventRow])
+    except (msgspec.ValidationError, sqlite3.OperationalError) as error:
+        if code_of(error) is not None:
+            raise
+        raise IntegrityBroken(_first_damage(connection, query, parameters)) from error
+
+
+def placed(row: EventRow) -> Placed:
+    """The record at its place that a row stands for."""
+    return Placed(row[0], Record(*row[1:]))
+
+
+def values(connection: sqlite3.Connection, query: str, parameters: Sequence[object], type_: type[Value]) -> list[Value]:
+    """The rows of projections that a query finds, as values of a type with the same fields."""
+    names = type_.__struct_fields__
+    try:
+        rows = connection.execute(query, parameters).fetchall()
+        return [msgspec.convert(dict(zip(names, row, strict=True)), type_) for row in rows]
+    except (msgspec.ValidationError, sqlite3.OperationalError) as error:
+        if code_of(error) is not None:
+            raise
+        raise IntegrityBroken(f"a stored {type_.__name__} can't be read: its row is damaged") from error
+
+
+def heads(rows: list[Any]) -> list[Head]:
+    """The ends of streams that rows stand for."""
+    try:
+        return [Head(*row) for row in msgspec.convert(rows, _HEAD_ROWS)]
+    except msgspec.ValidationError as error:
+        raise IntegrityBroken(f"the end of a stream can't be read: {error}") from error
+
+
+def definitions(rows: list[Any]) -> list[tuple[str, bytes]]:
+    """The definitions that rows stand for."""
+    try:
+        return msgspec.convert(rows, _DEFINITION_ROWS)
+    except msgspec.ValidationError as error:
+        raise IntegrityBroken(f"a stored definition can't be read: {error}") from error
+
+
+def _first_damage(connection: sqlite3.Connection, query: str, parameters: Sequence[object]) -> str:
+    """Where the first event stands that is no event, and why; asked again in a way that reads any bytes."""
+    connection.text_factory = lambda text: text.decode("utf-8", "surrogateescape")
+    try:
+        for row in connection.execute(query, parameters):
+            try:
+                msgspec.convert(row, EventRow)
+                [column.encode() for column in row if isinstance(column, str)]
+            except (msgspec.ValidationError, UnicodeEncodeError) as error:
+                return f"the event at place {row[0]} can't be read: {error}"
+    finally:
+        connection.text_factory = str
+    return "an event could not be read"

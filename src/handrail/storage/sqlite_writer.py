@@ -1,0 +1,197 @@
+"""The writer thread of the SQLite store: it alone writes, and many appends share one sync (group commit).
+
+All that queued since the last commit goes into one transaction; nobody is told before COMMIT has returned. How an
+append is checked is sqlite_append.py's business; what faults mean, sqlite_faults.py's."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from itertools import groupby
+from threading import Thread
+from typing import Final, TypeAlias
+
+from msgspec import Struct
+
+from handrail.domain.chain import Record
+from handrail.domain.errors import HandrailError, Unavailable
+from handrail.domain.projection import Change
+from handrail.storage import queries
+from handrail.storage.admission import closed
+from handrail.storage.sqlite_append import Appender
+from handrail.storage.sqlite_faults import BELOW, Fault, Place, fault_of, stopped, told
+from handrail.storage.sqlite_inbox import Inbox
+from handrail.storage.sqlite_scrub import Scrubber
+
+GOODBYE_MS: Final = 200
+"""How long closing waits for other processes, before it leaves the log for the next to empty."""
+
+Answer: TypeAlias = HandrailError | None
+
+
+class Append(Struct, frozen=True):
+    """Records to append, their change, and who waits for it."""
+
+    records: Sequence[Record]
+    change: Change
+    future: asyncio.Future[None]
+
+
+class Amendment(Struct, frozen=True):
+    """A write of another kind, in a transaction of its own; `scrubs` if no copy of old bytes may stay."""
+
+    write: Callable[[sqlite3.Connection, Appender], None]
+    future: asyncio.Future[None]
+    scrubs: bool = False
+
+
+Job: TypeAlias = Append | Amendment
+
+
+class Writer:
+    """Owns the one connection that writes, and the thread that uses it."""
+
+    def __init__(self, connection: sqlite3.Connection, place: Place) -> None:
+        self._connection = connection
+        self._place = place
+        self._appender = Appender(connection)
+        self._inbox: Inbox[Job] = Inbox(place.name)
+        self._process = os.getpid()
+        self._broken: HandrailError | None = None
+        self._scrubber = Scrubber(connection, busy_ms=place.busy_ms)
+        self._thread = Thread(target=self._work, name="handrail-writer", daemon=True)
+        self._thread.start()
+
+    def put(self, job: Job, size: int) -> None:
+        """Queue a job; its future is answered when it is synced or refused."""
+        if self._broken is not None:
+            raise stopped(self._broken, self._place.name)
+        if os.getpid() != self._process:  # the thread did not come along into a forked process
+            raise closed(self._place.name)
+        self._inbox.put(job, size)
+
+    def stop(self) -> None:
+        """Take no more jobs; what is queued is still written, then the connection is closed."""
+        self._inbox.close()
+
+    def join(self) -> None:
+        """Wait until everything is written and closed."""
+        self._thread.join()
+
+    def _work(self) -> None:
+        jobs: Sequence[Job] = ()
+        try:
+            if self._scrubber.is_owed:
+                self._is_scrubbed(patience_ms=0)
+            while jobs := self._inbox.take():
+                for kind, group in groupby(jobs, key=type):
+                    together = list(group)
+                    _deliver(together, self._answers(together) if kind is Append else self._amended(together))
+                if self._scrubber.is_owed:
+                    self._is_scrubbed(patience_ms=0)
+            self._leave()
+        finally:  # whatever ends this thread, nobody may wait for ever
+            self._inbox.close()
+            while unanswered := jobs or self._inbox.take():
+                _deliver(unanswered, [closed(self._place.name) for _ in unanswered])
+                jobs = ()
+            self._connection.close()
+
+    def _answers(self, jobs: Sequence[Job]) -> Sequence[Answer]:
+        """Do jobs in one transaction: what each caller is told."""
+        if self._broken is not None:
+            return [stopped(self._broken, self._place.name) for _ in jobs]
+        try:
+            with self._transaction():
+                return self._written(jobs)
+        except Exception as error:  # even a mistake of ours must not leave a caller waiting
+            fault = fault_of(error)
+            if fault is Fault.REFUSED and len(jobs) > 1:
+                return [answer for job in jobs for answer in self._answers([job])]  # only one of them is at fault
+            if fault is Fault.LASTING:
+                self._broken = told(error, self._place)
+            return [told(error, self._place) for _ in jobs]
+
+    def _written(self, jobs: Sequence[Job]) -> Sequence[Answer]:
+        match jobs:
+            case [Amendment(write=write)]:
+                write(self._connection, self._appender)
+                self._appender.forget()
+                return [None]
+            case _:
+                return self._appender.append((job.records, job.change) for job in jobs if isinstance(job, Append))
+
+    def _amended(self, jobs: Sequence[Job]) -> Sequence[Answer]:
+        """Do amendments one by one; several erasures at once share one scrub."""
+        answers = [answer for job in jobs for answer in self._answers([job])]
+        erasures = [
+            number
+            for number, (job, answer) in enumerate(zip(jobs, answers, strict=True))
+            if answer is None and isinstance(job, Amendment) and job.scrubs
+        ]
+        if erasures:
+            self._scrubber.owe()
+            if not self._is_scrubbed(patience_ms=self._place.busy_ms):
+                for number in erasures:
+                    answers[number] = _not_scrubbed(self._place.name)
+        return answers
+
+    def _is_scrubbed(self, *, patience_ms: int) -> bool:
+        """Try to pay what erasures owe; what was committed stays committed, and the rest is tried again."""
+        try:
+            return self._broken is None and self._scrubber.settle(patience_ms=patience_ms)
+        except BELOW as error:
+            if fault_of(error) is Fault.LASTING:
+                self._broken = told(error, self._place)
+            return False
+
+    def _leave(self) -> None:
+        """Leave an empty log behind, at best: the next to open the file does it otherwise."""
+        if self._scrubber.is_owed:
+            self._is_scrubbed(patience_ms=GOODBYE_MS)
+        elif self._broken is None:
+            with suppress(*BELOW):
+                self._scrubber.empty_log(patience_ms=GOODBYE_MS)
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._connection.execute(queries.BEGIN_WRITE)
+        try:
+            yield
+            self._connection.execute(queries.COMMIT)
+        except BaseException:
+            self._appender.forget()
+            if self._connection.in_transaction:
+                self._connection.execute(queries.ROLLBACK)
+            raise
+
+
+def _not_scrubbed(name: str) -> HandrailError:
+    return Unavailable(
+        f"the words are erased, but copies may stay in {name} until it could be written anew: "
+        "someone still reads an older view, or there is no room",
+        hint="end long reads, such as a verification that is under way; handrail tries again by itself",
+    )
+
+
+def _deliver(jobs: Sequence[Job], answers: Sequence[Answer]) -> None:
+    """Answer every caller in its own event loop, with one call into each loop."""
+    waiting: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[None], Answer]]] = {}
+    for job, answer in zip(jobs, answers, strict=True):
+        waiting.setdefault(job.future.get_loop(), []).append((job.future, answer))
+    for loop, pairs in waiting.items():
+        with suppress(RuntimeError):  # a closed loop: nobody waits there any more
+            loop.call_soon_threadsafe(_settle, pairs)
+
+
+def _settle(pairs: Sequence[tuple[asyncio.Future[None], Answer]]) -> None:
+    for future, answer in pairs:
+        if future.done():  # the caller was cancelled and has gone
+            continue
+        if answer is None:
+            future.set_result(None)
+        else:
+            future.set_exception(answer)

@@ -1,0 +1,79 @@
+"""A store with a history: its own stream, two runs that take turns, a third, and a plan. Also a key and a log."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from handrail.domain.chain import Head, Record
+from handrail.domain.codec import entry_of
+from handrail.domain.definition import Category
+from handrail.domain.event import (
+    STORE_STREAM,
+    AttemptFailed,
+    AttemptStarted,
+    DecisionRecorded,
+    Event,
+    PlanRetired,
+    PlanSaved,
+    RunCompleted,
+    RunFailed,
+    RunStarted,
+    StepCompleted,
+    StepFailed,
+    StepHandedOut,
+    StoreCreated,
+)
+from handrail.domain.json import JsonObject, canonical_bytes, digest
+from handrail.engine.mending import Store, pages_of
+from handrail.engine.notary import Notary
+from handrail.engine.replay import change_of
+from handrail.engine.scribe import Scribe
+from handrail.storage.checkpoint_log import CheckpointFile
+from handrail.storage.keys import PrivateKey
+from support import scribe, ticking_clock
+
+KEY = PrivateKey(bytes(range(32)))
+OTHER_KEY = PrivateKey(bytes(32))
+DEFINITION: JsonObject = {"id": "ship-release", "steps": [{"id": "tag", "tool": "git.tag"}]}
+RUN_A, RUN_B, RUN_C, PLAN = "run_aaaaaaaa", "run_bbbbbbbb", "run_cccccccc", "plan/ship-release"
+
+STARTED = RunStarted(definition=digest(DEFINITION), workflow="ship-release@1", inputs={"version": "1.2.0"}, goal="ship")
+SAVED = PlanSaved(version=1, definition=digest(DEFINITION), name="Ship it", steps=1, note="first")
+
+
+async def write(store: Store, stream: str, *events: Event, by: Scribe, actor: str = "agent:ada") -> list[Record]:
+    """Append events as dispatch would: chained, with their projections and definitions."""
+    before = [record async for page in pages_of(store, stream) for record in page]
+    head = Head(stream, before[-1].n, before[-1].hash) if before else Head(stream)
+    records, _ = by.write(head, events, actor=actor)
+    change = change_of(stream, map(entry_of, [*before, *records]))
+    pins = any(isinstance(event, RunStarted | PlanSaved) for event in events)
+    texts = ((digest(DEFINITION), canonical_bytes(DEFINITION)),) if pins else ()
+    await store.append(records, replace(change, definitions=texts))
+    return records
+
+
+async def fill(store: Store, *, name: str = "st_one", key: str = KEY.public, seed: int = 0) -> Scribe:
+    """Sixteen events in five streams; the scribe, to write more."""
+    by = scribe(seed)
+    await write(store, STORE_STREAM, StoreCreated(store=name, key=key), by=by)
+    await write(store, PLAN, SAVED, by=by)
+    await write(store, RUN_A, STARTED, by=by)
+    await write(store, RUN_B, STARTED, StepHandedOut(step="notes", agent="ada"), by=by)
+    await write(store, RUN_A, AttemptStarted(step="tag", attempt=1), by=by)
+    await write(store, RUN_A, StepCompleted(step="tag", output={"name": "v1.2.0"}), by=by)
+    await write(store, RUN_B, DecisionRecorded(decision="wait", reason="tests are red", step="notes"), by=by)
+    await write(store, RUN_A, RunCompleted(outputs={"tag": "v1.2.0"}), by=by)
+    await write(store, RUN_B, StepCompleted(step="notes", output="done"), by=by)
+    await write(store, RUN_C, STARTED, AttemptStarted(step="tag", attempt=1), by=by)
+    await write(store, RUN_C, AttemptFailed(step="tag", attempt=1, category=Category.PERMISSION, message="403"), by=by)
+    failed = StepFailed(step="tag", category=Category.PERMISSION, message="403")
+    await write(store, RUN_C, failed, RunFailed(step="tag", message="403"), by=by)
+    await write(store, PLAN, PlanRetired(reason="replaced"), by=by)
+    return by
+
+
+def notary_of(store: Store, folder: Path, *, key: PrivateKey = KEY) -> Notary:
+    return Notary(store, CheckpointFile(folder), key, ticking_clock())

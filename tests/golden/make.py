@@ -1,0 +1,148 @@
+"""Writes the golden journal of the present format: every kind of event, with every field filled in once.
+
+    PYTHONPATH=tests python tests/golden/make.py
+
+It refuses to touch a golden journal that exists: they are for ever.
+
+A new kind of event goes into a new file (`format-1-b.jsonl`, say), or the next format's."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import msgspec
+
+from handrail.domain import event as fact
+from handrail.domain.chain import Head, Record
+from handrail.domain.codec import FORMAT, entry_of
+from handrail.domain.definition import Category
+from handrail.domain.event import Event, How, Mode, Outcome, Proof
+from handrail.engine.replay import change_of
+from support import scribe
+
+HERE = Path(__file__).parent
+AGENT = "agent:claude"
+
+SHIPPED: list[Event] = [
+    fact.RunStarted(
+        definition="sha256:" + "0" * 64,
+        workflow="ship-release@1.2.0",
+        inputs={"version": "1.2.0", "targets": ["linux", "mac"], "dry": False, "limit": 1.5, "none": None},
+        goal="ship 1.2.0",
+        mode=Mode.RUN,
+        deadline=1_763_240_000_000,
+    ),
+    fact.StepHandedOut(step="notes", agent="claude", until=1_763_230_900_000),
+    fact.OutputRefused(step="notes", findings=({"rule": "file_exists", "severity": "critical"},)),
+    fact.StepCompleted(step="notes", output={"file": "NOTES.md"}, proof=Proof.CLAIMED, checks=("file_exists",)),
+    fact.VarsSet(vars={"branch": "release/1.2"}),
+    fact.AttemptStarted(step="tag", attempt=1),
+    fact.AttemptFailed(step="tag", attempt=1, category=Category.TRANSIENT, message="503"),
+    fact.RetryScheduled(step="tag", attempt=2, due=1_763_230_000_500),
+    fact.AttemptStarted(step="tag", attempt=2),
+    fact.StepCompleted(step="tag", output={"name": "v1.2.0"}),
+    fact.StepOpened(step="build", rounds=2),
+    fact.AttemptStarted(step="build[0].make", attempt=1),
+    fact.StepCompleted(step="build[0].make", output=["ünïcødé", "日本"]),
+    fact.StepSkipped(step="build[1].make", reason="not for mac"),
+    fact.StepCompleted(step="build"),
+    fact.ApprovalRequested(step="go", digest="sha256:1", text="Publish?", by=("leads",), expires=1_763_300_000_000),
+    fact.ApprovalGiven(step="go", digest="sha256:1", reason="looks good"),
+    fact.RunPaused(reason="lunch"),
+    fact.RunResumed(reason="back"),
+    fact.DecisionRecorded(
+        decision="ship today", reason="all green", step="go", alternatives=("wait",), details={"mood": "good"}
+    ),
+    fact.ActionRecorded(
+        description="told the team",
+        step="go",
+        outcome=Outcome.DONE,
+        action=fact.ActionKind.NOTIFIED,
+        output="sent",
+        details={"to": 12},
+    ),
+    fact.RunCompleted(outputs={"tag": "v1.2.0"}),
+]
+UNDONE: list[Event] = [
+    fact.RunStarted(definition="sha256:" + "1" * 64, workflow="a-plan", mode=Mode.RUN),
+    fact.AttemptStarted(step="a", attempt=1),
+    fact.StepCompleted(step="a", output=1),
+    fact.AttemptStarted(step="b", attempt=1),
+    fact.StepBecameUncertain(step="b", attempt=1),
+    fact.StepAccepted(step="b", reason="seen it happen", output={"ok": True}),
+    fact.AttemptStarted(step="c", attempt=1),
+    fact.StepFailed(step="c", category=Category.PERMISSION, message="403"),
+    fact.StepRetried(step="c", reason="new token"),
+    fact.StepCancelled(step="c"),
+    fact.CompensationStarted(reason="bad release", steps=("b", "a")),
+    fact.UndoStarted(step="b", attempt=1),
+    fact.UndoFailed(step="b", attempt=1, category=Category.TOOL_ERROR, message="locked", final=True),
+    fact.RunCompensationFailed(steps=("b",)),
+    fact.StepCompensated(step="b", how=How.RECORDED, description="by hand", details={"ticket": 7}),
+    fact.UndoStarted(step="a", attempt=1),
+    fact.StepCompensated(step="a", how=How.EXECUTED),
+    fact.RunCompensated(not_compensated=("mail",)),
+]
+REFUSED: list[Event] = [
+    fact.RunStarted(definition="sha256:" + "2" * 64, workflow="gate", mode=Mode.RECORD),
+    fact.ApprovalRequested(step="go", digest="sha256:2", text="Sure?"),
+    fact.ApprovalRejected(step="go", digest="sha256:2", reason="not today"),
+    fact.RunFailed(step="go", message="not today"),
+]
+LEFT: list[Event] = [
+    fact.RunStarted(definition="sha256:" + "2" * 64, workflow="gate"),
+    fact.ApprovalRequested(step="go", digest="sha256:3", text="Sure?", expires=1_763_230_000_001),
+    fact.ApprovalExpired(step="go"),
+    fact.RunCancelled(reason="nobody there"),
+]
+PLANNED: list[Event] = [
+    fact.PlanSaved(version=1, definition="sha256:" + "3" * 64, name="Ship", steps=4, note="first"),
+    fact.PlanSaved(version=2, definition="sha256:" + "4" * 64, name="Ship it", steps=5),
+    fact.PlanRetired(reason="replaced"),
+]
+KEPT: list[Event] = [
+    fact.StoreCreated(store="store_golden22", key="ed25519:00"),
+    fact.JournalAccepted(reason="restored from backup", found="shorter than its last checkpoint"),
+    fact.PayloadErased(stream="run_golden22", event=3, digest="aa", residue="bb", reason="a name"),
+]
+STREAMS: dict[str, list[Event]] = {
+    "run_shipped2": SHIPPED,
+    "run_undone22": UNDONE,
+    "run_refused2": REFUSED,
+    "run_left2222": LEFT,
+    "plan/ship": PLANNED,
+    "store": KEPT,
+}
+
+
+def records_of(streams: dict[str, list[Event]]) -> list[Record]:
+    writer = scribe(seed=FORMAT)
+    written = [writer.write(Head(stream), events, actor=AGENT)[0] for stream, events in streams.items()]
+    return [record for records in written for record in records]
+
+
+def state_of(records: list[Record]) -> dict[str, object]:
+    """What the journal folds to: the rows of each stream, and its head."""
+    names = list(dict.fromkeys(record.stream for record in records))
+    state: dict[str, object] = {}
+    for name in names:
+        own = [record for record in records if record.stream == name]
+        change = change_of(name, map(entry_of, own))
+        state[name] = {"head": own[-1].hash.hex(), "rows": msgspec.to_builtins(change)}
+    return state
+
+
+def main() -> int:
+    journal, state = HERE / f"format-{FORMAT}.jsonl", HERE / f"format-{FORMAT}.state.json"
+    if journal.exists():
+        sys.stderr.write(f"{journal.name} exists, and golden journals are for ever\n")
+        return 1
+    records = records_of(STREAMS)
+    journal.write_bytes(b"".join(msgspec.json.encode(record) + b"\n" for record in records))
+    state.write_bytes(msgspec.json.format(msgspec.json.encode(state_of(records)), indent=1) + b"\n")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

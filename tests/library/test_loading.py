@@ -1,0 +1,383 @@
+"""The way of a text to a definition: all findings at once, in order, and kept as long as nothing changes."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from domain.definitions import Data, json_values, patient, shaped, sound
+from handrail.domain.authoring import content_hash, definition_data, definition_from
+from handrail.domain.check import Severity
+from handrail.domain.definition import Effect
+from handrail.domain.json import canonical_bytes
+from handrail.library import catalog as catalog_module
+from handrail.library import loading
+from handrail.library.catalog import FILES_MAX, EmptyCatalog, _content
+from handrail.library.document import Document, read_document
+from handrail.library.loading import FolderCatalog, check_inputs, load_data, load_definition, looks_like_workrail
+from handrail.library.recent import Recent
+from library.shelf import Shelf
+
+PLAN = dedent("""
+    id: plan
+    inputs:
+      count: {type: integer, default: 3}
+    steps:
+      - {id: a, prompt: 'Count to {{ inputs.count }}.'}
+""")
+
+
+def test_a_sound_text_gives_its_definition_and_its_hash() -> None:
+    loaded = load_definition(PLAN, name="plan.yaml")
+    assert loaded.is_valid
+    assert loaded.definition is not None
+    assert loaded.definition.id == "plan"
+    assert loaded.hash == content_hash(loaded.definition)
+
+
+def test_a_text_that_cannot_be_read_gives_its_findings_and_no_definition() -> None:
+    loaded = load_definition("id: [", name="plan.yaml")
+    assert (loaded.definition, loaded.hash, loaded.is_valid) == (None, "", False)
+    assert loaded.findings
+
+
+def test_a_text_of_the_wrong_structure_gives_its_findings_and_no_definition() -> None:
+    loaded = load_definition("id: plan\nstepps: []\n", name="plan.yaml")
+    assert (loaded.definition, loaded.is_valid) == (None, False)
+    assert any(finding.at and finding.at.line == 2 for finding in loaded.findings)
+
+
+def test_all_findings_come_at_once_in_the_order_of_the_text() -> None:
+    text = dedent("""
+        id: plan
+        inputs: {count: {type: integer, default: many}}
+        steps:
+          - {id: a, prompt: 'Hi {{ nobody }}', after: [b]}
+          - {id: b, tool: shell.run, args: {argv: [x]}, when: 'inputs.cuont > 3'}
+          - {id: b, workflow: nowhere}
+        outputs: {x: steps.c.output}
+    """)
+    loaded = load_definition(text, name="plan.yaml")
+    places = [(finding.at.line, finding.at.column) for finding in loaded.findings if finding.at]
+    assert places == sorted(places)
+    rules = [finding.rule for finding in loaded.findings]
+    assert rules[0] == "default"
+    assert set(rules) == {"default", "template", "expression", "duplicate_id", "workflow", "no_undo"}
+    assert loaded.definition is not None
+    assert not loaded.is_valid
+
+
+def test_findings_of_other_files_come_after_the_documents_own() -> None:
+    text = "id: main\nsteps:\n  - {id: a, workflow: a-called}\n  - {id: b, prompt: 'Hi {{ nobody }}'}\n"
+    called = "id: a-called\nsteps:\n  - Hi {{ nobody }}.\n"
+    loaded = load_definition(text, name="z.yaml", catalog=Shelf(called))
+    assert [str(finding.at) for finding in loaded.findings] == ["z.yaml:3:23", "z.yaml:4:28", "a-called.yaml:3:11"]
+
+
+def test_a_note_does_not_block() -> None:
+    loaded = load_definition("{id: plan, steps: [{id: a, tool: shell.run, args: {argv: [x]}}]}", name="plan.yaml")
+    assert [finding.severity for finding in loaded.findings] == [Severity.MINOR]
+    assert loaded.is_valid
+
+
+def test_known_tools_are_held_against_the_calls() -> None:
+    text = "{id: plan, steps: [{id: a, tool: git.tga, effect: none}]}"
+    assert load_definition(text, name="plan.yaml").is_valid
+    assert not load_definition(text, name="plan.yaml", tools={"git.tag": Effect.NONE}).is_valid
+    assert load_definition(text, name="plan.yaml", tools={"git.tga": Effect.NONE}).is_valid
+
+
+def test_a_default_that_does_not_fit_its_schema_is_refused_where_it_stands() -> None:
+    (finding,) = load_definition(
+        "id: plan\ninputs:\n  n: {type: integer, default: x}\nsteps: [Go.]\n", name="p.yaml"
+    ).findings
+    assert (finding.rule, finding.severity) == ("default", Severity.CRITICAL)
+    assert str(finding.at) == "p.yaml:3:31"
+
+
+def test_data_without_a_text_is_judged_the_same() -> None:
+    loaded = load_data({"name": "Two things", "steps": ["One.", "Two {{ nobody }}."]})
+    assert loaded.definition is not None
+    assert loaded.definition.id == "two-things"
+    assert [finding.rule for finding in loaded.findings] == ["template"]
+
+
+def test_data_that_no_document_may_hold_gives_findings() -> None:
+    loaded = load_data({"id": "plan", "steps": [{"id": "a", "tool": "value.set", "args": {"value": 2**70}}]})
+    assert (loaded.definition, loaded.is_valid) == (None, False)
+    assert loaded.findings
+
+
+def test_data_can_extend_a_file_and_findings_are_shown_in_the_file() -> None:
+    base = "id: base\ninputs: {n: {default: 1}}\nsteps:\n  - {id: a, prompt: 'Hi {{ nobody }}'}\n"
+    loaded = load_data({"id": "child", "extends": "base", "inputs": {"m": {}}}, catalog=Shelf(base))
+    assert [str(finding.at) for finding in loaded.findings] == ["base.yaml:4:28"]
+
+
+# WorkRail
+
+
+WORKRAIL: Data = {
+    "id": "w",
+    "name": "W",
+    "description": "d",
+    "version": "0.1.0",
+    "metaGuidance": ["Be kind."],
+    "steps": [{"id": "a", "title": "A", "prompt": "x", "agentRole": "You."}],
+}
+
+
+def test_a_workrail_file_gets_one_clear_finding() -> None:
+    loaded = load_data(WORKRAIL)
+    (finding,) = loaded.findings
+    assert finding.rule == "workrail"
+    assert not loaded.is_valid
+
+
+@pytest.mark.parametrize(
+    ("data", "is_workrail"),
+    [
+        ({"clarificationPrompts": []}, True),
+        ({"steps": ["text", {"id": "a", "runCondition": {}}]}, True),
+        ({"steps": [{"id": "a", "prompt": "x"}]}, False),
+        ({"steps": 3}, False),
+        ([], False),
+        (None, False),
+    ],
+)
+def test_workrail_files_are_known_by_keys_that_ours_never_had(data: Any, is_workrail: bool) -> None:
+    assert looks_like_workrail(data) is is_workrail
+
+
+# Any input
+
+
+@patient
+@given(json_values(max_leaves=30) | st.fixed_dictionaries({"id": json_values(), "steps": st.lists(json_values())}))
+def test_any_json_is_answered_with_findings(data: Any) -> None:
+    loaded = load_data(data)
+    assert loaded.is_valid or loaded.findings
+
+
+@patient
+@given(st.text() | st.binary())
+def test_any_text_is_answered_with_findings(text: str | bytes) -> None:
+    loaded = load_definition(text, name="any.yaml")
+    assert loaded.is_valid or loaded.findings
+
+
+@patient
+@given(shaped())
+def test_any_definition_of_the_right_structure_becomes_a_definition_with_findings(data: Data) -> None:
+    loaded = load_data(data)
+    assert loaded.definition is not None, loaded.findings
+
+
+@patient
+@given(sound())
+def test_a_sound_definition_loads_and_prints_and_loads_again_as_the_same(data: Data) -> None:
+    loaded = load_data(data)
+    assert loaded.is_valid, loaded.findings
+    assert loaded.definition == definition_from(data)
+    assert loaded.definition is not None
+    again = load_definition(canonical_bytes(definition_data(loaded.definition)), name="again.json")
+    assert (again.definition, again.hash) == (loaded.definition, loaded.hash)
+
+
+# What is kept
+
+
+def test_the_same_text_is_loaded_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = load_definition(PLAN, name="once.yaml")
+    monkeypatch.setattr(loading, "read_document", None)
+    assert load_definition(PLAN.encode(), name="once.yaml") is first
+    assert load_data({"id": "x", "steps": ["y"]}) is load_data({"steps": ["y"], "id": "x"})
+
+
+def test_another_name_text_or_set_of_tools_is_loaded_anew() -> None:
+    first = load_definition(PLAN, name="one.yaml")
+    assert load_definition(PLAN, name="two.yaml") is not first
+    assert load_definition(PLAN + "\n", name="one.yaml") is not first
+    assert load_definition(PLAN, name="one.yaml", tools={}) is not first
+    assert load_definition(PLAN, name="one.yaml", catalog=Shelf("{id: other, steps: [x]}")) is first
+
+
+def test_what_depends_on_other_workflows_is_loaded_anew_when_they_change() -> None:
+    text, called = "{id: main, steps: [{id: a, workflow: other}]}", "{id: other, steps: [One.]}"
+    first = load_definition(text, name="main.yaml", catalog=Shelf(called))
+    assert load_definition(text, name="main.yaml", catalog=Shelf(called)) is first
+    changed = load_definition(text, name="main.yaml", catalog=Shelf(called.replace("One", "Two")))
+    assert changed.hash != first.hash
+    assert not load_definition(text, name="main.yaml").is_valid
+
+
+def test_only_so_much_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loading, "_recent", Recent(len(PLAN) * 2))
+    first = load_definition(PLAN, name="0.yaml")
+    for number in range(3):
+        load_definition(PLAN, name=f"{number}.yaml")
+    assert load_definition(PLAN, name="0.yaml") is not first
+
+
+def test_what_was_used_lately_stays_and_the_rest_goes_once_it_weighs_too_much() -> None:
+    recent: Recent[str] = Recent(10)
+    recent.keep("a", "A", weight=4)
+    recent.keep("b", "B", weight=4)
+    assert recent.get("a") == "A"
+    recent.keep("c", "C", weight=4)
+    assert [recent.get(key) for key in "abc"] == ["A", None, "C"]
+    recent.keep("a", "A2", weight=5)
+    assert (recent.get("a"), recent.weight) == ("A2", 9)
+    recent.keep("huge", "H", weight=11)
+    assert (recent.get("huge"), recent.weight) == (None, 0)
+
+
+# Folders
+
+
+def write(folder: Path, name: str, text: str) -> Path:
+    folder.mkdir(exist_ok=True)
+    file = folder / name
+    file.write_text(dedent(text))
+    return file
+
+
+def test_a_folder_gives_the_workflows_in_its_files_by_id(tmp_path: Path) -> None:
+    write(tmp_path, "a.yaml", "{id: ship, version: 1.0.0, steps: [{id: sub, prompt: x}]}")
+    write(tmp_path, "b.yml", "id: ship\nversion: 1.1.0\nsteps: [x]\n")
+    write(tmp_path, "c.json", '{"steps": [{"id": "sub", "prompt": "x"}], "id": "team/other"}')
+    write(tmp_path, "d.txt", "id: ship\n")
+    catalog = FolderCatalog([tmp_path])
+    assert [candidate.version for candidate in catalog.find("ship")] == ["1.0.0", "1.1.0"]
+    assert [candidate.version for candidate in catalog.find("team/other")] == [""]
+    assert catalog.find("sub") == []
+    assert catalog.ids() == ("ship", "sub")
+
+
+def test_a_broken_file_never_hides_a_good_one(tmp_path: Path) -> None:
+    write(tmp_path, "a.yaml", "id: ship\nsteps: [")
+    write(tmp_path, "b.yaml", "- id: ship\n")
+    write(tmp_path, "c.yaml", f"id: huge\nsteps: [x]\n{'#' * 1_000_001}")
+    (tmp_path / "d.yaml").mkdir()
+    (tmp_path / "e.yaml").symlink_to(tmp_path / "nowhere.yaml")
+    (tmp_path / "f.yaml").write_bytes(b"id: ship\n\xff\xfe")
+    write(tmp_path, "g.yaml", "id: ship\nsteps: [x]\n")
+    catalog = FolderCatalog([tmp_path / "missing", tmp_path])
+    assert [Path(candidate.document.name).name for candidate in catalog.find("ship")] == ["g.yaml"]
+    assert catalog.ids() == ("ship",)
+
+
+def test_earlier_folders_go_first_and_no_folder_is_read_twice(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        write(tmp_path / name, "a.yaml", f"id: ship\nversion: 1.0.0\nsteps: [{name}]\n")
+    catalog = FolderCatalog([tmp_path / "two", tmp_path / "one", tmp_path / "one" / ".." / "two"])
+    found = catalog.find("ship")
+    assert [Path(candidate.document.name).parent.name for candidate in found] == ["two", "one"]
+    main = load_definition("{id: main, steps: [{id: a, workflow: ship}]}", name="m.yaml", catalog=catalog).definition
+    assert main is not None
+    assert definition_data(main.pinned["ship@1.0.0"])["steps"][0]["prompt"] == "two"
+
+
+def test_a_changed_file_is_seen_and_changes_the_fingerprint(tmp_path: Path) -> None:
+    file = write(tmp_path, "a.yaml", "id: ship\nsteps: [x]\n")
+    catalog = FolderCatalog([tmp_path])
+    before = catalog.fingerprint()
+    assert catalog.find("ship")
+    assert catalog.fingerprint() == before
+    write(tmp_path, "a.yaml", "id: shop\nsteps: [x]\n")
+    os.utime(file, ns=(1, 1))
+    assert catalog.fingerprint() != before
+    assert catalog.find("ship") == []
+    assert catalog.find("shop")
+    file.unlink()
+    assert catalog.find("shop") == []
+
+
+def test_a_folder_is_read_up_to_a_number_of_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("handrail.library.catalog.FILES_MAX", 1)
+    for name in ("a", "b"):
+        write(tmp_path, f"{name}.yaml", f"id: {name}\nsteps: [x]\n")
+    assert FolderCatalog([tmp_path]).ids() == ("a",)
+    assert FILES_MAX == 2_000
+
+
+def test_a_file_is_read_once_while_it_is_the_same_and_parsed_only_if_it_names_the_id(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+    parsed: list[str] = []
+
+    def content(path: str) -> bytes:
+        read.append(path)
+        return Path(path).read_bytes()
+
+    def document(text: bytes, *, name: str) -> Document:
+        parsed.append(name)
+        return read_document(text, name=name)
+
+    monkeypatch.setattr(catalog_module, "_content", content)
+    monkeypatch.setattr(catalog_module, "read_document", document)
+    a, b = (str(write(tmp_path, f"{name}.yaml", f"id: {name}\nsteps: [x]\n")) for name in ("a", "b"))
+    catalog = FolderCatalog([tmp_path])
+    assert catalog.find("a")[0].document is catalog.find("a")[0].document
+    assert (sorted(read), parsed) == ([a, a, b], [a])
+
+
+def test_a_file_that_went_away_is_empty(tmp_path: Path) -> None:
+    assert _content(str(tmp_path / "gone.yaml")) == b""
+
+
+def test_an_empty_catalog_has_nothing() -> None:
+    empty = EmptyCatalog()
+    assert (empty.find("a"), empty.ids(), empty.fingerprint()) == ((), (), "")
+
+
+# Inputs
+
+
+NEEDY = {
+    "id": "ship",
+    "inputs": {
+        "version": {"type": "string", "pattern": "^[0-9]+$", "description": "what to ship"},
+        "targets": {"type": "array", "items": {"type": "string"}, "default": ["linux"]},
+    },
+    "steps": ["Ship it."],
+}
+
+
+def test_inputs_that_fit_come_back_with_the_defaults_filled_in() -> None:
+    values, findings = check_inputs(definition_from(NEEDY), {"version": "12"})
+    assert (values, findings) == ({"version": "12", "targets": ["linux"]}, [])
+
+
+def test_what_is_missing_unknown_or_of_another_type_is_found_at_once() -> None:
+    _, findings = check_inputs(definition_from(NEEDY), {"targets": [1], "verison": "12"})
+    found = {finding.where: finding for finding in findings}
+    assert set(found) == {"inputs.targets[0]", "inputs.verison", "inputs.version"}
+    assert found["inputs.verison"].fix == "did you mean `version`?"
+    assert "what to ship" in found["inputs.version"].fix
+    assert all(finding.severity is not Severity.MINOR for finding in findings)
+
+
+def test_a_workflow_without_inputs_takes_none() -> None:
+    _, (finding,) = check_inputs(definition_from({"id": "a", "steps": ["x"]}), {"more": 1})
+    assert "no inputs" in finding.fix
+
+
+def test_inputs_that_no_journal_could_keep_are_refused() -> None:
+    deep: Any = "x"
+    for _ in range(100):
+        deep = [deep]
+    _, findings = check_inputs(definition_from(NEEDY), {"version": "1", "targets": deep})
+    assert findings
+
+
+def test_an_input_without_a_word_about_it_is_still_asked_for() -> None:
+    _, (finding,) = check_inputs(definition_from({"id": "a", "inputs": {"x": {}}, "steps": ["x"]}), {})
+    assert (finding.rule, finding.fix) == ("missing_input", "give it")

@@ -1,0 +1,51 @@
+"""Runs all tests on every core with branch coverage, and holds the coverage to its limits.
+
+python tests/run.py [pytest arguments]      with arguments: only those tests, and no limits"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+DATA = ROOT / "build" / "coverage"
+LIMITS = {"src/handrail/domain/": 95, "src/handrail/engine/": 95, "src/handrail/storage/": 95, "src/handrail/": 90}
+
+
+def main(arguments: list[str]) -> int:
+    shutil.rmtree(DATA, ignore_errors=True)
+    DATA.mkdir(parents=True)
+    workers = ["-n", str(os.cpu_count() or 1), "--dist", "loadfile"]
+    command = [sys.executable, "-m", "coverage", "run", "-m", "pytest", "-rs", *workers, *arguments]
+    status = subprocess.run(command, cwd=ROOT, check=False).returncode
+    if status or arguments:
+        return status
+    coverage("combine", "--quiet")
+    coverage("json", "--quiet", "-o", str(DATA / "report.json"))
+    return judge(json.loads((DATA / "report.json").read_text()))
+
+
+def coverage(*arguments: str) -> None:
+    subprocess.run([sys.executable, "-m", "coverage", *arguments], cwd=ROOT, check=True)
+
+
+def judge(report: dict[str, dict[str, dict[str, dict[str, int]]]]) -> int:
+    """Print the branch coverage of each room beside its limit; 1 if a limit is missed."""
+    missed = 0
+    for folder, limit in LIMITS.items():
+        sums = [file["summary"] for name, file in report["files"].items() if name.replace("\\", "/").startswith(folder)]
+        covered = sum(one["covered_lines"] + one["covered_branches"] for one in sums)
+        wanted = sum(one["num_statements"] + one["num_branches"] for one in sums)
+        share = 100 * covered / wanted
+        verdict = "ok" if share >= limit else "TOO LOW (see: coverage report)"
+        missed |= share < limit
+        sys.stdout.write(f"coverage of {folder:24} {share:5.1f}% (at least {limit}%)  {verdict}\n")
+    return int(missed)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

@@ -1,0 +1,102 @@
+"""Logs: JSON lines in a day's file, words on stderr, nothing on stdout."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from handrail import logs
+from handrail.logs import DayFileHandler, remove_old, start_logging, stop_logging
+
+log = logging.getLogger("handrail.test")
+
+
+@pytest.fixture(autouse=True)
+def quiet_end() -> Iterator[None]:
+    yield
+    stop_logging()
+
+
+def lines(folder: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for file in sorted(folder.glob("*.jsonl")) for line in file.read_text().splitlines()]
+
+
+def test_a_record_is_a_json_line_with_what_the_caller_knows(tmp_path: Path) -> None:
+    start_logging(tmp_path / "logs", level="warning", days=3)
+    log.info("did %s", "it", extra={"run": "run_a", "step": "tag", "duration_ms": 12})
+    (line,) = lines(tmp_path / "logs")
+    assert line["message"] == "did it"
+    assert (line["level"], line["from"], line["run"], line["step"]) == ("info", "handrail.test", "run_a", "tag")
+    assert line["duration_ms"] == 12
+    assert str(line["at"]).endswith("Z")
+
+
+def test_stderr_speaks_words_from_its_level_up_and_stdout_stays_silent(capsys: pytest.CaptureFixture[str]) -> None:
+    start_logging(None, level="warning", days=3)
+    log.info("too quiet")
+    log.warning("look out", extra={"run": "run_a"})
+    try:
+        raise ValueError("boom")
+    except ValueError:
+        log.exception("it broke")
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert "too quiet" not in told.err
+    assert "warning: look out (run=run_a)" in told.err
+    assert "ValueError: boom" in told.err
+
+
+def test_debug_reaches_the_file_only_when_asked_for(tmp_path: Path) -> None:
+    start_logging(tmp_path, level="error", days=3)
+    log.debug("hidden")
+    start_logging(tmp_path, level="debug", days=3)
+    log.debug("shown")
+    try:
+        raise ValueError("boom")
+    except ValueError:
+        log.exception("with a trace")
+    assert [line["message"] for line in lines(tmp_path)] == ["shown", "with a trace"]
+    assert "ValueError: boom" in str(lines(tmp_path)[1]["trace"])
+
+
+def test_nothing_is_written_before_there_is_something_to_say(tmp_path: Path) -> None:
+    start_logging(tmp_path / "logs", level="warning", days=3)
+    assert not (tmp_path / "logs").exists()
+
+
+def test_old_days_are_removed_and_other_files_left_alone(tmp_path: Path) -> None:
+    for name in ("handrail-2026-01-01.jsonl", "handrail-2026-01-09.jsonl", "other-2026-01-01.jsonl"):
+        (tmp_path / name).write_text("")
+    remove_old(tmp_path, before="2026-01-05")
+    assert {file.name for file in tmp_path.iterdir()} == {"handrail-2026-01-09.jsonl", "other-2026-01-01.jsonl"}
+
+
+def test_a_new_day_opens_a_new_file_and_removes_the_old(tmp_path: Path) -> None:
+    handler = DayFileHandler(tmp_path, days=2)
+    for day in (1, 2, 9):
+        record = logging.makeLogRecord({"msg": f"day {day}", "levelname": "INFO", "created": day * 86_400.0})
+        handler.emit(record)
+    handler.close()
+    assert {file.name for file in tmp_path.iterdir()} == {"handrail-1970-01-10.jsonl"}
+
+
+def test_a_full_days_file_takes_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(logs, "FILE_BYTES_MAX", 200)
+    start_logging(tmp_path, level="error", days=3)
+    for n in range(50):
+        log.info("line %d", n)
+    assert 0 < len(lines(tmp_path)) < 10
+
+
+def test_a_folder_that_can_not_be_made_never_stops_the_work(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logging, "raiseExceptions", False)
+    (tmp_path / "file").write_text("")
+    start_logging(tmp_path / "file" / "logs", level="error", days=3)
+    log.info("work goes on")
+    assert capsys.readouterr().out == ""

@@ -1,0 +1,72 @@
+"""Settings: who wins, where each came from, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from handrail.domain.errors import Invalid
+from handrail.settings import default_home, read_settings
+
+
+def write(folder: Path, text: str) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "config.toml").write_text(text, encoding="utf-8")
+
+
+def test_flags_win_over_environment_over_project_over_home_over_defaults(tmp_path: Path) -> None:
+    home, project = tmp_path / "home", tmp_path / "project"
+    write(home, 'log_days = 1\nbusy = "1s"\ncheckpoint_every = 1\n')
+    write(project / ".handrail", 'busy = "2s"\ncheckpoint_every = 2\n[http]\nallow = ["127.0.0.1"]\n')
+    environment = {"HANDRAIL_HOME": str(home), "HANDRAIL_CHECKPOINT_EVERY": "3", "HANDRAIL_LOG_LEVEL": "info"}
+    settings = read_settings({"project": str(project), "log_level": "debug"}, environment)
+    choices = settings.choices
+    assert (choices.log_level, choices.checkpoint_every, choices.busy, choices.log_days) == ("debug", 3, "2s", 1)
+    assert choices.store == ""
+    origins = settings.origins
+    assert (origins["log_level"], origins["checkpoint_every"]) == ("--log_level", "HANDRAIL_CHECKPOINT_EVERY")
+    assert (origins["busy"], origins["log_days"]) == (
+        str(project / ".handrail" / "config.toml"),
+        str(home / "config.toml"),
+    )
+    assert (origins["store"], origins["home"]) == ("default", "HANDRAIL_HOME")
+
+
+def test_all_state_lives_under_home(tmp_path: Path) -> None:
+    settings = read_settings({"home": str(tmp_path)}, {})
+    for place in (settings.journal, settings.keys, settings.checkpoints):
+        assert place.is_relative_to(tmp_path)
+    assert settings.workflows == Path.cwd() / ".handrail" / "workflows"
+
+
+@pytest.mark.parametrize(
+    ("platform", "environment", "home"),
+    [
+        ("linux", {}, "~/.local/share/handrail"),
+        ("linux", {"XDG_DATA_HOME": "/data"}, "/data/handrail"),
+        ("darwin", {}, "~/Library/Application Support/handrail"),
+        ("win32", {"LOCALAPPDATA": "/local"}, "/local/handrail"),
+    ],
+)
+def test_home_is_the_platforms_data_folder(platform: str, environment: dict[str, str], home: str) -> None:
+    assert Path(default_home(environment, platform)) == Path(home)
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "hint"),
+    [
+        ("log_days = 0", "log_days", "config.toml"),
+        ('busy = "soon"', "busy", "config.toml"),
+        ('log_level = "loud"', "log_level", "config.toml"),
+        ("log_dais = 3", "unknown setting `log_dais`", "did you mean `log_days`?"),
+        ("zzz = 3", "unknown setting `zzz`", "known are: "),
+        ("log_days =", "can't be read", "mend"),
+    ],
+)
+def test_what_does_not_fit_is_refused_with_its_place(tmp_path: Path, text: str, message: str, hint: str) -> None:
+    write(tmp_path, text)
+    with pytest.raises(Invalid) as refused:
+        read_settings({"home": str(tmp_path)}, {})
+    assert message in str(refused.value)
+    assert hint in refused.value.hint

@@ -1,0 +1,100 @@
+"""A test of the house itself: sizes, names, promises that the documents make about files."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tidy.yardstick import ROOT, SOURCE, Figure, figures, read_modules
+
+VAGUE = {"utils", "util", "helpers", "helper", "manager", "common", "misc", "base", "core", "service", "services"}
+ROOT_FILES = {
+    ".gitignore",
+    "AGENTS.md",
+    "ARCHITECTURE.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "LICENSE",
+    "Makefile",
+    "README.md",
+    "pyproject.toml",
+    "requirements.lock",
+}
+ROOT_FOLDERS = {".ci", "bench", "docs", "examples", "src", "tests"}
+DECISION_LINES_MAX = 40
+ARCHITECTURE_LINES_MAX = 150
+
+
+def tracked() -> list[str]:
+    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True)
+    return [name for name in listed.stdout.split("\n") if name and (ROOT / name).exists()]
+
+
+@pytest.mark.parametrize("figure", figures(read_modules()), ids=lambda figure: figure.name)
+def test_the_yardstick_holds(figure: Figure) -> None:
+    assert figure.holds, f"{figure.name} is {figure.value:.1f}"
+
+
+def test_no_file_has_a_vague_name() -> None:
+    assert not [file for file in SOURCE.rglob("*.py") if file.stem in VAGUE]
+
+
+def test_every_module_says_what_lives_here() -> None:
+    silent = [file.name for file in SOURCE.rglob("*.py") if not file.read_text(encoding="utf-8").startswith('"""')]
+    assert not silent
+
+
+def test_nothing_stray_lies_in_the_root() -> None:
+    names = tracked()
+    assert {name for name in names if "/" not in name} <= ROOT_FILES
+    assert {name.split("/")[0] for name in names if "/" in name} <= ROOT_FOLDERS
+
+
+def test_every_file_that_the_architecture_names_exists() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`((?:src|tests|docs|bench|examples)/[\w./*-]+)`", text))
+    assert named, "the architecture names files"
+    assert not [name for name in named if not list(ROOT.glob(name.rstrip("/")))]
+
+
+def test_every_room_is_in_the_architecture() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    rooms = {path.name for path in SOURCE.iterdir() if path.is_dir() and path.name != "__pycache__"}
+    assert not [room for room in rooms if f"{room}/" not in text]
+
+
+def test_the_architecture_and_the_decisions_stay_short() -> None:
+    assert len((ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").splitlines()) <= ARCHITECTURE_LINES_MAX
+    for record in (ROOT / "docs" / "decisions").glob("*.md"):
+        assert re.match(r"\d{4}-[a-z0-9-]+$", record.stem), record.name
+        assert len(record.read_text(encoding="utf-8").splitlines()) <= DECISION_LINES_MAX, record.name
+
+
+def test_the_lock_carries_hashes_and_no_addresses() -> None:
+    lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+    pinned = re.findall(r"^[a-z0-9._-]+==", lock, re.MULTILINE | re.IGNORECASE)
+    assert len(pinned) > 10
+    assert lock.count("--hash=sha256:") >= len(pinned)
+    assert "://" not in lock
+
+
+def test_links_between_documents_lead_somewhere() -> None:
+    for name in (file for file in tracked() if file.endswith(".md")):
+        document = ROOT / name
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", document.read_text(encoding="utf-8")):
+            assert (document.parent / target).exists(), f"{name} links to {target}"
+
+
+def test_ci_does_just_what_the_readme_says() -> None:
+    assert "exec make test" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    assert "make test" in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_source_speaks_of_handrail_alone(tmp_path: Path) -> None:
+    for name in (file for file in tracked() if file.endswith((".py", ".md", ".toml", ".yaml", "Makefile"))):
+        text = (ROOT / name).read_text(encoding="utf-8")
+        assert str(ROOT) not in text, name
+        assert str(tmp_path.parent) not in text, name

@@ -1,0 +1,189 @@
+"""The house in figures, beside its yardstick: `make tidy` prints them, test_house.py holds them.
+
+Symptoms, not targets: a figure that is off is a place to look. Only the standard library is used."""
+
+from __future__ import annotations
+
+import ast
+import io
+import math
+import sys
+import tokenize
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent.parent
+SOURCE = ROOT / "src" / "handrail"
+SILENCERS = ("noqa", "type: ignore", "pragma: no cover")
+IMPURE_NAMES = """
+asyncio concurrent fcntl getpass logging msvcrt os pathlib queue random secrets shutil signal socket sqlite3 ssl
+subprocess tempfile threading time
+"""
+IMPURE = frozenset(IMPURE_NAMES.split())
+BRANCHES = (
+    ast.If | ast.For | ast.AsyncFor | ast.While | ast.ExceptHandler | ast.IfExp | ast.comprehension | ast.match_case
+)
+FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass(frozen=True)
+class Function:
+    name: str
+    code_lines: int
+    complexity: int
+    parameters: int
+    is_hinted: bool
+
+
+@dataclass(frozen=True)
+class Module:
+    name: str
+    lines: int
+    code_lines: int
+    silenced: int
+    broad_excepts: int
+    imports: frozenset[str]
+    functions: list[Function] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Figure:
+    name: str
+    value: float
+    limit: float
+    at_least: bool = False
+
+    @property
+    def holds(self) -> bool:
+        return self.value >= self.limit if self.at_least else self.value <= self.limit
+
+
+def read_modules(folder: Path = SOURCE) -> list[Module]:
+    return [read_module(file, folder) for file in sorted(folder.rglob("*.py"))]
+
+
+def read_module(file: Path, folder: Path) -> Module:
+    source = file.read_text(encoding="utf-8")
+    tree = ast.parse(source)
+    quiet = quiet_lines(source, tree)
+    name = ".".join(file.relative_to(folder.parent).with_suffix("").parts).removesuffix(".__init__")
+    nodes = list(ast.walk(tree))
+    return Module(
+        name=name,
+        lines=source.count("\n"),
+        code_lines=source.count("\n") - len(quiet),
+        silenced=sum(source.count(mark) for mark in SILENCERS),
+        broad_excepts=sum(is_broad(node) for node in nodes),
+        imports=frozenset(target for node in nodes for target in targets(node)),
+        functions=[function_of(node, quiet, file.stem) for node in nodes if isinstance(node, FunctionNode)],
+    )
+
+
+def quiet_lines(source: str, tree: ast.Module) -> set[int]:
+    """Lines that hold no code: blanks, comments, docstrings."""
+    quiet = {number for number, line in enumerate(source.splitlines(), 1) if not line.strip()}
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT and token.line.lstrip().startswith("#"):
+            quiet.add(token.start[0])
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            quiet.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+    return quiet
+
+
+def function_of(node: FunctionNode, quiet: set[int], stem: str) -> Function:
+    arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+    arguments += [extra for extra in (node.args.vararg, node.args.kwarg) if extra]
+    arguments = [argument for argument in arguments if argument.arg not in {"self", "cls"}]
+    return Function(
+        name=f"{stem}.{node.name}",
+        code_lines=len(set(range(node.lineno, (node.end_lineno or node.lineno) + 1)) - quiet),
+        complexity=1 + sum(weight(child) for child in ast.walk(node)),
+        parameters=len(arguments),
+        is_hinted=node.returns is not None and all(argument.annotation for argument in arguments),
+    )
+
+
+def weight(node: ast.AST) -> int:
+    return len(node.values) - 1 if isinstance(node, ast.BoolOp) else int(isinstance(node, BRANCHES))
+
+
+def is_broad(node: ast.AST) -> bool:
+    return isinstance(node, ast.ExceptHandler) and (
+        node.type is None or (isinstance(node.type, ast.Name) and node.type.id in {"Exception", "BaseException"})
+    )
+
+
+def targets(node: ast.AST) -> Iterator[str]:
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+    elif isinstance(node, ast.ImportFrom) and node.module:
+        yield node.module
+        yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def import_graph(modules: Sequence[Module]) -> dict[str, set[str]]:
+    names = {module.name for module in modules}
+    return {module.name: (set(module.imports) & names) - {module.name} for module in modules}
+
+
+def cyclic_modules(graph: dict[str, set[str]]) -> int:
+    try:
+        list(TopologicalSorter(graph).static_order())
+    except CycleError as error:
+        return len(set(error.args[1]))
+    return 0
+
+
+def pure_share(modules: Sequence[Module], graph: dict[str, set[str]]) -> float:
+    """The share of code in modules that reach no I/O, clock, chance or thread, themselves or through others."""
+    impure = {module.name for module in modules if {name.split(".")[0] for name in module.imports} & IMPURE}
+    while more := {name for name, imported in graph.items() if name not in impure and imported & impure}:
+        impure |= more
+    pure = sum(module.code_lines for module in modules if module.name not in impure)
+    return 100 * pure / sum(module.code_lines for module in modules)
+
+
+def p95(values: Sequence[int]) -> int:
+    return sorted(values)[max(0, math.ceil(0.95 * len(values)) - 1)]
+
+
+def figures(modules: Sequence[Module]) -> list[Figure]:
+    functions = [function for module in modules for function in module.functions]
+    thousands = sum(module.code_lines for module in modules) / 1_000
+    graph = import_graph(modules)
+    return [
+        Figure("function code lines, p95", p95([function.code_lines for function in functions]), 30),
+        Figure("function code lines, max", max(function.code_lines for function in functions), 60),
+        Figure("file lines, max", max(module.lines for module in modules), 500),
+        Figure("complexity, p95", p95([function.complexity for function in functions]), 7),
+        Figure("parameters, p95", p95([function.parameters for function in functions]), 4),
+        Figure("hinted functions, %", 100 * sum(f.is_hinted for f in functions) / len(functions), 100, at_least=True),
+        Figure("modules in import cycles", cyclic_modules(graph), 0),
+        Figure("silenced checks per 1,000 lines", sum(module.silenced for module in modules) / thousands, 2),
+        Figure("broad excepts per 1,000 lines", sum(module.broad_excepts for module in modules) / thousands, 1),
+        Figure("code that reaches no I/O, %", pure_share(modules, graph), 40, at_least=True),
+    ]
+
+
+def main() -> int:
+    modules = read_modules()
+    lines = sum(module.code_lines for module in modules)
+    sys.stdout.write(f"{len(modules)} files, {lines} lines of code\n")
+    found = figures(modules)
+    for figure in found:
+        bound = "at least" if figure.at_least else "at most"
+        verdict = "" if figure.holds else "  <- look here"
+        sys.stdout.write(f"  {figure.name:34} {figure.value:6.1f}   ({bound} {figure.limit:g}){verdict}\n")
+    functions = [function for module in modules for function in module.functions]
+    longest = sorted(functions, key=lambda function: -function.code_lines)[:5]
+    knotty = sorted(functions, key=lambda function: -function.complexity)[:5]
+    sys.stdout.write("longest:  " + ", ".join(f"{f.name} {f.code_lines}" for f in longest) + "\n")
+    sys.stdout.write("knottiest: " + ", ".join(f"{f.name} {f.complexity}" for f in knotty) + "\n")
+    return int(not all(figure.holds for figure in found))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

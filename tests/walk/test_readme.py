@@ -1,0 +1,30 @@
+"""The half minute of the README, typed as it stands there, in an empty folder."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tidy.yardstick import ROOT
+
+
+@pytest.mark.skipif(
+    shutil.which("sh") is None, reason="the README's commands are for a POSIX shell; there is none here"
+)
+def test_the_readmes_commands_do_what_it_says(tmp_path: Path) -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    (script,) = re.findall(r"```sh\n(.*?)```", text, re.DOTALL)
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path, "HANDRAIL_HOME": str(tmp_path / "home")}
+    done = subprocess.run(
+        ["sh", "-e"], input=script, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    for sign in ("release.yaml: sound", "notes", "saved ship-release as version 1", "the journal is what was written"):
+        assert sign in done.stdout, sign
