@@ -5,7 +5,7 @@ BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 READY := $(VENV)/ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format lint types contracts tidy pytest bench lock clean
+.PHONY: help setup demo test check format lint types contracts tidy pytest docs bench lock clean
 
 help: ## list the commands
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -29,13 +29,13 @@ test: $(READY) pytest ## set up everything and pass all tests, with coverage
 check: $(READY) lint types contracts pytest ## all that a commit must pass
 
 format: $(READY) ## put the code into shape
-	@$(BIN)/ruff format src tests bench
-	@$(BIN)/ruff check --fix --quiet src tests bench
+	@$(BIN)/ruff format src tests bench docs
+	@$(BIN)/ruff check --fix --quiet src tests bench docs
 
 lint: $(READY)
 	@echo "==> format and lint"
-	@$(BIN)/ruff format --check --quiet src tests bench
-	@$(BIN)/ruff check --quiet src tests bench
+	@$(BIN)/ruff format --check --quiet src tests bench docs
+	@$(BIN)/ruff check --quiet src tests bench docs
 
 types: $(READY)
 	@echo "==> types (mypy --strict)"
@@ -51,6 +51,9 @@ pytest: $(READY)
 
 tidy: $(READY) ## the house in figures, beside its yardstick
 	@$(BIN)/python tests/tidy/yardstick.py
+
+docs: $(READY) ## write docs/reference/ anew from the code
+	@$(BIN)/python docs/generate.py
 
 bench: $(READY) ## measure the figures of bench/ (minutes)
 	@$(BIN)/python bench/run.py

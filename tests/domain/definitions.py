@@ -1,10 +1,11 @@
 """Strategies for hypothesis: JSON values, and definitions as authors write them.
 
 `sound()` gives data that loads without a blocking finding; `shaped()` gives data of the right structure whose meaning
-may be any nonsense. Not a test file: other tests build on it."""
+may be any nonsense; `spoiled()` is sound but for one value. Not a test file: other tests build on it."""
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -90,6 +91,19 @@ def sound() -> st.SearchStrategy[Data]:
 def shaped() -> st.SearchStrategy[Data]:
     """A definition of the right structure, with any nonsense where meaning begins."""
     return _definitions(wild=True)
+
+
+@st.composite
+def spoiled(draw: st.DrawFn) -> Any:
+    """A sound definition in which one value, anywhere, has been replaced by any other."""
+    data = copy.deepcopy(draw(sound()))
+    place: Any = data
+    while True:
+        key = draw(st.sampled_from(sorted(place) if isinstance(place, dict) else range(len(place))))
+        if not isinstance(place[key], dict | list) or not place[key] or draw(st.integers(0, 3)) == 0:
+            place[key] = draw(json_values())
+            return data
+        place = place[key]
 
 
 def definitions() -> st.SearchStrategy[Definition]:

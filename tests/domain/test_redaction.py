@@ -72,6 +72,7 @@ IN_TEXT = {
     "url without user": ("redis://:hunter2@cache", "hunter2"),
     "url with @ in the password": ("https://ada:p@ss@host/x", "p@ss"),
     "bearer": ("curl -H 'Authorization: Bearer abcdefghij0123456789'", "abcdefghij0123456789"),
+    "bearer alone": ("it was sent with Bearer abcdefghij0123456789 again", "abcdefghij0123456789"),
     "basic": ("Authorization: Basic YWRhOmh1bnRlcjI=", "YWRhOmh1bnRlcjI"),
     "token header": ('"authorization": "token abcdef123456"', "abcdef123456"),
     "environment": ("export DB_PASSWORD=hunter22 && make", "hunter22"),
@@ -107,6 +108,8 @@ CLEAN_VALUES = {
     "stars": "password=********",
     "code": "def login(user, password=None, token=default_token): ...",
     "call": "token = get_token(settings)",
+    "attribute": "secret=settings.client.secret",
+    "lookup": "api_key=os.environ.get(name)",
     "reference": "${env:GITHUB_TOKEN}",
     "template": "https://{{ user }}:{{ password }}@host",
     "url with a port": "http://localhost:8080/path?x=1",
@@ -205,7 +208,8 @@ def test_the_other_half_of_an_aws_pair_is_found_wherever_it_stands() -> None:
         "id": "[redacted:aws access key]",
         "other": ["[redacted:aws secret key]"],
     }
-    assert redacted({"other": AWS_SECRET}) == {"other": AWS_SECRET}
+    alone = {"other": AWS_SECRET, "token": 12}
+    assert redacted(alone) == alone
 
 
 def test_a_known_secret_is_replaced_wherever_it_stands() -> None:

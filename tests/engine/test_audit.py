@@ -9,11 +9,11 @@ import pytest
 from msgspec.structs import replace
 
 from engine.history import KEY, OTHER_KEY, PLAN, RUN_A, RUN_B, RUN_C, STARTED, fill, notary_of, write
-from handrail.domain.chain import Break, Record, body_digest, chained, receipt
+from handrail.domain.chain import GENESIS, Break, Record, body_digest, chained, receipt
 from handrail.domain.checkpoint import SealedCheckpoint, checkpoint_digest, checkpoint_from, checkpoint_line
 from handrail.domain.errors import IntegrityBroken, Invalid, NotFound, Unavailable
 from handrail.domain.event import Entry, JournalAccepted, PayloadErased, RunPaused
-from handrail.domain.projection import NO_CHANGE, Change, PlanRow, RunRow
+from handrail.domain.projection import NO_CHANGE, Change, PlanRow, RunRow, StepRow
 from handrail.engine import audit as audits
 from handrail.engine.audit import Verdict, verify
 from handrail.engine.journal import Placed
@@ -111,19 +111,35 @@ async def test_without_a_key_the_chain_is_proved_and_the_verdict_says_what_was_n
     assert verdict.notes == ("there is no key at hand: signatures were not checked",)
 
 
-async def test_an_audit_of_a_store_in_use_raises_no_false_alarm(store: Tampered, tmp_path: Path) -> None:
+class Busy(Tampered):
+    """A store to which others append while it is looked at."""
+
     by = scribe(6)
+    appends = 2
 
-    class Busy(Tampered):
-        async def plans(self, *, after: str = "", limit: int = 50) -> list[PlanRow]:
-            await write(self, RUN_B, RunPaused(reason="meanwhile"), by=by)
-            await write(self, "run_dddddddd", STARTED, by=by) if not await self.read("run_dddddddd") else None
-            return await super().plans(after=after, limit=limit)
+    async def plans(self, *, after: str = "", limit: int = 50) -> list[PlanRow]:
+        await self.go_on()
+        return await super().plans(after=after, limit=limit)
 
+    async def steps(self, run: str) -> list[StepRow]:
+        await self.go_on()
+        return await super().steps(run)
+
+    async def go_on(self) -> None:
+        if self.appends:
+            self.appends -= 1
+            await write(self, RUN_A, RunPaused(reason="meanwhile"), by=self.by)
+            await write(self, f"run_dddddd{self.appends:02d}", STARTED, by=self.by)
+
+
+async def test_an_audit_of_a_store_in_use_raises_no_false_alarm(tmp_path: Path) -> None:
     busy = Busy()
+    busy.appends = 0
     await fill(busy)
+    busy.appends = 2
     verdict = await audited(busy, tmp_path, replay=True)
     assert verdict.breaks == ()
+    assert busy.appends == 0
 
 
 # --- events ---------------------------------------------------------------------------------------
@@ -177,6 +193,15 @@ async def test_an_event_of_the_store_that_is_no_event_is_named(store: Tampered, 
         verdict = await audited(store, tmp_path)
         assert verdict.first_bad is not None
         assert verdict.first_bad.stream == "store"
+
+
+async def test_an_event_of_the_store_that_no_handrail_knows_is_named(store: Tampered, tmp_path: Path) -> None:
+    (record,) = await store.read("store")
+    forged = chained(GENESIS, replace(record, kind="store_danced"))
+    store.change("store", 1, kind="store_danced", hash=forged.hash)
+    verdict = await audited(store, tmp_path)
+    assert places(verdict) == [("store", 1)]
+    assert "store_danced" in verdict.breaks[0].reason
 
 
 # --- checkpoints ----------------------------------------------------------------------------------
@@ -281,21 +306,21 @@ def body_of(record: Record) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("digest", "salt", "words"),
+    ("digest", "salt", "body", "words"),
     [
-        ("00", b"", "its digest is not the one"),
-        ("", b"s" * 16, "what is left of it is not"),
-        ("", b"", "what is left of it is not"),
+        ("00", b"", b"{}", "its digest is not the one"),
+        ("", b"s" * 16, b"{}", "what is left of it is not"),
+        ("", b"", b"[]", "what is left of it is not"),
     ],
 )
 async def test_what_an_erasure_left_must_be_what_its_note_says(
-    store: Tampered, tmp_path: Path, digest: str, salt: bytes, words: str
+    store: Tampered, tmp_path: Path, digest: str, salt: bytes, body: bytes, words: str
 ) -> None:
     record = (await store.read(RUN_B))[2]
     digest = digest or body_of(record).hex()
-    note = PayloadErased(stream=RUN_B, event=3, digest=digest, residue="00", reason="asked")
+    note = PayloadErased(stream=RUN_B, event=3, digest=digest, residue=body_digest(b"", b"{}").hex(), reason="asked")
     await write(store, "store", note, by=scribe(9))
-    store.change(RUN_B, 3, salt=salt, body=b"{}", erased=body_of(record))
+    store.change(RUN_B, 3, salt=salt, body=body, erased=body_of(record))
     verdict = await audited(store, tmp_path)
     assert places(verdict) == [(RUN_B, 3)]
     assert words in verdict.breaks[0].reason

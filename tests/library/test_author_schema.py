@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from handrail.domain.check import Flaw, Severity
 from handrail.domain.json import Json
-from handrail.library.author_schema import check_schema
+from handrail.library.author_schema import check_schema, compiled
 from handrail.library.document import FINDINGS_MAX
 from handrail.library.structure import check_against
 
@@ -20,6 +20,7 @@ CPU_S_MAX = 2.0
 
 def told(flaw: Flaw) -> str:
     assert flaw.severity is Severity.CRITICAL
+    assert flaw.fix
     return f"{flaw.rule}: {flaw.message} ({flaw.fix})"
 
 
@@ -50,7 +51,7 @@ CASES: list[tuple[Json, Json, str]] = [
         "missing_key: `a` is missing (add `a`; write it like 1)",
     ),
     ({"required": ["a"], "properties": {"a": True}}, {}, "missing_key: `a` is missing (add `a`)"),
-    ({"pattern": "^a+$"}, "b", "pattern: the text `b` does not fit the pattern `^a+$` ()"),
+    ({"pattern": "^a+$"}, "b", "pattern: the text `b` does not fit the pattern `^a+$` (write it as the schema says)"),
     (
         {"pattern": "^a+$", "description": "some a"},
         "b",
@@ -75,8 +76,12 @@ CASES: list[tuple[Json, Json, str]] = [
     ({"contains": {"const": 1}}, [2], "form: the list has no item of the one form that is needed (add one)"),
     ({"not": {}}, 1, "form: the number 1 is not allowed here (write another value)"),
     (False, 1, "form: the number 1 is not allowed here (remove it)"),
-    ({"format": "email"}, "x", "format: the text `x` is not of the format `email` ()"),
-    ({"contentEncoding": "base64"}, "?", "form: the text `?` does not fit `contentEncoding` ()"),
+    ({"format": "email"}, "x", "format: the text `x` is not of the format `email` (write it as the format says)"),
+    (
+        {"contentEncoding": "base64"},
+        "?",
+        "form: the text `?` does not fit `contentEncoding` (write it as the schema says)",
+    ),
     (
         {"anyOf": [{"type": "integer", "minimum": 5}, {"type": "string"}]},
         [],
@@ -136,7 +141,7 @@ def test_flaws_stand_at_their_place_below_that_of_the_value() -> None:
         (("output", "closed", "nam"), True, "did you mean `name`?"),
         (("output", "closed", "1"), True, "known: name"),
         (("output", "list", 1), False, 'put it in quotes: "1"'),
-        (("output", "longest"), True, ""),
+        (("output", "longest"), True, "write it as the schema says"),
     ]
 
 
@@ -238,6 +243,11 @@ def test_references_that_lead_out_or_multiply_are_refused_soon(
     assert flaw.fix
     assert [flaw.rule for flaw in check_against(schema, 1)] == ["schema"]
     assert time.process_time() - started < CPU_S_MAX
+
+
+def test_the_validator_itself_stays_off_the_network() -> None:
+    with pytest.raises(ValueError, match="Retrieval is disabled"):
+        compiled({"$ref": "http://127.0.0.1:9/schema.json"})
 
 
 def test_what_looks_like_a_reference_in_data_is_data() -> None:

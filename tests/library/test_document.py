@@ -233,6 +233,7 @@ def test_a_place_inside_a_text_is_exact_where_the_text_stands_as_it_reads(
         ("a: |\r\n  one\r\n  two\r\n", 2, 2, "3:4"),
         ("a: |\n\n", 1, 1, "1:4"),
         ("a: &x\n  |\n  far\n", 1, 2, "1:4"),
+        ("a: &x\n  |\n  |\n", 1, 1, "1:4"),
         ('{"a": "plain"}', 1, 3, "1:10"),
         (r'{"a": "e\nsc"}', 2, 1, "1:7"),
     ],

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.definitions import Data, json_values, patient, shaped, sound
+from domain.definitions import Data, json_values, patient, shaped, sound, spoiled
 from handrail.domain.authoring import content_hash, definition_data, definition_from
 from handrail.domain.check import Severity
 from handrail.domain.definition import Effect
@@ -159,7 +159,11 @@ def test_workrail_files_are_known_by_keys_that_ours_never_had(data: Any, is_work
 
 
 @patient
-@given(json_values(max_leaves=30) | st.fixed_dictionaries({"id": json_values(), "steps": st.lists(json_values())}))
+@given(
+    spoiled()
+    | json_values(max_leaves=30)
+    | st.fixed_dictionaries({"id": json_values(), "steps": st.lists(json_values())})
+)
 def test_any_json_is_answered_with_findings(data: Any) -> None:
     loaded = load_data(data)
     assert loaded.is_valid or loaded.findings

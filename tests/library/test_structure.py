@@ -30,6 +30,7 @@ def findings(text: str, *, merged: bool = False) -> list[Finding]:
 def told(finding: Finding) -> str:
     """A finding as one line: place, rule, message, and how to mend it."""
     assert finding.severity is Severity.CRITICAL
+    assert finding.fix
     assert finding.at is not None
     return f"{finding.at.line}:{finding.at.column} {finding.rule}: {finding.message} ({finding.fix})"
 
@@ -321,6 +322,7 @@ BAD_SCHEMAS = {
         "2:20 schema: `https://example.com/a.json` leads out of the schema "
         "(copy what it refers to under `definitions`, and write #/definitions/...)"
     ),
+    "{$id: '^a'}": "2:19 schema: the text `^a` is not of the format `uri-reference` (write it as the format says)",
     "{$ref: '#/definitions/a'}": (
         "2:20 schema: `#/definitions/a` leads to nothing (refer to a part of this very schema)"
     ),
@@ -371,14 +373,20 @@ def test_all_faults_are_told_at_once_in_the_order_of_the_text() -> None:
     ]
 
 
+def test_faults_of_form_and_of_reference_in_one_schema_are_both_told() -> None:
+    found = findings("{name: x, inputs: {a: {type: strnig, items: {$ref: '#/b'}}}, steps: [c]}")
+    assert [finding.where for finding in found] == ["inputs.a.type", "inputs.a.items.$ref"]
+
+
 def test_several_things_missing_at_one_place_are_all_told() -> None:
     assert [finding.message for finding in findings("{}")] == ["`steps` is missing", "`id` or `name` is missing"]
 
 
-def test_findings_without_a_text_come_in_the_order_of_steps() -> None:
+def test_findings_without_a_text_come_in_the_order_of_paths() -> None:
     bad: list[Json] = [{"id": f"s{n}", "prompt": "x", "when": 3 if n in (2, 10) else True} for n in range(12)]
-    found = check_structure(document_of({"name": "x", "steps": bad}, name="<plan>"))
-    assert [(finding.where, finding.at) for finding in found] == [("steps[2].when", None), ("steps[10].when", None)]
+    found = check_structure(document_of({"name": "x", "steps": bad, "colour": 1}, name="<plan>"))
+    assert [finding.where for finding in found] == ["colour", "steps[2].when", "steps[10].when"]
+    assert {finding.at for finding in found} == {None}
 
 
 def test_a_fault_in_an_alias_points_to_where_it_is_written() -> None:

@@ -86,7 +86,7 @@ def _fitness(text: str) -> _Fitness:
 def unfit_words(clash: Clash) -> Flaw:
     """What is wrong with a part of a schema, by the schema of schemas."""
     value = clash.value
-    if isinstance(clash.kind, Kind.Format) and isinstance(value, str):
+    if isinstance(clash.kind, Kind.Format) and clash.kind.format == "regex":
         fix = "use no look-around and no back-reference, and repeat less"
         return _flaw(clash.path, f"`{shown(value)}` is not a pattern that can be used", fix)
     if isinstance(clash.kind, Kind.AnyOf) and clash.path[-1:] == ("type",):

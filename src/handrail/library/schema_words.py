@@ -148,9 +148,8 @@ def example_of(part: Mapping[str, Any]) -> str:
 def advice(part: Mapping[str, Any]) -> str:
     """What the schema itself says about the value: by examples, or in its description."""
     description = part.get("description")
-    return example_of(part) or (
-        f"meant is: {shown(description, most=ADVICE_MAX)}" if isinstance(description, str) else ""
-    )
+    meant = f"meant is: {shown(description, most=ADVICE_MAX)}" if isinstance(description, str) else ""
+    return example_of(part) or meant or "write it as the schema says"
 
 
 def alternatives(part: Mapping[str, Any], keyword: str) -> list[str]:
@@ -299,7 +298,7 @@ _TEMPLATES: Final[Mapping[type, tuple[str, str, str]]] = {
     Kind.Constant: ("choice", "{told} is not the one value that is allowed here", "write {kind.expected_value}"),
     Kind.MultipleOf: ("range", "{told} is not a multiple of {kind.multiple_of}", "write a multiple of it"),
     Kind.Pattern: ("pattern", "{told} does not fit the pattern `{kind.pattern}`", "{advice}"),
-    Kind.Format: ("format", "{told} is not of the format `{kind.format}`", "{advice}"),
+    Kind.Format: ("format", "{told} is not of the format `{kind.format}`", "write it as the format says"),
     Kind.AdditionalItems: ("length", "the list has too many items", "at most {kind.limit} are allowed"),
     Kind.Contains: ("form", "the list has no item of the one form that is needed", "add one"),
     Kind.Not: ("form", "{told} is not allowed here", "write another value"),

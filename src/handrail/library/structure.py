@@ -64,13 +64,10 @@ def _flaws(value: Json, rules: _Rules) -> Iterator[Flaw]:
     except ValueError as error:  # not JSON, or deeper than any document that was read
         yield _flaw(f"the document can't be checked: {shown(str(error))}", "write plain JSON")
         return
-    flawed: set[Path] = set()
-    for flaw in (flaw for clash in found for flaw in rules.words.flaws(clash)):
-        flawed.update(flaw.path[:length] for length in range(len(flaw.path) + 1))
-        yield flaw
+    for clash in found:
+        yield from rules.words.flaws(clash)
     for path, schema in _author_schemas(value):
-        if path not in flawed:
-            yield from check_schema(schema, path=path)
+        yield from check_schema(schema, path=path)  # what the schema of schemas can't see: references, patterns
 
 
 def _author_schemas(value: Json) -> Iterator[tuple[Path, Json]]:
