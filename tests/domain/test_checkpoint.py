@@ -37,7 +37,7 @@ SEALED = sealed_with(SECOND, key="abc", signature=b"\x00\x01\x02")
 def test_the_form_of_a_checkpoint_is_for_ever() -> None:
     assert checkpoint_bytes(FIRST) == (
         b'{"format":1,"number":1,"store":"st_one","at":1763230000000,"events":5,"order":"00",'
-        b'"heads":[["run_a",3,"' + b"01" * 32 + b'"],["run_b",2,"' + b"02" * 32 + b'"]],"previous":""}'
+        b'"heads":[["run_a",3,"' + b"01" * 32 + b'"],["run_b",2,"' + b"02" * 32 + b'"]],"previous":"","anew":false}'
     )
     assert checkpoint_digest(FIRST) == hashlib.sha256(checkpoint_bytes(FIRST)).hexdigest()
 
@@ -85,6 +85,8 @@ def test_a_checkpoint_that_was_left_out_moved_or_edited_shows() -> None:
     assert misplaced(replace(SECOND, at=1), third) == "it does not follow the checkpoint before it"
     assert misplaced(None, replace(FIRST, previous="00")) == "it does not follow the checkpoint before it"
     assert misplaced(FIRST, following(FIRST, store="st_two")) == "it speaks of another store"
+    assert misplaced(FIRST, replace(SECOND, anew=True)) == "it begins the log anew, and is not the first"
+    assert misplaced(None, replace(FIRST, anew=True)) is None
     assert misplaced(FIRST, following(FIRST, more=0)) == "it counts no more events than the checkpoint before it"
 
 

@@ -13,7 +13,7 @@ from engine.history import KEY, OTHER_KEY, PLAN, RUN_A, RUN_B, RUN_C, fill, nota
 from handrail.domain.chain import Break, Record
 from handrail.domain.checkpoint import SealedCheckpoint, checkpoint_bytes, checkpoint_digest
 from handrail.domain.errors import IntegrityBroken, Unavailable
-from handrail.domain.event import RunPaused
+from handrail.domain.event import JournalAccepted, RunPaused
 from handrail.engine import notary as notaries
 from handrail.engine.notary import Notary, found_text, store_id, unsigned
 from handrail.storage.checkpoint_log import CheckpointFile
@@ -232,6 +232,31 @@ async def test_sealing_anew_starts_from_what_is_there_and_keeps_the_old_log(tmp_
     after = await notary.seal()
     assert after is not None
     assert after.number == 2
+
+
+async def test_a_damaged_end_that_an_operator_has_accepted_is_no_news_at_the_next_start(tmp_path: Path) -> None:
+    store = Tampered()
+    await fill(store)
+    notary = notary_of(store, tmp_path)
+    await notary.seal()
+    store.rewrite(RUN_A, 4, replace((await store.read(RUN_A))[3], actor="eve"))
+    assert [(broken.stream, broken.n) for broken in await notary.compare()] == [(RUN_A, 4)]
+    checkpoint = await notary.seal(anew=True)
+    assert checkpoint is not None
+    assert checkpoint.anew
+    assert await notary.compare() == []
+    store.cut(14)
+    assert await notary.compare() != []
+
+
+async def test_nobody_without_the_key_can_accept_a_journal(tmp_path: Path) -> None:
+    store = Tampered()
+    await fill(store)
+    notary = notary_of(store, tmp_path)
+    await notary.seal()
+    store.rewrite(RUN_A, 4, replace((await store.read(RUN_A))[3], actor="eve"))
+    await write(store, "store", JournalAccepted(reason="nothing to see", found="nothing"), by=scribe(7))
+    assert [(broken.stream, broken.n) for broken in await notary.compare()] == [(RUN_A, 4)]
 
 
 async def test_an_empty_store_is_not_sealed_anew(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from handrail.domain.check import Flaw, Severity
 from handrail.domain.json import Json
 from handrail.library.author_schema import check_schema, compiled
 from handrail.library.document import FINDINGS_MAX
+from handrail.library.schema_references import reference_flaws
 from handrail.library.structure import check_against
 
 CPU_S_MAX = 2.0
@@ -170,7 +171,7 @@ def test_a_schema_that_can_t_be_used_is_told_instead_of_used() -> None:
 # References
 
 
-def doubling(levels: int) -> Json:
+def doubling(levels: int) -> dict[str, Json]:
     """Every level refers to the one below twice."""
     definitions: dict[str, Json] = {"a0": {"type": "string"}}
     for level in range(1, levels):
@@ -243,6 +244,18 @@ def test_references_that_lead_out_or_multiply_are_refused_soon(
     assert flaw.fix
     assert [flaw.rule for flaw in check_against(schema, 1)] == ["schema"]
     assert time.process_time() - started < CPU_S_MAX
+
+
+def test_a_schema_may_grow_only_with_the_length_of_its_text() -> None:
+    assert reference_flaws(doubling(8), characters=10_000) == []
+    (flaw,) = reference_flaws(doubling(8), characters=500)
+    assert flaw.message == "the schema is too large, with its references followed"
+
+
+def test_a_schema_may_use_its_parts_often() -> None:
+    point: Json = {"type": "object", "properties": {"x": {"type": "number"}, "y": {"type": "number"}}}
+    corners: Json = {f"corner{n}": {"$ref": "#/definitions/point"} for n in range(40)}
+    assert check_schema({"definitions": {"point": point}, "properties": corners}) == []
 
 
 def test_the_validator_itself_stays_off_the_network() -> None:

@@ -384,8 +384,9 @@ def test_several_things_missing_at_one_place_are_all_told() -> None:
 
 def test_findings_without_a_text_come_in_the_order_of_paths() -> None:
     bad: list[Json] = [{"id": f"s{n}", "prompt": "x", "when": 3 if n in (2, 10) else True} for n in range(12)]
-    found = check_structure(document_of({"name": "x", "steps": bad, "colour": 1}, name="<plan>"))
-    assert [finding.where for finding in found] == ["colour", "steps[2].when", "steps[10].when"]
+    data: Json = {"name": "x", "steps": bad, "inputs": {"a": {"$ref": "#/b"}}}
+    found = check_structure(document_of(data, name="<plan>"))
+    assert [finding.where for finding in found] == ["inputs.a.$ref", "steps[2].when", "steps[10].when"]
     assert {finding.at for finding in found} == {None}
 
 

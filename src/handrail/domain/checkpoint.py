@@ -41,6 +41,8 @@ class Checkpoint(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Stream, number of its last event, hash of that event, of every stream that changed since the one before."""
     previous: str = ""
     """The digest of the checkpoint before."""
+    anew: bool = False
+    """Whether an operator had the log begun anew: what was wrong with the journal before has been seen."""
 
 
 class SealedCheckpoint(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -134,6 +136,8 @@ def misplaced(previous: Checkpoint | None, checkpoint: Checkpoint) -> str | None
         return "it does not follow the checkpoint before it"
     if previous and checkpoint.store != previous.store:
         return "it speaks of another store"
+    if previous and checkpoint.anew:
+        return "it begins the log anew, and is not the first"
     if previous and checkpoint.events <= previous.events:
         return "it counts no more events than the checkpoint before it"
     return None

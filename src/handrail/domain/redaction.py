@@ -28,8 +28,10 @@ STRUCTURE: Final = frozenset(
 
 _REFERENCE: Final = re.compile(r"(?:[A-Za-z]{1,20} )?\$\{(?:env|secret):[^}]{1,200}\}")
 
-# The cheap look, on lower case: a literal character each, then what must stand before it. Six letters of a name tell
-# enough, and keep `version`, `key` or `user_id` from being suspicious.
+# The cheap look: a literal character each, then what must stand beside it.
+_hides_letters: Final = re.compile(r"\\[u/]").search
+_at_capital: Final = re.compile(r"A(?:KIA|SIA|Iza)").search
+# From here on in lower case. Six letters of a name tell enough, and keep `version` or `user_id` from being suspicious.
 _NAME: Final = (
     "(?:ssword|passwd|phrase|sscode|secret|ecrets|.token|ential|ntials|cookie|ookies|zation|ession|ion.id|sionid"
     "|..[iestgnr]key|.[iestgnr_-][^a-z]key)"
@@ -48,7 +50,8 @@ _decode: Final = msgspec.json.Decoder().decode
 
 def redact_body(body: bytes, known: Sequence[str] = ()) -> bytes:
     """The body without secrets; the same object if it holds none."""
-    if _is_suspicious(body.decode("latin-1")) or (known and any(_encode(secret)[1:-1] in body for secret in known)):
+    text = body.decode("latin-1")
+    if _shows_sign(text) or _shows_name(text.lower()) or (known and _holds_one_of(known, body)):
         return _rewrite(body, known)
     return body
 
@@ -66,13 +69,17 @@ def redact_inputs(inputs: Mapping[str, Any], schemas: Mapping[str, Any]) -> tupl
     return kept, tuple(sorted(known, key=lambda text: (-len(text), text)))
 
 
-def _is_suspicious(text: str) -> bool:
-    """Whether a body, or a text in it, may hold a secret; wrong only to the safe side."""
-    if "\\" in text and ("\\u" in text or "\\/" in text):
-        return True  # an escape could hide any letter
-    if ("A" in text and ("AKIA" in text or "ASIA" in text or "AIza" in text)) or ("J" in text and "eyJ" in text):
-        return True
-    text = text.lower()
+def _shows_sign(text: str) -> bool:
+    """Whether a text may hold a secret that is known by its own letters; wrong only to the safe side, as the next."""
+    return (
+        ("\\" in text and _hides_letters(text) is not None)
+        or ("A" in text and _at_capital(text) is not None)
+        or ("J" in text and "eyJ" in text)
+    )
+
+
+def _shows_name(text: str) -> bool:
+    """Whether a text in lower case may hold a secret that is known by what stands before it."""
     return (
         _at_colon(text) is not None
         or _at_score(text) is not None
@@ -81,6 +88,10 @@ def _is_suspicious(text: str) -> bool:
         or ("=" in text and _at_equals(text) is not None)
         or ("@" in text and "://" in text)
     )
+
+
+def _holds_one_of(known: Sequence[str], body: bytes) -> bool:
+    return any(_encode(secret)[1:-1] in body for secret in known)
 
 
 def _rewrite(body: bytes, known: Sequence[str]) -> bytes:
@@ -137,8 +148,9 @@ class _Scrub:
     def _once(self, text: str) -> str:
         for secret in self.known:
             text = text.replace(secret, REDACTED)
-        for form in forms_in(text) if len(text) >= FORM_LENGTH_MIN and _is_suspicious(text) else ():
-            text = form.pattern.sub(form.mark, text)
+        if len(text) >= FORM_LENGTH_MIN and (_shows_sign(text) or _shows_name(text.lower())):
+            for form in forms_in(text):
+                text = form.pattern.sub(form.mark, text)
         return AWS_SECRET.pattern.sub(AWS_SECRET.mark, text) if self.has_aws_id else text
 
 

@@ -7,7 +7,7 @@ and a checkpoint log that were both put back to the same earlier moment. Receipt
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -131,7 +131,7 @@ async def _look_at_events(store: Store, seals: Seals, verifier: Verifier | None,
     entries, unreadable = _entries(trail.store)
     notes = [entry.event for entry in entries if isinstance(entry.event, PayloadErased)]
     erasures = evidence.erasure_breaks([one.record for one in trail.erased], notes)
-    breaks = [*swapped, *_in_order(trail, erasures), *unreadable, *_other_key(entries, verifier)]
+    breaks = [*swapped, *_in_order(trail, erasures), *unreadable, *_other_key(entries, seals, verifier)]
     breaks += await _beside_the_chain(store, trail, fold, is_broken={broken.stream for broken in breaks})
     signed = min(trail.events, seals.checkpoints[-1].events) if seals.checkpoints and not swapped else 0
     return Look(trail.events, len(trail.ends), signed, breaks, notes=_accepted(entries))
@@ -197,30 +197,40 @@ async def _look_at_stream(store: Store, stream: str, seals: Seals, *, fold: Chan
 
 async def _look_once(store: Store, stream: str, seals: Seals, fold: ChangeOf | None) -> Look:
     sealed = {n: hash_hex for one in seals.checkpoints for name, n, hash_hex in one.heads if name == stream}
+    head, breaks = await _follow_stream(store, stream, sealed)
+    signed = max(sealed, default=0)
+    if not breaks and signed > head.n:
+        breaks = [Break(stream, head.n + 1, f"a checkpoint knows {signed} events of it, and {head.n} were left")]
+    breaks = breaks or await _beside_the_stream(store, stream, fold)
+    return Look(events=head.n, streams=1, signed=min(signed, head.n), breaks=breaks)
+
+
+async def _follow_stream(store: Store, stream: str, sealed: Mapping[int, str]) -> tuple[Head, list[Break]]:
+    """Where a stream ends, and what is wrong with it up to the first event that does not hold."""
     head, erased, breaks = Head(stream), list[Record](), list[Break]()
     try:
         async for page in pages_of(store, stream):
             head, broken = first_break(head, page)
-            erased += [record for record in page if record.erased is not None]
             breaks += [
                 Break(stream, record.n, "its hash is not the one in its checkpoint: the stream was rewritten")
                 for record in page
                 if sealed.get(record.n, record.hash.hex()) != record.hash.hex()
             ]
             if broken:
-                breaks.append(broken)
-                break
-        breaks += evidence.erasure_breaks(erased, await _erasures_of(store, stream))
+                return head, [*breaks, broken]
+            erased += [record for record in page if record.erased is not None]
+        return head, breaks + evidence.erasure_breaks(erased, await _erasures_of(store, stream))
     except IntegrityBroken as error:
-        breaks.append(Break(stream, head.n + 1, str(error)))
-    signed = max(sealed, default=0)
-    if not breaks and signed > head.n:
-        breaks.append(Break(stream, head.n + 1, f"a checkpoint knows {signed} events of it, and {head.n} were left"))
-    if not breaks and evidence.has_row(stream) and (broken := await evidence.row_break(store, stream)):
-        breaks.append(broken)
-    if not breaks and fold is not None:
-        breaks, _ = await evidence.replay_breaks(store, [stream], fold)
-    return Look(events=head.n, streams=1, signed=min(signed, head.n), breaks=breaks)
+        return head, [*breaks, Break(stream, head.n + 1, str(error))]
+
+
+async def _beside_the_stream(store: Store, stream: str, fold: ChangeOf | None) -> list[Break]:
+    if evidence.has_row(stream) and (broken := await evidence.row_break(store, stream)):
+        return [broken]
+    if fold is None:
+        return []
+    breaks, _ = await evidence.replay_breaks(store, [stream], fold)
+    return breaks
 
 
 async def _erasures_of(store: Store, stream: str) -> list[PayloadErased]:
@@ -239,10 +249,10 @@ def _entries(records: Sequence[Record]) -> tuple[list[Entry], list[Break]]:
     return entries, breaks
 
 
-def _other_key(entries: Sequence[Entry], verifier: Verifier | None) -> list[Break]:
-    """Whether the key at hand is another than the store was made with, and nobody has ever accepted that."""
+def _other_key(entries: Sequence[Entry], seals: Seals, verifier: Verifier | None) -> list[Break]:
+    """Whether the key at hand is another than the store was made with, and no operator has sealed that anew."""
     made = [entry.event.key for entry in entries if isinstance(entry.event, StoreCreated)]
-    is_accepted = any(isinstance(entry.event, JournalAccepted) for entry in entries)
+    is_accepted = any(checkpoint.anew for checkpoint in seals.checkpoints[:1])
     if verifier is None or is_accepted or not any(made) or made[0] == verifier.public:
         return []
     return [Break(STORE_STREAM, 1, "the store was made with another key than the one at hand")]

@@ -41,20 +41,14 @@ async def erase_payload(
             "the store's own stream says what was done to the journal; nothing of it can be erased",
             hint="name an event of a run or a plan",
         )
+    scribe = Scribe(clock, entropy)
     for _ in range(TRIES_MAX):
         records = [record async for page in pages_of(journal, stream) for record in page]
         erased = _erased(records, stream, n)
-        note = PayloadErased(
-            stream=stream,
-            event=n,
-            digest=(erased.erased or b"").hex(),
-            residue=body_digest(b"", erased.body).hex(),
-            reason=reason,
-        )
-        written, _ = Scribe(clock, entropy).write(await _end(journal), [note], actor=actor)
+        note, _ = scribe.write(await _end(journal), [_note(erased, reason)], actor=actor)
         left = [erased if record.n == n else record for record in records]
         try:
-            await archive.erase(erased, written, fold(stream, map(entry_of, left)))
+            await archive.erase(erased, note, fold(stream, map(entry_of, left)))
         except JournalConflict:
             continue  # someone wrote to the store's stream first: the note goes behind theirs
         await _settle(archive, journal, stream, len(records), fold)
@@ -71,6 +65,16 @@ def _erased(records: list[Record], stream: str, n: int) -> Record:
     # The salt goes with the words: without it, nobody can find out by trying which words they were.
     body = encode_body(residue(entry_of(record).event))
     return replace(record, salt=b"", body=body, erased=body_digest(record.salt, record.body))
+
+
+def _note(erased: Record, reason: str) -> PayloadErased:
+    return PayloadErased(
+        stream=erased.stream,
+        event=erased.n,
+        digest=(erased.erased or b"").hex(),
+        residue=body_digest(b"", erased.body).hex(),
+        reason=reason,
+    )
 
 
 async def _end(journal: Journal) -> Head:

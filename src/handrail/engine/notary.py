@@ -8,6 +8,8 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from msgspec.structs import replace
+
 from handrail.domain.chain import GENESIS, Break, Head, Record, first_break
 from handrail.domain.checkpoint import (
     CHECKPOINTS,
@@ -29,7 +31,6 @@ from handrail.engine.clock import Clock
 from handrail.engine.journal import Placed
 
 SEALS_MAX: Final = 50
-ACCEPTED: Final = "journal_accepted"
 FOUND_MAX: Final = 20
 
 
@@ -109,7 +110,7 @@ class Notary:
         for _ in range(SEALS_MAX):
             last = None if anew else await self.log.last()
             previous = last.checkpoint if last else None
-            checkpoint = await self._next(previous)
+            checkpoint = await self._next(previous, anew=anew)
             if checkpoint is None:
                 return None
             sealed = sealed_with(
@@ -132,24 +133,30 @@ class Notary:
         except IntegrityBroken as error:
             return [Break(where, 0, str(error))]
 
-    async def _next(self, previous: Checkpoint | None) -> Checkpoint | None:
+    async def _next(self, previous: Checkpoint | None, *, anew: bool) -> Checkpoint | None:
         store, after = await store_id(self.store), previous.events if previous else 0
         if previous and store != previous.store:
             raise IntegrityBroken(another_store(previous.store, store))
-        heads: dict[str, Head] = {}
-        order, events = Order(), after
-        async for batch in self.store.scan(after=after):
-            order.add(placed.record.hash for placed in batch)
-            heads |= {one.record.stream: Head(one.record.stream, one.record.n, one.record.hash) for one in batch}
-            events = batch[-1].seq
+        events, order, heads = await self._since(after)
         if events > after:
-            return next_checkpoint(
+            checkpoint = next_checkpoint(
                 previous, store=store, at=self.clock(), events=events, order=order.text(), heads=heads.values()
             )
+            return replace(checkpoint, anew=anew)
         count, _ = await self.store.heads(after=after)
         if count < after:
             raise IntegrityBroken(shorter(count, after, "its last checkpoint"))
         return None
+
+    async def _since(self, place: int) -> tuple[int, Order, dict[str, Head]]:
+        """What stands behind a place: up to where, in which order, and the ends of the streams that changed."""
+        heads: dict[str, Head] = {}
+        order = Order()
+        async for batch in self.store.scan(after=place):
+            order.add(placed.record.hash for placed in batch)
+            heads |= {one.record.stream: Head(one.record.stream, one.record.n, one.record.hash) for one in batch}
+            place = batch[-1].seq
+        return place, order, heads
 
     async def _differences(self, last: SealedCheckpoint) -> list[Break]:
         checkpoint = last.checkpoint
@@ -159,12 +166,12 @@ class Notary:
         events, _ = await self.store.heads(after=checkpoint.events)
         if events and store != checkpoint.store:
             return [Break(STORE_STREAM, 1, another_store(checkpoint.store, store))]
-        breaks = [await self._missing(stream, n, hash_hex) for stream, n, hash_hex in checkpoint.heads]
+        breaks = [await self._missing(checkpoint, *head) for head in checkpoint.heads]
         if events < checkpoint.events:
             breaks.insert(0, Break(JOURNAL, events + 1, shorter(events, checkpoint.events, "its last checkpoint")))
         return [broken for broken in breaks if broken]
 
-    async def _missing(self, stream: str, n: int, hash_hex: str) -> Break | None:
+    async def _missing(self, checkpoint: Checkpoint, stream: str, n: int, hash_hex: str) -> Break | None:
         """Why the event that a checkpoint knows as the end of a stream is not there as it was."""
         try:
             records = {record.n: record for record in await self.store.read(stream, after=max(n - 2, 0), limit=2)}
@@ -174,15 +181,10 @@ class Notary:
             return Break(stream, n, "the last checkpoint knows it, and it is gone")
         if records[n].hash.hex() != hash_hex:
             return Break(stream, n, "its hash is not the one in the last checkpoint: the stream was rewritten")
-        if records[n].at <= await self._accepted_at():
-            return None  # an operator has seen the journal as it is since then
+        if checkpoint.anew:
+            return None  # its words may be broken: an operator has seen that, and it is signed
         before = records[n - 1].hash if n - 1 in records else GENESIS
         return first_break(Head(stream, n - 1, before), [records[n]])[1]
-
-    async def _accepted_at(self) -> int:
-        """When an operator last accepted the journal as it is; 0 if never."""
-        records = await self.store.read(STORE_STREAM)
-        return max((record.at for record in records if record.kind == ACCEPTED), default=0)
 
 
 async def store_created(store: Ledger) -> StoreCreated | None:

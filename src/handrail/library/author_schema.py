@@ -72,7 +72,7 @@ def check_against(schema: Json, value: Json, *, path: Path = ()) -> list[Flaw]:
 def _fitness(text: str) -> _Fitness:
     # The text is the key: a schema itself can't be one, and is the same schema whenever its text is.
     schema = json.loads(text)
-    flaws = reference_flaws(schema)
+    flaws = reference_flaws(schema, characters=len(text))
     if flaws:
         return _Fitness(None, tuple(without_noise(flaws)))
     try:

@@ -54,20 +54,20 @@ class Document(Struct, frozen=True):
 
     def at(self, path: Path) -> Position | None:
         """Where the value at a path stands, or else the nearest one around it."""
-        place = self._nearest(path)
-        return place.value if place else None
+        nearest = self._nearest(path)
+        return nearest.value if nearest else None
 
     def at_key(self, path: Path) -> Position | None:
         """Where the key of a value stands; a list item's place, as it has no key."""
-        place = self._nearest(path)
-        return (place.key or place.value) if place else None
+        nearest = self._nearest(path)
+        return (nearest.key or nearest.value) if nearest else None
 
     def inside(self, path: Path, line: int, column: int) -> Position | None:
         """Where a line and column of a text stand; where the text begins, if it is folded or escaped."""
-        place = self.positions.get(path)
-        if place is None or place.text is None:
+        own = self.positions.get(path)
+        if own is None or own.text is None:
             return self.at(path)
-        return Position(place.text.file, place.text.line + line - 1, place.text.column + column - 1)
+        return Position(own.text.file, own.text.line + line - 1, own.text.column + column - 1)
 
     def _nearest(self, path: Path) -> Place | None:
         for length in range(len(path), -1, -1):

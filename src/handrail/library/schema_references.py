@@ -16,6 +16,7 @@ from handrail.domain.json import Json
 from handrail.library.document_tree import shown
 
 FOLLOWED_MAX: Final = 5_000
+FOLLOWED_FREE: Final = 50
 REFERENCES_DEEP_MAX: Final = 100
 
 # Of these keywords, every schema sees values of its own ...
@@ -45,11 +46,13 @@ class _Stop(Struct, frozen=True):
     choices: tuple[Path, ...] = ()
 
 
-def reference_flaws(schema: Json) -> list[Flaw]:
-    """What is wrong with the references of a schema; the paths are relative to it."""
+def reference_flaws(schema: Json, *, characters: int) -> list[Flaw]:
+    """What is wrong with the references of a schema; the paths are relative to it.
+
+    A schema may grow with the length of its text, so that a document full of schemas is walked in due time."""
     flaws: list[Flaw] = []
     waiting = [_Stop((), schema)]
-    for _ in range(FOLLOWED_MAX):
+    for _ in range(min(FOLLOWED_MAX, FOLLOWED_FREE + characters // 2)):
         if not waiting:
             return flaws
         stop = waiting.pop()

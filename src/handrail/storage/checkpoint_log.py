@@ -15,7 +15,7 @@ from typing import BinaryIO, Final, TypeVar
 
 from handrail.domain.checkpoint import SealedCheckpoint, checkpoint_digest, checkpoint_from, checkpoint_line
 from handrail.domain.errors import IntegrityBroken, Unavailable
-from handrail.storage.private_file import locked, make_folder, sync_folder
+from handrail.storage.private_file import BINARY, locked, make_folder, sync_folder
 
 LOG_FILE: Final = "log.jsonl"
 LOCK_FILE: Final = "lock"
@@ -80,7 +80,7 @@ class CheckpointFile:
     def _write(self, sealed: SealedCheckpoint, after: str) -> bool:
         """Append behind the line that `after` stands for, with the lock held: nobody else is writing now."""
         is_new = not self._path.exists()
-        with os.fdopen(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600), "r+b") as file:
+        with os.fdopen(os.open(self._path, os.O_CREAT | os.O_RDWR | BINARY, 0o600), "r+b") as file:
             line, end = _last_line(file)
             present = checkpoint_digest(_read(line, "the last line").checkpoint) if line else ""
             if present != after:

@@ -93,7 +93,9 @@ class PrivateKey:
 
 
 def open_key(folder: Path, *, has_checkpoints: bool) -> PrivateKey:
-    """The journal's key; made if there is none, unless checkpoints exist that a lost key has signed."""
+    """The journal's key; made if there is none, unless there are checkpoints that a lost key has signed.
+
+    An operator who accepts the loss says that there are none, and seals anew: that sets the old log aside."""
     path = folder / KEY_FILE
     try:
         if not path.exists():
@@ -125,8 +127,8 @@ def _make_key(folder: Path, *, has_checkpoints: bool) -> None:
     if has_checkpoints:
         raise IntegrityBroken(
             f"the key that signed the checkpoints is gone: {KEY_FILE}",
-            hint=f"put it back into {folder} from a backup; if it is lost for good, move the checkpoints folder away,"
-            " then run `handrail journal checkpoint --accept --reason ...`",
+            hint=f"put it back into {folder} from a backup; if it is lost for good:"
+            " `handrail journal checkpoint --accept --reason ...`",
         )
     make_folder(folder)
     with locked(folder / LOCK_FILE):

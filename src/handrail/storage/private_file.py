@@ -16,6 +16,7 @@ from handrail.domain.errors import Unavailable
 
 LOCK_WAIT_S: Final = 10.0
 LOCK_RETRY_S: Final = 0.005
+BINARY: Final = getattr(os, "O_BINARY", 0)  # without it, some systems write line ends of their own
 
 if sys.platform == "win32":
     import msvcrt
@@ -62,7 +63,7 @@ def write_whole(path: Path, content: bytes, *, mode: int = 0o600) -> None:
     """Put a file in place, complete and synced, or not at all; the caller holds the lock."""
     part = path.with_name(path.name + ".part")
     part.unlink(missing_ok=True)  # left behind by a crash
-    file = os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode)
+    file = os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY | BINARY, mode)
     with os.fdopen(file, "wb") as writer:
         writer.write(content)
         writer.flush()
