@@ -12,10 +12,10 @@ from typing import Final
 
 import minijinja
 
-from handrail.domain.expression import compile_condition
 from handrail.domain.json import Json
-from handrail.domain.shape import ANY
-from handrail.domain.template import compile_template
+from handrail.domain.language.expression import compile_condition
+from handrail.domain.language.shape import ANY
+from handrail.domain.language.template import compile_template
 
 REPEATS: Final = 15
 BATCH_S: Final = 0.02

@@ -60,7 +60,7 @@ def test_home_is_the_platforms_data_folder(platform: str, environment: dict[str,
         ('busy = "soon"', "busy", "config.toml"),
         ('log_level = "loud"', "log_level", "config.toml"),
         ("log_dais = 3", "unknown setting `log_dais`", "did you mean `log_days`?"),
-        ("zzz = 3", "unknown setting `zzz`", "known are: "),
+        ("zzz = 3", "unknown setting `zzz`", "known: "),
         ("log_days =", "can't be read", "mend"),
     ],
 )

@@ -9,7 +9,6 @@ import os
 import sys
 import tomllib
 from collections.abc import Mapping
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
@@ -18,6 +17,7 @@ from msgspec import Meta, Struct
 
 from handrail.domain.duration import DURATION_PATTERN
 from handrail.domain.errors import Invalid
+from handrail.domain.suggestion import did_you_mean
 
 CONFIG_NAME: Final = "config.toml"
 PROJECT_FOLDER: Final = ".handrail"
@@ -112,8 +112,7 @@ def _file_choices(file: Path) -> dict[str, Any]:
     # Tables belong to parts that read them themselves ([http], [shell] and the like).
     plain = {name: value for name, value in data.items() if not isinstance(value, dict)}
     for name in plain.keys() - set(Choices.__struct_fields__):
-        near = get_close_matches(name, Choices.__struct_fields__, 1)
-        hint = f"did you mean `{near[0]}`?" if near else f"known are: {', '.join(Choices.__struct_fields__)}"
+        hint = did_you_mean(name, Choices.__struct_fields__)
         raise Invalid(f"{file.name}: unknown setting `{name}`", hint=hint)
     return plain
 

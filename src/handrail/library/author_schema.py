@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from handrail.domain.check import Flaw, Path, Severity
 from handrail.domain.json import Json
-from handrail.domain.names import did_you_mean
+from handrail.domain.suggestion import did_you_mean
 from handrail.library.document_tree import FINDINGS_MAX, shown
 from handrail.library.schema_references import reference_flaws
 from handrail.library.schema_words import TYPE_WORDS, Clash, Kind, any_of, clash_of, plain_words, told, without_noise

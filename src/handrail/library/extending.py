@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from handrail.domain.check import Finding, Flaw, Path, Severity
 from handrail.domain.definition import Approve, Call, Each, Kind, Prompt, Repeat, Tool
-from handrail.domain.names import did_you_mean
+from handrail.domain.suggestion import did_you_mean
 from handrail.library.document import Document, Place, finding_of
 
 IDENTITY: Final = frozenset({"id", "version", "extends"})

@@ -9,12 +9,12 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from handrail.domain.call_findings import required_inputs
+from handrail.domain.analysis.call_findings import required_inputs
 from handrail.domain.check import Finding, Flaw, Severity
 from handrail.domain.definition import Definition
 from handrail.domain.errors import Invalid
 from handrail.domain.json import Json, JsonObject
-from handrail.domain.names import did_you_mean
+from handrail.domain.suggestion import did_you_mean
 from handrail.domain.works import calls_in
 from handrail.library.document import document_of, finding_of
 from handrail.library.structure import check_against

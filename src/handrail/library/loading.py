@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple, TypeAlias, cast
 
 from msgspec.structs import replace
 
-from handrail.domain.analysis import analyse
+from handrail.domain.analysis.whole import analyse
 from handrail.domain.authoring import content_hash, definition_from
 from handrail.domain.check import Finding, Flaw, Severity, blocks
 from handrail.domain.definition import Definition, Effect

@@ -15,8 +15,8 @@ from handrail.domain.authoring import content_hash
 from handrail.domain.check import Finding, Flaw, Path, Severity, blocks
 from handrail.domain.definition import Call, Definition, Each, Repeat, Step, Work
 from handrail.domain.errors import Invalid
-from handrail.domain.names import did_you_mean
 from handrail.domain.semver import best
+from handrail.domain.suggestion import did_you_mean
 from handrail.domain.works import calls_in
 from handrail.library.catalog import Candidate, Source
 from handrail.library.document import Document, finding_of

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from handrail.domain.check import Flaw, Path, Severity
 from handrail.domain.json import Json
-from handrail.domain.names import did_you_mean
+from handrail.domain.suggestion import did_you_mean
 from handrail.library.document_tree import shown
 
 TYPE_WORDS: Final = {

@@ -1,7 +1,7 @@
 """The structure of a workflow: what keys and values it may have. The shipped JSON Schema is the one truth of it.
 
 Here the schema is applied, and author's schemas inside the document are looked at. What a definition means beyond its
-structure is judged in domain/analysis.py; how faults are worded, in structure_words.py."""
+structure is judged in domain/analysis/; how faults are worded, in structure_words.py."""
 
 from __future__ import annotations
 

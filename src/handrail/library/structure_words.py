@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from handrail.domain.authoring import slug
 from handrail.domain.check import Flaw
 from handrail.domain.definition import Kind as StepKind
-from handrail.domain.names import did_you_mean
+from handrail.domain.suggestion import did_you_mean
 from handrail.library.author_schema import unfit_words
 from handrail.library.document_tree import shown
 from handrail.library.schema_words import Clash, Kind, alternatives, any_of, example_of, plain_words, told

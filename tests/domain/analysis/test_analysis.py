@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 
 from domain.definitions import Data, patient, shaped, sound
-from handrail.domain.analysis import FLAWS_MAX, analyse
+from handrail.domain.analysis.loop_findings import LOOP_STEPS_MAX
+from handrail.domain.analysis.whole import FLAWS_MAX, analyse
 from handrail.domain.authoring import definition_from
 from handrail.domain.check import Flaw, Severity
 from handrail.domain.definition import Effect
-from handrail.domain.loop_findings import LOOP_STEPS_MAX
 
 
 def flaws(*steps: Data | str, tools: Mapping[str, Effect] | None = None, **more: Any) -> list[Flaw]:

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from handrail.domain import expression_text
-from handrail.domain.expression import ExpressionError, compile_condition, compile_expression
-from handrail.domain.expression_value import WORK_MAX
 from handrail.domain.json import Json
-from handrail.domain.shape import ANY
-from handrail.domain.template import TemplateError, compile_template, compile_value, template_errors
+from handrail.domain.language import expression_text
+from handrail.domain.language.expression import ExpressionError, compile_condition, compile_expression
+from handrail.domain.language.expression_value import WORK_MAX
+from handrail.domain.language.shape import ANY
+from handrail.domain.language.template import TemplateError, compile_template, compile_value, template_errors
 
 CPU_S_MAX: Final = 5.0  # generous: what gets through here takes minutes, or all memory
 SCOPE: Final = {"a": ANY, "b": ANY, "inputs": ANY}

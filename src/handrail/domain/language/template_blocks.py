@@ -11,14 +11,14 @@ from keyword import kwlist
 from typing import Final, NamedTuple, TypeAlias, cast
 
 from handrail.domain.check import Path
-from handrail.domain.expression import Expression, Scope, condition, piped_expression
-from handrail.domain.expression_path import Read, name_reason
-from handrail.domain.expression_term import shown
-from handrail.domain.expression_value import Frame, Refused, kind, spoken, spoken_shape
 from handrail.domain.json import Json
-from handrail.domain.shape import ANY, BOOLEAN, NUMBER, Shape, object_shape
-from handrail.domain.template_filters import FILTERS, text_of
-from handrail.domain.template_text import Part, Tag
+from handrail.domain.language.expression import Expression, Scope, condition, piped_expression
+from handrail.domain.language.expression_path import Read, name_reason
+from handrail.domain.language.expression_term import shown
+from handrail.domain.language.expression_value import Frame, Refused, kind, spoken, spoken_shape
+from handrail.domain.language.shape import ANY, BOOLEAN, NUMBER, Shape, object_shape
+from handrail.domain.language.template_filters import FILTERS, text_of
+from handrail.domain.language.template_text import Part, Tag
 
 OUTPUT_LENGTH_MAX: Final = 200_000
 ROUNDS_MAX: Final = 100_000

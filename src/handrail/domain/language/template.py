@@ -14,13 +14,13 @@ from msgspec import Struct
 
 from handrail.domain.check import Path
 from handrail.domain.errors import Invalid
-from handrail.domain.expression import Scope
-from handrail.domain.expression_path import path_text
-from handrail.domain.expression_value import Refused
 from handrail.domain.json import Json
-from handrail.domain.shape import STRING, Shape
-from handrail.domain.template_blocks import Builder, Draw, Page
-from handrail.domain.template_text import Part, cut, has_tags
+from handrail.domain.language.expression import Scope
+from handrail.domain.language.expression_path import path_text
+from handrail.domain.language.expression_value import Refused
+from handrail.domain.language.shape import STRING, Shape
+from handrail.domain.language.template_blocks import Builder, Draw, Page
+from handrail.domain.language.template_text import Part, cut, has_tags
 
 VALUE_DEPTH_MAX: Final = 40
 

@@ -12,7 +12,7 @@ from itertools import islice, pairwise
 from keyword import iskeyword
 from typing import Final, NamedTuple
 
-from handrail.domain.expression_value import Refused
+from handrail.domain.language.expression_value import Refused
 
 SOURCE_LENGTH_MAX: Final = 2_000
 STRING_LENGTH_MAX: Final = 1_000

@@ -11,7 +11,7 @@ from typing import Final
 from handrail.domain.check import Flaw, Path, Severity, place
 from handrail.domain.definition import Definition, Step
 from handrail.domain.graph import cycles_in
-from handrail.domain.names import did_you_mean
+from handrail.domain.suggestion import did_you_mean
 
 CYCLES_REPORTED_MAX: Final = 10
 CYCLE_SHOWN_MAX: Final = 20

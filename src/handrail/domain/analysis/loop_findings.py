@@ -10,8 +10,8 @@ from typing import Final
 from handrail.domain.check import Flaw, Path, Severity
 from handrail.domain.definition import LOOP_ROUNDS_DEFAULT, Call, Definition, Each, Repeat, Step, Work, walk
 from handrail.domain.errors import HandrailError
-from handrail.domain.expression import compile_expression
 from handrail.domain.json import Json
+from handrail.domain.language.expression import compile_expression
 
 LOOP_STEPS_MAX: Final = 100_000
 """How many steps a loop can come to, with all that is nested in it."""

@@ -8,8 +8,8 @@ import pytest
 
 from handrail.domain.errors import Invalid
 from handrail.domain.json import Json
-from handrail.domain.shape import ANY, NULL, NUMBER, STRING, array_shape, either, shape_of
-from handrail.domain.template import (
+from handrail.domain.language.shape import ANY, NULL, NUMBER, STRING, array_shape, either, shape_of
+from handrail.domain.language.template import (
     Template,
     TemplateError,
     compile_template,

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail.domain.json import Json
-from handrail.domain.shape import (
+from handrail.domain.language.shape import (
     ANY,
     BOOLEAN,
     NULL,

@@ -10,7 +10,7 @@ from types import NoneType
 from typing import Final
 
 from handrail.domain.json import Json, json_type
-from handrail.domain.shape import Shape
+from handrail.domain.language.shape import Shape
 
 WORK_MAX: Final = 2_000_000
 

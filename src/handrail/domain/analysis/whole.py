@@ -9,15 +9,15 @@ from collections.abc import Mapping
 from itertools import chain, islice
 from typing import Final
 
-from handrail.domain.call_findings import call_flaws
+from handrail.domain.analysis.call_findings import call_flaws
+from handrail.domain.analysis.effect_findings import effect_notes, tool_flaws
+from handrail.domain.analysis.loop_findings import loop_flaws, loop_notes
+from handrail.domain.analysis.name_findings import name_flaws
+from handrail.domain.analysis.order_findings import order_flaws
+from handrail.domain.analysis.secret_findings import secret_flaws
 from handrail.domain.check import Flaw
 from handrail.domain.definition import Definition, Effect
 from handrail.domain.effect import BUILT_IN_EFFECTS
-from handrail.domain.effect_findings import effect_notes, tool_flaws
-from handrail.domain.loop_findings import loop_flaws, loop_notes
-from handrail.domain.name_findings import name_flaws
-from handrail.domain.order_findings import order_flaws
-from handrail.domain.secret_findings import secret_flaws
 
 FLAWS_MAX: Final = 500
 """Nobody reads more, and a broken definition of thousands of steps must not cost minutes."""

@@ -5,9 +5,7 @@ by then. Walking through a definition and reporting what does not hold is name_f
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from difflib import get_close_matches
-from itertools import islice
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -16,12 +14,11 @@ from msgspec.structs import replace
 from handrail.domain.check import Path
 from handrail.domain.definition import Call, Definition, Each, Prompt, Repeat, Step, Tool, Work
 from handrail.domain.graph import Ancestry, ancestors
-from handrail.domain.shape import ANY, NUMBER, STRING, Shape, array_shape, object_shape, shape_of
+from handrail.domain.language.shape import ANY, NUMBER, STRING, Shape, array_shape, object_shape, shape_of
 
 RESERVED_NAMES: Final = frozenset({"inputs", "vars", "steps", "run", "output", "index"})
 OWN_RESULTS: Final = ((), ("output",), ("status",))
 """How a path ends, or goes on, that speaks of a loop itself and not of a step of this round."""
-NAMES_COMPARED_MAX: Final = 500
 
 
 class Level(Struct, frozen=True):
@@ -106,15 +103,6 @@ def output_shape(work: Work, pinned: Mapping[str, Definition]) -> Shape:
             return object_shape(dict.fromkeys(pinned[name].outputs, ANY))
         case _:
             return ANY
-
-
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """A question with the nearest of the known names, or what is known; nothing if there is none."""
-    names = list(islice(known, NAMES_COMPARED_MAX))
-    near = get_close_matches(name, names, n=1)
-    if near:
-        return f"did you mean `{near[0]}`?"
-    return f"known: {', '.join(names[:8])}{', ...' if len(names) > 8 else ''}" if names else ""
 
 
 def _step_shapes(steps: Sequence[Step], pinned: Mapping[str, Definition]) -> dict[str, Shape]:

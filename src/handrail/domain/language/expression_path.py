@@ -12,9 +12,9 @@ from keyword import iskeyword
 from typing import Any, Final, NamedTuple, TypeAlias, cast
 
 from handrail.domain.check import Path
-from handrail.domain.expression_value import Frame, Refused, kind, spoken, spoken_shape
 from handrail.domain.json import Json
-from handrail.domain.shape import ANY, Shape
+from handrail.domain.language.expression_value import Frame, Refused, kind, spoken, spoken_shape
+from handrail.domain.language.shape import ANY, Shape
 
 NAMES_SHOWN_MAX: Final = 12
 NAMES_COMPARED_MAX: Final = 200

@@ -12,7 +12,8 @@ from typing import Final
 
 import msgspec
 
-from handrail.domain.expression_functions import (
+from handrail.domain.json import Json
+from handrail.domain.language.expression_functions import (
     ANYTHING,
     FUNCTIONS,
     LIST,
@@ -22,9 +23,8 @@ from handrail.domain.expression_functions import (
     always,
     text_function,
 )
-from handrail.domain.expression_value import Frame, Refused
-from handrail.domain.json import Json
-from handrail.domain.shape import ANY, NULL, NUMBER, STRING, Shape, either
+from handrail.domain.language.expression_value import Frame, Refused
+from handrail.domain.language.shape import ANY, NULL, NUMBER, STRING, Shape, either
 
 DIGITS_MAX: Final = 10
 

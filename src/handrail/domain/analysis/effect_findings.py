@@ -10,7 +10,7 @@ from handrail.domain.check import Flaw, Path, Severity
 from handrail.domain.definition import Approve, Definition, Effect, Step, Tool, walk
 from handrail.domain.effect import brings_own_undo, effect_of
 from handrail.domain.graph import followers, order
-from handrail.domain.names import did_you_mean
+from handrail.domain.suggestion import did_you_mean
 from handrail.domain.works import works_in
 
 

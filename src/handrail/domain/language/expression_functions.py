@@ -10,9 +10,9 @@ from typing import Final
 
 from msgspec import Struct
 
-from handrail.domain.expression_value import Frame
 from handrail.domain.json import Json
-from handrail.domain.shape import BOOLEAN, NUMBER, STRING, Shape
+from handrail.domain.language.expression_value import Frame
+from handrail.domain.language.shape import BOOLEAN, NUMBER, STRING, Shape
 
 TEXT: Final = frozenset({"string"})
 LIST: Final = frozenset({"array"})

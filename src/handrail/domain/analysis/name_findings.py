@@ -7,12 +7,18 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from handrail.domain.analysis.names import RESERVED_NAMES, Level, View, ancestry_of, output_shape, top_view
 from handrail.domain.check import Flaw, Path, Severity
 from handrail.domain.definition import Approve, Call, Check, Definition, Each, Prompt, Repeat, Step, Tool, Work
-from handrail.domain.expression import Expression, ExpressionError, Scope, compile_condition, compile_expression
-from handrail.domain.names import RESERVED_NAMES, Level, View, ancestry_of, output_shape, top_view
-from handrail.domain.shape import ANY, Shape
-from handrail.domain.template import VALUE_DEPTH_MAX, Template, TemplateError, compile_template
+from handrail.domain.language.expression import (
+    Expression,
+    ExpressionError,
+    Scope,
+    compile_condition,
+    compile_expression,
+)
+from handrail.domain.language.shape import ANY, Shape
+from handrail.domain.language.template import VALUE_DEPTH_MAX, Template, TemplateError, compile_template
 
 
 class Spot(NamedTuple):

@@ -12,9 +12,10 @@ from typing import Final
 
 from handrail.domain.check import Path
 from handrail.domain.errors import Invalid
-from handrail.domain.expression_comparison import COMPARISONS
-from handrail.domain.expression_functions import FUNCTIONS, TEXT, Function, always
-from handrail.domain.expression_path import (
+from handrail.domain.json import EXACT_INTEGER_MAX, Json
+from handrail.domain.language.expression_comparison import COMPARISONS
+from handrail.domain.language.expression_functions import FUNCTIONS, TEXT, Function, always
+from handrail.domain.language.expression_path import (
     Read,
     WrittenPath,
     name_reason,
@@ -23,11 +24,10 @@ from handrail.domain.expression_path import (
     tolerant_reader,
     written_path,
 )
-from handrail.domain.expression_term import TRUTH, Term, check_count, checked, shown, tested, wrong_type
-from handrail.domain.expression_value import Frame, Refused, kind
-from handrail.domain.json import EXACT_INTEGER_MAX, Json
-from handrail.domain.pattern import linear_pattern
-from handrail.domain.shape import (
+from handrail.domain.language.expression_term import TRUTH, Term, check_count, checked, shown, tested, wrong_type
+from handrail.domain.language.expression_value import Frame, Refused, kind
+from handrail.domain.language.pattern import linear_pattern
+from handrail.domain.language.shape import (
     BOOLEAN,
     NULL,
     NUMBER,

@@ -8,11 +8,11 @@ import ast
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from handrail.domain.expression_comparison import COMPARISONS, Test
-from handrail.domain.expression_path import Read
-from handrail.domain.expression_value import Frame, Refused, kind, spoken, spoken_shape
 from handrail.domain.json import Json
-from handrail.domain.shape import Shape
+from handrail.domain.language.expression_comparison import COMPARISONS, Test
+from handrail.domain.language.expression_path import Read
+from handrail.domain.language.expression_value import Frame, Refused, kind, spoken, spoken_shape
+from handrail.domain.language.shape import Shape
 
 TRUTH: Final = frozenset({"boolean"})
 TEXT_SHOWN_MAX: Final = 60

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from handrail.domain.check import Flaw, Path, Severity
 from handrail.domain.definition import Call, Definition
-from handrail.domain.names import did_you_mean
+from handrail.domain.suggestion import did_you_mean
 from handrail.domain.works import calls_in
 
 

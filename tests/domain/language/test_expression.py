@@ -11,11 +11,11 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from handrail.domain.errors import Invalid
-from handrail.domain.expression import Expression, ExpressionError, compile_condition, compile_expression
-from handrail.domain.expression_comparison import HOLDS_NOTHING, NEVER_EQUAL, NO_ORDER, NOT_A_NAME, NOT_AMONG
 from handrail.domain.json import Json, json_type
-from handrail.domain.pattern import PATTERN_LENGTH_MAX, linear_pattern
-from handrail.domain.shape import ANY, BOOLEAN, NUMBER, STRING, array_shape, either, object_shape, shape_of
+from handrail.domain.language.expression import Expression, ExpressionError, compile_condition, compile_expression
+from handrail.domain.language.expression_comparison import HOLDS_NOTHING, NEVER_EQUAL, NO_ORDER, NOT_A_NAME, NOT_AMONG
+from handrail.domain.language.pattern import PATTERN_LENGTH_MAX, linear_pattern
+from handrail.domain.language.shape import ANY, BOOLEAN, NUMBER, STRING, array_shape, either, object_shape, shape_of
 
 INPUTS: Final = shape_of(
     {

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, NamedTuple, TypeAlias, cast
 
-from handrail.domain.expression_value import Frame, Refused, kind
 from handrail.domain.json import Json
-from handrail.domain.shape import ANY, Shape
+from handrail.domain.language.expression_value import Frame, Refused, kind
+from handrail.domain.language.shape import ANY, Shape
 
 Test: TypeAlias = Callable[[Frame, Json, Json], bool]
 

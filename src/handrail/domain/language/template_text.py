@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from enum import Enum
 from typing import Final, NamedTuple, cast
 
-from handrail.domain.expression_value import Refused
+from handrail.domain.language.expression_value import Refused
 
 SOURCE_LENGTH_MAX: Final = 20_000
 

@@ -14,13 +14,13 @@ from msgspec.structs import replace
 
 from handrail.domain.check import Path
 from handrail.domain.errors import Invalid
-from handrail.domain.expression_compiler import Compiler
-from handrail.domain.expression_functions import Function
-from handrail.domain.expression_path import Read
-from handrail.domain.expression_text import parse
-from handrail.domain.expression_value import Frame, Refused, kind, spoken, spoken_shape
 from handrail.domain.json import Json
-from handrail.domain.shape import BOOLEAN, Shape
+from handrail.domain.language.expression_compiler import Compiler
+from handrail.domain.language.expression_functions import Function
+from handrail.domain.language.expression_path import Read
+from handrail.domain.language.expression_text import parse
+from handrail.domain.language.expression_value import Frame, Refused, kind, spoken, spoken_shape
+from handrail.domain.language.shape import BOOLEAN, Shape
 
 Scope: TypeAlias = Mapping[str, Shape]
 """The names an expression can see: inputs, vars, steps, run, output, loop names."""

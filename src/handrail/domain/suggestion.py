@@ -1,0 +1,19 @@
+"""Suggestions: the name that was probably meant. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from itertools import islice
+from typing import Final
+
+NAMES_COMPARED_MAX: Final = 500
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """A question with the nearest of the known names, or what is known; nothing if there is none."""
+    names = list(islice(known, NAMES_COMPARED_MAX))
+    near = get_close_matches(name, names, n=1)
+    if near:
+        return f"did you mean `{near[0]}`?"
+    return f"known: {', '.join(names[:8])}{', ...' if len(names) > 8 else ''}" if names else ""
