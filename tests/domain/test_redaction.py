@@ -219,6 +219,11 @@ def test_a_known_secret_is_replaced_wherever_it_stands() -> None:
     assert msgspec.json.decode(clean) == {"output": ["say [redacted]! [redacted]", {"x [redacted]": "a short one"}]}
 
 
+@pytest.mark.parametrize("secret", ['say "please"', "two\nlines", "back\\slash", "grün & blau"])
+def test_a_known_secret_is_found_however_json_writes_it(secret: str) -> None:
+    assert msgspec.json.decode(redact_body(encode_body({"output": secret}), [secret])) == {"output": REDACTED}
+
+
 def test_of_two_known_secrets_the_longer_is_replaced_first() -> None:
     assert redact_body(b'{"output":"secret-one-two"}', ["one-two", "secret-one-two"]) == b'{"output":"[redacted]"}'
 

@@ -228,3 +228,19 @@ async def test_a_run_whose_definition_is_gone_is_broken() -> None:
     run = await start(make(store))
     with pytest.raises(IntegrityBroken, match="is not in the store"):
         await make(store, seed=1).grant(run.id, PauseRun(reason="x"), actor=ADA)
+
+
+async def test_the_log_tells_of_beginnings_and_ends_with_run_and_duration(caplog: pytest.LogCaptureFixture) -> None:
+    dispatch = make(MemoryStore())
+    with caplog.at_level("INFO", "handrail"):
+        run = await start(dispatch)
+        await dispatch.grant(run.id, StartAttempt(step="tag"), actor=ADA)
+        await dispatch.grant(run.id, CancelRun(reason="enough"), actor=ADA)
+    assert [record.getMessage() for record in caplog.records] == [f"run_started by {ADA}", f"run_cancelled by {ADA}"]
+    assert {record.__dict__["run"] for record in caplog.records} == {run.id}
+    assert all(record.__dict__["duration_ms"] >= 0 for record in caplog.records)
+    caplog.clear()
+    with caplog.at_level("DEBUG", "handrail"):
+        other = await start(dispatch)
+        await dispatch.grant(other.id, StartAttempt(step="tag"), actor=ADA)
+    assert caplog.records[-1].__dict__["step"] == "tag"

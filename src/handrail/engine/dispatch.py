@@ -5,6 +5,8 @@ Async; speaks to the journal's protocol alone. What is granted is decided in dom
 from __future__ import annotations
 
 import asyncio
+import logging
+import time
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +16,7 @@ import msgspec
 from msgspec.structs import replace
 
 from handrail.domain.authoring import definition_data, definition_from
-from handrail.domain.chain import Head
+from handrail.domain.chain import Head, Record
 from handrail.domain.codec import entry_of
 from handrail.domain.command import Command, StartRun
 from handrail.domain.decide import decide
@@ -22,8 +24,10 @@ from handrail.domain.definition import Definition
 from handrail.domain.errors import Conflict, IntegrityBroken, JournalConflict, NotFound
 from handrail.domain.event import RUN_PREFIX, Event, Mode, StepEvent
 from handrail.domain.json import canonical_bytes, digest
+from handrail.domain.projection import Change
 from handrail.domain.redaction import redact_inputs
 from handrail.domain.run import Run, project, replay
+from handrail.domain.status import RunStatus
 from handrail.engine.clock import new_id
 from handrail.engine.journal import Journal
 from handrail.engine.scribe import Scribe
@@ -32,7 +36,11 @@ CONFLICTS_MAX: Final = 50
 RUNS_KEPT: Final = 10_000
 DEFINITIONS_KEPT: Final = 500
 
+ENDS: Final = frozenset({RunStatus.COMPLETED, RunStatus.COMPENSATED, RunStatus.FAILED, RunStatus.CANCELLED})
+
 Texts = tuple[tuple[str, bytes], ...]
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -41,7 +49,6 @@ class Seat:
 
     run: Run
     settled: asyncio.Future[bool] | None = None
-    secrets: tuple[str, ...] = ()
 
 
 @dataclass
@@ -52,6 +59,8 @@ class Dispatch:
     scribe: Scribe
     _seats: OrderedDict[str, Seat] = field(default_factory=OrderedDict)
     _definitions: OrderedDict[str, Definition] = field(default_factory=OrderedDict)
+    _secrets: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """By run, until it ends: the values of marked inputs, so that they are kept out of later events, too."""
 
     async def start(
         self, definition: Definition, inputs: Mapping[str, Any], *, actor: str, goal: str = "", mode: Mode = Mode.RUN
@@ -61,11 +70,13 @@ class Dispatch:
         content_hash = digest(data)
         self._definitions[content_hash] = definition
         kept, secrets = redact_inputs(inputs, definition.inputs)
-        seat = Seat(Run(id=new_id(RUN_PREFIX, self.scribe.entropy)), secrets=tuple(secrets))
+        run = Run(id=new_id(RUN_PREFIX, self.scribe.entropy))
+        if secrets:
+            self._secrets[run.id] = secrets
         workflow = f"{definition.id}@{definition.version}" if definition.version else definition.id
         command = StartRun(definition=content_hash, workflow=workflow, inputs=kept, goal=goal, mode=mode)
-        events = decide(seat.run, command, definition)
-        return await self._commit(seat, events, actor=actor, texts=((content_hash, canonical_bytes(data)),))
+        events = decide(run, command, definition)
+        return await self._commit(run, events, actor=actor, texts=((content_hash, canonical_bytes(data)),))
 
     async def grant(self, run_id: str, command: Command, *, actor: str) -> Run:
         """Grant a command on a run: the run after it, synced; Conflict says what is legal instead."""
@@ -75,7 +86,7 @@ class Dispatch:
             try:
                 events = decide(seat.run, command, definition)
                 if events:
-                    return await self._commit(seat, events, actor=actor)
+                    return await self._commit(seat.run, events, actor=actor)
             except JournalConflict:
                 await self._catch_up(seat)  # someone else was first: read what they wrote, then decide anew
                 continue
@@ -122,20 +133,27 @@ class Dispatch:
             return True  # what this state counted on was refused, and the seat is gone
         tail = await self.journal.read(run.id, after=run.n)
         if tail:
-            self._seats[run.id] = Seat(replay([entry_of(record) for record in tail], run), secrets=seat.secrets)
+            self._seats[run.id] = Seat(replay([entry_of(record) for record in tail], run))
         return bool(tail)
 
-    async def _commit(self, seat: Seat, events: Sequence[Event], *, actor: str, texts: Texts = ()) -> Run:
-        run = seat.run
-        records, entries = self.scribe.write(Head(run.id, run.n, run.head), events, actor=actor, known=seat.secrets)
+    async def _commit(self, run: Run, events: Sequence[Event], *, actor: str, texts: Texts = ()) -> Run:
+        began = time.perf_counter()
+        known = self._secrets.get(run.id, ())
+        records, entries = self.scribe.write(Head(run.id, run.n, run.head), events, actor=actor, known=known)
         after = replay(entries, run)
         steps = {event.step: None for event in events if isinstance(event, StepEvent)}
-        change = replace(project(after, steps), definitions=texts)
+        await self._append(after, records, replace(project(after, steps), definitions=texts))
+        if after.status in ENDS:
+            self._secrets.pop(run.id, None)
+        _tell(after, records, began)
+        return after
+
+    async def _append(self, after: Run, records: Sequence[Record], change: Change) -> None:
         # The next command may build on this state before it is synced: its append is queued behind this one, and
         # the store refuses it should this one fail. So many commands on one run share one sync.
         settled = asyncio.get_running_loop().create_future()
-        self._seats[run.id] = Seat(after, settled, seat.secrets)
-        self._seats.move_to_end(run.id)
+        self._seats[after.id] = Seat(after, settled)
+        self._seats.move_to_end(after.id)
         _shorten(self._seats, RUNS_KEPT)
         is_synced = False
         try:
@@ -144,8 +162,18 @@ class Dispatch:
         finally:
             settled.set_result(is_synced)
             if not is_synced:
-                self._seats.pop(run.id, None)
-        return after
+                self._seats.pop(after.id, None)
+
+
+def _tell(run: Run, records: Sequence[Record], began: float) -> None:
+    """A line in the log: of every command when debugging, else of the beginning and the end of a run."""
+    last = records[-1]
+    level = logging.INFO if run.n == 1 or run.status in ENDS else logging.DEBUG
+    if log.isEnabledFor(level):
+        about = {"run": run.id, "duration_ms": round(1_000 * (time.perf_counter() - began), 2)}
+        if last.step is not None:
+            about["step"] = last.step
+        log.log(level, "%s by %s", last.kind, last.actor, extra=about)
 
 
 def _shorten(kept: OrderedDict[str, Any], at_most: int) -> None:

@@ -4,6 +4,7 @@ Async; speaks to the journal's protocol alone. What is granted is decided in dom
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from typing import Final
 
@@ -23,6 +24,8 @@ from handrail.engine.journal import Journal
 from handrail.engine.scribe import Scribe
 
 CONFLICTS_MAX: Final = 50
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,7 @@ class Plans:
                 await self.journal.append(records, replace(project_plan(after), definitions=texts))
             except JournalConflict:
                 continue  # someone else saved meanwhile: decide on what is there now
+            log.info("%s %s, version %d", records[-1].kind, plan_id, after.newest.number)
             return after
         raise JournalConflict(f"plan {plan_id!r} is written by many at once")
 

@@ -7,19 +7,23 @@ from __future__ import annotations
 import asyncio
 import functools
 import getpass
+import logging
 import os
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from importlib import import_module
 from typing import Any, Final, ParamSpec
 
 import click
 
-from handrail.domain.errors import HandrailError
+from handrail.domain.errors import HandrailError, Unavailable
 from handrail.interfaces.cli.answer import fail
 from handrail.logs import start_logging
 from handrail.settings import Settings, read_settings
 
 P = ParamSpec("P")
+
+log = logging.getLogger(__name__)
 
 COMMANDS: Final[Mapping[str, str]] = {
     "config": "see what is configured, and where each setting comes from",
@@ -76,10 +80,16 @@ def told(command: Callable[P, Awaitable[None]]) -> Callable[P, None]:
 
     @functools.wraps(command)
     def run(*args: P.args, **kwargs: P.kwargs) -> None:
+        began = time.perf_counter()
         try:
             asyncio.run(command(*args, **kwargs))  # type: ignore[arg-type]
         except HandrailError as error:
+            level = logging.INFO if isinstance(error, Unavailable) else logging.DEBUG  # `fail` tells it on stderr
+            log.log(level, "%s: %s", error.name, error)
             fail(error, as_json=bool(kwargs.get("as_json")))
+        finally:
+            took_ms = round(1_000 * (time.perf_counter() - began), 1)
+            log.debug("command %s", command.__name__, extra={"duration_ms": took_ms})
 
     return run
 
