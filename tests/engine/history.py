@@ -26,10 +26,11 @@ from handrail.domain.event import (
     StoreCreated,
 )
 from handrail.domain.json import JsonObject, canonical_bytes, digest
-from handrail.engine.mending import Store, pages_of
+from handrail.engine.mending import Store
 from handrail.engine.notary import Notary
 from handrail.engine.replay import change_of
 from handrail.engine.scribe import Scribe
+from handrail.engine.stream import records_of
 from handrail.storage.checkpoint_log import CheckpointFile
 from handrail.storage.keys import PrivateKey
 from support import scribe, ticking_clock
@@ -45,7 +46,7 @@ SAVED = PlanSaved(version=1, definition=digest(DEFINITION), name="Ship it", step
 
 async def write(store: Store, stream: str, *events: Event, by: Scribe, actor: str = "agent:ada") -> list[Record]:
     """Append events as dispatch would: chained, with their projections and definitions."""
-    before = [record async for page in pages_of(store, stream) for record in page]
+    before = await records_of(store, stream)
     head = Head(stream, before[-1].n, before[-1].hash) if before else Head(stream)
     records, _ = by.write(head, events, actor=actor)
     change = change_of(stream, map(entry_of, [*before, *records]))

@@ -244,3 +244,13 @@ async def test_the_log_tells_of_beginnings_and_ends_with_run_and_duration(caplog
         other = await start(dispatch)
         await dispatch.grant(other.id, StartAttempt(step="tag"), actor=ADA)
     assert caplog.records[-1].__dict__["step"] == "tag"
+
+
+async def test_a_run_longer_than_a_page_is_read_to_its_end() -> None:
+    store = MemoryStore()
+    dispatch = make(store)
+    run = await start(dispatch)
+    await asyncio.gather(*(dispatch.grant(run.id, SetVars(vars={f"v{n % 7}": n}), actor=ADA) for n in range(2_100)))
+    again = await make(store, seed=1).current(run.id)
+    assert again.n == 2_101
+    assert again == await dispatch.current(run.id)

@@ -21,9 +21,10 @@ from handrail.domain.event import STORE_STREAM, Entry, JournalAccepted, PayloadE
 from handrail.domain.trail import NEVER, Trail
 from handrail.engine import evidence
 from handrail.engine.clock import instant_text
-from handrail.engine.mending import ChangeOf, Store, pages_of
+from handrail.engine.mending import ChangeOf, Store
 from handrail.engine.notary import CheckpointLog, Verifier, store_created, unsigned
 from handrail.engine.replay import change_of
+from handrail.engine.stream import entries_of, pages_of
 
 DATABASE: Final = "database"
 """Where a break stands that the database itself reports."""
@@ -234,7 +235,7 @@ async def _beside_the_stream(store: Store, stream: str, fold: ChangeOf | None) -
 
 
 async def _erasures_of(store: Store, stream: str) -> list[PayloadErased]:
-    events = [entry_of(record).event async for page in pages_of(store, STORE_STREAM) for record in page]
+    events = [entry.event for entry in await entries_of(store, STORE_STREAM)]
     return [event for event in events if isinstance(event, PayloadErased) and event.stream == stream]
 
 

@@ -13,6 +13,7 @@ from handrail.domain.projection import NO_CHANGE
 from handrail.engine.clock import new_id
 from handrail.engine.journal import Journal
 from handrail.engine.scribe import Scribe
+from handrail.engine.stream import end_of
 
 CONFLICTS_MAX: Final = 50
 STORE_PREFIX: Final = "store_"
@@ -32,10 +33,8 @@ async def accept(journal: Journal, scribe: Scribe, *, reason: str, found: str, a
     """Write down that an operator accepted a journal that differs from its last checkpoint."""
     accepted = JournalAccepted(reason=reason, found=found)
     for _ in range(CONFLICTS_MAX):
-        records = await journal.read(STORE_STREAM)
-        head = Head(STORE_STREAM, records[-1].n, records[-1].hash) if records else Head(STORE_STREAM)
         try:
-            return await _note(journal, scribe, head, accepted, actor=actor)
+            return await _note(journal, scribe, await end_of(journal, STORE_STREAM), accepted, actor=actor)
         except JournalConflict:
             continue
     raise JournalConflict("the store's own stream is written by many at once")

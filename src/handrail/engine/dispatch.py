@@ -17,7 +17,6 @@ from msgspec.structs import replace
 
 from handrail.domain.authoring import definition_data, definition_from
 from handrail.domain.chain import Head, Record
-from handrail.domain.codec import entry_of
 from handrail.domain.command import Command, StartRun
 from handrail.domain.decide import decide
 from handrail.domain.definition import Definition
@@ -31,6 +30,7 @@ from handrail.domain.status import RunStatus
 from handrail.engine.clock import new_id
 from handrail.engine.journal import Journal
 from handrail.engine.scribe import Scribe
+from handrail.engine.stream import entries_of
 
 CONFLICTS_MAX: Final = 50
 RUNS_KEPT: Final = 10_000
@@ -120,10 +120,10 @@ class Dispatch:
         seat = self._seats.get(run_id)
         if seat is not None:
             return seat
-        records = await self.journal.read(run_id)
-        if not records:
+        entries = await entries_of(self.journal, run_id)
+        if not entries:
             raise NotFound(f"there is no run {run_id!r}", hint="list the runs, then repeat the call")
-        read = Seat(replay([entry_of(record) for record in records], Run(id=run_id)))
+        read = Seat(replay(entries, Run(id=run_id)))
         return self._seats.setdefault(run_id, read)  # another caller may have read it meanwhile
 
     async def _catch_up(self, seat: Seat) -> bool:
@@ -131,9 +131,9 @@ class Dispatch:
         run = seat.run
         if seat.settled is not None and not await asyncio.shield(seat.settled):
             return True  # what this state counted on was refused, and the seat is gone
-        tail = await self.journal.read(run.id, after=run.n)
+        tail = await entries_of(self.journal, run.id, after=run.n)
         if tail:
-            self._seats[run.id] = Seat(replay([entry_of(record) for record in tail], run))
+            self._seats[run.id] = Seat(replay(tail, run))
         return bool(tail)
 
     async def _commit(self, run: Run, events: Sequence[Event], *, actor: str, texts: Texts = ()) -> Run:

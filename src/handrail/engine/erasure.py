@@ -9,16 +9,17 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from handrail.domain.chain import Head, Record, body_digest
+from handrail.domain.chain import Record, body_digest
 from handrail.domain.codec import encode_body, entry_of
 from handrail.domain.erasure import residue
 from handrail.domain.errors import Conflict, Forbidden, JournalConflict, NotFound
 from handrail.domain.event import STORE_STREAM, PayloadErased
 from handrail.engine.clock import Clock, Entropy
 from handrail.engine.journal import Archive, Journal
-from handrail.engine.mending import ChangeOf, pages_of
+from handrail.engine.mending import ChangeOf
 from handrail.engine.replay import change_of
 from handrail.engine.scribe import Scribe
+from handrail.engine.stream import end_of, records_of
 
 TRIES_MAX: Final = 5
 
@@ -43,9 +44,9 @@ async def erase_payload(
         )
     scribe = Scribe(clock, entropy)
     for _ in range(TRIES_MAX):
-        records = [record async for page in pages_of(journal, stream) for record in page]
+        records = await records_of(journal, stream)
         erased = _erased(records, stream, n)
-        note, _ = scribe.write(await _end(journal), [_note(erased, reason)], actor=actor)
+        note, _ = scribe.write(await end_of(journal, STORE_STREAM), [_note(erased, reason)], actor=actor)
         left = [erased if record.n == n else record for record in records]
         try:
             await archive.erase(erased, note, fold(stream, map(entry_of, left)))
@@ -77,18 +78,11 @@ def _note(erased: Record, reason: str) -> PayloadErased:
     )
 
 
-async def _end(journal: Journal) -> Head:
-    head = Head(STORE_STREAM)
-    async for page in pages_of(journal, STORE_STREAM):
-        head = Head(STORE_STREAM, page[-1].n, page[-1].hash)
-    return head
-
-
 async def _settle(archive: Archive, journal: Journal, stream: str, folded: int, fold: ChangeOf) -> None:
     """Fold again if someone appended while the projections were rewritten."""
     for _ in range(TRIES_MAX):
         if not await journal.read(stream, after=folded, limit=1):
             return
-        records = [record async for page in pages_of(journal, stream) for record in page]
+        records = await records_of(journal, stream)
         await archive.rebuild(stream, fold(stream, map(entry_of, records)))
         folded = len(records)

@@ -15,7 +15,8 @@ from handrail.domain.chain import RECEIPT_DIGITS, Break, Record, body_digest
 from handrail.domain.codec import entry_of
 from handrail.domain.errors import IntegrityBroken, Invalid
 from handrail.domain.event import PLAN_PREFIX, RUN_PREFIX, PayloadErased, PlanSaved, RunStarted
-from handrail.engine.mending import TRIES_MAX, ChangeOf, Store, difference, pages_of, plan_rows, run_rows
+from handrail.engine.mending import TRIES_MAX, ChangeOf, Store, difference, plan_rows, run_rows
+from handrail.engine.stream import pages_of
 
 DEFINITIONS: Final = "definitions"
 """Where a break stands that concerns the text of a definition."""

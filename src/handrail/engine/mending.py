@@ -8,15 +8,13 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Final, Protocol, TypeAlias
 
-from handrail.domain.chain import Record
-from handrail.domain.codec import entry_of
 from handrail.domain.errors import IntegrityBroken, Unavailable
 from handrail.domain.event import PLAN_PREFIX, RUN_PREFIX, Entry
 from handrail.domain.projection import Change, PlanRow, RunRow
 from handrail.engine.journal import Archive, Journal, Shelf
 from handrail.engine.replay import change_of
+from handrail.engine.stream import PAGE, entries_of
 
-PAGE: Final = 1_000
 TRIES_MAX: Final = 5
 
 ChangeOf: TypeAlias = Callable[[str, Iterable[Entry]], Change]
@@ -65,21 +63,13 @@ async def stored_change(store: Store, stream: str) -> Change:
 
 async def folded_change(store: Journal, stream: str, fold: ChangeOf) -> Change:
     """The projections of a stream as its events say."""
-    entries = [entry_of(record) async for page in pages_of(store, stream) for record in page]
+    entries = await entries_of(store, stream)
     try:
         change = fold(stream, entries)
     except Exception as error:  # a forged history need not make sense: that is a finding, not a crash of ours
         raise IntegrityBroken(f"its events can't be folded: {error!r}") from error
     steps = tuple(sorted(change.steps, key=lambda step: step.path))
     return Change(run=change.run, steps=steps, plan=change.plan)
-
-
-async def pages_of(store: Journal, stream: str) -> AsyncIterator[list[Record]]:
-    """All records of a stream, however many they are, in pages."""
-    after = 0
-    while records := await store.read(stream, after=after, limit=PAGE):
-        yield records
-        after = records[-1].n
 
 
 async def streams_with_rows(store: Shelf) -> AsyncIterator[str]:

@@ -13,7 +13,6 @@ from msgspec.structs import replace
 
 from handrail.domain.authoring import definition_data, definition_from
 from handrail.domain.chain import Head
-from handrail.domain.codec import entry_of
 from handrail.domain.command import PlanCommand, RetirePlan, SavePlan
 from handrail.domain.definition import Definition
 from handrail.domain.errors import IntegrityBroken, JournalConflict, NotFound
@@ -22,6 +21,7 @@ from handrail.domain.json import canonical_bytes, digest
 from handrail.domain.plan import Plan, PlanVersion, decide_plan, project_plan, replay_plan
 from handrail.engine.journal import Journal
 from handrail.engine.scribe import Scribe
+from handrail.engine.stream import entries_of
 
 CONFLICTS_MAX: Final = 50
 
@@ -48,8 +48,7 @@ class Plans:
 
     async def get(self, plan_id: str) -> Plan:
         """A plan with all its versions; without any if none was ever saved."""
-        records = await self.journal.read(PLAN_PREFIX + plan_id)
-        return replay_plan([entry_of(record) for record in records], Plan(id=plan_id))
+        return replay_plan(await entries_of(self.journal, PLAN_PREFIX + plan_id), Plan(id=plan_id))
 
     async def definition(self, version: PlanVersion) -> Definition:
         """The text of one version."""

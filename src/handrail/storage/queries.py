@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import Final
 
-_EVENT: Final = "seq, stream, n, at, kind, actor, step, attempt, format, salt, body, hash, erased"
+_WHOLE_EVENT: Final = "seq, stream, n, at, kind, actor, step, attempt, format, salt, body, hash"
+_EVENT: Final = f"{_WHOLE_EVENT}, erased"
 _RUN: Final = "id, workflow, definition, mode, status, goal, started, updated, ended, done, n, head"
 _STEP: Final = (
     "run.id, path, step.status, attempts, step.started, step.ended, due, actor, proof, compensation, category, message"
@@ -38,8 +39,11 @@ END_OF_STREAM: Final = """
     FROM (SELECT 1) LEFT JOIN (SELECT n, hash FROM event WHERE stream = ?1 ORDER BY n DESC LIMIT 1) AS last"""
 """The number of the run that a stream is, if it is one, and where the stream ends, if it has begun."""
 
-PUT_EVENT: Final = f"INSERT INTO event ({_EVENT}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+PUT_EVENT: Final = f"INSERT INTO event ({_WHOLE_EVENT}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 """Append an event; the places are constraints, so nothing can stand in one twice."""
+
+PUT_ERASED_EVENT: Final = f"INSERT INTO event ({_EVENT}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+"""Append an event whose words were erased before it came here."""
 
 PUT_RUN: Final = f"""
     INSERT INTO run (number, {_RUN}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
@@ -49,16 +53,16 @@ PUT_RUN: Final = f"""
         ended = excluded.ended, done = excluded.done, n = excluded.n, head = excluded.head"""
 """Put the row of a run in place of whatever is there."""
 
-MOVE_RUN: Final = "UPDATE run SET updated = ?, ended = ?, done = ?, n = ?, head = ? WHERE number = ?"
+MOVE_RUN: Final = "UPDATE run SET updated = ?, done = ?, n = ?, head = ? WHERE number = ?"
 """Change what nearly every event changes of a run, and leave its index alone."""
 
 PUT_STEP: Final = """
-    INSERT INTO step VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    INSERT INTO step VALUES (?, ?, ?, ?, nullif(?, -1), nullif(?, -1), nullif(?, -1), ?, ?, ?, ?, ?)
     ON CONFLICT (run, path) DO UPDATE SET
         status = excluded.status, attempts = excluded.attempts, started = excluded.started, ended = excluded.ended,
         due = excluded.due, actor = excluded.actor, proof = excluded.proof, compensation = excluded.compensation,
         category = excluded.category, message = excluded.message"""
-"""Put the row of a step in place of whatever is there."""
+"""Put the row of a step in place of whatever is there; an instant that is not known comes as -1."""
 
 PUT_PLAN: Final = f"""
     INSERT INTO plan ({_PLAN}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)

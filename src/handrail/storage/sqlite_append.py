@@ -1,6 +1,9 @@
 """Appends inside a write transaction: each is checked against the end of its stream, then all rows go in together.
 
-The hot path of the store. Beginning and ending transactions, and telling callers, is sqlite_writer.py's business."""
+The hot path of the store. Beginning and ending transactions, and telling callers, is sqlite_writer.py's business.
+
+Python's sqlite3 takes ten times as long to bind `bytes` or `None` as anything else (it looks for adapters, in vain),
+which was a third of an insert. So the rows below hold bytearrays, and no None where one is common."""
 
 from __future__ import annotations
 
@@ -14,15 +17,12 @@ from msgspec.structs import astuple
 
 from handrail.domain.chain import Head, Record, first_break
 from handrail.domain.errors import HandrailError, IntegrityBroken, Invalid
-from handrail.domain.projection import Change, RunRow
+from handrail.domain.projection import Change, StepRow
 from handrail.storage import queries
 from handrail.storage.admission import refusal, steps_without_run
 
 STREAMS_KNOWN: Final = 10_000
 DEFINITIONS_KNOWN: Final = 1_000
-STEADY: Final = RunRow.__struct_fields__.index("updated")
-"""The columns of a run before this one seldom change; those from here on change with nearly every event."""
-
 Row: TypeAlias = tuple[Any, ...]
 
 
@@ -39,6 +39,7 @@ class Rows:
 
     def __init__(self) -> None:
         self.events: list[Row] = []
+        self.erased: list[Row] = []
         self.runs: dict[int, Row] = {}
         self.moves: dict[int, Row] = {}
         self.steps: dict[tuple[int, str], Row] = {}
@@ -50,6 +51,7 @@ class Rows:
         inserts: tuple[tuple[str, Collection[Row]], ...] = (
             (queries.PUT_DEFINITION, self.definitions.items()),
             (queries.PUT_EVENT, self.events),
+            (queries.PUT_ERASED_EVENT, self.erased),
             (queries.PUT_RUN, self.runs.values()),
             (queries.MOVE_RUN, self.moves.values()),
             (queries.PUT_STEP, self.steps.values()),
@@ -120,7 +122,10 @@ class Appender:
             return steps_without_run(stream)
         for record in records:
             self._seq += 1
-            rows.events.append((self._seq, *astuple(record)))
+            if record.erased is None:
+                rows.events.append(_event_row(self._seq, record))
+            else:
+                rows.erased.append((self._seq, *astuple(record)))
         number, steady = self._put_change(known, change, rows)
         self._known[stream] = Known(head, number, steady)
         self._known.move_to_end(stream)
@@ -136,20 +141,20 @@ class Appender:
 
     def _put_change(self, known: Known, change: Change, rows: Rows) -> tuple[int | None, Row | None]:
         """Collect the rows of a change: the number of its run, and the columns that the next change may leave alone."""
-        number, steady = known.number, known.steady
-        if change.run is not None:
+        number, steady, run = known.number, known.steady, change.run
+        if run is not None:
             if number is None:
                 number = self._number = self._number + 1
-            row = astuple(change.run)
-            if row[:STEADY] == steady and number not in rows.runs:
-                rows.moves[number] = (*row[STEADY:], number)
+            seldom = (run.status, run.ended, run.workflow, run.definition, run.mode, run.goal, run.started)
+            if seldom == steady and number not in rows.runs:
+                rows.moves[number] = (run.updated, run.done, run.n, bytearray(run.head), number)
             else:
-                steady = row[:STEADY]
+                steady = seldom
                 rows.moves.pop(number, None)
-                rows.runs[number] = (number, *row)
+                rows.runs[number] = (number, *astuple(run))
         if number is not None:
             for step in change.steps:
-                rows.steps[number, step.path] = (number, *astuple(step)[1:])
+                rows.steps[number, step.path] = _step_row(number, step)
         if change.plan is not None:
             rows.plans[change.plan.id] = astuple(change.plan)
         for content_hash, text in change.definitions:
@@ -157,3 +162,37 @@ class Appender:
                 self._definitions.add(content_hash)
                 rows.definitions[content_hash] = text
         return number, steady
+
+
+def _event_row(seq: int, record: Record) -> Row:
+    return (
+        seq,
+        record.stream,
+        record.n,
+        record.at,
+        record.kind,
+        record.actor,
+        record.step,
+        record.attempt,
+        record.format,
+        bytearray(record.salt),
+        bytearray(record.body),
+        bytearray(record.hash),
+    )
+
+
+def _step_row(number: int, step: StepRow) -> Row:
+    return (
+        number,
+        step.path,
+        step.status,
+        step.attempts,
+        -1 if step.started is None else step.started,
+        -1 if step.ended is None else step.ended,
+        -1 if step.due is None else step.due,
+        step.actor,
+        step.proof,
+        step.compensation,
+        step.category,
+        step.message,
+    )

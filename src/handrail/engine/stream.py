@@ -1,0 +1,40 @@
+"""A stream from its beginning to its end, however long it is: read in pages, never all or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Final
+
+from handrail.domain.chain import Head, Record
+from handrail.domain.codec import entry_of
+from handrail.domain.event import Entry
+from handrail.engine.journal import Journal
+
+PAGE: Final = 1_000
+
+
+async def pages_of(journal: Journal, stream: str, *, after: int = 0) -> AsyncIterator[list[Record]]:
+    """All records of a stream with n > after, in pages."""
+    while records := await journal.read(stream, after=after, limit=PAGE):
+        yield records
+        if len(records) < PAGE:
+            return
+        after = records[-1].n
+
+
+async def records_of(journal: Journal, stream: str) -> list[Record]:
+    """All records of a stream."""
+    return [record async for page in pages_of(journal, stream) for record in page]
+
+
+async def entries_of(journal: Journal, stream: str, *, after: int = 0) -> list[Entry]:
+    """All events of a stream with n > after, in their places."""
+    return [entry_of(record) async for page in pages_of(journal, stream, after=after) for record in page]
+
+
+async def end_of(journal: Journal, stream: str) -> Head:
+    """The end of a stream."""
+    head = Head(stream)
+    async for page in pages_of(journal, stream):
+        head = Head(stream, page[-1].n, page[-1].hash)
+    return head
