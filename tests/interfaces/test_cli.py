@@ -156,6 +156,24 @@ def test_a_second_retirement_is_a_conflict(shell: Shell) -> None:
     assert shell.json("plan", "retire", "ship", "--reason", "x", code=6)["error"]["name"] == "conflict"
 
 
+def test_a_misspelled_plan_is_answered_with_the_nearest_name(shell: Shell) -> None:
+    shell.run("plan", "save", shell.write(SOUND))
+    assert shell.json("plan", "show", "shp", code=3)["error"]["hint"] == "did you mean `ship`?"
+
+
+def test_tables_are_never_cut_where_there_is_no_terminal(shell: Shell) -> None:
+    note = "because " * 40
+    shell.run("plan", "save", shell.write(SOUND), "--note", note)
+    assert note.strip() in shell.run("plan", "show", "ship").stdout
+
+
+def test_in_a_terminal_tables_fit_it(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("handrail.interfaces.cli.answer._is_terminal", lambda: True)
+    monkeypatch.setenv("COLUMNS", "60")
+    shell.run("plan", "save", shell.write(SOUND), "--note", "because " * 40)
+    assert all(len(line) <= 60 for line in shell.run("plan", "list").stdout.splitlines())
+
+
 def test_an_unfit_plan_is_not_saved(shell: Shell) -> None:
     error = shell.json("plan", "save", shell.write(BROKEN), code=5)["error"]
     assert error["findings"]

@@ -56,7 +56,7 @@ class Shelf(Protocol):
         ...
 
 
-class Placed(Struct, frozen=True):
+class Placed(Struct, frozen=True, gc=False):
     """A record with its place in the whole store, counted from 1 without gaps."""
 
     seq: int

@@ -90,8 +90,25 @@ def tell_findings(findings: Iterable[Finding], *, err: bool = False) -> None:
 
 
 def tell_table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """A table that fits the terminal, or plain columns where there is none."""
-    table = Table(*head, box=SIMPLE_HEAD, pad_edge=False)
+    """A table that fits the terminal; where there is none, plain columns that are never cut."""
+    cells = [[str(cell) for cell in row] for row in rows]
+    if not _is_terminal():
+        _tell_columns([list(head), *cells])
+        return
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for name in head[:-1]:
+        table.add_column(name, no_wrap=True)
+    table.add_column(head[-1], overflow="fold")
+    for row in cells:
+        table.add_row(*map(escape, row))
+    Console().print(table)
+
+
+def _is_terminal() -> bool:
+    return sys.stdout.isatty()
+
+
+def _tell_columns(rows: Sequence[Sequence[str]]) -> None:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
-        table.add_row(*(escape(str(cell)) for cell in row))
-    Console(file=sys.stdout, soft_wrap=not sys.stdout.isatty()).print(table)
+        click.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())

@@ -9,8 +9,10 @@ import click
 
 from handrail.assembly import opened, reading
 from handrail.domain.authoring import definition_data
+from handrail.domain.errors import NotFound
 from handrail.domain.graph import waves
 from handrail.domain.plan import Plan
+from handrail.domain.suggestion import did_you_mean
 from handrail.engine.clock import instant_text
 from handrail.engine.plans import version_of
 from handrail.interfaces.cli.answer import Exit, answer, tell_findings, tell_table
@@ -107,6 +109,9 @@ async def show(ctx: click.Context, plan_id: str, number: int | None, as_json: bo
     """A plan's versions and the text of one of them."""
     async with reading(settings_of(ctx)) as look:
         plan = await look.plans.get(plan_id)
+        if not plan.versions:
+            known = [row.id for row in await look.store.plans(limit=1_000)]
+            raise NotFound(f"there is no plan {plan_id!r}", hint=did_you_mean(plan_id, known) or "none is saved yet")
         version = version_of(plan, number)
         definition = await look.plans.definition(version)
     data = {**_versions(plan), "definition": definition_data(definition)}
