@@ -132,13 +132,13 @@ def assert_one_chain(written: list[SealedCheckpoint], count: int) -> None:
     assert all(misplaced(before.checkpoint, after.checkpoint) is None for before, after in pairwise(written))
 
 
-@pytest.mark.parametrize("kept", [1, 20, -1])
-async def test_a_torn_last_line_is_ignored_and_cut_at_the_next_append(tmp_path: Path, kept: int) -> None:
+@pytest.mark.parametrize(("streams", "kept"), [(1, 1), (1, 20), (1, -1), (200, 9_000)])
+async def test_a_torn_last_line_is_ignored_and_cut_at_the_next_append(tmp_path: Path, streams: int, kept: int) -> None:
     log = CheckpointFile(tmp_path)
     first = await append_next(log)
     path = tmp_path / "log.jsonl"
     whole = path.read_bytes()
-    path.write_bytes(whole + checkpoint_line(following(first))[:kept])
+    path.write_bytes(whole + checkpoint_line(following(first, streams=streams))[:kept])
     assert await log.last() == first
     assert await everything(log) == [first]
     second = await append_next(log)

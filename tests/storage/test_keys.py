@@ -151,6 +151,7 @@ def test_a_lock_is_held_by_one_at_a_time_and_waiting_has_an_end(tmp_path: Path) 
         assert lock.exists()
 
 
+@posix_only
 def test_a_folder_that_is_there_stays_as_it_is(tmp_path: Path) -> None:
     folder = tmp_path / "shared"
     folder.mkdir(mode=0o755)

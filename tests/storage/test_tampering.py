@@ -182,6 +182,15 @@ async def test_a_receipt_names_what_was_rewritten_behind_the_last_checkpoint(hom
     assert first(await audited(home, receipts=[(RUN_A, receipt)])) == (RUN_A, 6)
 
 
+async def test_a_receipt_names_what_was_removed(home: Path) -> None:
+    with attack(home) as raw:
+        given = records(raw, RUN_A)[1]
+        raw.execute("DELETE FROM event WHERE stream = ? AND n = 2", (RUN_A,))
+    receipt = f"2:{given.hash.hex()[:16]}"
+    verdict = await audited(home, receipts=[(RUN_A, receipt)])
+    assert Break(RUN_A, 2, f"the receipt {receipt} was given for it, and it is gone") in verdict.breaks
+
+
 @pytest.mark.parametrize(("stream", "n"), [(RUN_A, 2), (RUN_B, 1), (RUN_C, 5), ("store", 1), (PLAN, 2), (RUN_A, 5)])
 async def test_a_removed_event_is_named(home: Path, stream: str, n: int) -> None:
     with attack(home) as raw:

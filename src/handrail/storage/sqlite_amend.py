@@ -14,7 +14,7 @@ from handrail.domain.projection import NO_CHANGE, Change
 from handrail.storage import queries
 from handrail.storage.admission import require_erasure
 from handrail.storage.sqlite_append import Appender
-from handrail.storage.sqlite_rows import event_rows, placed
+from handrail.storage.sqlite_rows import event_rows
 from handrail.storage.sqlite_scrub import OWE
 
 
@@ -51,8 +51,7 @@ def erase(
 def _event(connection: sqlite3.Connection, stream: str, n: int = 1) -> Record | None:
     """One event of a stream: the first that is not before `n`."""
     rows = event_rows(connection, queries.STREAM, (stream, n - 1, 1))
-    found = [placed(row).record for row in rows]
-    return found[0] if found else None
+    return Record(*rows[0][1:]) if rows else None
 
 
 def _drop(connection: sqlite3.Connection, stream: str) -> None:

@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias
 from msgspec import Struct
 from msgspec.structs import astuple
 
-from handrail.domain.chain import Head, Record, first_break
+from handrail.domain.chain import Head, Record, chain_hash, first_break
 from handrail.domain.errors import HandrailError, IntegrityBroken, Invalid
 from handrail.domain.projection import Change, StepRow
 from handrail.storage import queries
@@ -112,22 +112,20 @@ class Appender:
     def _admit(self, records: Sequence[Record], change: Change, rows: Rows) -> HandrailError | None:
         stream = records[0].stream
         known = self._known.get(stream) or self._look_up(stream)
-        try:
-            head, broken = first_break(known.head, records)
-        except (TypeError, ValueError, OverflowError) as error:  # fields of types that no record has
-            return Invalid(f"an append to {stream!r} can't be stored: {error}")
-        if broken is not None:
-            return refusal(known.head, broken)
+        if refused := _refusal(known.head, records):
+            return refused
         if change.steps and change.run is None and known.number is None:
             return steps_without_run(stream)
+        seq = self._seq
         for record in records:
-            self._seq += 1
+            seq += 1
             if record.erased is None:
-                rows.events.append(_event_row(self._seq, record))
+                rows.events.append(_event_row(seq, record))
             else:
-                rows.erased.append((self._seq, *astuple(record)))
+                rows.erased.append((seq, *astuple(record)))
+        self._seq = seq
         number, steady = self._put_change(known, change, rows)
-        self._known[stream] = Known(head, number, steady)
+        self._known[stream] = Known(Head(stream, record.n, record.hash), number, steady)
         self._known.move_to_end(stream)
         return None
 
@@ -162,6 +160,21 @@ class Appender:
                 self._definitions.add(content_hash)
                 rows.definitions[content_hash] = text
         return number, steady
+
+
+def _refusal(end: Head, records: Sequence[Record]) -> HandrailError | None:
+    """Why records do not follow the end of their stream, if they don't."""
+    n, prev = end.n, end.hash
+    try:
+        for record in records:
+            n += 1
+            if record.n != n or chain_hash(prev, record) != record.hash:
+                _, broken = first_break(end, records)
+                return refusal(end, broken) if broken else None
+            prev = record.hash
+    except (TypeError, ValueError, OverflowError) as error:  # fields of types that no record has
+        return Invalid(f"an append to {end.stream!r} can't be stored: {error}")
+    return None
 
 
 def _event_row(seq: int, record: Record) -> Row:

@@ -123,11 +123,10 @@ def _make_private(path: Path) -> None:
 
 
 def _require_ours(connection: sqlite3.Connection, name: str) -> None:
-    (application_id,) = connection.execute("PRAGMA application_id").fetchone()
-    if application_id == APPLICATION_ID:
-        return
+    # In this order: another process may be making the database between the two looks.
     (is_empty,) = connection.execute(IS_EMPTY).fetchone()
-    if application_id or not is_empty:
+    (application_id,) = connection.execute("PRAGMA application_id").fetchone()
+    if application_id != APPLICATION_ID and (application_id or not is_empty):
         raise IntegrityBroken(f"{name} is a database of another program", hint="choose another file")
 
 

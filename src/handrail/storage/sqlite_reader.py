@@ -12,13 +12,14 @@ from contextlib import contextmanager
 from threading import Lock
 from typing import Final, TypeVar
 
+from handrail.domain.chain import Record
 from handrail.domain.errors import IntegrityBroken
 from handrail.engine.journal import Placed
 from handrail.storage.admission import closed
 from handrail.storage.queries import BEGIN_READ, LAST_PLACE, PLACES, ROLLBACK
 from handrail.storage.sqlite_faults import BELOW, Place, told
 from handrail.storage.sqlite_file import closed_on_error, open_reader
-from handrail.storage.sqlite_rows import event_rows, placed
+from handrail.storage.sqlite_rows import event_rows
 
 THREADS: Final = 3
 
@@ -112,7 +113,7 @@ class Snapshot:
             raise fault from error
         if rows and rows[-1][0] <= after:
             raise IntegrityBroken(f"the events behind place {after} are out of order")
-        return [placed(row) for row in rows]
+        return [Placed(row[0], Record(*row[1:])) for row in rows]
 
     def close(self) -> None:
         """Let the view go."""

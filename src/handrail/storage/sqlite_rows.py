@@ -12,9 +12,8 @@ from typing import Any, Final, TypeAlias, TypeVar
 import msgspec
 from msgspec import Struct
 
-from handrail.domain.chain import Head, Record
+from handrail.domain.chain import Head
 from handrail.domain.errors import IntegrityBroken
-from handrail.engine.journal import Placed
 from handrail.storage.sqlite_faults import code_of
 
 EventRow: TypeAlias = tuple[
@@ -36,11 +35,6 @@ def event_rows(connection: sqlite3.Connection, query: str, parameters: Sequence[
         if code_of(error) is not None:
             raise
         raise IntegrityBroken(_first_damage(connection, query, parameters)) from error
-
-
-def placed(row: EventRow) -> Placed:
-    """The record at its place that a row stands for."""
-    return Placed(row[0], Record(*row[1:]))
 
 
 def values(connection: sqlite3.Connection, query: str, parameters: Sequence[object], type_: type[Value]) -> list[Value]:
