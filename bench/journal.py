@@ -3,13 +3,13 @@
     python bench/journal.py [folder]
 
 Every append is one step event with its run row and its step row, chained and synced; raw SQLite inserts the very same
-event rows and nothing else. Medians of interleaved repeats; targets stand beside them."""
+event rows and nothing else. Each side is warmed up until its log no longer grows, then timed; records are made a slice
+at a time, outside the measured time, as fresh as an engine would hand them over. Medians of interleaved repeats."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import gc
 import os
 import shutil
 import sqlite3
@@ -19,7 +19,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -37,8 +37,8 @@ from handrail.storage.sqlite import SqliteStore
 
 REPEATS = 7
 WRITERS = 64
-APPENDS_MANY = 38_400
-APPENDS_ONE = 1_000
+SLICES_MANY, WARM_MANY = 36, 12
+SLICES_ONE, WARM_ONE = 100, 50
 RUN_LENGTH = 20
 VERIFIED = 256_000
 NOW = 1_790_000_000_000
@@ -56,25 +56,17 @@ class Figure:
     verdict: str = ""
 
 
-def appends_of_one_writer(count: int) -> Appends:
-    """What one writer appends: run after run, each of a few steps."""
-    made: Appends = []
-    while len(made) < count:
-        run, prev = new_id(RUN_PREFIX, system_entropy), GENESIS
-        for n in range(1, min(RUN_LENGTH, count - len(made)) + 1):
-            step = f"build/{n // 2}"
-            output = {
-                "artifact": f"dist/app-1.4.{n}.tar.gz",
-                "size": 48_213 + n,
-                "digest": "9f86d081884c7d65",
-                "ok": True,
-            }
-            event = StepCompleted(step=step, output=output)
-            salt, body = system_entropy(SALT_BYTES), encode_body(event)
-            unchained = Record(run, n, NOW + n, kind_of(event), "engine", step, 1, FORMAT, salt, body, b"")
-            record = chained(prev, unchained)
-            prev = record.hash
-            made.append((record, Change(run=_run_row(record), steps=(_step_row(record, step),))))
+def a_run() -> Appends:
+    """What one writer appends: the events of a run, each about one of its steps."""
+    run, prev, made = new_id(RUN_PREFIX, system_entropy), GENESIS, Appends()
+    for n in range(1, RUN_LENGTH + 1):
+        step = f"build/{n // 2}"
+        output = {"artifact": f"dist/app-1.4.{n}.tar.gz", "size": 48_213 + n, "digest": "9f86d081884c7d65", "ok": True}
+        event = StepCompleted(step=step, output=output)
+        salt, body = system_entropy(SALT_BYTES), encode_body(event)
+        record = chained(prev, Record(run, n, NOW + n, kind_of(event), "engine", step, 1, FORMAT, salt, body, b""))
+        prev = record.hash
+        made.append((record, Change(run=_run_row(record), steps=(_step_row(record, step),))))
     return made
 
 
@@ -125,38 +117,46 @@ def raw_database(folder: Path) -> Iterator[sqlite3.Connection]:
     connection.close()
 
 
-def raw_rate(folder: Path, rows: Sequence[tuple[Any, ...]], batch: int) -> float:
+def raw_rate(folder: Path, writers: int, slices: int, warm: int) -> float:
     with raw_database(folder) as connection:
-        start = time.perf_counter()
-        for first in range(0, len(rows), batch):
-            connection.execute("BEGIN IMMEDIATE")
-            connection.executemany(PUT_EVENT, rows[first : first + batch])
-            connection.execute("COMMIT")
-        return len(rows) / (time.perf_counter() - start)
+        spent, seq = 0.0, count(1)
+        for number in range(slices):
+            rows = event_rows([a_run() for _ in range(writers)], seq)
+            start = time.perf_counter()
+            for first in range(0, len(rows), writers):
+                connection.execute("BEGIN IMMEDIATE")
+                connection.executemany(PUT_EVENT, rows[first : first + writers])
+                connection.execute("COMMIT")
+            spent += time.perf_counter() - start if number >= warm else 0.0
+    return (slices - warm) * writers * RUN_LENGTH / spent
 
 
-async def store_rate(folder: Path, work: Sequence[Appends]) -> float:
+def event_rows(work: Sequence[Appends], seq: Iterator[int]) -> list[tuple[Any, ...]]:
+    """The rows that these appends put into the event table, in the order in which they come."""
+    records = (record for record, _ in chain.from_iterable(zip(*work, strict=True)))
+    return [(place, *astuple(record)[:-1]) for place, record in zip(seq, records, strict=False)]
+
+
+async def store_rate(folder: Path, writers: int, slices: int, warm: int) -> float:
     async with await SqliteStore.open(folder / "journal.db") as store:
 
-        async def writer(appends: Appends) -> None:
+        async def write(appends: Appends) -> None:
             for record, change in appends:
                 await store.append((record,), change)
 
-        start = time.perf_counter()
-        await asyncio.gather(*(writer(appends) for appends in work))
-        return sum(map(len, work)) / (time.perf_counter() - start)
-
-
-def event_rows(work: Sequence[Appends]) -> list[tuple[Any, ...]]:
-    """The rows that these appends put into the event table, in the order in which they come."""
-    records = (record for record, _ in chain.from_iterable(zip(*work, strict=True)))
-    return [(seq, *astuple(record)[:-1]) for seq, record in enumerate(records, start=1)]
+        spent = 0.0
+        for number in range(slices):
+            work = [a_run() for _ in range(writers)]
+            start = time.perf_counter()
+            await asyncio.gather(*map(write, work))
+            spent += time.perf_counter() - start if number >= warm else 0.0
+    return (slices - warm) * writers * RUN_LENGTH / spent
 
 
 async def verified(store: SqliteStore) -> int:
     """Follow every chain through the whole store: how many events there are."""
     trail = Trail()
-    async for batch in store.scan():
+    async for batch in store.rows():
         trail.follow(batch)
     trail.finish()
     if trail.breaks:
@@ -174,16 +174,14 @@ def fresh(parent: Path) -> Iterator[Path]:
 async def writing(parent: Path) -> list[Figure]:
     rates: dict[str, list[float]] = {"raw one": [], "one": [], "raw many": [], "many": []}
     for _ in range(REPEATS):
-        one = [appends_of_one_writer(APPENDS_ONE)]
-        many = [appends_of_one_writer(APPENDS_MANY // WRITERS) for _ in range(WRITERS)]
-        gc.collect()
-        gc.freeze()  # what was prepared is no garbage: neither side shall pay for looking at it
-        for name, work, batch in (("raw one", one, 1), ("raw many", many, WRITERS)):
+        for name, writers, slices, warm in (
+            ("one", 1, SLICES_ONE, WARM_ONE),
+            ("many", WRITERS, SLICES_MANY, WARM_MANY),
+        ):
             with fresh(parent) as folder:
-                rates[name].append(raw_rate(folder, event_rows(work), batch))
-        for name, work in (("one", one), ("many", many)):
+                rates[f"raw {name}"].append(raw_rate(folder, writers, slices, warm))
             with fresh(parent) as folder:
-                rates[name].append(await store_rate(folder, work))
+                rates[name].append(await store_rate(folder, writers, slices, warm))
     raw_one, one_rate, raw_many, many_rate = (statistics.median(values) for values in rates.values())
     return [
         Figure("raw SQLite, one row a commit", f"{raw_one:,.0f} events/s"),
@@ -198,7 +196,7 @@ async def writing(parent: Path) -> list[Figure]:
 async def reading(parent: Path) -> list[Figure]:
     with fresh(parent) as folder:
         path = folder / "journal.db"
-        await store_rate(folder, [appends_of_one_writer(VERIFIED // WRITERS) for _ in range(WRITERS)])
+        await store_rate(folder, WRITERS, VERIFIED // WRITERS // RUN_LENGTH, 0)
         size = path.stat().st_size
         rates = []
         async with await SqliteStore.open(path, read_only=True) as store:

@@ -55,7 +55,7 @@ class Tampered(MemoryStore):
             raise IntegrityBroken("a stored RunRow can't be read")
         return await super().runs(status=status, after=after, limit=limit)
 
-    async def flaws(self) -> list[str]:
+    async def flaws(self, *, thorough: bool = True) -> list[str]:
         return list(self.told_flaws)
 
 

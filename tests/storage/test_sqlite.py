@@ -370,6 +370,8 @@ async def test_even_if_the_writer_thread_dies_nobody_waits_for_ever(
     assert all(isinstance(outcome, Unavailable) for outcome in outcomes)
     with pytest.raises(Unavailable):
         await store.append(*Story("run_later").tell())
+    assert store._writer is not None
+    store._writer._thread.join()  # its last words are heard while nobody minds them
 
 
 async def test_a_missing_row_of_a_run_under_the_writer_is_noticed(

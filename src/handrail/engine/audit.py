@@ -24,7 +24,7 @@ from handrail.engine.clock import instant_text
 from handrail.engine.mending import ChangeOf, Store
 from handrail.engine.notary import CheckpointLog, Verifier, store_created, unsigned
 from handrail.engine.replay import change_of
-from handrail.engine.stream import entries_of, pages_of
+from handrail.engine.stream import ahead, entries_of, pages_of
 
 DATABASE: Final = "database"
 """Where a break stands that the database itself reports."""
@@ -116,7 +116,7 @@ def _flaw(previous: Checkpoint | None, sealed: SealedCheckpoint, verifier: Verif
 
 
 async def _look_at_store(store: Store, seals: Seals, verifier: Verifier | None, *, fold: ChangeOf | None) -> Look:
-    flaws = asyncio.ensure_future(store.flaws())  # the database looks at itself meanwhile
+    flaws = asyncio.ensure_future(store.flaws(thorough=fold is not None))  # the database looks at itself meanwhile
     try:
         look = await _look_at_events(store, seals, verifier, fold=fold)
         look.breaks += [Break(DATABASE, 0, flaw) for flaw in await flaws]
@@ -131,7 +131,7 @@ async def _look_at_events(store: Store, seals: Seals, verifier: Verifier | None,
     await _follow(store, trail)
     entries, unreadable = _entries(trail.store)
     notes = [entry.event for entry in entries if isinstance(entry.event, PayloadErased)]
-    erasures = evidence.erasure_breaks([one.record for one in trail.erased], notes)
+    erasures = evidence.erasure_breaks([record for _, record in trail.erased], notes)
     breaks = [*swapped, *_in_order(trail, erasures), *unreadable, *_other_key(entries, seals, verifier)]
     breaks += await _beside_the_chain(store, trail, fold, is_broken={broken.stream for broken in breaks})
     signed = min(trail.events, seals.checkpoints[-1].events) if seals.checkpoints and not swapped else 0
@@ -140,7 +140,7 @@ async def _look_at_events(store: Store, seals: Seals, verifier: Verifier | None,
 
 def _in_order(trail: Trail, erasures: list[Break]) -> list[Break]:
     """What the trail and the erasures show, by place; but where notes of erasures may be missing, those come last."""
-    placed = {(one.record.stream, one.record.n): one.seq for one in trail.erased}
+    placed = {(record.stream, record.n): seq for seq, record in trail.erased}
     is_whole = not any(broken.stream in (STORE_STREAM, JOURNAL) for _, broken in trail.breaks)
     last = [(placed.get((one.stream, one.n), NEVER) if is_whole else NEVER, one) for one in erasures]
     return [broken for _, broken in sorted([*trail.breaks, *last], key=lambda one: one[0])]
@@ -175,7 +175,7 @@ async def _follow(store: Store, trail: Trail) -> None:
     size = BATCH
     for _ in range(2 * DAMAGES_MAX):
         try:
-            async for batch in store.scan(after=trail.place, size=size):
+            async for batch in ahead(store.rows(after=trail.place, size=size)):
                 trail.follow(batch)
             break
         except IntegrityBroken as error:

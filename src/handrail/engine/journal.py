@@ -6,7 +6,7 @@ operators. One store implements all three."""
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
-from typing import Protocol
+from typing import Any, Protocol, TypeAlias
 
 from msgspec import Struct
 
@@ -56,6 +56,9 @@ class Shelf(Protocol):
         ...
 
 
+Row: TypeAlias = tuple[Any, ...]
+
+
 class Placed(Struct, frozen=True, gc=False):
     """A record with its place in the whole store, counted from 1 without gaps."""
 
@@ -70,6 +73,12 @@ class Archive(Protocol):
         """All records by place in the store, in batches, from one unchanging view."""
         ...
 
+    def rows(self, *, after: int = 0, size: int = 2_000) -> AsyncIterator[list[Row]]:
+        """The same as plain columns (place, then the fields of a Record), whatever is stored in them.
+
+        For whoever proves every byte: values of wrong types are handed on, not refused."""
+        ...
+
     async def heads(self, *, after: int = 0) -> tuple[int, list[Head]]:
         """The number of events in the store, and the ends of all streams that changed behind place `after`."""
         ...
@@ -78,8 +87,10 @@ class Archive(Protocol):
         """Every definition by content hash."""
         ...
 
-    async def flaws(self) -> list[str]:
-        """What the database itself finds wrong with its file, in words; empty when sound."""
+    async def flaws(self, *, thorough: bool = True) -> list[str]:
+        """What the database itself finds wrong with its file, in words; empty when sound.
+
+        `thorough` also compares every index with its table."""
         ...
 
     async def rebuild(self, stream: str, change: Change) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
-from typing import Final
+from typing import Final, TypeVar
 
 from handrail.domain.chain import Head, Record
 from handrail.domain.codec import entry_of
@@ -11,6 +12,8 @@ from handrail.domain.event import Entry
 from handrail.engine.journal import Journal
 
 PAGE: Final = 1_000
+
+Batch = TypeVar("Batch")
 
 
 async def pages_of(journal: Journal, stream: str, *, after: int = 0) -> AsyncIterator[list[Record]]:
@@ -38,3 +41,16 @@ async def end_of(journal: Journal, stream: str) -> Head:
     async for page in pages_of(journal, stream):
         head = Head(stream, page[-1].n, page[-1].hash)
     return head
+
+
+async def ahead(batches: AsyncIterator[Batch]) -> AsyncIterator[Batch]:
+    """The same batches; the next one is fetched while the caller looks at this one."""
+    upcoming = asyncio.ensure_future(anext(batches, None))
+    try:
+        while (batch := await upcoming) is not None:
+            upcoming = asyncio.ensure_future(anext(batches, None))
+            await asyncio.sleep(0)  # let the fetching begin
+            yield batch
+    finally:
+        upcoming.cancel()
+        await asyncio.wait([upcoming])

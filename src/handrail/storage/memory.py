@@ -15,7 +15,7 @@ from handrail.domain.chain import Head, Record, first_break
 from handrail.domain.errors import Conflict, Invalid, NotFound
 from handrail.domain.event import PLAN_PREFIX
 from handrail.domain.projection import NO_CHANGE, Change, PlanRow, RunRow, StepRow
-from handrail.engine.journal import Placed
+from handrail.engine.journal import Placed, Row
 from handrail.storage.admission import (
     admitted_bytes,
     closed,
@@ -118,6 +118,11 @@ class MemoryStore:
             yield view[start : start + size]
             self._require_open()
 
+    async def rows(self, *, after: int = 0, size: int = 2_000) -> AsyncIterator[list[Row]]:
+        """The same as plain columns."""
+        async for batch in self.scan(after=after, size=size):
+            yield [(placed.seq, *astuple(placed.record)) for placed in batch]
+
     async def heads(self, *, after: int = 0) -> tuple[int, list[Head]]:
         """The number of events in the store, and the ends of all streams that changed behind place `after`."""
         self._require_open()
@@ -129,7 +134,7 @@ class MemoryStore:
         self._require_open()
         return sorted(self._definitions.items())
 
-    async def flaws(self) -> list[str]:
+    async def flaws(self, *, thorough: bool = True) -> list[str]:
         """Nothing: there is no file that could have any."""
         self._require_open()
         return []

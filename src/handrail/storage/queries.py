@@ -144,6 +144,9 @@ PLANS: Final = f"SELECT {_PLAN} FROM plan WHERE id > ? ORDER BY id LIMIT ?"
 INTEGRITY: Final = "PRAGMA integrity_check(100)"
 """What SQLite finds wrong with pages, indexes, types and constraints: `ok`, or up to 100 lines."""
 
+PLAIN_INTEGRITY: Final = "PRAGMA quick_check(100)"
+"""The same without the contents of indexes."""
+
 STRAY_ROWS: Final = 'SELECT "table", count(*) FROM pragma_foreign_key_check GROUP BY 1'
 """Rows that belong to a row that is not there, counted by table."""
 

@@ -17,16 +17,16 @@ from typing import Self
 from handrail.domain.chain import Head, Record
 from handrail.domain.errors import IntegrityBroken
 from handrail.domain.projection import NO_CHANGE, Change, PlanRow, RunRow, StepRow
-from handrail.engine.journal import Placed
+from handrail.engine.journal import Placed, Row
 from handrail.storage import queries, sqlite_amend, sqlite_rows
 from handrail.storage.admission import admitted_bytes, require_belonging
 from handrail.storage.migration import shipped
-from handrail.storage.sqlite_append import Appender
+from handrail.storage.sqlite_append import Append, Appender
 from handrail.storage.sqlite_faults import Place, reading_only
 from handrail.storage.sqlite_file import open_reader, open_writer, require_present_schema
 from handrail.storage.sqlite_flaws import flaws_of
 from handrail.storage.sqlite_reader import Readers, one_view
-from handrail.storage.sqlite_writer import Amendment, Append, Writer
+from handrail.storage.sqlite_writer import Amendment, Writer
 
 
 class SqliteStore:
@@ -141,6 +141,16 @@ class SqliteStore:
         finally:
             self._readers.leave(snapshot)
 
+    async def rows(self, *, after: int = 0, size: int = 2_000) -> AsyncIterator[list[Row]]:
+        """The same as plain columns, of whatever types are stored."""
+        snapshot = await self._readers.snapshot()
+        try:
+            while batch := await self._readers.rows(snapshot, after=after, size=max(1, size)):
+                yield batch
+                after = batch[-1][0]
+        finally:
+            self._readers.leave(snapshot)
+
     async def heads(self, *, after: int = 0) -> tuple[int, list[Head]]:
         """The number of events in the store, and the ends of all streams that changed behind place `after`."""
 
@@ -161,9 +171,9 @@ class SqliteStore:
             lambda connection: sqlite_rows.definitions(connection.execute(queries.DEFINITIONS).fetchall())
         )
 
-    async def flaws(self) -> list[str]:
+    async def flaws(self, *, thorough: bool = True) -> list[str]:
         """What the database itself finds wrong with its file, in words; empty when sound."""
-        return await self._readers.ask(flaws_of)
+        return await self._readers.ask(lambda connection: flaws_of(connection, thorough=thorough))
 
     async def rebuild(self, stream: str, change: Change) -> None:
         """Put a stream's projections in place of whatever is stored for it."""

@@ -13,7 +13,7 @@ from handrail.domain.event import PLAN_PREFIX
 from handrail.domain.projection import NO_CHANGE, Change
 from handrail.storage import queries
 from handrail.storage.admission import require_erasure
-from handrail.storage.sqlite_append import Appender
+from handrail.storage.sqlite_append import Append, Appender
 from handrail.storage.sqlite_rows import event_rows
 from handrail.storage.sqlite_scrub import OWE
 
@@ -39,7 +39,7 @@ def erase(
     """Put `record` in place of the stored one, append the note, and rewrite the projections of its stream."""
     stored = _event(connection, record.stream, record.n)
     require_erasure(stored, record)
-    (refused,) = appender.append([(note, NO_CHANGE)])
+    (refused,) = appender.append([Append(note, NO_CHANGE)])
     if refused is not None:
         raise refused
     connection.execute(OWE)

@@ -7,6 +7,7 @@ which was a third of an insert. So the rows below hold bytearrays, and no None w
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Sequence
@@ -15,7 +16,7 @@ from typing import Any, Final, TypeAlias
 from msgspec import Struct
 from msgspec.structs import astuple
 
-from handrail.domain.chain import Head, Record, chain_hash, first_break
+from handrail.domain.chain import GENESIS, Head, Record, chain_hash, first_break
 from handrail.domain.errors import HandrailError, IntegrityBroken, Invalid
 from handrail.domain.projection import Change, StepRow
 from handrail.storage import queries
@@ -26,10 +27,19 @@ DEFINITIONS_KNOWN: Final = 1_000
 Row: TypeAlias = tuple[Any, ...]
 
 
+class Append(Struct, frozen=True):
+    """Records to append, their change, and who waits for it."""
+
+    records: Sequence[Record]
+    change: Change
+    future: asyncio.Future[None] | None = None
+
+
 class Known(Struct, frozen=True):
     """What the last transaction left behind of a stream: its end, and if it is a run's, what its row says."""
 
-    head: Head
+    n: int = 0
+    hash: bytes = GENESIS
     number: int | None = None
     steady: Row | None = None
 
@@ -74,11 +84,11 @@ class Appender:
         self._seq = 0
         self._number = 0
 
-    def append(self, batch: Iterable[tuple[Sequence[Record], Change]]) -> list[HandrailError | None]:
+    def append(self, batch: Iterable[Append]) -> list[HandrailError | None]:
         """Write every append that follows the end of its stream; for each, why it was refused, or None."""
         self._catch_up()
         rows = Rows()
-        answers = [self._admit(records, change, rows) for records, change in batch]
+        answers = [self._admit(append.records, append.change, rows) for append in batch]
         rows.write(self._connection)
         while len(self._known) > STREAMS_KNOWN:
             self._known.popitem(last=False)
@@ -112,7 +122,7 @@ class Appender:
     def _admit(self, records: Sequence[Record], change: Change, rows: Rows) -> HandrailError | None:
         stream = records[0].stream
         known = self._known.get(stream) or self._look_up(stream)
-        if refused := _refusal(known.head, records):
+        if refused := _refusal(known, records):
             return refused
         if change.steps and change.run is None and known.number is None:
             return steps_without_run(stream)
@@ -125,17 +135,17 @@ class Appender:
                 rows.erased.append((seq, *astuple(record)))
         self._seq = seq
         number, steady = self._put_change(known, change, rows)
-        self._known[stream] = Known(Head(stream, record.n, record.hash), number, steady)
+        self._known[stream] = Known(record.n, record.hash, number, steady)
         self._known.move_to_end(stream)
         return None
 
     def _look_up(self, stream: str) -> Known:
         number, n, last_hash = self._connection.execute(queries.END_OF_STREAM, (stream,)).fetchone()
         if n is None and last_hash is None:
-            return Known(Head(stream), number)
+            return Known(number=number)
         if not isinstance(n, int) or not isinstance(last_hash, bytes):
             raise IntegrityBroken(f"the last event of {stream} is damaged")
-        return Known(Head(stream, n, last_hash), number)
+        return Known(n, last_hash, number)
 
     def _put_change(self, known: Known, change: Change, rows: Rows) -> tuple[int | None, Row | None]:
         """Collect the rows of a change: the number of its run, and the columns that the next change may leave alone."""
@@ -162,18 +172,19 @@ class Appender:
         return number, steady
 
 
-def _refusal(end: Head, records: Sequence[Record]) -> HandrailError | None:
+def _refusal(known: Known, records: Sequence[Record]) -> HandrailError | None:
     """Why records do not follow the end of their stream, if they don't."""
-    n, prev = end.n, end.hash
+    n, prev = known.n, known.hash
     try:
         for record in records:
             n += 1
             if record.n != n or chain_hash(prev, record) != record.hash:
+                end = Head(record.stream, known.n, known.hash)
                 _, broken = first_break(end, records)
                 return refusal(end, broken) if broken else None
             prev = record.hash
     except (TypeError, ValueError, OverflowError) as error:  # fields of types that no record has
-        return Invalid(f"an append to {end.stream!r} can't be stored: {error}")
+        return Invalid(f"an append to {records[0].stream!r} can't be stored: {error}")
     return None
 
 

@@ -14,16 +14,17 @@ from typing import Final, TypeVar
 
 from handrail.domain.chain import Record
 from handrail.domain.errors import IntegrityBroken
-from handrail.engine.journal import Placed
+from handrail.engine.journal import Placed, Row
 from handrail.storage.admission import closed
 from handrail.storage.queries import BEGIN_READ, LAST_PLACE, PLACES, ROLLBACK
 from handrail.storage.sqlite_faults import BELOW, Place, told
 from handrail.storage.sqlite_file import closed_on_error, open_reader
-from handrail.storage.sqlite_rows import event_rows
+from handrail.storage.sqlite_rows import event_rows, unchecked_rows
 
 THREADS: Final = 3
 
 Answer = TypeVar("Answer")
+AnyRow = TypeVar("AnyRow", bound=Row)
 
 
 class Readers:
@@ -45,6 +46,10 @@ class Readers:
     async def batch(self, snapshot: Snapshot, *, after: int, size: int) -> list[Placed]:
         """The next records of a view."""
         return await self._in_thread(lambda: snapshot.batch(after, size))
+
+    async def rows(self, snapshot: Snapshot, *, after: int, size: int) -> list[Row]:
+        """The next rows of a view."""
+        return await self._in_thread(lambda: snapshot.rows(after, size))
 
     def leave(self, snapshot: Snapshot) -> None:
         """End a view, without waiting for a question that may still be under way on it."""
@@ -103,9 +108,16 @@ class Snapshot:
 
     def batch(self, after: int, size: int) -> list[Placed]:
         """The next records behind a place, at most `size`."""
+        return [Placed(row[0], Record(*row[1:])) for row in self._asked(event_rows, after, size)]
+
+    def rows(self, after: int, size: int) -> list[Row]:
+        """The same as plain columns, of whatever types are stored."""
+        return self._asked(unchecked_rows, after, size)
+
+    def _asked(self, question: Callable[..., list[AnyRow]], after: int, size: int) -> list[AnyRow]:
         try:
             with self._lock:
-                rows = event_rows(self._connection, PLACES, (after, size))
+                rows = question(self._connection, PLACES, (after, size))
         except BELOW as error:
             fault = told(error, self._place)
             if isinstance(fault, IntegrityBroken):
@@ -113,7 +125,7 @@ class Snapshot:
             raise fault from error
         if rows and rows[-1][0] <= after:
             raise IntegrityBroken(f"the events behind place {after} are out of order")
-        return [Placed(row[0], Record(*row[1:])) for row in rows]
+        return rows
 
     def close(self) -> None:
         """Let the view go."""

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from handrail.domain.chain import Head
 from handrail.domain.errors import IntegrityBroken
+from handrail.engine.journal import Row
 from handrail.storage.sqlite_faults import code_of
 
 EventRow: TypeAlias = tuple[
@@ -32,6 +33,16 @@ def event_rows(connection: sqlite3.Connection, query: str, parameters: Sequence[
     try:
         return msgspec.convert(connection.execute(query, parameters).fetchall(), list[EventRow])
     except (msgspec.ValidationError, sqlite3.OperationalError) as error:
+        if code_of(error) is not None:
+            raise
+        raise IntegrityBroken(_first_damage(connection, query, parameters)) from error
+
+
+def unchecked_rows(connection: sqlite3.Connection, query: str, parameters: Sequence[object]) -> list[Row]:
+    """The same rows, of whatever types are stored; only what is no text at all is refused."""
+    try:
+        return connection.execute(query, parameters).fetchall()
+    except sqlite3.OperationalError as error:
         if code_of(error) is not None:
             raise
         raise IntegrityBroken(_first_damage(connection, query, parameters)) from error

@@ -16,12 +16,10 @@ from typing import Final, TypeAlias
 
 from msgspec import Struct
 
-from handrail.domain.chain import Record
 from handrail.domain.errors import HandrailError, Unavailable
-from handrail.domain.projection import Change
 from handrail.storage import queries
 from handrail.storage.admission import closed
-from handrail.storage.sqlite_append import Appender
+from handrail.storage.sqlite_append import Append, Appender
 from handrail.storage.sqlite_faults import BELOW, Fault, Place, fault_of, stopped, told
 from handrail.storage.sqlite_inbox import Inbox
 from handrail.storage.sqlite_scrub import Scrubber
@@ -32,19 +30,11 @@ GOODBYE_MS: Final = 200
 Answer: TypeAlias = HandrailError | None
 
 
-class Append(Struct, frozen=True):
-    """Records to append, their change, and who waits for it."""
-
-    records: Sequence[Record]
-    change: Change
-    future: asyncio.Future[None]
-
-
 class Amendment(Struct, frozen=True):
     """A write of another kind, in a transaction of its own; `scrubs` if no copy of old bytes may stay."""
 
     write: Callable[[sqlite3.Connection, Appender], None]
-    future: asyncio.Future[None]
+    future: asyncio.Future[None] | None = None
     scrubs: bool = False
 
 
@@ -122,7 +112,7 @@ class Writer:
                 self._appender.forget()
                 return [None]
             case _:
-                return self._appender.append((job.records, job.change) for job in jobs if isinstance(job, Append))
+                return self._appender.append([job for job in jobs if isinstance(job, Append)])
 
     def _amended(self, jobs: Sequence[Job]) -> Sequence[Answer]:
         """Do amendments one by one; several erasures at once share one scrub."""
@@ -179,17 +169,15 @@ def _not_scrubbed(name: str) -> HandrailError:
 
 def _deliver(jobs: Sequence[Job], answers: Sequence[Answer]) -> None:
     """Answer every caller in its own event loop, with one call into each loop."""
-    waiting: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[None], Answer]]] = {}
-    for job, answer in zip(jobs, answers, strict=True):
-        waiting.setdefault(job.future.get_loop(), []).append((job.future, answer))
-    for loop, pairs in waiting.items():
+    waiting = [(job.future, answer) for job, answer in zip(jobs, answers, strict=True) if job.future is not None]
+    for loop in {future.get_loop() for future, _ in waiting}:
         with suppress(RuntimeError):  # a closed loop: nobody waits there any more
-            loop.call_soon_threadsafe(_settle, pairs)
+            loop.call_soon_threadsafe(_settle, loop, waiting)
 
 
-def _settle(pairs: Sequence[tuple[asyncio.Future[None], Answer]]) -> None:
-    for future, answer in pairs:
-        if future.done():  # the caller was cancelled and has gone
+def _settle(loop: asyncio.AbstractEventLoop, waiting: Sequence[tuple[asyncio.Future[None], Answer]]) -> None:
+    for future, answer in waiting:
+        if future.done() or future.get_loop() is not loop:  # cancelled and gone, or answered elsewhere
             continue
         if answer is None:
             future.set_result(None)
