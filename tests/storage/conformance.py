@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Protocol
 
+from handrail.domain.chain import Record
 from handrail.engine.journal import Archive, Journal, Shelf
 from handrail.storage.memory import MemoryStore
 from handrail.storage.sqlite import SqliteStore
@@ -26,3 +27,8 @@ async def open_sqlite(folder: Path) -> Store:
 
 
 STORES: dict[str, Callable[[Path], Awaitable[Store]]] = {"memory": open_memory, "sqlite": open_sqlite}
+
+
+async def everything(store: Store, *, after: int = 0, size: int = 2_000) -> list[tuple[int, Record]]:
+    """All records with their places, as a scan gives them."""
+    return [(one.seq, one.record) async for batch in store.scan(after=after, size=size) for one in batch]

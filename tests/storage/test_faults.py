@@ -10,14 +10,16 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import astuple
 
 from handrail.domain.chain import Head, Record, first_break
 from handrail.domain.errors import Conflict, HandrailError, IntegrityBroken, Invalid, Unavailable
+from handrail.storage import sqlite_file, sqlite_reader, sqlite_rows
 from handrail.storage.sqlite import SqliteStore
 from handrail.storage.sqlite_faults import Fault, Place, fault_of, told
 from storage.stories import Story, note_append, without_words
@@ -28,20 +30,9 @@ FLIPS = 150
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "journal.db"
-
-
-@pytest.fixture
 async def store(path: Path) -> AsyncIterator[SqliteStore]:
     async with await SqliteStore.open(path, busy_ms=50) as opened:
         yield opened
-
-
-@pytest.fixture
-def other_process(path: Path) -> Iterator[sqlite3.Connection]:
-    with contextlib.closing(sqlite3.connect(path, isolation_level=None, timeout=5)) as connection:
-        yield connection
 
 
 def sqlite_error(code: int, words: str = "something") -> sqlite3.OperationalError:
@@ -72,6 +63,20 @@ async def test_opening_waits_for_a_process_that_is_changing_the_file(path: Path)
     with contextlib.closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as other:
         other.execute("PRAGMA application_id = 0x48524a4c")
         other.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(Unavailable, match="another handrail process"):
+            await SqliteStore.open(path, busy_ms=30)
+        opening = asyncio.ensure_future(SqliteStore.open(path, busy_ms=10_000))
+        await asyncio.sleep(0.05)
+        assert not opening.done()
+        other.execute("ROLLBACK")
+        await (await opening).close()
+
+
+async def test_opening_waits_for_a_process_that_reads_a_file_which_has_no_log_yet(path: Path) -> None:
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as other:
+        other.execute("PRAGMA application_id = 0x48524a4c")
+        other.execute("BEGIN")
+        other.execute("SELECT * FROM sqlite_schema").fetchall()
         with pytest.raises(Unavailable, match="another handrail process"):
             await SqliteStore.open(path, busy_ms=30)
         opening = asyncio.ensure_future(SqliteStore.open(path, busy_ms=10_000))
@@ -112,6 +117,15 @@ async def test_a_full_disk_is_told_and_the_store_goes_on_when_there_is_room(stor
     await store.append(*story.tell(9, body=b"x" * 50_000))
     assert first_break(Head("run_a"), await store.read("run_a")) == (story.head, None)
     assert await store.flaws() == []
+
+
+async def test_a_file_that_can_only_be_read_is_told_at_opening(
+    store: SqliteStore, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = sqlite_file._connect
+    monkeypatch.setattr(sqlite_file, "_connect", lambda place, _: real(place, "ro"))  # what SQLite does by itself
+    with pytest.raises(Unavailable, match="is read-only"):
+        await SqliteStore.open(path)
 
 
 @pytest.mark.parametrize("scene", ["full", "read-only"])
@@ -285,6 +299,24 @@ async def test_a_damaged_event_is_told_with_its_place(store: SqliteStore, path: 
     assert [record.n for record in await store.read("run_a", limit=2)] == [1, 2]
 
 
+@pytest.mark.parametrize("damage", [one for one in DAMAGES if "UTF-8" not in one])
+async def test_plain_columns_are_handed_on_whatever_is_in_them(store: SqliteStore, path: Path, damage: str) -> None:
+    records, change = Story().tell(5)
+    await store.append(records, change)
+    _damage(path, DAMAGES[damage])
+    columns = [row async for batch in store.rows(size=2) for row in batch]
+    assert [row[0] for row in columns if row[1:] != astuple(records[row[0] - 1])] == [3]
+
+
+async def test_columns_that_are_no_text_can_not_be_handed_on(store: SqliteStore, path: Path) -> None:
+    await store.append(*Story().tell(5))
+    _damage(path, DAMAGES["words that are no UTF-8"])
+    rows = store.rows(size=2)
+    assert [row[0] for row in await anext(rows)] == [1, 2]
+    with pytest.raises(IntegrityBroken, match="the event at place 3 can't be read: its words are no UTF-8"):
+        await anext(rows)
+
+
 async def test_damaged_ends_rows_and_definitions_are_told(store: SqliteStore, path: Path) -> None:
     await store.append(*Story().tell(5, definitions=(("h", b"text"),)))
     _damage(
@@ -308,6 +340,35 @@ async def test_damaged_ends_rows_and_definitions_are_told(store: SqliteStore, pa
     with pytest.raises(IntegrityBroken, match="the last event of run_a is damaged"):
         await store.append(*story.tell())
     assert [flaw for flaw in await store.flaws() if "event" in flaw]
+
+
+async def test_a_destroyed_page_is_told_with_its_place(path: Path, tmp_path: Path) -> None:
+    async with await SqliteStore.open(path) as store:
+        await store.append(*Story().tell(100, body=b"x" * 500))
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        pages = connection.execute("SELECT pageno FROM dbstat WHERE name = 'event' AND pagetype = 'leaf'").fetchall()
+    sound, (page,) = _bytes(path), pages[len(pages) // 2]
+    _put(path, sound[: (page - 1) * 4_096] + b"\xff" * 4_096 + sound[page * 4_096 :])
+    async with await SqliteStore.open(path, read_only=True) as store:
+        with pytest.raises(IntegrityBroken, match=r"journal\.db is damaged: .* \(in the events behind place \d+\)"):
+            await _scanned(store)
+        assert await store.flaws() != []
+
+
+async def test_a_missing_table_is_told_as_damage(store: SqliteStore, other_process: sqlite3.Connection) -> None:
+    other_process.executescript("DROP TABLE event; DROP TABLE plan;")
+    for question in (store.read("run_a"), store.plans(), _scanned(store), store.heads()):
+        with pytest.raises(IntegrityBroken, match="no such table"):
+            await question
+    assert "no such table: event" in await store.flaws()
+
+
+async def test_events_out_of_order_do_not_lead_in_circles(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    await store.append(*Story().tell(3))
+    real = sqlite_rows.event_rows
+    monkeypatch.setattr(sqlite_reader, "event_rows", lambda connection, query, _: real(connection, query, (0, 2)))
+    with pytest.raises(IntegrityBroken, match="behind place 2 are out of order"):
+        await _scanned(store)
 
 
 async def test_gaps_and_stray_rows_are_found(store: SqliteStore, path: Path) -> None:

@@ -29,11 +29,6 @@ KILLS = 24
 SEED = 20_261_115
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "journal.db"
-
-
 def connected(path: Path) -> contextlib.closing[sqlite3.Connection]:
     return contextlib.closing(sqlite3.connect(path, isolation_level=None))
 

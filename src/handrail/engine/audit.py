@@ -29,7 +29,7 @@ from handrail.engine.stream import ahead, entries_of, pages_of
 DATABASE: Final = "database"
 """Where a break stands that the database itself reports."""
 
-BATCH: Final = 2_000
+BATCH: Final = 10_000
 DAMAGES_MAX: Final = 100
 TRIES_MAX: Final = 3
 

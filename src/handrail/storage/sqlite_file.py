@@ -150,12 +150,14 @@ def _require_writable(connection: sqlite3.Connection, place: Place) -> None:
     """Find out now, not at the first append, that a file can't be written."""
     connection.execute("PRAGMA busy_timeout = 0")
     try:
-        connection.execute(BEGIN_WRITE)
-        connection.execute(ROLLBACK)
+        connection.execute(BEGIN_WRITE)  # which SQLite grants even where nothing can be written
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     except sqlite3.OperationalError as error:
         if not _is_busy(error):
             raise
     finally:
+        if connection.in_transaction:
+            connection.execute(ROLLBACK)
         connection.execute(f"PRAGMA busy_timeout = {place.busy_ms:d}")
 
 

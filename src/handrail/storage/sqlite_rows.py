@@ -84,7 +84,9 @@ def _first_damage(connection: sqlite3.Connection, query: str, parameters: Sequen
             try:
                 msgspec.convert(row, EventRow)
                 [column.encode() for column in row if isinstance(column, str)]
-            except (msgspec.ValidationError, UnicodeEncodeError) as error:
+            except UnicodeEncodeError:
+                return f"the event at place {row[0]} can't be read: its words are no UTF-8"
+            except msgspec.ValidationError as error:
                 return f"the event at place {row[0]} can't be read: {error}"
     finally:
         connection.text_factory = str
