@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any, Final
@@ -14,6 +15,8 @@ from handrail.engine.clock import instant_text
 from handrail.engine.journal import Archive, Journal, Placed
 
 SHOWN_MAX: Final = 1_000
+DIGEST: Final = re.compile(r"(?:sha256:)?[0-9a-f]{64}")
+DIGEST_SHOWN: Final = 16
 HEADER_KEYS: Final = frozenset({"step", "attempt"})
 
 
@@ -89,5 +92,7 @@ def summary(record: Record) -> str:
 
 def _short(value: Any, width: int = 60) -> str:
     text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    if DIGEST.fullmatch(text):
+        width = DIGEST_SHOWN  # enough to recognise it; nobody reads the rest
     line = " ".join(text.split())
     return line if len(line) <= width else f"{line[: width - 1]}…"
