@@ -4,9 +4,11 @@ Opens what a caller needs and closes it again; nothing is decided here."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import Final
 
 from handrail.domain.chain import Record
 from handrail.domain.duration import duration_ms
@@ -27,6 +29,11 @@ from handrail.storage.checkpoint_log import CheckpointFile
 from handrail.storage.keys import open_key, open_public_key
 from handrail.storage.memory import MemoryStore
 from handrail.storage.sqlite import SqliteStore
+
+FAR_BEHIND: Final = 2**62
+"""A place behind every event: asks for their number alone."""
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -85,6 +92,8 @@ async def opened(settings: Settings, *, compare: bool = True) -> AsyncIterator[H
     async with await SqliteStore.open(settings.journal, busy_ms=duration_ms(settings.choices.busy)) as store:
         look = _reading(settings, store, scribe)
         has_checkpoints = await look.checkpoints.last() is not None if compare else False
+        if compare and not has_checkpoints:
+            await _warn_of_missing_checkpoints(store)
         key = open_key(settings.keys, has_checkpoints=has_checkpoints)
         notary = Notary(store, look.checkpoints, key, scribe.clock)
         if compare and (breaks := await notary.compare()):
@@ -113,6 +122,13 @@ async def reading(settings: Settings) -> AsyncIterator[Reading]:
 
 def _reading(settings: Settings, store: Store, scribe: Scribe) -> Reading:
     return Reading(settings, store, CheckpointFile(settings.checkpoints), Ledger(store, store), Plans(store, scribe))
+
+
+async def _warn_of_missing_checkpoints(store: Store) -> None:
+    """A crash before the first checkpoint looks just like checkpoints that were taken away: tell, but go on."""
+    events, _ = await store.heads(after=FAR_BEHIND)
+    if events:
+        log.warning("the journal has %d events and no checkpoint: nothing signed vouches for them", events)
 
 
 def _require_sqlite(settings: Settings) -> None:

@@ -239,6 +239,16 @@ def test_a_cut_journal_is_refused(shell: Shell) -> None:
     assert shell.json("journal", "verify", code=7)["ok"] is False
 
 
+def test_checkpoints_that_are_gone_are_told(shell: Shell) -> None:
+    file = shell.write(SOUND)
+    assert "no checkpoint" not in shell.run("plan", "save", file).stderr
+    shell.write(SOUND.replace("Write", "Draft"))
+    (shell.home / "checkpoints").rename(shell.folder / "taken-away")
+    told = shell.run("plan", "save", file)
+    assert told.exit_code == 0
+    assert "the journal has 2 events and no checkpoint" in told.stderr
+
+
 def test_a_damaged_projection_is_mended_from_the_events(shell: Shell) -> None:
     shell.run("plan", "save", shell.write(SOUND))
     shell.execute("update plan set name = 'Sink it'")
