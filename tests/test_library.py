@@ -31,7 +31,7 @@ async def test_a_program_loads_saves_runs_and_proves(tmp_path: Path) -> None:
     settings = handrail.read_settings({"home": str(tmp_path)}, {})
     async with handrail.opened(settings) as program:
         await program.plans.save(loaded.definition, actor="person:ada")
-        run = await program.dispatch.start(loaded.definition, {}, actor="person:ada", goal="be friendly")
+        run = await program.dispatch.start(loaded.definition, {}, actor="person:ada")
     async with handrail.reading(settings) as look:
         assert (await look.verify(replay=True)).ok
         assert [record.kind for record in await look.ledger.of_stream(run.id)] == ["run_started"]

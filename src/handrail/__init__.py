@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from handrail.assembly import Handrail as Handrail
     from handrail.assembly import Reading as Reading
+    from handrail.assembly import Working as Working
     from handrail.assembly import opened as opened
     from handrail.assembly import reading as reading
+    from handrail.assembly import working as working
     from handrail.domain.check import Finding as Finding
     from handrail.domain.definition import Definition as Definition
     from handrail.domain.errors import HandrailError as HandrailError
@@ -34,12 +36,14 @@ _HOMES: Final = {
     "Reading": "handrail.assembly",
     "Run": "handrail.domain.run",
     "Settings": "handrail.settings",
+    "Working": "handrail.assembly",
     "check_inputs": "handrail.library.loading",
     "load_data": "handrail.library.loading",
     "load_definition": "handrail.library.loading",
     "opened": "handrail.assembly",
     "read_settings": "handrail.settings",
     "reading": "handrail.assembly",
+    "working": "handrail.assembly",
 }
 __all__ = sorted(_HOMES)
 

@@ -5,17 +5,19 @@ Opens what a caller needs and closes it again; nothing is decided here."""
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from handrail.domain.chain import Record
+from handrail.domain.definition import Definition
 from handrail.domain.duration import duration_ms
-from handrail.domain.errors import IntegrityBroken, Unavailable
+from handrail.domain.errors import IntegrityBroken, Invalid, Unavailable
 from handrail.engine import custody
 from handrail.engine.audit import Verdict, verify
-from handrail.engine.clock import system_clock, system_entropy
+from handrail.engine.clock import new_id, steady_clock, system_clock, system_entropy
+from handrail.engine.control import Control, Say
 from handrail.engine.dispatch import Dispatch
 from handrail.engine.erasure import erase_payload
 from handrail.engine.ledger import Ledger
@@ -24,14 +26,24 @@ from handrail.engine.notary import Notary, found_text
 from handrail.engine.plans import Plans
 from handrail.engine.scribe import Scribe
 from handrail.engine.sealing import SealingJournal
+from handrail.engine.worker import Terms, Worker
+from handrail.library.inputs import check_inputs
+from handrail.library.structure import check_against
 from handrail.settings import Settings
 from handrail.storage.checkpoint_log import CheckpointFile
 from handrail.storage.keys import open_key, open_public_key
 from handrail.storage.memory import MemoryStore
+from handrail.storage.presence import Presence
 from handrail.storage.sqlite import SqliteStore
+from handrail.tools.configuration import tool_configuration
+from handrail.tools.registry import Registry
+from handrail.tools.sdk import PythonTool
 
 FAR_BEHIND: Final = 2**62
 """A place behind every event: asks for their number alone."""
+
+OTHER_TABLES: Final = ("groups",)
+"""Tables of config.toml that are not about tools."""
 
 log = logging.getLogger(__name__)
 
@@ -63,6 +75,7 @@ class Handrail:
     notary: Notary
     dispatch: Dispatch
     plans: Plans
+    control: Control
 
     async def accept(self, *, reason: str, actor: str) -> None:
         """Go on with a journal that differs from its checkpoints; who did so and why becomes an event."""
@@ -101,9 +114,81 @@ async def opened(settings: Settings, *, compare: bool = True) -> AsyncIterator[H
         await custody.create(store, scribe, key=key.public)
         journal = SealingJournal(store, notary, every=settings.choices.checkpoint_every)
         try:
-            yield Handrail(look, scribe, notary, Dispatch(journal, scribe), Plans(journal, scribe))
+            dispatch = Dispatch(journal, scribe)
+            control = Control(dispatch, scribe.clock, _say(settings))
+            yield Handrail(look, scribe, notary, dispatch, Plans(journal, scribe), control)
         finally:
             await journal.close()
+
+
+@dataclass(frozen=True)
+class Working:
+    """The program, with a worker that executes runs."""
+
+    handrail: Handrail
+    worker: Worker
+    control: Control
+
+
+@asynccontextmanager
+async def working(
+    settings: Settings, *, actor: str = "handrail", picks_up: bool = True, tools: Sequence[PythonTool] = ()
+) -> AsyncIterator[Working]:
+    """The program over its store, at work: it executes what it is asked to, and picks up what nobody executes.
+
+    `tools` are the caller's own, beside those that are built in or installed."""
+    toolbox = toolbox_of(settings, tools)
+    try:
+        async with opened(settings) as handrail:
+            owner = new_id("w-", handrail.scribe.entropy)
+            presence = Presence.enter(settings.workers, owner)
+            terms = Terms(
+                owner=owner,
+                actor=f"{actor}:{owner}" if actor == "worker" else actor,
+                clock=steady_clock(handrail.scribe.clock),
+                check=_inputs_checked,
+                fits=_misfits,
+                lease_s=duration_ms(settings.choices.lease) / 1_000,
+                calls_max=settings.choices.calls,
+                picks_up=picks_up,
+            )
+            worker = Worker(handrail.dispatch, handrail.look.store, toolbox, presence, terms)
+            try:
+                await worker.open()
+                control = Control(handrail.dispatch, handrail.scribe.clock, _say(settings), worker)
+                yield Working(handrail, worker, control)
+            finally:
+                await worker.close()
+                presence.leave()
+    finally:
+        await toolbox.close()
+
+
+def toolbox_of(settings: Settings, tools: Sequence[PythonTool] = ()) -> Registry:
+    """All tools that plans of this project can call."""
+    return Registry(
+        project=settings.project,
+        kept=settings.kept,
+        private=(settings.home,),
+        configuration=tool_configuration(settings.tables, others=OTHER_TABLES),
+        own=tools,
+    )
+
+
+def _inputs_checked(definition: Definition, given: Mapping[str, Any]) -> tuple[Mapping[str, Any], Sequence[str]]:
+    inputs, findings = check_inputs(definition, dict(given))
+    return inputs, [f"{finding.where}: {finding.message}" for finding in findings]
+
+
+def _misfits(schema: Any, value: Any) -> Sequence[str]:
+    return [flaw.message for flaw in check_against(schema, value, path=("output",))]
+
+
+def _say(settings: Settings) -> Say:
+    groups = settings.tables.get("groups", {})
+    if not all(isinstance(names, list) and all(isinstance(name, str) for name in names) for names in groups.values()):
+        raise Invalid("config.toml: [groups] is not lists of names", hint='write: release-managers = ["ann", "bob"]')
+    return Say(agents_may_approve=settings.choices.agents_may_approve, groups=groups)
 
 
 @asynccontextmanager

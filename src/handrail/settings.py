@@ -37,6 +37,12 @@ class Choices(Struct, frozen=True, kw_only=True):
     """How long to wait for another process that is writing."""
     checkpoint_every: Annotated[int, Meta(ge=1, le=1_000_000)] = 1_000
     """After how many events a checkpoint is signed, beside those at the end of a run and of a process."""
+    lease: Annotated[str, Meta(pattern=DURATION_PATTERN)] = "10s"
+    """How long a worker may be silent before another takes its runs over."""
+    calls: Annotated[int, Meta(ge=1, le=10_000)] = 100
+    """How many tools are called at once, over all runs."""
+    agents_may_approve: bool = False
+    """Whether an agent's yes counts as an approval."""
 
 
 NAMES: Final = ("home", "project", *Choices.__struct_fields__)
@@ -49,6 +55,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     project: Path
     choices: Choices
     origins: Mapping[str, str]
+    tables: Mapping[str, Any] = {}
+    """What config files say in tables, for the parts that read them: [http], [tools], [servers], [groups]."""
 
     @property
     def journal(self) -> Path:
@@ -66,6 +74,16 @@ class Settings(Struct, frozen=True, kw_only=True):
         return self.home / "checkpoints"
 
     @property
+    def kept(self) -> Path:
+        """The folder where contents wait for an undo."""
+        return self.home / "kept"
+
+    @property
+    def workers(self) -> Path:
+        """The folder by which processes on one store see each other."""
+        return self.home / "workers"
+
+    @property
     def workflows(self) -> Path:
         """The folder of the project's own workflows."""
         return self.project / PROJECT_FOLDER / "workflows"
@@ -77,12 +95,15 @@ def read_settings(flags: Mapping[str, str | None], environment: Mapping[str, str
     home = Path(given.get("home", (default_home(environment), ""))[0]).expanduser().absolute()
     project = Path(given.get("project", (os.curdir, ""))[0]).expanduser().absolute()
     found: dict[str, tuple[Any, str]] = {}
+    tables: dict[str, Any] = {}
     for file in (home / CONFIG_NAME, project / PROJECT_FOLDER / CONFIG_NAME):
-        found.update({name: (value, str(file)) for name, value in _file_choices(file).items()})
+        plain, more = _file_choices(file)
+        found.update({name: (value, str(file)) for name, value in plain.items()})
+        tables |= {name: {**tables.get(name, {}), **table} for name, table in more.items()}
     found.update(given)
     chosen = {name: found[name] for name in Choices.__struct_fields__ if name in found}
     origins = {name: found[name][1] if name in found else "default" for name in NAMES}
-    return Settings(home=home, project=project, choices=_choices(chosen), origins=origins)
+    return Settings(home=home, project=project, choices=_choices(chosen), origins=origins, tables=tables)
 
 
 def _given(flags: Mapping[str, str | None], environment: Mapping[str, str]) -> dict[str, tuple[str, str]]:
@@ -102,11 +123,12 @@ def default_home(environment: Mapping[str, str], platform: str = sys.platform) -
     return str(Path(environment.get("XDG_DATA_HOME") or "~/.local/share") / "handrail")
 
 
-def _file_choices(file: Path) -> dict[str, Any]:
+def _file_choices(file: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What a config file says: plain settings, and tables."""
     try:
         data = tomllib.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        return {}
+        return {}, {}
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
         raise Invalid(f"{file.name} can't be read: {error}", hint=f"mend {file}") from error
     # Tables belong to parts that read them themselves ([http], [shell] and the like).
@@ -114,7 +136,7 @@ def _file_choices(file: Path) -> dict[str, Any]:
     for name in plain.keys() - set(Choices.__struct_fields__):
         hint = did_you_mean(name, Choices.__struct_fields__)
         raise Invalid(f"{file.name}: unknown setting `{name}`", hint=hint)
-    return plain
+    return plain, {name: value for name, value in data.items() if isinstance(value, dict)}
 
 
 def _choices(chosen: Mapping[str, tuple[Any, str]]) -> Choices:

@@ -10,6 +10,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import Struct
 
 from handrail.domain import codec
 from handrail.domain.chain import GENESIS, Record, chained
@@ -37,6 +38,8 @@ def values_of(hint: Any) -> st.SearchStrategy[Any]:
         return st.dictionaries(texts, json_values, max_size=3)
     if isinstance(hint, type) and issubclass(hint, Enum):
         return st.sampled_from(hint)
+    if isinstance(hint, type) and issubclass(hint, Struct):
+        return st.builds(hint, **{name: values_of(one) for name, one in get_type_hints(hint).items()})
     return {Any: json_values, str: texts, int: numbers, bool: st.booleans(), type(None): st.none()}[hint]
 
 

@@ -9,7 +9,15 @@ import pytest
 
 from domain.facts import CHAIN, plan
 from handrail.domain.chain import GENESIS, Head, Record, first_break
-from handrail.domain.command import CancelRun, CompleteStep, PauseRun, RecordDecision, SetVars, StartAttempt
+from handrail.domain.command import (
+    CancelRun,
+    CompleteStep,
+    PauseRun,
+    RecordDecision,
+    SetVars,
+    StartAttempt,
+    StartRun,
+)
 from handrail.domain.errors import Conflict, IntegrityBroken, JournalConflict, NotFound, Unavailable
 from handrail.domain.event import Mode
 from handrail.domain.projection import Change
@@ -17,6 +25,7 @@ from handrail.domain.run import Run
 from handrail.domain.status import RunStatus, StepStatus
 from handrail.engine import dispatch as dispatching
 from handrail.engine.dispatch import Dispatch
+from handrail.engine.lease import Lease
 from handrail.storage.memory import MemoryStore
 from support import scribe
 
@@ -30,13 +39,13 @@ class Flaky(MemoryStore):
     failures = 0
     gate: asyncio.Event | None = None
 
-    async def append(self, records: Sequence[Record], change: Change) -> None:
+    async def append(self, records: Sequence[Record], change: Change, *, lease: Lease | None = None) -> None:
         if self.gate is not None:
             await self.gate.wait()
         if self.failures:
             self.failures -= 1
             raise Unavailable("no space left")
-        await super().append(records, change)
+        await super().append(records, change, lease=lease)
 
 
 def make(store: MemoryStore, seed: int = 0) -> Dispatch:
@@ -44,7 +53,7 @@ def make(store: MemoryStore, seed: int = 0) -> Dispatch:
 
 
 async def start(dispatch: Dispatch) -> Run:
-    return await dispatch.start(CHAIN, {}, actor=ADA, goal="ship it")
+    return await dispatch.start(CHAIN, {}, actor=ADA, ask=StartRun(goal="ship it"))
 
 
 async def test_a_started_run_is_in_the_journal_with_its_definition_and_a_receipt() -> None:
@@ -184,10 +193,10 @@ async def test_a_cancelled_caller_does_not_confuse_the_next_one() -> None:
 
 async def test_endless_competition_ends_in_a_conflict_that_says_so() -> None:
     class Racing(MemoryStore):
-        async def append(self, records: Sequence[Record], change: Change) -> None:
+        async def append(self, records: Sequence[Record], change: Change, *, lease: Lease | None = None) -> None:
             if records[0].n > 1:
                 raise JournalConflict("someone was first")
-            await super().append(records, change)
+            await super().append(records, change, lease=lease)
 
     dispatch = make(Racing())
     run = await start(dispatch)
@@ -200,7 +209,7 @@ async def test_marked_inputs_never_reach_the_journal_not_even_later() -> None:
     marked = type(secretive)(id="p", steps=secretive.steps, inputs={"key": {"type": "string", "format": "password"}})
     store = MemoryStore()
     dispatch = make(store)
-    run = await dispatch.start(marked, {"key": "hunter2-hunter2"}, actor=ADA, mode=Mode.RECORD)
+    run = await dispatch.start(marked, {"key": "hunter2-hunter2"}, actor=ADA, ask=StartRun(mode=Mode.RECORD))
     await dispatch.grant(run.id, RecordDecision(decision="use hunter2-hunter2 here", reason="r"), actor=ADA)
     bodies = b"".join(record.body for record in await store.read(run.id))
     assert b"hunter2" not in bodies

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from domain.facts import plan
 from handrail.domain import command as ask
 from handrail.domain.codec import entry_of
-from handrail.domain.definition import Category
+from handrail.domain.definition import Category, Effect
 from handrail.domain.errors import Conflict, NotFound
 from handrail.domain.event import Entry, How, Mode, Outcome, StepEvent
 from handrail.domain.run import Run, apply, project, replay
@@ -35,7 +35,7 @@ CATEGORIES = st.sampled_from(Category)
 VALUES = st.one_of(st.none(), st.integers(-9, 9), st.text(max_size=5), st.just({"ok": True}))
 COMMANDS: st.SearchStrategy[ask.Command] = st.one_of(
     st.builds(ask.StartAttempt, step=PATHS),
-    st.builds(ask.StartAttempt, step=PATHS),
+    st.builds(ask.StartAttempt, step=PATHS, effect=st.sampled_from(Effect), idempotent=st.booleans()),
     st.builds(ask.CompleteStep, step=PATHS, output=VALUES),
     st.builds(ask.CompleteStep, step=PATHS, output=VALUES),
     st.builds(ask.OpenStep, step=st.just("build"), rounds=st.just(2)),
@@ -47,11 +47,17 @@ COMMANDS: st.SearchStrategy[ask.Command] = st.one_of(
     st.builds(ask.ExpireApproval, step=PATHS),
     st.builds(ask.FailAttempt, step=PATHS, category=CATEGORIES, message=st.just("503"), due=st.sampled_from([None, 5])),
     st.builds(ask.LoseAttempt, step=PATHS),
+    st.builds(ask.DeferStep, step=PATHS, due=st.just(7)),
+    st.builds(ask.StartRound, step=PATHS, due=st.sampled_from([None, 5])),
+    st.builds(ask.FailStep, step=PATHS, category=CATEGORIES, message=st.just("no")),
+    st.builds(ask.NoteLateAnswer, step=PATHS, attempt=st.just(1), output=VALUES),
+    st.builds(ask.LoseUndo, step=PATHS),
+    st.builds(ask.ExpireRun),
     st.builds(ask.SkipStep, step=PATHS, reason=st.just("not needed")),
     st.builds(ask.RetryStep, step=PATHS, reason=st.just("again")),
     st.builds(ask.AcceptStep, step=PATHS, reason=st.just("seen"), output=VALUES),
     st.builds(ask.StartUndo, step=PATHS),
-    st.builds(ask.FailUndo, step=PATHS, category=CATEGORIES, message=st.just("no"), final=st.booleans()),
+    st.builds(ask.FailUndo, step=PATHS, category=CATEGORIES, message=st.just("no"), due=st.sampled_from([None, 5])),
     st.builds(ask.CompensateStep, step=PATHS, how=st.sampled_from(How)),
     st.builds(ask.PauseRun, reason=st.just("lunch")),
     st.builds(ask.ResumeRun, reason=st.just("back")),
@@ -69,7 +75,7 @@ SCRIPTS = st.lists(COMMANDS, max_size=60)
 async def play(store: MemoryStore | SqliteStore, script: list[ask.Command], mode: Mode) -> Run:
     """Ask for everything in the script; after each granted command, compare the store with the fold."""
     dispatch = Dispatch(store, scribe())
-    run = await dispatch.start(PLAN, {"t": [1, 2]}, actor="person:ada", mode=mode)
+    run = await dispatch.start(PLAN, {"t": [1, 2]}, actor="person:ada", ask=ask.StartRun(mode=mode))
     for command in script:
         try:
             run = await dispatch.grant(run.id, command, actor="agent:claude")

@@ -13,6 +13,7 @@ from handrail.domain.authoring import content_hash
 from handrail.domain.chain import Record
 from handrail.domain.errors import Conflict, IntegrityBroken, JournalConflict, NotFound
 from handrail.domain.projection import Change
+from handrail.engine.lease import Lease
 from handrail.engine.plans import Plans, version_of
 from handrail.storage.memory import MemoryStore
 from support import scribe
@@ -80,7 +81,7 @@ async def test_two_savers_at_once_get_two_versions() -> None:
 
 async def test_endless_competition_ends_in_a_conflict() -> None:
     class Racing(MemoryStore):
-        async def append(self, records: Sequence[Record], change: Change) -> None:
+        async def append(self, records: Sequence[Record], change: Change, *, lease: Lease | None = None) -> None:
             raise JournalConflict("someone was first")
 
     with pytest.raises(JournalConflict, match="many at once"):

@@ -4,7 +4,7 @@
 
 It refuses to touch a golden journal that exists: they are for ever.
 
-A new kind of event goes into a new file (`format-1-b.jsonl`, say), or the next format's."""
+A new kind of event, or a new field, goes into a new file (as `format-1-b` did), or the next format's."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import msgspec
 from handrail.domain import event as fact
 from handrail.domain.chain import Head, Record
 from handrail.domain.codec import FORMAT, entry_of
-from handrail.domain.definition import Category
+from handrail.domain.definition import Category, Effect
 from handrail.domain.event import Event, How, Mode, Outcome, Proof
 from handrail.engine.replay import change_of
 from support import scribe
@@ -106,13 +106,60 @@ KEPT: list[Event] = [
     fact.JournalAccepted(reason="restored from backup", found="shorter than its last checkpoint"),
     fact.PayloadErased(stream="run_golden22", event=3, digest="aa", residue="bb", reason="a name"),
 ]
-STREAMS: dict[str, list[Event]] = {
-    "run_shipped2": SHIPPED,
-    "run_undone22": UNDONE,
-    "run_refused2": REFUSED,
-    "run_left2222": LEFT,
-    "plan/ship": PLANNED,
-    "store": KEPT,
+FORKED: list[Event] = [
+    fact.RunStarted(
+        definition="sha256:" + "5" * 64,
+        workflow="looped",
+        priority=3,
+        fork=fact.Fork(run="run_shipped2", n=9, step="build", effects=("build[0].make",)),
+    ),
+    fact.StepCarried(step="notes", output={"file": "NOTES.md"}),
+    fact.StepCarried(step="tag", is_skipped=True),
+    fact.StepOpened(step="build", rounds=2, values=["linux", {"os": "mac"}]),
+    fact.AttemptStarted(
+        step="build[0].make",
+        attempt=1,
+        effect=Effect.REVERSIBLE,
+        idempotent=True,
+        capture={"path": "a.txt", "existed": True, "bytes": 12},
+    ),
+    fact.AttemptLost(step="build[0].make", attempt=1),
+    fact.AttemptStarted(step="build[0].make", attempt=2, effect=Effect.REVERSIBLE, idempotent=True),
+    fact.StepDeferred(step="build[0].make", attempt=2, due=1_763_230_060_000),
+    fact.AttemptStarted(step="build[0].make", attempt=3, effect=Effect.REVERSIBLE, idempotent=True),
+    fact.AnswerCameLate(
+        step="build[0].make", attempt=2, output={"ok": False}, category=Category.TIMEOUT, message="too late"
+    ),
+    fact.StepCompleted(step="build[0].make", output={"ok": True}),
+    fact.StepOpened(step="poll"),
+    fact.RoundStarted(step="poll", round=0),
+    fact.RoundStarted(step="poll", round=1, due=1_763_230_090_000),
+    fact.AttemptStarted(step="poll[1].probe", attempt=1, effect=Effect.NONE),
+    fact.StepCompleted(step="poll[1].probe", output=1.5),
+    fact.StepCancelled(step="build"),
+    fact.StepCancelled(step="poll"),
+    fact.CompensationStarted(reason="poll failed", steps=("build[0].make",)),
+    fact.UndoStarted(step="build[0].make", attempt=1, idempotent=True, values={"text": "sorry"}),
+    fact.UndoFailed(step="build[0].make", attempt=1, category=Category.TRANSIENT, message="503", due=1_763_230_100_000),
+    fact.UndoStarted(step="build[0].make", attempt=2, idempotent=True),
+    fact.StepCompensated(step="build[0].make", how=How.EXECUTED),
+    fact.RunCompensated(),
+]
+BROKEN: list[Event] = [
+    fact.BreakerOpened(server="http:ci.example:443", failures=5, until=1_763_230_200_000, message="503"),
+    fact.BreakerProbed(server="http:ci.example:443"),
+    fact.BreakerClosed(server="http:ci.example:443"),
+]
+JOURNALS: dict[str, dict[str, list[Event]]] = {
+    "format-1": {
+        "run_shipped2": SHIPPED,
+        "run_undone22": UNDONE,
+        "run_refused2": REFUSED,
+        "run_left2222": LEFT,
+        "plan/ship": PLANNED,
+        "store": KEPT,
+    },
+    "format-1-b": {"run_forked22": FORKED, "server/http:ci.example:443": BROKEN},
 }
 
 
@@ -134,13 +181,16 @@ def state_of(records: list[Record]) -> dict[str, object]:
 
 
 def main() -> int:
-    journal, state = HERE / f"format-{FORMAT}.jsonl", HERE / f"format-{FORMAT}.state.json"
-    if journal.exists():
-        sys.stderr.write(f"{journal.name} exists, and golden journals are for ever\n")
+    missing = {name: streams for name, streams in JOURNALS.items() if not (HERE / f"{name}.jsonl").exists()}
+    if not missing:
+        sys.stderr.write("all of them exist, and golden journals are for ever\n")
         return 1
-    records = records_of(STREAMS)
-    journal.write_bytes(b"".join(msgspec.json.encode(record) + b"\n" for record in records))
-    state.write_bytes(msgspec.json.format(msgspec.json.encode(state_of(records)), indent=1) + b"\n")
+    for name, streams in missing.items():
+        records = records_of(streams)
+        lines = b"".join(msgspec.json.encode(record) + b"\n" for record in records)
+        (HERE / f"{name}.jsonl").write_bytes(lines)
+        state = msgspec.json.format(msgspec.json.encode(state_of(records)), indent=1)
+        (HERE / f"{name}.state.json").write_bytes(state + b"\n")
     return 0
 
 

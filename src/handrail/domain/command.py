@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 
 from msgspec import Struct, field
 
-from handrail.domain.definition import Category
-from handrail.domain.event import ActionKind, How, Mode, Outcome, Proof
+from handrail.domain.definition import Category, Effect
+from handrail.domain.event import ActionKind, Fork, How, Mode, Outcome, Proof, StepCarried
 
 
 class Ask(Struct, frozen=True, kw_only=True):
@@ -23,12 +23,17 @@ class Ask(Struct, frozen=True, kw_only=True):
 class StartRun(Ask, frozen=True):
     """Begin a run of the definition with this content hash; inputs are checked and complete."""
 
-    definition: str
-    workflow: str
+    definition: str = ""
+    workflow: str = ""
     inputs: Mapping[str, Any] = field(default_factory=dict)
     goal: str = ""
     mode: Mode = Mode.RUN
     deadline: int | None = None
+    priority: int = 0
+    fork: Fork | None = None
+    carried: tuple[StepCarried, ...] = ()
+    """What a fork takes over from the run it was forked off."""
+    vars: Mapping[str, Any] = field(default_factory=dict)
 
 
 class PauseRun(Ask, frozen=True):
@@ -49,10 +54,15 @@ class CancelRun(Ask, frozen=True):
     reason: str
 
 
+class ExpireRun(Ask, frozen=True):
+    """End the run because its time is up: undo what it did if that is its policy, else fail."""
+
+
 class FinishRun(Ask, frozen=True):
-    """End the run: completed if every step is, failed otherwise."""
+    """End the run: completed if every step is, failed otherwise, or if its outputs have a flaw."""
 
     outputs: Mapping[str, Any] = field(default_factory=dict)
+    flaw: str = ""
 
 
 class StartCompensation(Ask, frozen=True):
@@ -100,6 +110,14 @@ class OpenStep(Ask, frozen=True):
 
     step: str
     rounds: int | None = None
+    values: Any = None
+
+
+class StartRound(Ask, frozen=True):
+    """Begin the next round of a repeat, at once or when it is due."""
+
+    step: str
+    due: int | None = None
 
 
 class HandOutStep(Ask, frozen=True):
@@ -128,19 +146,21 @@ class RequestApproval(Ask, frozen=True):
 
 
 class GiveApproval(Ask, frozen=True):
-    """Say yes to exactly what the digest stands for."""
+    """Say yes to exactly what the digest stands for, at this instant."""
 
     step: str
     digest: str
     reason: str
+    at: int = 0
 
 
 class RejectApproval(Ask, frozen=True):
-    """Say no."""
+    """Say no, at this instant."""
 
     step: str
     digest: str
     reason: str
+    at: int = 0
 
 
 class ExpireApproval(Ask, frozen=True):
@@ -150,9 +170,12 @@ class ExpireApproval(Ask, frozen=True):
 
 
 class StartAttempt(Ask, frozen=True):
-    """Begin a try of a step."""
+    """Begin a try of a step, and say what its tool says of itself."""
 
     step: str
+    effect: Effect | None = None
+    idempotent: bool = False
+    capture: Any = None
 
 
 class CompleteStep(Ask, frozen=True):
@@ -173,10 +196,35 @@ class FailAttempt(Ask, frozen=True):
     due: int | None = None
 
 
+class DeferStep(Ask, frozen=True):
+    """Report that the tool wants to be called again then."""
+
+    step: str
+    due: int
+
+
 class LoseAttempt(Ask, frozen=True):
     """Report that a try began whose outcome will never be known."""
 
     step: str
+
+
+class NoteLateAnswer(Ask, frozen=True):
+    """Write down what a tool answered when its attempt had been given up."""
+
+    step: str
+    attempt: int
+    output: Any = None
+    category: Category | None = None
+    message: str = ""
+
+
+class FailStep(Ask, frozen=True):
+    """Report that a step that holds other steps has failed."""
+
+    step: str
+    category: Category
+    message: str
 
 
 class SkipStep(Ask, frozen=True):
@@ -208,15 +256,23 @@ class StartUndo(Ask, frozen=True):
     """Begin a try of a step's undo."""
 
     step: str
+    idempotent: bool = False
+    values: Any = None
 
 
 class FailUndo(Ask, frozen=True):
-    """Report that a try of an undo failed; `final` when there will be no other."""
+    """Report that a try of an undo failed; with `due` there is another one then, else it was the last."""
 
     step: str
     category: Category
     message: str
-    final: bool = False
+    due: int | None = None
+
+
+class LoseUndo(Ask, frozen=True):
+    """Report that a try of an undo began whose outcome will never be known."""
+
+    step: str
 
 
 class CompensateStep(Ask, frozen=True):
@@ -251,6 +307,7 @@ RunCommand: TypeAlias = (
     | PauseRun
     | ResumeRun
     | CancelRun
+    | ExpireRun
     | FinishRun
     | StartCompensation
     | FinishCompensation
@@ -259,9 +316,10 @@ RunCommand: TypeAlias = (
     | RecordAction
 )
 WaitCommand: TypeAlias = HandOutStep | RefuseOutput | RequestApproval | GiveApproval | RejectApproval | ExpireApproval
-AttemptCommand: TypeAlias = OpenStep | StartAttempt | FailAttempt | LoseAttempt
+HolderCommand: TypeAlias = OpenStep | StartRound | FailStep
+AttemptCommand: TypeAlias = StartAttempt | FailAttempt | DeferStep | LoseAttempt
 EndCommand: TypeAlias = CompleteStep | SkipStep | RetryStep | AcceptStep
-UndoCommand: TypeAlias = StartUndo | FailUndo | CompensateStep
-StepCommand: TypeAlias = WaitCommand | AttemptCommand | EndCommand | UndoCommand
+UndoCommand: TypeAlias = StartUndo | FailUndo | LoseUndo | CompensateStep
+StepCommand: TypeAlias = WaitCommand | HolderCommand | AttemptCommand | EndCommand | UndoCommand | NoteLateAnswer
 PlanCommand: TypeAlias = SavePlan | RetirePlan
 Command: TypeAlias = RunCommand | StepCommand

@@ -1,15 +1,19 @@
 """Compensation: which steps of a run are to be undone, and in which order.
 
-Pure. Running the undo is the worker's business; what an undo is, the definition says."""
+Pure. Running the undo is the conductor's business; what an undo is, the definition or the tool's own capture says."""
 
 from __future__ import annotations
 
-from handrail.domain.definition import Definition, Effect, Step
-from handrail.domain.path import locate
-from handrail.domain.run import Run
+from collections.abc import Iterator
+from typing import Final
+
+from handrail.domain.definition import Definition, Each, Effect, Repeat
+from handrail.domain.effect import effect_of
+from handrail.domain.path import Lane, Located, holder_of, is_in_undo, lane_in, locate
+from handrail.domain.run import Run, StepState
 from handrail.domain.status import StepStatus
 
-UNDONE_FROM = frozenset(
+UNDONE_FROM: Final = frozenset(
     {StepStatus.COMPLETED, StepStatus.UNCERTAIN, StepStatus.COMPENSATING, StepStatus.COMPENSATION_FAILED}
 )
 """What a step must be to still need its undo."""
@@ -18,26 +22,115 @@ UNDONE_FROM = frozenset(
 def undo_order(run: Run, definition: Definition) -> list[str]:
     """The steps that still have to be undone, newest first."""
     # Newest first by end, so that a later step, which may hold what an earlier one made, always goes before it.
-    return [path for path in _newest_first(run) if has_undo(locate(definition, path).step)]
+    return [path for path in _newest_first(run) if needs_undo(run, definition, path)]
 
 
 def not_compensated(run: Run, definition: Definition) -> list[str]:
-    """The steps whose effect stays because nothing says how to undo it."""
-    return [path for path in _newest_first(run) if has_lasting_effect(locate(definition, path).step)]
+    """The steps whose effect stays: nothing says how to undo it, or somebody gave up on that."""
+    left = [path for path, state in run.steps.items() if state.status is StepStatus.SKIPPED and state.undo_attempts]
+    return [*left, *(path for path in _newest_first(run) if _is_lasting(run, definition, path))]
 
 
-def has_undo(step: Step) -> bool:
-    """Whether the step says how it is undone, and there is something to undo."""
-    return step.undo is not None and step.effect is not Effect.NONE
+def needs_undo(run: Run, definition: Definition, path: str) -> bool:
+    """Whether the step did something that is still to be undone, and somebody knows how."""
+    state = run.step(path)
+    if state.status not in UNDONE_FROM or is_in_undo(path):
+        return False
+    found = locate(definition, path)
+    return has_undo(found, state) and not _is_undone_as_a_whole(run, definition, path)
 
 
-def has_lasting_effect(step: Step) -> bool:
-    """Whether the step says that it changes the world, and nothing says how to take that back."""
-    return step.undo is None and step.effect not in {None, Effect.NONE}
+def has_undo(found: Located, state: StepState) -> bool:
+    """Whether the step changed the world, and it or its tool says how that is undone."""
+    return lasting_effect(found, state) and (found.step.undo is not None or state.capture is not None)
+
+
+def lasting_effect(found: Located, state: StepState) -> bool:
+    """Whether the step changed the world, by its tool's word of that time or else by the definition's."""
+    effect = state.effect if state.effect is not None else effect_of(found.step)
+    return effect not in {None, Effect.NONE}
+
+
+def holding_back(run: Run, definition: Definition, path: str) -> str | None:
+    """A step that must be undone before this one, since it came after it; None if its turn has come."""
+    seen: set[str] = set()
+    waiting = list(_built_on(run, definition, locate(definition, path)))
+    while waiting:
+        later = waiting.pop()
+        name = later.lane.prefix + later.step.id
+        if name in seen:
+            continue
+        seen.add(name)
+        state = run.step(name)
+        if needs_undo(run, definition, name):
+            return name
+        if state.status is StepStatus.COMPENSATED or (state.status is StepStatus.PENDING and not state.started):
+            continue  # what was built on it is undone already, or never was
+        waiting.extend(_inside(run, definition, later))
+        waiting.extend(_built_on(run, definition, later))
+    return None
+
+
+def _built_on(run: Run, definition: Definition, found: Located) -> Iterator[Located]:
+    """The steps that could only begin after this one, as far as one look tells."""
+    step, lane = found.step, found.lane
+    for name in lane.course.followers[step.id]:
+        yield Located(lane.course.named[name], lane)
+    if not lane.parent or is_in_undo(lane.prefix):
+        return
+    holder = locate(definition, lane.parent)
+    if lane.loops and _is_sequential(holder):
+        next_round = lane.loops[-1].round + 1
+        if next_round < _rounds(run, lane.parent):
+            yield from _steps_of(lane_in(definition, holder, next_round))
+    yield from _built_on(run, definition, holder)
+
+
+def _inside(run: Run, definition: Definition, found: Located) -> Iterator[Located]:
+    """The steps that a step holds, in every round that has begun."""
+    path = found.lane.prefix + found.step.id
+    if found.step.body:
+        for number in range(_rounds(run, path)):
+            yield from _steps_of(lane_in(definition, found, number))
+    elif run.step(path).values is not None and found.step.kind == "workflow":
+        yield from _steps_of(lane_in(definition, found))
+
+
+def _steps_of(lane: Lane) -> Iterator[Located]:
+    return (Located(step, lane) for step in lane.course.steps)
+
+
+def _rounds(run: Run, path: str) -> int:
+    state = run.step(path)
+    return state.round + 1 if state.rounds is None else state.rounds
+
+
+def _is_sequential(holder: Located) -> bool:
+    work = holder.step.work
+    return isinstance(work, Repeat) or (isinstance(work, Each) and work.parallel == 1)
+
+
+def _is_undone_as_a_whole(run: Run, definition: Definition, path: str) -> bool:
+    """Whether a step that holds this one has ended and brings an undo for all that is in it."""
+    holder = holder_of(path)
+    while holder:
+        status = run.step(holder).status
+        has_ended = status in UNDONE_FROM or status is StepStatus.COMPENSATED
+        if has_ended and locate(definition, holder).step.undo is not None:
+            return True
+        holder = holder_of(holder)
+    return False
+
+
+def _is_lasting(run: Run, definition: Definition, path: str) -> bool:
+    if is_in_undo(path) or _is_undone_as_a_whole(run, definition, path):
+        return False
+    found, state = locate(definition, path), run.step(path)
+    return lasting_effect(found, state) and not has_undo(found, state)
 
 
 def _newest_first(run: Run) -> list[str]:
     touched = [(path, state) for path, state in run.steps.items() if state.status in UNDONE_FROM]
-    # Steps of one instant keep the journal's order: dict order is the order of first events.
+    # Steps of one instant keep the journal's order: the table's order is the order of first events.
     ordered = sorted(enumerate(touched), key=lambda item: (item[1][1].ended or item[1][1].started or 0, item[0]))
     return [path for _, (path, _) in reversed(ordered)]

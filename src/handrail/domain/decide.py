@@ -12,8 +12,11 @@ from handrail.domain.command import (
     AttemptCommand,
     CancelRun,
     Command,
+    ExpireRun,
     FinishCompensation,
     FinishRun,
+    HolderCommand,
+    NoteLateAnswer,
     PauseRun,
     RecordAction,
     RecordDecision,
@@ -27,12 +30,13 @@ from handrail.domain.command import (
     UndoCommand,
     WaitCommand,
 )
-from handrail.domain.compensation import not_compensated, undo_order
-from handrail.domain.decide_step import decide_attempt, decide_end, decide_undo, decide_wait
-from handrail.domain.definition import Category, Definition, Effect
+from handrail.domain.compensation import has_undo, holding_back, lasting_effect, not_compensated, undo_order
+from handrail.domain.decide_step import decide_attempt, decide_end, decide_holder, decide_undo, decide_wait
+from handrail.domain.definition import Call, Category, Definition, Each, OnFailure, Repeat
 from handrail.domain.errors import Conflict
 from handrail.domain.event import (
     ActionRecorded,
+    AnswerCameLate,
     CompensationStarted,
     DecisionRecorded,
     Event,
@@ -59,6 +63,7 @@ from handrail.domain.run import Run, StepState
 from handrail.domain.status import SATISFIED, RunStatus, StepStatus
 
 BUSY: Final = frozenset({StepStatus.RUNNING, StepStatus.WAITING})
+DEADLINE: Final = "the deadline has passed"
 
 
 def decide(run: Run, command: Command, definition: Definition) -> list[Event]:
@@ -71,9 +76,14 @@ def decide(run: Run, command: Command, definition: Definition) -> list[Event]:
         return _decide_run(run, command, definition)
     if isinstance(command, UndoCommand):
         return decide_undo(run, command, definition)
-    require_open(run)
+    if isinstance(command, NoteLateAnswer):
+        return [_late(command, definition)]
+    if not (isinstance(command, SkipStep) and run.step(command.step).status is StepStatus.COMPENSATION_FAILED):
+        require_open(run, command.step)
     if isinstance(command, WaitCommand):
         return decide_wait(run, command, definition)
+    if isinstance(command, HolderCommand):
+        return decide_holder(run, command, definition)
     if isinstance(command, AttemptCommand):
         return decide_attempt(run, command, definition)
     return decide_end(run, command, definition)
@@ -88,8 +98,22 @@ def _start(run: Run, command: StartRun) -> list[Event]:
         goal=command.goal,
         mode=command.mode,
         deadline=command.deadline,
+        priority=command.priority,
+        fork=command.fork,
     )
-    return [started]
+    values = [VarsSet(vars=command.vars)] if command.vars else []
+    return [started, *values, *command.carried]
+
+
+def _late(command: NoteLateAnswer, definition: Definition) -> Event:
+    locate(definition, command.step)
+    return AnswerCameLate(
+        step=command.step,
+        attempt=command.attempt,
+        output=command.output,
+        category=command.category,
+        message=command.message,
+    )
 
 
 def _decide_run(run: Run, command: RunCommand, definition: Definition) -> list[Event]:
@@ -104,6 +128,8 @@ def _decide_run(run: Run, command: RunCommand, definition: Definition) -> list[E
             return [RunResumed(reason=reason)]
         case CancelRun(reason=reason):
             return _cancel(run, reason, definition)
+        case ExpireRun():
+            return _expire(run, definition)
         case FinishRun():
             return _finish(run, command, definition)
         case StartCompensation(reason=reason):
@@ -123,48 +149,71 @@ def _cancel(run: Run, reason: str, definition: Definition) -> list[Event]:
     if run.status is RunStatus.CANCELLED:
         return []  # asked twice: the answer is the same
     require_run_move(run, RunStatus.CANCELLED)
+    return [*_stopped(run, definition), RunCancelled(reason=reason)]
+
+
+def _stopped(run: Run, definition: Definition) -> list[Event]:
+    """What becomes of the steps that are under way when the run is stopped."""
     stopped: list[Event] = []
     for path, state in run.steps.items():
-        if state.status is StepStatus.RUNNING and may_have_effect(definition, path):
+        if state.status is StepStatus.RUNNING and may_have_effect(run, definition, path):
             stopped.append(StepBecameUncertain(step=path, attempt=state.attempts))
         elif state.status in BUSY:
             stopped.append(StepCancelled(step=path))
-    return [*stopped, RunCancelled(reason=reason)]
+    return stopped
 
 
-def may_have_effect(definition: Definition, path: str) -> bool:
-    """Whether a try of the step that was cut short may have changed the world: yes, unless it says `effect: none`."""
-    step = locate(definition, path).step
-    return not step.body and step.effect is not Effect.NONE
+def may_have_effect(run: Run, definition: Definition, path: str) -> bool:
+    """Whether a try of the step that was cut short may have changed the world: yes, unless it is known that not."""
+    found, state = locate(definition, path), run.step(path)
+    if isinstance(found.step.work, Call | Each | Repeat):
+        return False  # what the steps inside did stands with them
+    return lasting_effect(found, state) or (state.effect is None and found.step.effect is None)
+
+
+def _expire(run: Run, definition: Definition) -> list[Event]:
+    require_run_move(run, RunStatus.FAILED)
+    if definition.on_failure is OnFailure.COMPENSATE:
+        return _start_compensation(run, DEADLINE, definition)
+    return [*_stopped(run, definition), RunFailed(step="", message=DEADLINE)]
 
 
 def _finish(run: Run, command: FinishRun, definition: Definition) -> list[Event]:
     states = {step.id: run.step(step.id) for step in definition.steps}
-    failed = next((path for path, state in states.items() if state.status is StepStatus.FAILED), None)
+    failed = next((path for path, state in run.steps.items() if state.status is StepStatus.FAILED), None)
     if failed is not None:
         require_run_move(run, RunStatus.FAILED)
-        require_quiet(run)
-        return [RunFailed(step=failed, message=states[failed].message)]
+        require_quiet(run, definition)
+        return [*_stopped(run, definition), RunFailed(step=failed, message=run.step(failed).message)]
     require_run_move(run, RunStatus.COMPLETED)
     rest = [path for path, state in states.items() if state.status not in SATISFIED]
     if rest:
         raise Conflict(f"run {run.id} is not done: {', '.join(rest)}", hint="finish these steps first")
-    return [RunCompleted(outputs=command.outputs)]
+    return [RunFailed(step="", message=command.flaw) if command.flaw else RunCompleted(outputs=command.outputs)]
 
 
 def _start_compensation(run: Run, reason: str, definition: Definition) -> list[Event]:
     require_run_move(run, RunStatus.COMPENSATING)
-    require_quiet(run)
-    waiting = [path for path, state in run.steps.items() if state.status is StepStatus.WAITING]
-    cancelled = [StepCancelled(step=path) for path in waiting]
-    return [*cancelled, CompensationStarted(reason=reason, steps=tuple(undo_order(run, definition)))]
+    stopped = _stopped(run, definition)
+    lost = [event.step for event in stopped if isinstance(event, StepBecameUncertain)]
+    order = [
+        *(path for path in reversed(lost) if _would_be_undone(run, definition, path)),
+        *undo_order(run, definition),
+    ]
+    return [*stopped, CompensationStarted(reason=reason, steps=tuple(order))]
+
+
+def _would_be_undone(run: Run, definition: Definition, path: str) -> bool:
+    return has_undo(locate(definition, path), run.step(path))
 
 
 def _finish_compensation(run: Run, definition: Definition) -> list[Event]:
     rest = undo_order(run, definition)
     broken = tuple(path for path in rest if run.step(path).status is StepStatus.COMPENSATION_FAILED)
-    if len(rest) > len(broken):
-        raise Conflict(f"run {run.id} still has to undo {', '.join(rest)}", hint="undo these steps first")
+    # What a failed undo holds back has to stay as it is: undoing it now would break the order.
+    left = [path for path in rest if path not in broken and not (broken and holding_back(run, definition, path))]
+    if left:
+        raise Conflict(f"run {run.id} still has to undo {', '.join(left)}", hint="undo these steps first")
     require_run_move(run, RunStatus.COMPENSATION_FAILED if broken else RunStatus.COMPENSATED)
     if broken:
         return [RunCompensationFailed(steps=broken)]

@@ -4,20 +4,24 @@ Pure. Called by decide.py, which has made sure that the run has started."""
 
 from __future__ import annotations
 
-from typing import assert_never
+from typing import Final, assert_never
 
 from handrail.domain.command import (
     AcceptStep,
     AttemptCommand,
     CompensateStep,
     CompleteStep,
+    DeferStep,
     EndCommand,
     ExpireApproval,
     FailAttempt,
+    FailStep,
     FailUndo,
     GiveApproval,
     HandOutStep,
+    HolderCommand,
     LoseAttempt,
+    LoseUndo,
     OpenStep,
     RefuseOutput,
     RejectApproval,
@@ -25,12 +29,13 @@ from handrail.domain.command import (
     RetryStep,
     SkipStep,
     StartAttempt,
+    StartRound,
     StartUndo,
     UndoCommand,
     WaitCommand,
 )
-from handrail.domain.compensation import undo_order
-from handrail.domain.definition import Definition
+from handrail.domain.compensation import holding_back
+from handrail.domain.definition import Category, Definition
 from handrail.domain.errors import Conflict
 from handrail.domain.event import (
     ApprovalExpired,
@@ -38,14 +43,17 @@ from handrail.domain.event import (
     ApprovalRejected,
     ApprovalRequested,
     AttemptFailed,
+    AttemptLost,
     AttemptStarted,
     Event,
     OutputRefused,
     RetryScheduled,
+    RoundStarted,
     StepAccepted,
     StepBecameUncertain,
     StepCompensated,
     StepCompleted,
+    StepDeferred,
     StepFailed,
     StepHandedOut,
     StepOpened,
@@ -55,9 +63,12 @@ from handrail.domain.event import (
     UndoStarted,
 )
 from handrail.domain.guard import legal_text, require_ready, require_step_move
-from handrail.domain.path import locate
 from handrail.domain.run import Run, StepState
 from handrail.domain.status import MOVES, RUN_MOVES, RunStatus, StepStatus
+
+RETRIED_FROM: Final = frozenset({StepStatus.FAILED, StepStatus.UNCERTAIN})
+LOST_MAX: Final = 20
+"""How often in a row a try may be lost in a crash, before somebody must look at it."""
 
 
 def decide_wait(run: Run, command: WaitCommand, definition: Definition) -> list[Event]:
@@ -79,10 +90,10 @@ def decide_wait(run: Run, command: WaitCommand, definition: Definition) -> list[
             )
             return [asked]
         case GiveApproval(step=step, digest=digest, reason=reason):
-            _require_asked(step, state, digest)
+            _require_asked(step, state, digest, at=command.at)
             return [ApprovalGiven(step=step, digest=digest, reason=reason)]
         case RejectApproval(step=step, digest=digest, reason=reason):
-            _require_asked(step, state, digest)
+            _require_asked(step, state, digest, at=command.at)
             return [ApprovalRejected(step=step, digest=digest, reason=reason)]
         case ExpireApproval(step=step):
             _require_asked(step, state, state.digest)
@@ -91,33 +102,68 @@ def decide_wait(run: Run, command: WaitCommand, definition: Definition) -> list[
             assert_never(command)
 
 
-def _require_asked(step: str, state: StepState, digest: str) -> None:
+def _require_asked(step: str, state: StepState, digest: str, *, at: int = 0) -> None:
     if state.status is not StepStatus.WAITING or not state.digest:
         raise Conflict(f"step {step!r} does not wait for an approval", hint=legal_text(MOVES[state.status]))
+    if state.due is not None and at >= state.due:
+        raise Conflict(f"the time to answer for step {step!r} is over", hint="retry the step, and it asks anew")
     if state.digest != digest:
         raise Conflict(f"what step {step!r} asks for has changed since you looked", hint="read it again, then answer")
+
+
+def decide_holder(run: Run, command: HolderCommand, definition: Definition) -> list[Event]:
+    """Begin a step that holds others, its rounds, and its failure."""
+    state = run.step(command.step)
+    match command:
+        case OpenStep(step=step, rounds=rounds, values=values):
+            require_step_move(step, state, StepStatus.RUNNING)
+            require_ready(run, step, definition)
+            return [StepOpened(step=step, rounds=rounds, values=values)]
+        case StartRound(step=step, due=due):
+            require_open_holder(step, state)
+            return [RoundStarted(step=step, round=state.round + 1, due=due)]
+        case FailStep(step=step, category=category, message=message):
+            require_step_move(step, state, StepStatus.FAILED)
+            return [StepFailed(step=step, category=category, message=message)]
+        case _:
+            assert_never(command)
+
+
+def require_open_holder(step: str, state: StepState) -> None:
+    """Refuse a round of a loop that is not at work."""
+    if state.status is not StepStatus.RUNNING:
+        raise Conflict(f"step {step!r} is {state.status.value}, not running", hint=legal_text(MOVES[state.status]))
 
 
 def decide_attempt(run: Run, command: AttemptCommand, definition: Definition) -> list[Event]:
     """Try a step, and what came of the try."""
     state = run.step(command.step)
     match command:
-        case OpenStep(step=step, rounds=rounds):
-            require_step_move(step, state, StepStatus.RUNNING)
-            require_ready(run, step, definition)
-            return [StepOpened(step=step, rounds=rounds)]
         case StartAttempt(step=step):
             require_step_move(step, state, StepStatus.RUNNING)
             require_ready(run, step, definition)
-            return [AttemptStarted(step=step, attempt=state.attempts + 1)]
+            begun = AttemptStarted(
+                step=step,
+                attempt=state.attempts + 1,
+                effect=command.effect,
+                idempotent=command.idempotent,
+                capture=command.capture,
+            )
+            return [begun]
         case FailAttempt(step=step, category=category, message=message, due=due):
             require_step_move(step, state, StepStatus.FAILED)
             failed = AttemptFailed(step=step, attempt=state.attempts, category=category, message=message)
             if due is None:
                 return [failed, StepFailed(step=step, category=category, message=message)]
             return [failed, RetryScheduled(step=step, attempt=state.attempts + 1, due=due)]
+        case DeferStep(step=step, due=due):
+            require_step_move(step, state, StepStatus.WAITING)
+            return [StepDeferred(step=step, attempt=state.attempts, due=due)]
         case LoseAttempt(step=step):
             require_step_move(step, state, StepStatus.UNCERTAIN)
+            # What may be repeated is repeated; but not for ever, should it be the very try that ends the process.
+            if state.repeatable and state.lost < LOST_MAX:
+                return [AttemptLost(step=step, attempt=state.attempts)]
             return [StepBecameUncertain(step=step, attempt=state.attempts)]
         case _:
             assert_never(command)
@@ -135,12 +181,11 @@ def decide_end(run: Run, command: EndCommand, definition: Definition) -> list[Ev
             return [done]
         case SkipStep(step=step, reason=reason):
             require_step_move(step, state, StepStatus.SKIPPED)
-            if state.status is StepStatus.PENDING:
+            if state.status in {StepStatus.PENDING, StepStatus.READY}:
                 require_ready(run, step, definition)
             return [StepSkipped(step=step, reason=reason)]
         case RetryStep(step=step, reason=reason):
-            require_step_move(step, state, StepStatus.READY)
-            return [StepRetried(step=step, reason=reason)]
+            return _retried(run, step, reason)
         case AcceptStep(step=step, reason=reason, output=output):
             if state.status is not StepStatus.UNCERTAIN:
                 raise Conflict(
@@ -151,6 +196,20 @@ def decide_end(run: Run, command: EndCommand, definition: Definition) -> list[Ev
             assert_never(command)
 
 
+def _retried(run: Run, step: str, reason: str) -> list[Event]:
+    """Try a step again; one that holds others, with all that failed inside it."""
+    state = run.step(step)
+    if state.status not in RETRIED_FROM:
+        require_step_move(step, state, StepStatus.READY)
+        raise Conflict(f"step {step!r} is {state.status.value}: it goes on by itself", hint="wait for it")
+    inside = [
+        path
+        for path, inner in run.steps.items()
+        if inner.status is StepStatus.FAILED and path.startswith((f"{step}.", f"{step}["))
+    ]
+    return [StepRetried(step=path, reason=reason) for path in (step, *inside)]
+
+
 # --- the undo of a step -----------------------------------------------------------------------------
 
 
@@ -158,17 +217,23 @@ def decide_undo(run: Run, command: UndoCommand, definition: Definition) -> list[
     """Undo a step, and what came of that."""
     state = run.step(command.step)
     match command:
-        case StartUndo(step=step):
+        case StartUndo(step=step, idempotent=idempotent, values=values):
             _require_compensating(run)
             if state.status is not StepStatus.COMPENSATING:
                 require_step_move(step, state, StepStatus.COMPENSATING)
-            _require_undo_turn(run, step, definition)
-            return [UndoStarted(step=step, attempt=state.undo_attempts + 1)]
-        case FailUndo(step=step, category=category, message=message, final=final):
+            if later := holding_back(run, definition, step):
+                raise Conflict(f"step {step!r} can't be undone before {later!r}", hint=f"undo {later!r} first")
+            attempt = state.undo_attempts + 1
+            return [UndoStarted(step=step, attempt=attempt, idempotent=idempotent, values=values)]
+        case FailUndo(step=step, category=category, message=message, due=due):
             _require_compensating(run)
             require_step_move(step, state, StepStatus.COMPENSATION_FAILED)
-            attempt = state.undo_attempts
-            return [UndoFailed(step=step, attempt=attempt, category=category, message=message, final=final)]
+            return [_undo_failed(step, state, category, message, due)]
+        case LoseUndo(step=step):
+            _require_compensating(run)
+            require_step_move(step, state, StepStatus.COMPENSATION_FAILED)
+            message = "handrail stopped in the middle of it: whether it was undone is not known"
+            return [] if state.repeatable else [_undo_failed(step, state, Category.INTERNAL, message, None)]
         case CompensateStep(step=step):
             require_step_move(step, state, StepStatus.COMPENSATED)
             done = StepCompensated(step=step, how=command.how, description=command.description, details=command.details)
@@ -182,22 +247,6 @@ def _require_compensating(run: Run) -> None:
         raise Conflict(f"run {run.id} is {run.status.value}, not compensating", hint=legal_text(RUN_MOVES[run.status]))
 
 
-def _require_undo_turn(run: Run, step: str, definition: Definition) -> None:
-    """A step is undone only after every step that was built on it."""
-    later = [path for path in undo_order(run, definition) if path != step and _depends(definition, path, step)]
-    if later:
-        named = ", ".join(later)
-        raise Conflict(f"step {step!r} can't be undone before {named}", hint=f"undo {named} first")
-
-
-def _depends(definition: Definition, path: str, on: str) -> bool:
-    seen: set[str] = set()
-    waiting = [path]
-    while waiting:
-        found = locate(definition, waiting.pop())
-        fresh = {found.prefix + name for name in found.step.after} - seen
-        if on in fresh:
-            return True
-        seen |= fresh
-        waiting.extend(fresh)
-    return False
+def _undo_failed(step: str, state: StepState, category: Category, message: str, due: int | None) -> UndoFailed:
+    attempt = state.undo_attempts
+    return UndoFailed(step=step, attempt=attempt, category=category, message=message, final=due is None, due=due)

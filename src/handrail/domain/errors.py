@@ -78,3 +78,9 @@ class JournalConflict(Conflict):
     """Someone else appended to this stream first; dispatch reads again and decides anew."""
 
     hint = "read the run again, then repeat the call"
+
+
+class LeaseLost(Conflict):
+    """The lease that an append was made under is not the one that the store knows; nobody else is disturbed by it."""
+
+    hint = "another worker executes this run now; nothing was written"

@@ -1,20 +1,22 @@
 """Events: what has happened, as frozen values in the past tense. The set is closed.
 
-Three kinds of stream are kept: a run's (`run_...`), a plan's (`plan/<id>`) and the store's own (`store`). Who caused
-an event, when, and its place in the chain stand beside it, in `Entry`. How an event becomes bytes is codec.py's."""
+Four kinds of stream are kept: a run's (`run_...`), a plan's (`plan/<id>`), a tool server's (`server/<name>`) and the
+store's own (`store`). Who caused an event, when, and its place in the chain stand beside it, in `Entry`. How an event
+becomes bytes is codec.py's."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, get_args
 
 from msgspec import Struct, field
 
-from handrail.domain.definition import Category
+from handrail.domain.definition import Category, Effect
 
 STORE_STREAM: Final = "store"
 PLAN_PREFIX: Final = "plan/"
+SERVER_PREFIX: Final = "server/"
 RUN_PREFIX: Final = "run_"
 
 
@@ -68,6 +70,15 @@ class Fact(Struct, frozen=True, kw_only=True, omit_defaults=True):
 # --- a run as a whole ---------------------------------------------------------------------------
 
 
+class Fork(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Where a run was forked off another, and what that one did to the world that this one does not take back."""
+
+    run: str
+    n: int
+    step: str
+    effects: tuple[str, ...] = ()
+
+
 class RunStarted(Fact, frozen=True):
     """A run began, pinned for ever to the definition with this content hash."""
 
@@ -77,6 +88,8 @@ class RunStarted(Fact, frozen=True):
     goal: str = ""
     mode: Mode = Mode.RUN
     deadline: int | None = None
+    priority: int = 0
+    fork: Fork | None = None
 
 
 class RunPaused(Fact, frozen=True):
@@ -104,7 +117,7 @@ class RunCompleted(Fact, frozen=True):
 
 
 class RunFailed(Fact, frozen=True):
-    """The run ended because a step failed for good and policy said to stop."""
+    """The run ended because a step failed for good and policy said to stop; without a step, its time was up."""
 
     step: str
     message: str
@@ -159,11 +172,30 @@ class ActionRecorded(Fact, frozen=True):
 # --- a step ---------------------------------------------------------------------------------------
 
 
+class StepCarried(Fact, frozen=True):
+    """The step was done in the run that this one was forked off; its effect, if any, belongs to that one."""
+
+    step: str
+    output: Any = None
+    is_skipped: bool = False
+
+
 class StepOpened(Fact, frozen=True):
-    """A step that holds other steps (a loop, an inlined workflow) began; `rounds` where they are known."""
+    """A step that holds other steps (a loop, an inlined workflow) began; `rounds` where they are known.
+
+    `values` is what the steps inside are given: the items of a loop, or the inputs of the workflow."""
 
     step: str
     rounds: int | None = None
+    values: Any = None
+
+
+class RoundStarted(Fact, frozen=True):
+    """A round of a repeat is to begin, at this instant if there is one: journaled first, then waited for."""
+
+    step: str
+    round: int
+    due: int | None = None
 
 
 class StepHandedOut(Fact, frozen=True):
@@ -214,10 +246,15 @@ class ApprovalExpired(Fact, frozen=True):
 
 
 class AttemptStarted(Fact, frozen=True):
-    """A try began; for a step with an effect this is durable before the tool is called."""
+    """A try began; for a step with an effect this is durable before the tool is called.
+
+    What the tool said of itself by then is kept, since later only this tells what a lost try may have done."""
 
     step: str
     attempt: int
+    effect: Effect | None = None
+    idempotent: bool = False
+    capture: Any = None
 
 
 class AttemptFailed(Fact, frozen=True):
@@ -235,6 +272,31 @@ class RetryScheduled(Fact, frozen=True):
     step: str
     attempt: int
     due: int
+
+
+class StepDeferred(Fact, frozen=True):
+    """The tool is at work elsewhere, or waits: it is called again at this instant."""
+
+    step: str
+    attempt: int
+    due: int
+
+
+class AttemptLost(Fact, frozen=True):
+    """Whoever tried was gone in the middle of it; the try may be repeated under the same key, and will be."""
+
+    step: str
+    attempt: int
+
+
+class AnswerCameLate(Fact, frozen=True):
+    """A tool answered when its attempt had long been given up. This changes nothing, but it is known."""
+
+    step: str
+    attempt: int
+    output: Any = None
+    category: Category | None = None
+    message: str = ""
 
 
 class StepCompleted(Fact, frozen=True):
@@ -293,20 +355,25 @@ class StepAccepted(Fact, frozen=True):
 
 
 class UndoStarted(Fact, frozen=True):
-    """A try at a step's undo began."""
+    """A try at a step's undo began; an idempotent one may be repeated under its key if it is lost.
+
+    `values` are the inputs of the workflow that undoes it, if one does."""
 
     step: str
     attempt: int
+    idempotent: bool = False
+    values: Any = None
 
 
 class UndoFailed(Fact, frozen=True):
-    """A try at a step's undo failed; `final` when policy allows no further one."""
+    """A try at a step's undo failed; `final` when policy allows no further one, else the next is due then."""
 
     step: str
     attempt: int
     category: Category
     message: str
     final: bool = False
+    due: int | None = None
 
 
 class StepCompensated(Fact, frozen=True):
@@ -318,7 +385,28 @@ class StepCompensated(Fact, frozen=True):
     details: Mapping[str, Any] = field(default_factory=dict)
 
 
-# --- plans and the store --------------------------------------------------------------------------
+# --- tool servers, plans and the store ------------------------------------------------------------
+
+
+class BreakerOpened(Fact, frozen=True):
+    """A tool server failed so often in a row that nothing calls it until this instant."""
+
+    server: str
+    failures: int
+    until: int
+    message: str
+
+
+class BreakerProbed(Fact, frozen=True):
+    """The wait is over: one call is let through to see whether the server is well again."""
+
+    server: str
+
+
+class BreakerClosed(Fact, frozen=True):
+    """The tool server is well again."""
+
+    server: str
 
 
 class PlanSaved(Fact, frozen=True):
@@ -378,13 +466,27 @@ RunEvent: TypeAlias = (
 WaitEvent: TypeAlias = (
     StepHandedOut | OutputRefused | ApprovalRequested | ApprovalGiven | ApprovalRejected | ApprovalExpired
 )
-AttemptEvent: TypeAlias = StepOpened | AttemptStarted | AttemptFailed | RetryScheduled | StepBecameUncertain
-EndEvent: TypeAlias = StepCompleted | StepFailed | StepSkipped | StepCancelled | StepRetried | StepAccepted
+HolderEvent: TypeAlias = StepOpened | RoundStarted
+AttemptEvent: TypeAlias = (
+    AttemptStarted | AttemptFailed | AttemptLost | AnswerCameLate | RetryScheduled | StepDeferred | StepBecameUncertain
+)
+EndEvent: TypeAlias = (
+    StepCompleted | StepFailed | StepSkipped | StepCancelled | StepRetried | StepAccepted | StepCarried
+)
 UndoEvent: TypeAlias = UndoStarted | UndoFailed | StepCompensated
-StepEvent: TypeAlias = WaitEvent | AttemptEvent | EndEvent | UndoEvent
+StepEvent: TypeAlias = WaitEvent | HolderEvent | AttemptEvent | EndEvent | UndoEvent
+ServerEvent: TypeAlias = BreakerOpened | BreakerProbed | BreakerClosed
 PlanEvent: TypeAlias = PlanSaved | PlanRetired
 StoreEvent: TypeAlias = StoreCreated | JournalAccepted | PayloadErased
-Event: TypeAlias = RunEvent | StepEvent | PlanEvent | StoreEvent
+Event: TypeAlias = RunEvent | StepEvent | ServerEvent | PlanEvent | StoreEvent
+
+
+STEP_EVENTS: Final[frozenset[type[Event]]] = frozenset(get_args(StepEvent))  # much quicker to ask than the union
+
+
+def step_of(event: Event) -> str | None:
+    """The step whose state an event changes, if it does so."""
+    return event.step if type(event) in STEP_EVENTS else None  # type: ignore[union-attr]
 
 
 class Entry(Struct, frozen=True, kw_only=True):

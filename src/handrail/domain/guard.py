@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from handrail.domain.definition import Definition
+from handrail.domain.definition import Call, Definition, Each, Repeat
 from handrail.domain.errors import Conflict
-from handrail.domain.path import Located, locate
+from handrail.domain.path import Located, is_in_undo, locate
 from handrail.domain.run import Run, StepState
 from handrail.domain.status import MOVES, RUN_MOVES, SATISFIED, RunStatus, StepStatus
 
@@ -29,8 +29,10 @@ def require_step_move(path: str, state: StepState, target: StepStatus) -> None:
         raise Conflict(f"step {path!r} is {state.status.value}: it can't become {target.value}", hint=legal_text(legal))
 
 
-def require_open(run: Run) -> None:
-    """Refuse work on a run that has ended or is being undone."""
+def require_open(run: Run, path: str = "") -> None:
+    """Refuse work on a run that has ended or is being undone, except on the steps of an undo."""
+    if run.status is RunStatus.COMPENSATING and is_in_undo(path):
+        return
     if run.status not in OPEN:
         legal = RUN_MOVES[run.status]
         raise Conflict(f"run {run.id} is {run.status.value}: no step can be worked on", hint=legal_text(legal))
@@ -43,7 +45,7 @@ def require_ready(run: Run, path: str, definition: Definition) -> None:
     found = locate(definition, path)
     if missing := _missing(run, found):
         raise Conflict(f"step {path!r} is not ready: it waits for {missing}", hint=f"finish {missing} first")
-    if found.parent and run.step(found.parent).status is not StepStatus.RUNNING:
+    if found.parent and not _is_begun(run, found):
         raise Conflict(f"step {path!r} is not ready: {found.parent!r} has not begun", hint=f"begin {found.parent!r}")
 
 
@@ -52,9 +54,23 @@ def _missing(run: Run, found: Located) -> str:
     return ", ".join(repr(name) for name in waits_for if run.step(name).status not in SATISFIED)
 
 
-def require_quiet(run: Run) -> None:
-    """Refuse to turn while an attempt is under way."""
+def _is_begun(run: Run, found: Located) -> bool:
+    """Whether the step that holds this one is at work, in this round."""
+    holder = run.step(found.parent)
+    if found.prefix.endswith("!undo."):
+        return holder.status is StepStatus.COMPENSATING
+    if holder.status is not StepStatus.RUNNING:
+        return False
+    if not found.prefix.endswith("]."):
+        return True
+    number = found.lane.loops[-1].round
+    return number <= holder.round if holder.rounds is None else number < holder.rounds
+
+
+def require_quiet(run: Run, definition: Definition) -> None:
+    """Refuse to end while an attempt is under way; steps that only hold others do not count."""
     busy = [path for path, state in run.steps.items() if state.status is StepStatus.RUNNING]
+    busy = [path for path in busy if not isinstance(locate(definition, path).step.work, Call | Each | Repeat)]
     if busy:
         raise Conflict(f"run {run.id} still works on {', '.join(busy)}", hint="wait until these attempts have ended")
 

@@ -1,66 +1,158 @@
-"""Step paths: how a step of a run is named in the journal: `tag`, `build[2].make`, `announce.post`.
+"""Step paths: how a step of a run is named in the journal: `tag`, `build[2].make`, `announce.post`, `tag!undo.post`.
 
-Pure. A path is a step's id, behind the path of the step that holds it; a loop's round stands in brackets."""
+Pure. A path is a step's id, behind the path of the step that holds it; a loop's round stands in brackets, and the
+steps of a workflow that undoes a step stand behind `!undo`. The list of steps that a path leads through is a lane."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Final
 
 from msgspec import Struct
 
+from handrail.domain.course import Course, course_of
 from handrail.domain.definition import Call, Definition, Each, Repeat, Step
 from handrail.domain.errors import NotFound
 
-_segment = re.compile(r"^([^.\[\]]+)(?:\[(\d{1,9})\])?$")
+_segment = re.compile(r"^([^.\[\]!]+)(?:\[(\d{1,9})\]|(!undo))?$")
 PATH_LENGTH_MAX: Final = 1_000
+UNDO: Final = "!undo"
+
+
+class Loop(Struct, frozen=True):
+    """A loop that a lane stands in: its name and path, which round, and what the item is called."""
+
+    name: str
+    path: str
+    round: int
+    item: str = ""
+
+
+class Lane(Struct, frozen=True):
+    """One list of steps, in one round: where it stands, and what can be spoken of in it."""
+
+    course: Course
+    prefix: str = ""
+    """What the paths of its steps begin with: `build[2].`"""
+    parent: str = ""
+    """The path of the step that holds it; empty for a definition's own list."""
+    root: str = ""
+    """The prefix of the workflow's own list that it belongs to."""
+    caller: str = ""
+    """The path of the step that called that workflow, which knows its inputs."""
+    loops: tuple[Loop, ...] = ()
+    """The loops between that list and this one, outermost first."""
+    outer: tuple[tuple[str, Course], ...] = ()
+    """The lists of steps that can be spoken of here, by their prefix: the workflow's own, and of each loop's round."""
+    definition: Definition | None = None
+    """The workflow that it is the own list of, if it is one."""
 
 
 class Located(Struct, frozen=True):
-    """A step found by its path, with the path of the step that holds it and the prefix of its siblings' paths."""
+    """A step found by its path, in its lane."""
 
     step: Step
-    parent: str
-    prefix: str
+    lane: Lane
+
+    @property
+    def parent(self) -> str:
+        """The path of the step that holds it."""
+        return self.lane.parent
+
+    @property
+    def prefix(self) -> str:
+        """What the paths of its siblings begin with."""
+        return self.lane.prefix
 
 
 def locate(definition: Definition, path: str) -> Located:
     """The step that a path names; NotFound with the nearest names otherwise."""
-    pins = definition.pinned
-    scope, parent, prefix = definition.steps, "", ""
-    segments = path[:PATH_LENGTH_MAX].split(".")
-    for segment in segments[:-1]:
-        step, index = _holder(scope, segment, path)
-        parent = prefix + step.id
-        prefix = f"{parent}." if index is None else f"{parent}[{index}]."
-        scope = _inside(step, index, pins, path)
-    return Located(_named(scope, segments[-1], path), parent, prefix)
+    lane = top_lane(definition)
+    head, _, last = path[:PATH_LENGTH_MAX].rpartition(".")
+    if head:
+        for segment in head.split("."):
+            lane = _lane_behind(definition, lane, segment, path)
+    return Located(_named(lane.course, last, path), lane)
 
 
-def _holder(scope: tuple[Step, ...], segment: str, path: str) -> tuple[Step, str | None]:
+def top_lane(definition: Definition) -> Lane:
+    """The lane of a definition's own list."""
+    course = course_of(definition.steps)
+    return Lane(course, outer=(("", course),), definition=definition)
+
+
+def lane_in(definition: Definition, found: Located, number: int = 0) -> Lane:
+    """The lane inside a step that holds steps, in this round of it."""
+    step, lane = found.step, found.lane
+    path = lane.prefix + step.id
+    if isinstance(step.work, Call):
+        return _called(definition, path, f"{path}.", step.work)
+    item = step.work.as_ if isinstance(step.work, Each) else ""
+    course, prefix = course_of(step.body), f"{path}[{number}]."
+    return Lane(
+        course=course,
+        prefix=prefix,
+        parent=path,
+        root=lane.root,
+        caller=lane.caller,
+        loops=(*lane.loops, Loop(step.id, path, number, item)),
+        outer=(*lane.outer, (prefix, course)),
+    )
+
+
+def undo_lane(definition: Definition, found: Located) -> Lane | None:
+    """The lane of the workflow that undoes a step; None if something else does."""
+    path = found.lane.prefix + found.step.id
+    undo = found.step.undo
+    return _called(definition, path, f"{path}{UNDO}.", undo) if isinstance(undo, Call) else None
+
+
+def _called(definition: Definition, path: str, prefix: str, call: Call) -> Lane:
+    called = definition.pinned[call.workflow]
+    course = course_of(called.steps)
+    outer = ((prefix, course),)
+    return Lane(course, prefix, path, root=prefix, caller=path, outer=outer, definition=called)
+
+
+def holder_of(path: str) -> str:
+    """The path of the step that holds this one; empty if none does."""
+    head, _, _ = path.rpartition(".")
+    if head.endswith("]"):
+        return head[: head.rindex("[")]
+    return head.removesuffix(UNDO)
+
+
+def is_in_undo(path: str) -> bool:
+    """Whether the step belongs to a workflow that undoes another step."""
+    return UNDO in path
+
+
+def _lane_behind(definition: Definition, lane: Lane, segment: str, path: str) -> Lane:
     found = _segment.match(segment)
     if found is None:
         raise NotFound(f"{path!r} is not a step path", hint="write it as in `build[2].make`")
-    return _named(scope, found[1], path), found[2]
-
-
-def _inside(step: Step, index: str | None, pins: Mapping[str, Definition], path: str) -> tuple[Step, ...]:
+    step, number, is_undo = _named(lane.course, found[1], path), found[2], found[3]
+    if is_undo:
+        undoing = undo_lane(definition, Located(step, lane))
+        if undoing is None:
+            raise NotFound(f"no workflow undoes step {step.id!r} in {path!r}")
+        return undoing
     match step.work:
-        case Each(steps=steps) | Repeat(steps=steps) if index is not None:
-            return steps
-        case Call(workflow=workflow) if index is None and workflow in pins:
-            return pins[workflow].steps
+        case Each() | Repeat() if number is not None:
+            return lane_in(definition, Located(step, lane), int(number))
+        case Call(workflow=workflow) if number is None and workflow in definition.pinned:
+            return lane_in(definition, Located(step, lane))
         case Each() | Repeat():
             raise NotFound(f"{path!r} does not say which round of {step.id!r}", hint=f"write `{step.id}[0].<step>`")
         case _:
             raise NotFound(f"step {step.id!r} in {path!r} holds no steps")
 
 
-def _named(scope: tuple[Step, ...], name: str, path: str) -> Step:
-    for step in scope:
-        if step.id == name:
-            return step
-    near = get_close_matches(name, [step.id for step in scope], 3) or [step.id for step in scope[:5]]
+def _named(course: Course, name: str, path: str) -> Step:
+    step = course.named.get(name)
+    if step is not None:
+        return step
+    names = list(course.named)
+    near = get_close_matches(name, names, 3) or names[:5]
     raise NotFound(f"there is no step {path!r}", hint=f"the nearest are: {', '.join(near)}")

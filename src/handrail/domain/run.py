@@ -6,27 +6,34 @@ decided in decide.py, by the table in status.py."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final, assert_never
+from typing import Any, Final, assert_never, cast
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from handrail.domain.chain import GENESIS, receipt
-from handrail.domain.definition import Category
+from handrail.domain.definition import Category, Effect
 from handrail.domain.event import (
     ActionRecorded,
+    AnswerCameLate,
     ApprovalExpired,
     ApprovalGiven,
     ApprovalRejected,
     ApprovalRequested,
+    AttemptEvent,
     AttemptFailed,
+    AttemptLost,
     AttemptStarted,
     CompensationStarted,
     DecisionRecorded,
+    EndEvent,
     Entry,
+    Fork,
+    HolderEvent,
     Mode,
     OutputRefused,
     RetryScheduled,
+    RoundStarted,
     RunCancelled,
     RunCompensated,
     RunCompensationFailed,
@@ -39,20 +46,26 @@ from handrail.domain.event import (
     StepAccepted,
     StepBecameUncertain,
     StepCancelled,
+    StepCarried,
     StepCompensated,
     StepCompleted,
+    StepDeferred,
     StepEvent,
     StepFailed,
     StepHandedOut,
     StepOpened,
     StepRetried,
     StepSkipped,
+    UndoEvent,
     UndoFailed,
     UndoStarted,
     VarsSet,
+    WaitEvent,
+    step_of,
 )
 from handrail.domain.projection import Change, RunRow, StepRow
 from handrail.domain.status import SATISFIED, RunStatus, StepStatus
+from handrail.domain.table import Table
 
 
 class StepState(Struct, frozen=True, kw_only=True):
@@ -73,6 +86,26 @@ class StepState(Struct, frozen=True, kw_only=True):
     compensation: str = ""
     category: Category | None = None
     message: str = ""
+    effect: Effect | None = None
+    """What its last try did to the world at most, by the tool's word of that time; None if nobody has said."""
+    repeatable: bool = False
+    """Whether a try, or a try of its undo, that was lost may be repeated under the same key."""
+    capture: Any = None
+    """What the tool found before its first try, for an undo of its own."""
+    failures: int = 0
+    """How many tries have failed since somebody last decided to retry; for the undo: since it was last asked for."""
+    lost: int = 0
+    deferred: int = 0
+    round: int = -1
+    """The last round of a repeat that has begun."""
+    rounds: int | None = None
+    granted: int = 0
+    """How many rounds had begun when somebody last decided to retry."""
+    values: Any = None
+    """What the steps inside are given: the items of a loop, or the inputs of an inlined workflow; or what a person
+    was asked."""
+    undo_values: Any = None
+    """The inputs of the workflow that undoes it."""
 
 
 class Run(Struct, frozen=True, kw_only=True):
@@ -87,8 +120,12 @@ class Run(Struct, frozen=True, kw_only=True):
     inputs: Mapping[str, Any] = field(default_factory=dict)
     vars: Mapping[str, Any] = field(default_factory=dict)
     outputs: Mapping[str, Any] = field(default_factory=dict)
-    steps: Mapping[str, StepState] = field(default_factory=dict)
+    steps: Mapping[str, StepState] = field(default_factory=Table)
     deadline: int | None = None
+    priority: int = 0
+    fork: Fork | None = None
+    reason: str = ""
+    """Why it is paused, was cancelled, failed, or is undone."""
     started: int = 0
     updated: int = 0
     ended: int | None = None
@@ -111,19 +148,22 @@ _PENDING: Final = StepState()
 
 def replay(entries: Iterable[Entry], start: Run) -> Run:
     """The run after these entries."""
-    # One copy of the step table for the whole batch: a fold over n events stays linear in n.
-    steps = dict(start.steps)
-    run = start
-    for entry in entries:
-        event = entry.event
-        if isinstance(event, StepEvent):
-            before = steps.get(event.step, _PENDING)
-            after = steps[event.step] = apply_to_step(before, event, entry)
-            done = run.done + (after.status in SATISFIED) - (before.status in SATISFIED)
-            run = replace(run, done=done, n=entry.n, head=entry.hash, updated=entry.at)
+    # One change of the step table for the whole batch, and one of what every event changes.
+    changed: dict[str, StepState] = {}
+    run, done, last = start, start.done, None
+    for last in entries:
+        event = last.event
+        path = step_of(event)
+        if path is not None:
+            before: StepState = changed.get(path) or start.steps.get(path, _PENDING)
+            after = changed[path] = apply_to_step(before, cast("StepEvent", event), last)
+            done += (after.status in SATISFIED) - (before.status in SATISFIED)
         elif isinstance(event, RunEvent):
-            run = replace(apply_to_run(run, event, entry), n=entry.n, head=entry.hash, updated=entry.at)
-    return replace(run, steps=steps)
+            run = apply_to_run(run, event, last)
+    if last is None:
+        return start
+    steps = start.steps if isinstance(start.steps, Table) else Table(start.steps)
+    return replace(run, steps=steps.with_rows(changed), done=done, n=last.n, head=last.hash, updated=last.at)
 
 
 def apply(run: Run, entry: Entry) -> Run:
@@ -144,20 +184,22 @@ def apply_to_run(run: Run, event: RunEvent, entry: Entry) -> Run:
                 goal=event.goal,
                 mode=event.mode,
                 deadline=event.deadline,
+                priority=event.priority,
+                fork=event.fork,
                 started=entry.at,
             )
         case RunPaused():
-            return replace(run, status=RunStatus.PAUSED)
+            return replace(run, status=RunStatus.PAUSED, reason=event.reason)
         case RunResumed():
-            return replace(run, status=RunStatus.RUNNING)
+            return replace(run, status=RunStatus.RUNNING, reason="")
         case RunCancelled():
-            return replace(run, status=RunStatus.CANCELLED, ended=entry.at)
+            return replace(run, status=RunStatus.CANCELLED, ended=entry.at, reason=event.reason)
         case RunCompleted():
             return replace(run, status=RunStatus.COMPLETED, outputs=event.outputs, ended=entry.at)
         case RunFailed():
-            return replace(run, status=RunStatus.FAILED, ended=entry.at)
+            return replace(run, status=RunStatus.FAILED, ended=entry.at, reason=event.message)
         case CompensationStarted():
-            return replace(run, status=RunStatus.COMPENSATING, ended=None)
+            return replace(run, status=RunStatus.COMPENSATING, ended=None, reason=event.reason)
         case RunCompensated():
             return replace(run, status=RunStatus.COMPENSATED, ended=entry.at)
         case RunCompensationFailed():
@@ -172,25 +214,31 @@ def apply_to_run(run: Run, event: RunEvent, entry: Entry) -> Run:
 
 def apply_to_step(state: StepState, event: StepEvent, entry: Entry) -> StepState:
     """A step's state after an event that concerns it."""
-    match event:
-        case StepOpened() | StepHandedOut() | OutputRefused() | ApprovalRequested():
-            return _after_wait(state, event, entry)
-        case ApprovalGiven() | ApprovalRejected() | ApprovalExpired():
-            return _after_answer(state, event, entry)
-        case AttemptStarted() | AttemptFailed() | RetryScheduled() | StepBecameUncertain():
-            return _after_attempt(state, event, entry)
-        case UndoStarted() | UndoFailed() | StepCompensated():
-            return _after_undo(state, event, entry)
-        case _:
-            return _after_end(state, event, entry)
+    if isinstance(event, AttemptEvent):
+        return _after_attempt(state, event, entry)
+    if isinstance(event, EndEvent):
+        return _after_end(state, event, entry)
+    if isinstance(event, HolderEvent):
+        return _after_opening(state, event, entry)
+    if isinstance(event, UndoEvent):
+        return _after_undo(state, event, entry)
+    return _after_wait(state, event, entry)
 
 
-def _after_wait(
-    state: StepState, event: StepOpened | StepHandedOut | OutputRefused | ApprovalRequested, entry: Entry
-) -> StepState:
+def _after_opening(state: StepState, event: HolderEvent, entry: Entry) -> StepState:
     match event:
         case StepOpened():
-            return replace(state, status=StepStatus.RUNNING, started=entry.at, actor=entry.actor)
+            opened = replace(state, status=StepStatus.RUNNING, actor=entry.actor)
+            started = entry.at if state.started is None else state.started
+            return replace(opened, rounds=event.rounds, values=event.values, started=started)
+        case RoundStarted():
+            return replace(state, round=event.round, due=event.due)
+        case _:
+            assert_never(event)
+
+
+def _after_wait(state: StepState, event: WaitEvent, entry: Entry) -> StepState:
+    match event:
         case StepHandedOut():
             started = entry.at if state.started is None else state.started
             return replace(state, status=StepStatus.WAITING, agent=event.agent, due=event.until, started=started)
@@ -198,9 +246,10 @@ def _after_wait(
             return replace(state, tries=state.tries + 1)
         case ApprovalRequested():
             waiting = replace(state, status=StepStatus.WAITING, digest=event.digest, due=event.expires)
-            return replace(waiting, started=entry.at)
+            asked = {"text": event.text, "by": list(event.by)}
+            return replace(waiting, started=entry.at, effect=Effect.NONE, values=asked)
         case _:
-            assert_never(event)
+            return _after_answer(state, event, entry)
 
 
 def _after_answer(
@@ -220,29 +269,42 @@ def _after_answer(
             assert_never(event)
 
 
-def _after_attempt(
-    state: StepState, event: AttemptStarted | AttemptFailed | RetryScheduled | StepBecameUncertain, entry: Entry
-) -> StepState:
+def _after_attempt(state: StepState, event: AttemptEvent, entry: Entry) -> StepState:
     match event:
         case AttemptStarted():
-            started = entry.at if state.started is None else state.started
-            running = replace(state, status=StepStatus.RUNNING, attempts=event.attempt, due=None)
-            return replace(running, started=started, actor=entry.actor)
+            return _after_attempt_started(state, event, entry)
         case AttemptFailed():
-            return replace(state, category=event.category, message=event.message)
+            return replace(state, category=event.category, message=event.message, failures=state.failures + 1)
+        case AttemptLost():
+            return replace(state, status=StepStatus.READY, lost=state.lost + 1)
         case RetryScheduled():
             return replace(state, status=StepStatus.WAITING, due=event.due)
+        case StepDeferred():
+            return replace(state, status=StepStatus.WAITING, due=event.due, deferred=state.deferred + 1)
         case StepBecameUncertain():
             return replace(state, status=StepStatus.UNCERTAIN)
+        case AnswerCameLate():
+            return state
         case _:
             assert_never(event)
 
 
-def _after_end(
-    state: StepState,
-    event: StepCompleted | StepFailed | StepSkipped | StepCancelled | StepRetried | StepAccepted,
-    entry: Entry,
-) -> StepState:
+def _after_attempt_started(state: StepState, event: AttemptStarted, entry: Entry) -> StepState:
+    return replace(
+        state,
+        status=StepStatus.RUNNING,
+        attempts=event.attempt,
+        due=None,
+        started=entry.at if state.started is None else state.started,
+        actor=entry.actor,
+        effect=event.effect,
+        repeatable=event.idempotent or event.effect is Effect.NONE,
+        # The first try saw the world as it was before the step; a later one may see what that one left.
+        capture=event.capture if state.capture is None else state.capture,
+    )
+
+
+def _after_end(state: StepState, event: EndEvent, entry: Entry) -> StepState:
     ended = replace(state, ended=entry.at, due=None)
     match event:
         case StepCompleted():
@@ -255,23 +317,32 @@ def _after_end(
         case StepCancelled():
             return replace(ended, status=StepStatus.CANCELLED)
         case StepRetried():
-            return replace(state, status=StepStatus.READY, ended=None, due=None)
+            again = replace(state, status=StepStatus.READY, ended=None, due=None, failures=0, lost=0)
+            return replace(again, tries=0, digest="", granted=state.round + 1)
         case StepAccepted():
             done = replace(ended, status=StepStatus.COMPLETED, output=event.output, proof="claimed")
             return replace(done, actor=entry.actor, category=None, message="")
+        case StepCarried():
+            status = StepStatus.SKIPPED if event.is_skipped else StepStatus.COMPLETED
+            done = replace(ended, status=status, output=event.output, effect=Effect.NONE)
+            return replace(done, actor=entry.actor, started=entry.at, proof="verified")
         case _:
             assert_never(event)
 
 
-def _after_undo(state: StepState, event: UndoStarted | UndoFailed | StepCompensated, entry: Entry) -> StepState:
+def _after_undo(state: StepState, event: UndoEvent, entry: Entry) -> StepState:
     match event:
         case UndoStarted():
-            return replace(state, status=StepStatus.COMPENSATING, undo_attempts=event.attempt)
+            # A first try, and one after the last had failed for good, counts its failures anew.
+            failures = state.failures if state.status is StepStatus.COMPENSATING else 0
+            begun = replace(state, status=StepStatus.COMPENSATING, undo_attempts=event.attempt, due=None)
+            return replace(begun, repeatable=event.idempotent, failures=failures, undo_values=event.values)
         case UndoFailed():
             status = StepStatus.COMPENSATION_FAILED if event.final else state.status
-            return replace(state, status=status, category=event.category, message=event.message)
+            failed = replace(state, status=status, due=event.due, failures=state.failures + 1)
+            return replace(failed, category=event.category, message=event.message)
         case StepCompensated():
-            done = replace(state, status=StepStatus.COMPENSATED, compensation=event.how.value, ended=entry.at)
+            done = replace(state, status=StepStatus.COMPENSATED, compensation=event.how.value, ended=entry.at, due=None)
             return replace(done, category=None, message="")
         case _:
             assert_never(event)

@@ -59,13 +59,14 @@ RUN_MOVES: Final[Mapping[RunStatus, frozenset[RunStatus]]] = {
 _STEP_BEGINS: Final = frozenset({StepStatus.RUNNING, StepStatus.WAITING, StepStatus.SKIPPED, StepStatus.CANCELLED})
 
 MOVES: Final[Mapping[StepStatus, frozenset[StepStatus]]] = {
-    StepStatus.PENDING: _STEP_BEGINS,
+    StepStatus.PENDING: _STEP_BEGINS | {StepStatus.COMPLETED},  # carried over into a fork
     StepStatus.READY: _STEP_BEGINS,
     StepStatus.RUNNING: frozenset(
         {
             StepStatus.COMPLETED,
             StepStatus.FAILED,
             StepStatus.WAITING,  # for the retry timer
+            StepStatus.READY,  # the try was lost, and may be repeated
             StepStatus.UNCERTAIN,
             StepStatus.CANCELLED,
         }
@@ -92,7 +93,13 @@ MOVES: Final[Mapping[StepStatus, frozenset[StepStatus]]] = {
     ),
     StepStatus.COMPLETED: frozenset({StepStatus.COMPENSATING, StepStatus.COMPENSATED}),
     StepStatus.COMPENSATING: frozenset({StepStatus.COMPENSATED, StepStatus.COMPENSATION_FAILED}),
-    StepStatus.COMPENSATION_FAILED: frozenset({StepStatus.COMPENSATING, StepStatus.COMPENSATED}),
+    StepStatus.COMPENSATION_FAILED: frozenset(
+        {
+            StepStatus.COMPENSATING,
+            StepStatus.COMPENSATED,
+            StepStatus.SKIPPED,  # somebody gave up on undoing it; it is listed as not compensated
+        }
+    ),
     StepStatus.SKIPPED: frozenset(),
     StepStatus.CANCELLED: frozenset(),
     StepStatus.COMPENSATED: frozenset(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import time
 from collections.abc import Callable
@@ -16,6 +17,7 @@ Entropy: TypeAlias = Callable[[int], bytes]
 
 ID_ALPHABET: Final = "23456789abcdefghjkmnpqrstuvwxyz"  # no 0/o, 1/l/i: an agent retypes it
 ID_LENGTH: Final = 8
+POOL_BYTES: Final = 4_096
 
 
 def system_clock() -> int:
@@ -23,7 +25,42 @@ def system_clock() -> int:
     return time.time_ns() // 1_000_000
 
 
-system_entropy: Entropy = secrets.token_bytes
+def steady_clock(wall: Clock, seconds: Callable[[], float] | None = None) -> Clock:
+    """The wall's time as of now, going on by a clock that nobody can set: what is due never comes early by a jump."""
+    read = seconds or _seconds_since_boot
+    start_ms, start_s = wall(), read()
+    return lambda: start_ms + int((read() - start_s) * 1_000)
+
+
+def _seconds_since_boot() -> float:
+    # Where there is one, a clock that also counts while the machine sleeps.
+    if hasattr(time, "CLOCK_BOOTTIME"):
+        return time.clock_gettime(time.CLOCK_BOOTTIME)
+    return time.monotonic()
+
+
+class _Pool:
+    """Unforeseeable bytes, fetched many at a time: each call into the system is dear."""
+
+    def __init__(self) -> None:
+        self.bytes = b""
+        self.used = 0
+
+    def draw(self, size: int) -> bytes:
+        if self.used + size > len(self.bytes):
+            self.bytes, self.used = secrets.token_bytes(max(POOL_BYTES, size)), 0
+        self.used += size
+        return self.bytes[self.used - size : self.used]
+
+    def forget(self) -> None:
+        self.bytes, self.used = b"", 0
+
+
+_pool = _Pool()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pool.forget)  # else parent and child would draw the same
+
+system_entropy: Entropy = _pool.draw
 
 
 def new_id(prefix: str, entropy: Entropy) -> str:

@@ -8,9 +8,9 @@ import asyncio
 import logging
 import time
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeAlias, cast
 
 import msgspec
 from msgspec.structs import replace
@@ -20,8 +20,9 @@ from handrail.domain.chain import Head, Record
 from handrail.domain.command import Command, StartRun
 from handrail.domain.decide import decide
 from handrail.domain.definition import Definition
-from handrail.domain.errors import Conflict, IntegrityBroken, JournalConflict, NotFound
-from handrail.domain.event import RUN_PREFIX, Event, Mode, StepEvent
+from handrail.domain.duration import duration_ms
+from handrail.domain.errors import Conflict, IntegrityBroken, JournalConflict, LeaseLost, NotFound
+from handrail.domain.event import RUN_PREFIX, Entry, step_of
 from handrail.domain.json import canonical_bytes, digest
 from handrail.domain.projection import Change
 from handrail.domain.redaction import redact_inputs
@@ -29,6 +30,7 @@ from handrail.domain.run import Run, project, replay
 from handrail.domain.status import RunStatus
 from handrail.engine.clock import new_id
 from handrail.engine.journal import Journal
+from handrail.engine.lease import Lease
 from handrail.engine.scribe import Scribe
 from handrail.engine.stream import entries_of
 
@@ -38,7 +40,11 @@ DEFINITIONS_KEPT: Final = 500
 
 ENDS: Final = frozenset({RunStatus.COMPLETED, RunStatus.COMPENSATED, RunStatus.FAILED, RunStatus.CANCELLED})
 
-Texts = tuple[tuple[str, bytes], ...]
+PLAIN_START: Final = StartRun()
+
+Texts: TypeAlias = tuple[tuple[str, bytes], ...]
+Watcher: TypeAlias = Callable[[Run, Collection[str]], None]
+"""Told of every change of a run that is synced: the run after it, and the steps that it concerns."""
 
 log = logging.getLogger(__name__)
 
@@ -51,42 +57,66 @@ class Seat:
     settled: asyncio.Future[bool] | None = None
 
 
+_NOBODY: Final = Seat(Run(id=""))
+
+
+@dataclass(frozen=True)
+class Draft:
+    """What is to be written, and the run as it would be then."""
+
+    run: Run
+    records: list[Record]
+    entries: list[Entry]
+
+
 @dataclass
 class Dispatch:
     """Grants commands on runs and remembers where the latest of them stand."""
 
     journal: Journal
     scribe: Scribe
+    watchers: list[Watcher] = field(default_factory=list)
     _seats: OrderedDict[str, Seat] = field(default_factory=OrderedDict)
     _definitions: OrderedDict[str, Definition] = field(default_factory=OrderedDict)
+    _last: tuple[Definition, str, bytes] | None = None
     _secrets: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """By run, until it ends: the values of marked inputs, so that they are kept out of later events, too."""
 
     async def start(
-        self, definition: Definition, inputs: Mapping[str, Any], *, actor: str, goal: str = "", mode: Mode = Mode.RUN
+        self,
+        definition: Definition,
+        inputs: Mapping[str, Any],
+        *,
+        actor: str,
+        ask: StartRun = PLAIN_START,
+        owner: str = "",
     ) -> Run:
-        """Start a run pinned to the definition; the inputs have been checked and are complete."""
-        data = definition_data(definition)
-        content_hash = digest(data)
-        self._definitions[content_hash] = definition
+        """Start a run pinned to the definition; the inputs have been checked and are complete.
+
+        `ask` holds what else is wanted (goal, mode, priority, fork); `owner` executes the run from its first moment."""
+        content_hash, text = self._pinned(definition)
         kept, secrets = redact_inputs(inputs, definition.inputs)
         run = Run(id=new_id(RUN_PREFIX, self.scribe.entropy))
         if secrets:
             self._secrets[run.id] = secrets
         workflow = f"{definition.id}@{definition.version}" if definition.version else definition.id
-        command = StartRun(definition=content_hash, workflow=workflow, inputs=kept, goal=goal, mode=mode)
-        events = decide(run, command, definition)
-        return await self._commit(run, events, actor=actor, texts=((content_hash, canonical_bytes(data)),))
+        deadline = self.scribe.clock() + duration_ms(definition.deadline) if definition.deadline else None
+        command = replace(ask, definition=content_hash, workflow=workflow, inputs=kept, deadline=deadline)
+        draft = self._drafted(run, [command], definition, actor=actor)
+        lease = Lease(run.id, owner) if owner else None
+        return await self._commit(draft, lease=lease, texts=((content_hash, text),))
 
-    async def grant(self, run_id: str, command: Command, *, actor: str) -> Run:
-        """Grant a command on a run: the run after it, synced; Conflict says what is legal instead."""
+    async def grant(self, run_id: str, *commands: Command, actor: str, lease: Lease | None = None) -> Run:
+        """Grant commands on a run, all or none: the run after them, synced; Conflict says what is legal instead."""
         for _ in range(CONFLICTS_MAX):
             seat = await self._seat(run_id)
             definition = await self.definition(seat.run.definition)
             try:
-                events = decide(seat.run, command, definition)
-                if events:
-                    return await self._commit(seat.run, events, actor=actor)
+                draft = self._drafted(seat.run, commands, definition, actor=actor)
+                if draft.records:
+                    return await self._commit(draft, lease=lease)
+            except LeaseLost:
+                raise
             except JournalConflict:
                 await self._catch_up(seat)  # someone else was first: read what they wrote, then decide anew
                 continue
@@ -116,6 +146,16 @@ class Dispatch:
             _shorten(self._definitions, DEFINITIONS_KEPT)
         return known
 
+    def _pinned(self, definition: Definition) -> tuple[str, bytes]:
+        """The content hash of a definition and its text; those of the last one are remembered."""
+        if self._last is None or self._last[0] is not definition:
+            data = definition_data(definition)
+            self._last = (definition, digest(data), canonical_bytes(data))
+        _, content_hash, text = self._last
+        self._definitions[content_hash] = definition
+        _shorten(self._definitions, DEFINITIONS_KEPT)
+        return content_hash, text
+
     async def _seat(self, run_id: str) -> Seat:
         seat = self._seats.get(run_id)
         if seat is not None:
@@ -132,23 +172,39 @@ class Dispatch:
         if seat.settled is not None and not await asyncio.shield(seat.settled):
             return True  # what this state counted on was refused, and the seat is gone
         tail = await entries_of(self.journal, run.id, after=run.n)
-        if tail:
-            self._seats[run.id] = Seat(replay(tail, run))
+        if tail and self._seats.get(run.id) is seat:  # else another caller has caught up already
+            caught_up = replay(tail, run)
+            self._seats[run.id] = Seat(caught_up)
+            self._notify(caught_up, tail)
         return bool(tail)
 
-    async def _commit(self, run: Run, events: Sequence[Event], *, actor: str, texts: Texts = ()) -> Run:
-        began = time.perf_counter()
+    def _drafted(self, run: Run, commands: Sequence[Command], definition: Definition, *, actor: str) -> Draft:
+        """What granting these commands one after the other would write."""
         known = self._secrets.get(run.id, ())
-        records, entries = self.scribe.write(Head(run.id, run.n, run.head), events, actor=actor, known=known)
-        after = replay(entries, run)
-        steps = {event.step: None for event in events if isinstance(event, StepEvent)}
-        await self._append(after, records, replace(project(after, steps), definitions=texts))
-        if after.status in ENDS:
-            self._secrets.pop(run.id, None)
-        _tell(after, records, began)
+        records: list[Record] = []
+        entries: list[Entry] = []
+        for command in commands:
+            events = decide(run, command, definition)
+            more, told = self.scribe.write(Head(run.id, run.n, run.head), events, actor=actor, known=known)
+            run = replay(told, run)
+            records += more
+            entries += told
+        return Draft(run, records, entries)
+
+    async def _commit(self, draft: Draft, *, lease: Lease | None = None, texts: Texts = ()) -> Run:
+        began = time.perf_counter()
+        after = draft.run
+        change = replace(project(after, _steps_in(draft.entries)), definitions=texts)
+        await self._append(after, draft.records, change, lease)
+        if after.status in ENDS:  # it is asked for seldom from now on, and can be read again
+            self._secrets.pop(after.id, None)
+            if self._seats.get(after.id, _NOBODY).run is after:
+                del self._seats[after.id]
+        _tell(after, draft.records, began)
+        self._notify(after, draft.entries)
         return after
 
-    async def _append(self, after: Run, records: Sequence[Record], change: Change) -> None:
+    async def _append(self, after: Run, records: Sequence[Record], change: Change, lease: Lease | None) -> None:
         # The next command may build on this state before it is synced: its append is queued behind this one, and
         # the store refuses it should this one fail. So many commands on one run share one sync.
         settled = asyncio.get_running_loop().create_future()
@@ -157,12 +213,23 @@ class Dispatch:
         _shorten(self._seats, RUNS_KEPT)
         is_synced = False
         try:
-            await self.journal.append(records, change)
+            await self.journal.append(records, change, lease=lease)
             is_synced = True
         finally:
             settled.set_result(is_synced)
             if not is_synced:
                 self._seats.pop(after.id, None)
+
+    def _notify(self, run: Run, entries: Sequence[Entry]) -> None:
+        steps = _steps_in(entries)
+        for watcher in self.watchers:
+            watcher(run, steps)
+
+
+def _steps_in(entries: Sequence[Entry]) -> Collection[str]:
+    steps = dict.fromkeys(step_of(entry.event) for entry in entries)
+    steps.pop(None, None)
+    return cast("Collection[str]", steps)
 
 
 def _tell(run: Run, records: Sequence[Record], began: float) -> None:

@@ -12,15 +12,19 @@ from msgspec import Struct
 
 from handrail.domain.chain import Head, Record
 from handrail.domain.projection import Change, PlanRow, RunRow, StepRow
+from handrail.engine.lease import Lease
 
 
 class Journal(Protocol):
     """Append and read: all that deciding needs."""
 
-    async def append(self, records: Sequence[Record], change: Change) -> None:
+    async def append(self, records: Sequence[Record], change: Change, *, lease: Lease | None = None) -> None:
         """Append the records of one stream and their change, all or nothing, synced when this returns.
 
-        Raises JournalConflict unless the first record follows the stream's present end (by number and hash)."""
+        Raises JournalConflict unless the first record follows the stream's present end (by number and hash). With a
+        lease, raises LeaseLost unless the run is held just so, or nobody has held it since it began or last ended and
+        this is the first epoch: then the append claims it. A change that ends the run frees its lease, whoever
+        appends."""
         ...
 
     async def read(self, stream: str, *, after: int = 0, limit: int = 100_000) -> list[Record]:

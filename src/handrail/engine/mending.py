@@ -12,6 +12,7 @@ from handrail.domain.errors import IntegrityBroken, Unavailable
 from handrail.domain.event import PLAN_PREFIX, RUN_PREFIX, Entry
 from handrail.domain.projection import Change, PlanRow, RunRow
 from handrail.engine.journal import Archive, Journal, Shelf
+from handrail.engine.lease import Leases
 from handrail.engine.replay import change_of
 from handrail.engine.stream import PAGE, entries_of
 
@@ -21,8 +22,8 @@ ChangeOf: TypeAlias = Callable[[str, Iterable[Entry]], Change]
 """How a stream's events become its projection rows."""
 
 
-class Store(Journal, Shelf, Archive, Protocol):
-    """A whole store: its events, its projections, and the file they are in."""
+class Store(Journal, Shelf, Archive, Leases, Protocol):
+    """A whole store: its events, its projections, the file they are in, and who works on what."""
 
 
 async def rebuild(store: Store, *, fold: ChangeOf = change_of) -> int:

@@ -16,6 +16,7 @@ from handrail.domain.checkpoint import Checkpoint
 from handrail.domain.errors import HandrailError
 from handrail.domain.projection import Change
 from handrail.engine.journal import Journal
+from handrail.engine.lease import Lease
 
 ENDS: Final = frozenset(
     {"run_completed", "run_failed", "run_cancelled", "run_compensated", "run_compensation_failed", "plan_saved"}
@@ -47,9 +48,9 @@ class SealingJournal:
     _task: asyncio.Task[None] | None = None
     _closing: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def append(self, records: Sequence[Record], change: Change) -> None:
+    async def append(self, records: Sequence[Record], change: Change, *, lease: Lease | None = None) -> None:
         """Append; soon after the end of a run, or when enough has gathered, a seal follows."""
-        await self.journal.append(records, change)
+        await self.journal.append(records, change, lease=lease)
         self._unsealed += len(records)
         if self._unsealed >= self.every or any(record.kind in ENDS for record in records):
             self._is_wanted = True

@@ -14,6 +14,7 @@ from handrail.domain.check import Finding, Flaw, Severity
 from handrail.domain.definition import Definition
 from handrail.domain.errors import Invalid
 from handrail.domain.json import Json, JsonObject
+from handrail.domain.language.template import has_templates
 from handrail.domain.suggestion import did_you_mean
 from handrail.domain.works import calls_in
 from handrail.library.document import document_of, finding_of
@@ -43,7 +44,7 @@ def given_flaws(definition: Definition) -> Iterator[Flaw]:
     for path, call in calls_in(definition):
         inputs = definition.pinned[call.workflow].inputs if call.workflow in definition.pinned else {}
         for name, value in call.with_.items():
-            if name in inputs and not _has_template(value):
+            if name in inputs and not has_templates(value):
                 yield from check_against(inputs[name], value, path=(*path, "with", name))
 
 
@@ -75,15 +76,3 @@ def _what_it_is(schema: Mapping[str, Any]) -> str:
     """How an author describes an input, for whoever has to give it."""
     described = [str(schema[key]) for key in ("type", "description") if key in schema]
     return f"give it: {', '.join(described)}" if described else "give it"
-
-
-def _has_template(value: Any) -> bool:
-    match value:
-        case str():
-            return "{" in value
-        case Mapping():
-            return any(map(_has_template, value.values()))
-        case list() | tuple():
-            return any(map(_has_template, value))
-        case _:
-            return False

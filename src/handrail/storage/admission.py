@@ -10,16 +10,27 @@ from typing import Final
 from msgspec.structs import replace
 
 from handrail.domain.chain import Break, Head, Record, body_digest
-from handrail.domain.errors import Conflict, HandrailError, Invalid, JournalConflict, Limited, NotFound, Unavailable
+from handrail.domain.errors import (
+    Conflict,
+    HandrailError,
+    Invalid,
+    JournalConflict,
+    LeaseLost,
+    Limited,
+    NotFound,
+    Unavailable,
+)
 from handrail.domain.event import PLAN_PREFIX
 from handrail.domain.projection import Change
+from handrail.engine.lease import Lease
 
 BODY_BYTES_MAX: Final = 1_000_000
 RECORDS_MAX: Final = 1_000
 APPEND_BYTES_MAX: Final = 16_000_000
+LEASES_MAX: Final = 10_000
 
 
-def admitted_bytes(records: Sequence[Record], change: Change) -> int:
+def admitted_bytes(records: Sequence[Record], change: Change, lease: Lease | None = None) -> int:
     """How many bytes an append carries; Limited or Invalid if no store may take it."""
     if not records:
         raise Invalid("an append needs at least one event")
@@ -33,6 +44,8 @@ def admitted_bytes(records: Sequence[Record], change: Change) -> int:
             raise Limited(f"the body of a {record.kind} event has {len(record.body)} bytes; {BODY_BYTES_MAX} fit")
         size += len(record.body)
     require_belonging(stream, change)
+    if lease is not None:
+        _require_lease_of(stream, lease)
     for _, text in change.definitions:
         size += len(text)
     if size > APPEND_BYTES_MAX:
@@ -48,6 +61,28 @@ def require_belonging(stream: str, change: Change) -> None:
         is_strange = is_strange or step.run != stream
     if is_strange:
         raise Invalid(f"a change of {stream} holds rows of another stream")
+
+
+def require_owner(owner: str) -> None:
+    """Refuse an owner without a name: that is how a lease says that nobody holds it."""
+    if not owner:
+        raise Invalid("the owner of a lease needs a name")
+
+
+def require_few(leases: Sequence[object]) -> None:
+    """Refuse to take or give back more leases in one transaction than others should wait for."""
+    if len(leases) > LEASES_MAX:
+        raise Limited(f"{len(leases)} leases at once; at most {LEASES_MAX} fit")
+
+
+def is_held(lease: Lease, *, owner: str, epoch: int, is_first: bool) -> bool:
+    """Whether a lease is good for a run that the store says is held like this; its first append may begin one."""
+    return (lease.owner, lease.epoch) == (owner, epoch) or (is_first and epoch == 0 and lease.epoch == 1)
+
+
+def lease_lost(lease: Lease) -> HandrailError:
+    """Why an append under a lease is refused."""
+    return LeaseLost(f"{lease.run} is no longer held by {lease.owner!r} in epoch {lease.epoch}")
 
 
 def require_erasure(stored: Record | None, record: Record) -> None:
@@ -76,3 +111,9 @@ def steps_without_run(stream: str) -> HandrailError:
 def closed(name: str) -> HandrailError:
     """What every call gets after the store was closed."""
     return Unavailable(f"the store {name} is closed", hint="open it again")
+
+
+def _require_lease_of(stream: str, lease: Lease) -> None:
+    require_owner(lease.owner)
+    if lease.run != stream:
+        raise Invalid(f"an append to {stream} comes with a lease of {lease.run}")

@@ -9,23 +9,30 @@ from types import TracebackType
 from typing import Annotated, Final, Self, TypeAlias
 
 import msgspec
-from msgspec.structs import astuple
+from msgspec.structs import astuple, replace
 
 from handrail.domain.chain import Head, Record, first_break
 from handrail.domain.errors import Conflict, Invalid, NotFound
-from handrail.domain.event import PLAN_PREFIX
+from handrail.domain.event import PLAN_PREFIX, Mode
 from handrail.domain.projection import NO_CHANGE, Change, PlanRow, RunRow, StepRow
+from handrail.domain.status import RunStatus
 from handrail.engine.journal import Placed, Row
+from handrail.engine.lease import Holding, Lease
 from handrail.storage.admission import (
     admitted_bytes,
     closed,
+    is_held,
+    lease_lost,
     refusal,
     require_belonging,
     require_erasure,
+    require_few,
+    require_owner,
     steps_without_run,
 )
 
 NAME: Final = "in memory"
+HAVE_WORK: Final = frozenset({RunStatus.RUNNING.value, RunStatus.COMPENSATING.value})
 
 Int: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 Storable: TypeAlias = tuple[str, Int, Int, str, str, str | None, Int | None, Int, bytes, bytes, bytes, bytes | None]
@@ -42,6 +49,8 @@ class MemoryStore:
         self._steps: dict[str, dict[str, StepRow]] = {}
         self._plans: dict[str, PlanRow] = {}
         self._definitions: dict[str, bytes] = {}
+        self._leases: dict[str, Lease] = {}
+        self._beats: dict[str, int] = {}
         self._is_closed = False
 
     async def close(self) -> None:
@@ -58,14 +67,19 @@ class MemoryStore:
 
     # --- the journal ------------------------------------------------------------------------------
 
-    async def append(self, records: Sequence[Record], change: Change) -> None:
+    async def append(self, records: Sequence[Record], change: Change, *, lease: Lease | None = None) -> None:
         """Append the records of one stream and their change, all or nothing."""
-        admitted_bytes(records, change)
+        admitted_bytes(records, change, lease)
         self._require_open()
+        self._require_held(lease, is_first=records[0].n == 1)
         self._require_following(records)
         self._require_run(records[0].stream, change)
         self._put_events(records)
         self._put_projections(change)
+        if lease is not None:
+            self._leases[lease.run] = lease
+        if change.run is not None and change.run.ended is not None:
+            self._leases.pop(change.run.id, None)
 
     async def read(self, stream: str, *, after: int = 0, limit: int = 100_000) -> list[Record]:
         """The records of a stream with n > after, in order."""
@@ -166,11 +180,75 @@ class MemoryStore:
         self._places[self._streams[record.stream][record.n - 1]] = record
         self._put_events(note)
 
+    # --- leases -----------------------------------------------------------------------------------
+
+    async def beat(self, owner: str) -> None:
+        """Say that the owner is at work."""
+        require_owner(owner)
+        self._require_open()
+        self._beats[owner] = self._beats.get(owner, 0) + 1
+
+    async def holdings(self, *, after: str = "", limit: int = 1_000) -> list[Holding]:
+        """The runs by id that are stored as running or compensating and that handrail executes, with their owners."""
+        self._require_open()
+        wanted = sorted(run for run in self._runs if run > after and self._has_work(run))
+        return [self._holding(run) for run in wanted[: max(0, limit)]]
+
+    async def holding(self, run: str) -> Holding | None:
+        """The same for one run; None if it has no work for handrail."""
+        self._require_open()
+        return self._holding(run) if run in self._runs and self._has_work(run) else None
+
+    async def claim(self, owner: str, holdings: Sequence[Holding]) -> list[Lease]:
+        """Take those runs whose lease is still just as it was seen; those that were taken."""
+        require_owner(owner)
+        require_few(holdings)
+        self._require_open()
+        taken = []
+        for seen in holdings:
+            if self._has_work(seen.run) and self._holding(seen.run) == replace(seen, n=self._runs[seen.run].n):
+                self._leases[seen.run] = Lease(seen.run, owner, seen.epoch + 1)
+                taken.append(self._leases[seen.run])
+        self._beats.setdefault(owner, 1)  # last: the claimer may have seen itself without a beat
+        return taken
+
+    async def release(self, leases: Sequence[Lease]) -> None:
+        """Give leases back that are still held as given; others are left alone."""
+        require_few(leases)
+        self._require_open()
+        for lease in leases:
+            if self._leases.get(lease.run) == lease:
+                self._leases[lease.run] = replace(lease, owner="")  # its epoch stays, for the next to stand above
+
+    async def retire(self, owner: str) -> None:
+        """Give all leases of an owner back, and forget that it was there."""
+        require_owner(owner)
+        self._require_open()
+        for run, lease in self._leases.items():
+            if lease.owner == owner:
+                self._leases[run] = replace(lease, owner="")
+        self._beats.pop(owner, None)
+
     # --- how --------------------------------------------------------------------------------------
 
     def _require_open(self) -> None:
         if self._is_closed:
             raise closed(NAME)
+
+    def _require_held(self, lease: Lease | None, *, is_first: bool) -> None:
+        if lease is None:
+            return
+        held = self._leases.get(lease.run, Lease(lease.run, "", 0))
+        if not is_held(lease, owner=held.owner, epoch=held.epoch, is_first=is_first):
+            raise lease_lost(lease)
+
+    def _has_work(self, run: str) -> bool:
+        row = self._runs.get(run)
+        return row is not None and row.status in HAVE_WORK and row.mode == Mode.RUN.value
+
+    def _holding(self, run: str) -> Holding:
+        held = self._leases.get(run, Lease(run, "", 0))
+        return Holding(run, self._runs[run].n, held.owner, held.epoch, self._beats.get(held.owner, 0))
 
     def _require_following(self, records: Sequence[Record]) -> None:
         end = self._head(records[0].stream)

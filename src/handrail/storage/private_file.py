@@ -21,12 +21,14 @@ BINARY: Final = getattr(os, "O_BINARY", 0)  # without it, some systems write lin
 if sys.platform == "win32":
     import msvcrt
 
-    def _try_lock(file: int) -> None:
+    def try_lock(file: int) -> None:
+        """Lock an open file for this process alone, or raise OSError at once."""
         msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
 else:
     import fcntl
 
-    def _try_lock(file: int) -> None:
+    def try_lock(file: int) -> None:
+        """Lock an open file for this process alone, or raise OSError at once."""
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
@@ -40,7 +42,7 @@ def locked(path: Path, *, wait_s: float = LOCK_WAIT_S) -> Iterator[None]:
         deadline = time.monotonic() + wait_s
         while True:
             try:
-                _try_lock(file)
+                try_lock(file)
                 break
             except OSError as error:
                 if time.monotonic() >= deadline:

@@ -35,9 +35,10 @@ LAST_PLACES: Final = "SELECT (SELECT max(seq) FROM event), (SELECT max(number) F
 """The last place in the store, and the last number of a run."""
 
 END_OF_STREAM: Final = """
-    SELECT (SELECT number FROM run WHERE id = ?1), last.n, last.hash
-    FROM (SELECT 1) LEFT JOIN (SELECT n, hash FROM event WHERE stream = ?1 ORDER BY n DESC LIMIT 1) AS last"""
-"""The number of the run that a stream is, if it is one, and where the stream ends, if it has begun."""
+    SELECT (SELECT number FROM run WHERE id = ?1), last.n, last.hash, lease.owner, lease.epoch
+    FROM (SELECT 1) LEFT JOIN (SELECT n, hash FROM event WHERE stream = ?1 ORDER BY n DESC LIMIT 1) AS last
+    LEFT JOIN lease ON lease.run = ?1"""
+"""The number of the run that a stream is, if it is one, where the stream ends, if it has begun, and who holds it."""
 
 PUT_EVENT: Final = f"INSERT INTO event ({_WHOLE_EVENT}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 """Append an event; the places are constraints, so nothing can stand in one twice."""
@@ -85,6 +86,57 @@ DROP_RUN: Final = "DELETE FROM run WHERE id = ?"
 
 DROP_PLAN: Final = "DELETE FROM plan WHERE id = ?"
 """Remove the row of a plan."""
+
+# --- leases ---------------------------------------------------------------------------------------
+
+PUT_LEASE: Final = "INSERT INTO lease (run, owner, epoch) VALUES (?, ?, ?)"
+"""Say who holds a run that nobody has held before."""
+
+DROP_LEASE: Final = "DELETE FROM lease WHERE run = ?"
+"""Forget who held a run, once it has ended."""
+
+BEAT: Final = "INSERT INTO worker (id, beat) VALUES (?, 1) ON CONFLICT (id) DO UPDATE SET beat = beat + 1"
+"""Count one more beat of a worker."""
+
+PUT_WORKER: Final = "INSERT INTO worker (id, beat) VALUES (?, 1) ON CONFLICT (id) DO NOTHING"
+"""Say that a worker is there, if nobody has."""
+
+DROP_WORKER: Final = "DELETE FROM worker WHERE id = ?"
+"""Forget that a worker was there."""
+
+CLAIM: Final = """
+    INSERT INTO lease (run, owner, epoch)
+    SELECT run.id, ?2, ?4 + 1
+    FROM run LEFT JOIN lease ON lease.run = run.id LEFT JOIN worker ON worker.id = lease.owner
+    WHERE run.id = ?1 AND run.status IN ('running', 'compensating') AND run.mode = 'run'
+    AND ifnull(lease.owner, '') = ?3 AND ifnull(lease.epoch, 0) = ?4 AND ifnull(worker.beat, 0) = ?5
+    ON CONFLICT (run) DO UPDATE SET owner = excluded.owner, epoch = excluded.epoch"""
+"""Take a run that still has work and whose lease is just as it was seen; one row if so, else none."""
+
+RELEASE: Final = "UPDATE lease SET owner = '' WHERE run = ? AND owner = ? AND epoch = ?"
+"""Give a lease back that is held just so; its epoch stays, for the next owner to stand above."""
+
+RELEASE_ALL: Final = "UPDATE lease SET owner = '' WHERE owner = ? RETURNING run, epoch"
+"""Give all leases of an owner back; which they were."""
+
+_OPEN_RUNS: Final = """
+    SELECT * FROM (
+        SELECT id, n FROM run WHERE status = '{status}' AND mode = 'run' AND id > ?1 ORDER BY id LIMIT ?2)"""
+
+HOLDINGS: Final = f"""
+    WITH open (id, n) AS (
+        {_OPEN_RUNS.format(status="running")} UNION ALL {_OPEN_RUNS.format(status="compensating")}
+        ORDER BY id LIMIT ?2)
+    SELECT open.id, open.n, ifnull(lease.owner, ''), ifnull(lease.epoch, 0), ifnull(worker.beat, 0)
+    FROM open LEFT JOIN lease ON lease.run = open.id LEFT JOIN worker ON worker.id = lease.owner
+    ORDER BY open.id"""
+"""The runs behind an id that have work for us, with who holds them: two short walks along the index, merged."""
+
+HOLDING: Final = """
+    SELECT run.id, run.n, ifnull(lease.owner, ''), ifnull(lease.epoch, 0), ifnull(worker.beat, 0)
+    FROM run LEFT JOIN lease ON lease.run = run.id LEFT JOIN worker ON worker.id = lease.owner
+    WHERE run.id = ? AND run.mode = 'run' AND run.status IN ('running', 'compensating')"""
+"""The same for one run."""
 
 # --- reading --------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""The SQLite store: the journal, its projections and its archive in one file, safe against crash and power cut.
+"""The SQLite store: the journal, its projections, archive and leases in one file, safe against crash and power cut.
 
 The public class only: it hands writes to the writer thread (sqlite_writer.py) and questions to the readers
 (sqlite_reader.py). The SQL is in queries.py and sql/."""
@@ -18,15 +18,16 @@ from handrail.domain.chain import Head, Record
 from handrail.domain.errors import IntegrityBroken
 from handrail.domain.projection import NO_CHANGE, Change, PlanRow, RunRow, StepRow
 from handrail.engine.journal import Placed, Row
-from handrail.storage import queries, sqlite_amend, sqlite_rows
-from handrail.storage.admission import admitted_bytes, require_belonging
+from handrail.engine.lease import Holding, Lease
+from handrail.storage import queries, sqlite_amend, sqlite_lease, sqlite_rows
+from handrail.storage.admission import admitted_bytes, require_belonging, require_few, require_owner
 from handrail.storage.migration import shipped
 from handrail.storage.sqlite_append import Append, Appender
 from handrail.storage.sqlite_faults import Place, reading_only
 from handrail.storage.sqlite_file import open_reader, open_writer, require_present_schema
 from handrail.storage.sqlite_flaws import flaws_of
 from handrail.storage.sqlite_reader import Readers, one_view
-from handrail.storage.sqlite_writer import Amendment, Writer
+from handrail.storage.sqlite_writer import Amendment, LeaseWrite, Writer
 
 
 class SqliteStore:
@@ -75,11 +76,11 @@ class SqliteStore:
 
     # --- the journal ------------------------------------------------------------------------------
 
-    async def append(self, records: Sequence[Record], change: Change) -> None:
+    async def append(self, records: Sequence[Record], change: Change, *, lease: Lease | None = None) -> None:
         """Append the records of one stream and their change, all or nothing, synced when this returns."""
-        size = admitted_bytes(records, change)
+        size = admitted_bytes(records, change, lease)
         future = asyncio.get_running_loop().create_future()
-        self._required_writer().put(Append(tuple(records), change, future), size)
+        self._required_writer().put(Append(tuple(records), change, future, lease), size)
         await future
 
     async def read(self, stream: str, *, after: int = 0, limit: int = 100_000) -> list[Record]:
@@ -193,6 +194,44 @@ class SqliteStore:
             lambda connection, appender: sqlite_amend.erase(connection, appender, record, kept, change), scrubs=True
         )
 
+    # --- leases -----------------------------------------------------------------------------------
+
+    async def beat(self, owner: str) -> None:
+        """Say that the owner is at work."""
+        require_owner(owner)
+        await self._write_leases(lambda connection, _: sqlite_lease.beat(connection, owner))
+
+    async def holdings(self, *, after: str = "", limit: int = 1_000) -> list[Holding]:
+        """The runs by id that are stored as running or compensating and that handrail executes, with their owners."""
+        return await self._values(queries.HOLDINGS, (after, max(0, limit)), Holding)
+
+    async def holding(self, run: str) -> Holding | None:
+        """The same for one run; None if it has no work for handrail."""
+        return next(iter(await self._values(queries.HOLDING, (run,), Holding)), None)
+
+    async def claim(self, owner: str, holdings: Sequence[Holding]) -> list[Lease]:
+        """Take those runs whose lease is still just as it was seen; those that were taken."""
+        require_owner(owner)
+        require_few(holdings)
+        seen, taken = tuple(holdings), list[Lease]()
+
+        def write(connection: sqlite3.Connection, appender: Appender) -> None:
+            taken[:] = sqlite_lease.claim(connection, appender, owner, seen)  # anew, if the transaction is repeated
+
+        await self._write_leases(write)
+        return taken
+
+    async def release(self, leases: Sequence[Lease]) -> None:
+        """Give leases back that are still held as given; others are left alone."""
+        require_few(leases)
+        held = tuple(leases)
+        await self._write_leases(lambda connection, appender: sqlite_lease.release(connection, appender, held))
+
+    async def retire(self, owner: str) -> None:
+        """Give all leases of an owner back, and forget that it was there."""
+        require_owner(owner)
+        await self._write_leases(lambda connection, appender: sqlite_lease.retire(connection, appender, owner))
+
     # --- how --------------------------------------------------------------------------------------
 
     def _required_writer(self) -> Writer:
@@ -203,6 +242,11 @@ class SqliteStore:
     async def _amend(self, write: Callable[[sqlite3.Connection, Appender], None], *, scrubs: bool = False) -> None:
         future = asyncio.get_running_loop().create_future()
         self._required_writer().put(Amendment(write, future, scrubs), 0)
+        await future
+
+    async def _write_leases(self, write: Callable[[sqlite3.Connection, Appender], None]) -> None:
+        future = asyncio.get_running_loop().create_future()
+        self._required_writer().put(LeaseWrite(write, future), 0)
         await future
 
     async def _values(

@@ -1,4 +1,5 @@
-"""Appends inside a write transaction: each is checked against the end of its stream, then all rows go in together.
+"""Appends inside a write transaction: each is checked against the end of its stream and who holds it, then all rows go
+in together.
 
 The hot path of the store. Beginning and ending transactions, and telling callers, is sqlite_writer.py's business.
 
@@ -14,13 +15,14 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Final, TypeAlias
 
 from msgspec import Struct
-from msgspec.structs import astuple
+from msgspec.structs import astuple, replace
 
 from handrail.domain.chain import GENESIS, Head, Record, chain_hash, first_break
 from handrail.domain.errors import HandrailError, IntegrityBroken, Invalid
 from handrail.domain.projection import Change, StepRow
+from handrail.engine.lease import Lease
 from handrail.storage import queries
-from handrail.storage.admission import refusal, steps_without_run
+from handrail.storage.admission import is_held, lease_lost, refusal, steps_without_run
 
 STREAMS_KNOWN: Final = 10_000
 DEFINITIONS_KNOWN: Final = 1_000
@@ -28,20 +30,24 @@ Row: TypeAlias = tuple[Any, ...]
 
 
 class Append(Struct, frozen=True):
-    """Records to append, their change, and who waits for it."""
+    """Records to append, their change, who waits for it, and the lease it is made under."""
 
     records: Sequence[Record]
     change: Change
     future: asyncio.Future[None] | None = None
+    lease: Lease | None = None
 
 
 class Known(Struct, frozen=True):
-    """What the last transaction left behind of a stream: its end, and if it is a run's, what its row says."""
+    """What the last transaction left behind of a stream: its end, and if it is a run's, what its row and lease say."""
 
     n: int = 0
     hash: bytes = GENESIS
     number: int | None = None
     steady: Row | None = None
+    owner: str = ""
+    epoch: int = 0
+    """0 if there is no lease."""
 
 
 class Rows:
@@ -55,6 +61,8 @@ class Rows:
         self.steps: dict[tuple[int, str], Row] = {}
         self.plans: dict[str, Row] = {}
         self.definitions: dict[str, bytes] = {}
+        self.leases: dict[str, Row] = {}
+        self.freed: set[str] = set()
 
     def write(self, connection: sqlite3.Connection) -> None:
         """Insert everything; runs before their steps."""
@@ -66,6 +74,8 @@ class Rows:
             (queries.MOVE_RUN, self.moves.values()),
             (queries.PUT_STEP, self.steps.values()),
             (queries.PUT_PLAN, self.plans.values()),
+            (queries.DROP_LEASE, [(stream,) for stream in self.freed]),
+            (queries.PUT_LEASE, self.leases.values()),
         )
         for query, rows in inserts:
             written = connection.executemany(query, rows).rowcount if rows else 0
@@ -74,7 +84,7 @@ class Rows:
 
 
 class Appender:
-    """Checks appends and writes them; remembers the ends of streams, so that most checks need no reading."""
+    """Checks appends and writes them; remembers ends and leases of streams, so that most checks need no reading."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -85,10 +95,10 @@ class Appender:
         self._number = 0
 
     def append(self, batch: Iterable[Append]) -> list[HandrailError | None]:
-        """Write every append that follows the end of its stream; for each, why it was refused, or None."""
+        """Write every append that follows the end of its stream, under its lease; why it was refused, or None."""
         self._catch_up()
         rows = Rows()
-        answers = [self._admit(append.records, append.change, rows) for append in batch]
+        answers = [self._admit(append, rows) for append in batch]
         rows.write(self._connection)
         while len(self._known) > STREAMS_KNOWN:
             self._known.popitem(last=False)
@@ -105,6 +115,12 @@ class Appender:
         self._put_change(known, change, rows)
         rows.write(self._connection)
 
+    def remember_lease(self, stream: str, owner: str, epoch: int) -> None:
+        """Keep what is known of a stream true after a write to its lease that is no append."""
+        known = self._known.get(stream)
+        if known is not None:
+            self._known[stream] = replace(known, owner=owner, epoch=epoch)
+
     def forget(self) -> None:
         """Trust nothing that was remembered: a transaction failed, or wrote what is not an append."""
         self._known.clear()
@@ -119,9 +135,13 @@ class Appender:
             seq, number = self._connection.execute(queries.LAST_PLACES).fetchone()
             self._seq, self._number = seq or 0, number or 0
 
-    def _admit(self, records: Sequence[Record], change: Change, rows: Rows) -> HandrailError | None:
+    def _admit(self, append: Append, rows: Rows) -> HandrailError | None:
+        records, change, lease = append.records, append.change, append.lease
         stream = records[0].stream
         known = self._known.get(stream) or self._look_up(stream)
+        is_first = records[0].n == 1
+        if lease is not None and not is_held(lease, owner=known.owner, epoch=known.epoch, is_first=is_first):
+            return lease_lost(lease)
         if refused := _refusal(known, records):
             return refused
         if change.steps and change.run is None and known.number is None:
@@ -135,17 +155,20 @@ class Appender:
                 rows.erased.append((seq, *astuple(record)))
         self._seq = seq
         number, steady = self._put_change(known, change, rows)
-        self._known[stream] = Known(record.n, record.hash, number, steady)
+        owner, epoch = _put_lease(known, append, rows)
+        self._known[stream] = Known(record.n, record.hash, number, steady, owner, epoch)
         self._known.move_to_end(stream)
         return None
 
     def _look_up(self, stream: str) -> Known:
-        number, n, last_hash = self._connection.execute(queries.END_OF_STREAM, (stream,)).fetchone()
+        found = self._connection.execute(queries.END_OF_STREAM, (stream,)).fetchone()
+        number, n, last_hash, owner, epoch = found
+        held = Known(number=number, owner=owner or "", epoch=epoch or 0)
         if n is None and last_hash is None:
-            return Known(number=number)
+            return held
         if not isinstance(n, int) or not isinstance(last_hash, bytes):
             raise IntegrityBroken(f"the last event of {stream} is damaged")
-        return Known(n, last_hash, number)
+        return replace(held, n=n, hash=last_hash)
 
     def _put_change(self, known: Known, change: Change, rows: Rows) -> tuple[int | None, Row | None]:
         """Collect the rows of a change: the number of its run, and the columns that the next change may leave alone."""
@@ -170,6 +193,20 @@ class Appender:
                 self._definitions.add(content_hash)
                 rows.definitions[content_hash] = text
         return number, steady
+
+
+def _put_lease(known: Known, append: Append, rows: Rows) -> tuple[str, int]:
+    """Collect what an append does to its lease: who holds the stream behind it, and in which epoch."""
+    lease, run, stream = append.lease, append.change.run, append.records[0].stream
+    if run is not None and run.ended is not None:
+        rows.leases.pop(stream, None)
+        if known.epoch:
+            rows.freed.add(stream)
+        return "", 0
+    if lease is not None and not known.epoch:
+        rows.leases[stream] = (stream, lease.owner, lease.epoch)
+        return lease.owner, lease.epoch
+    return known.owner, known.epoch
 
 
 def _refusal(known: Known, records: Sequence[Record]) -> HandrailError | None:

@@ -38,7 +38,14 @@ class Amendment(Struct, frozen=True):
     scrubs: bool = False
 
 
-Job: TypeAlias = Append | Amendment
+class LeaseWrite(Struct, frozen=True):
+    """A write to leases alone: shares its transaction with the appends around it, and nothing need be forgotten."""
+
+    write: Callable[[sqlite3.Connection, Appender], None]
+    future: asyncio.Future[None] | None = None
+
+
+Job: TypeAlias = Append | LeaseWrite | Amendment
 
 
 class Writer:
@@ -77,9 +84,9 @@ class Writer:
             if self._scrubber.is_owed:
                 self._is_scrubbed(patience_ms=0)
             while jobs := self._inbox.take():
-                for kind, group in groupby(jobs, key=type):
+                for amends, group in groupby(jobs, key=lambda job: isinstance(job, Amendment)):
                     together = list(group)
-                    _deliver(together, self._answers(together) if kind is Append else self._amended(together))
+                    _deliver(together, self._amended(together) if amends else self._answers(together))
                 if self._scrubber.is_owed:
                     self._is_scrubbed(patience_ms=0)
             self._leave()
@@ -106,13 +113,18 @@ class Writer:
             return [told(error, self._place) for _ in jobs]
 
     def _written(self, jobs: Sequence[Job]) -> Sequence[Answer]:
-        match jobs:
-            case [Amendment(write=write)]:
-                write(self._connection, self._appender)
+        answers: list[Answer] = []
+        for kind, group in groupby(jobs, key=type):  # in the order they came: a claim sees what was appended before it
+            if kind is Append:
+                answers += self._appender.append([job for job in group if isinstance(job, Append)])
+                continue
+            for job in group:
+                if not isinstance(job, Append):
+                    job.write(self._connection, self._appender)
+                    answers.append(None)
+            if kind is Amendment:
                 self._appender.forget()
-                return [None]
-            case _:
-                return self._appender.append([job for job in jobs if isinstance(job, Append)])
+        return answers
 
     def _amended(self, jobs: Sequence[Job]) -> Sequence[Answer]:
         """Do amendments one by one; several erasures at once share one scrub."""

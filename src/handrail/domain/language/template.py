@@ -85,6 +85,19 @@ def compile_value(value: Json, scope: Scope) -> ValueTemplate:
     return ValueTemplate(tuple(compiler.paths), parts)
 
 
+def has_templates(value: Any) -> bool:
+    """Whether a string anywhere in the value could be a template."""
+    match value:
+        case str():
+            return "{" in value
+        case Mapping():
+            return any(map(has_templates, value.values()))
+        case list() | tuple():
+            return any(map(has_templates, value))
+        case _:
+            return False
+
+
 def template_errors(value: Json, scope: Scope) -> list[TemplateError]:
     """Everything that compile_value would find wrong, at most one error for each string."""
     compiler = _ValueCompiler(scope)

@@ -1,0 +1,147 @@
+"""Beginning: what it means to begin a step, or its undo, whose time has come.
+
+Pure. A condition that does not hold means to skip it; a tool is to be called with its arguments filled in; a person is
+asked; loops and inlined workflows open. What can't be worked out is a failure of the step, never of the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from msgspec import Struct
+
+from handrail.domain.command import (
+    Command,
+    FailAttempt,
+    FailStep,
+    FailUndo,
+    OpenStep,
+    RequestApproval,
+    SkipStep,
+    StartAttempt,
+    StartUndo,
+)
+from handrail.domain.definition import Approve, Call, Category, Definition, Each, Effect, Prompt, Repeat, Tool
+from handrail.domain.duration import duration_ms
+from handrail.domain.errors import Invalid
+from handrail.domain.json import digest
+from handrail.domain.path import Located, locate
+from handrail.domain.run import Run
+from handrail.domain.values import evaluate, holds, rendered
+
+InputCheck: TypeAlias = Callable[[Definition, Mapping[str, Any]], tuple[Mapping[str, Any], Sequence[str]]]
+"""The inputs that a workflow would start with, defaults filled in, and what is wrong with them."""
+
+
+class ToCall(Struct, frozen=True):
+    """A tool is to be called with these arguments; `own_undo` if the tool is to take back what it did."""
+
+    path: str
+    work: Tool
+    args: Mapping[str, Any]
+    own_undo: bool = False
+
+
+class ForAgent(Struct, frozen=True):
+    """An agent does this step; nothing is to be done until it comes."""
+
+    path: str
+
+
+class ToGrant(Struct, frozen=True):
+    """All that beginning the step means are these commands."""
+
+    commands: tuple[Command, ...]
+
+
+Beginning: TypeAlias = ToCall | ForAgent | ToGrant
+
+
+def begin(run: Run, definition: Definition, path: str, *, now: int, check: InputCheck) -> Beginning:
+    """What beginning this ready step means."""
+    found = locate(definition, path)
+    step, lane = found.step, found.lane
+    try:
+        # A step that somebody decided to retry has been let in by its condition before.
+        if step.when is not None and not run.step(path).started and not holds(step.when, run, lane):
+            return ToGrant((SkipStep(step=path, reason=f"`when: {step.when}` does not hold"),))
+        match step.work:
+            case Tool() as work:
+                return ToCall(path, work, rendered(work.args, run, lane))
+            case Prompt():
+                return ForAgent(path)
+            case Approve() as work:
+                return ToGrant((_question(run, found, work, now),))
+            case Each() as work:
+                items = _items(evaluate(work.items, run, lane), work)
+                return ToGrant((OpenStep(step=path, rounds=len(items), values=items),))
+            case Repeat():
+                return ToGrant((OpenStep(step=path),))
+            case Call() as work:
+                inputs = _inputs(definition, work, rendered(work.with_, run, lane), check)
+                return ToGrant((OpenStep(step=path, values=inputs),))
+    except Invalid as error:
+        return ToGrant(_failed(path, found, str(error)))
+
+
+def begin_undo(run: Run, definition: Definition, path: str, *, check: InputCheck) -> Beginning:
+    """What beginning the undo of this step means."""
+    found = locate(definition, path)
+    step, lane = found.step, found.lane
+    try:
+        match step.undo:
+            case Tool() as work:
+                return ToCall(path, work, rendered(work.args, run, lane))
+            case Call() as work:
+                inputs = _inputs(definition, work, rendered(work.with_, run, lane), check)
+                return ToGrant((StartUndo(step=path, values=inputs),))
+            case Prompt():
+                return ToGrant((StartUndo(step=path),))
+            case None if isinstance(step.work, Tool):
+                return ToCall(path, step.work, rendered(step.work.args, run, lane), own_undo=True)
+            case None:
+                return _no_undo(path, "nothing says how this step is undone")
+    except Invalid as error:
+        return _no_undo(path, str(error))
+
+
+def _no_undo(path: str, message: str) -> ToGrant:
+    failed = FailUndo(step=path, category=Category.INVALID_INPUT, message=message)
+    return ToGrant((StartUndo(step=path), failed))
+
+
+def question_of(run: Run, found: Located, work: Approve) -> tuple[str, str]:
+    """What a person is asked, and the digest that the answer is bound to."""
+    text = str(rendered(work.approve, run, found.lane))
+    path = found.prefix + found.step.id
+    return text, digest({"run": run.id, "step": path, "text": text, "definition": run.definition})
+
+
+def _question(run: Run, found: Located, work: Approve, now: int) -> RequestApproval:
+    text, bound = question_of(run, found, work)
+    expires = now + duration_ms(work.expires) if work.expires else None
+    path = found.prefix + found.step.id
+    return RequestApproval(step=path, digest=bound, text=text, by=work.by, expires=expires)
+
+
+def _items(value: Any, work: Each) -> list[Any]:
+    if not isinstance(value, list | tuple):
+        raise Invalid(f"`each: {work.items}` is not a list")
+    if len(value) > work.max:
+        raise Invalid(f"`each: {work.items}` has {len(value)} items, more than its bound of {work.max}")
+    return list(value)
+
+
+def _inputs(definition: Definition, work: Call, given: Any, check: InputCheck) -> Mapping[str, Any]:
+    inputs, wrong = check(definition.pinned[work.workflow], given)
+    if wrong:
+        raise Invalid(f"{work.workflow} can't start: {'; '.join(wrong)}")
+    return inputs
+
+
+def _failed(path: str, found: Located, message: str) -> tuple[Command, ...]:
+    if isinstance(found.step.work, Call | Each | Repeat):
+        failed = FailStep(step=path, category=Category.INVALID_INPUT, message=message)
+        return (OpenStep(step=path, rounds=0), failed)
+    attempt = StartAttempt(step=path, effect=Effect.NONE)
+    return (attempt, FailAttempt(step=path, category=Category.INVALID_INPUT, message=message))

@@ -1,0 +1,55 @@
+"""The course of one list of steps: each by its name, who waits for whom, and which goes first.
+
+Pure. Made once for a list and remembered, since a run asks for it at every step."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import Final, TypeAlias
+
+from msgspec import Struct
+
+from handrail.domain.definition import Step
+from handrail.domain.graph import chains_below, followers, needs_of
+
+COURSES_KEPT: Final = 2_000
+
+Rank: TypeAlias = tuple[int, int, int]
+"""What ready steps are ordered by: the highest priority, then the longest chain behind it, then as written."""
+
+
+class Course(Struct, frozen=True):
+    """A list of steps, made ready for running."""
+
+    steps: tuple[Step, ...]
+    named: Mapping[str, Step]
+    needs: Mapping[str, tuple[str, ...]]
+    followers: Mapping[str, tuple[str, ...]]
+    ranks: Mapping[str, Rank]
+
+
+_courses: OrderedDict[int, Course] = OrderedDict()
+
+
+def course_of(steps: tuple[Step, ...]) -> Course:
+    """The course of these steps."""
+    # By identity: a definition's lists live as long as it does, and comparing them step by step would cost more than
+    # it saves. The course itself holds its list, so that no other can get the same identity meanwhile.
+    known = _courses.get(id(steps))
+    if known is None:
+        known = _courses[id(steps)] = _course(steps)
+        while len(_courses) > COURSES_KEPT:
+            _courses.popitem(last=False)
+    return known
+
+
+def _course(steps: tuple[Step, ...]) -> Course:
+    chains = chains_below(steps)
+    return Course(
+        steps=steps,
+        named={step.id: step for step in steps},
+        needs=needs_of(steps),
+        followers=followers(steps),
+        ranks={step.id: (-step.priority, -chains[step.id], index) for index, step in enumerate(steps)},
+    )

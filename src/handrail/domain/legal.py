@@ -1,0 +1,75 @@
+"""What may be asked of a run in its present state: the controls that are legal, each with the steps it may name.
+
+Pure. The moves themselves are the table in status.py; here they are told in the words of those who control runs."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Final
+
+from msgspec import Struct
+
+from handrail.domain.run import Run, StepState
+from handrail.domain.status import RunStatus, StepStatus
+
+
+class Action(StrEnum):
+    """What a person or an agent may do to a run."""
+
+    PAUSE = "pause"
+    RESUME = "resume"
+    CANCEL = "cancel"
+    RETRY = "retry"
+    SKIP = "skip"
+    ACCEPT = "accept"
+    COMPENSATE = "compensate"
+    APPROVE = "approve"
+    REJECT = "reject"
+    FORK = "fork"
+
+
+class Legal(Struct, frozen=True):
+    """An action that is legal now; on a step, or on the run as a whole."""
+
+    action: Action
+    step: str = ""
+
+
+_OF_RUN: Final = {
+    RunStatus.RUNNING: (Action.PAUSE, Action.CANCEL, Action.COMPENSATE, Action.FORK),
+    RunStatus.PAUSED: (Action.RESUME, Action.CANCEL, Action.COMPENSATE, Action.FORK),
+    RunStatus.FAILED: (Action.COMPENSATE, Action.FORK),
+    RunStatus.CANCELLED: (Action.COMPENSATE, Action.FORK),
+    RunStatus.COMPLETED: (Action.FORK,),
+    RunStatus.COMPENSATED: (Action.FORK,),
+    RunStatus.COMPENSATION_FAILED: (Action.FORK,),
+}
+_OF_STEP: Final = {
+    StepStatus.FAILED: (Action.RETRY, Action.SKIP),
+    StepStatus.UNCERTAIN: (Action.RETRY, Action.ACCEPT, Action.SKIP),
+}
+
+
+def legal_actions(run: Run) -> list[Legal]:
+    """All that may be asked of the run now, steps first."""
+    of_steps = [Legal(action, path) for path, state in run.steps.items() for action in _of_step(run, state)]
+    return [*of_steps, *(Legal(action) for action in _OF_RUN.get(run.status, ()))]
+
+
+def legal_words(run: Run) -> str:
+    """The same in words, as a hint."""
+    legal = legal_actions(run)
+    if not legal:
+        return f"the run is {run.status.value}: nothing can be asked of it now"
+    words = [f"{one.action.value} {one.step}".strip() for one in legal]
+    return f"legal now: {', '.join(words[:12])}"
+
+
+def _of_step(run: Run, state: StepState) -> tuple[Action, ...]:
+    if state.status is StepStatus.COMPENSATION_FAILED and run.status is RunStatus.COMPENSATION_FAILED:
+        return (Action.RETRY, Action.SKIP)
+    if run.status not in {RunStatus.RUNNING, RunStatus.PAUSED}:
+        return ()
+    if state.status is StepStatus.WAITING and state.digest:
+        return (Action.APPROVE, Action.REJECT)
+    return _OF_STEP.get(state.status, ())

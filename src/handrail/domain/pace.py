@@ -1,0 +1,49 @@
+"""Pace: how many calls of a tool may begin in a time, as a bucket that fills again. Pure; the time is passed in."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from msgspec import Struct
+
+from handrail.domain.errors import Invalid
+
+RATE_PATTERN: Final = r"^([1-9][0-9]{0,5})/(s|m|h)$"
+UNIT_MS: Final = {"s": 1_000, "m": 60_000, "h": 3_600_000}
+
+_rate = re.compile(RATE_PATTERN)
+
+
+class Pace(Struct, frozen=True):
+    """So many calls in so many milliseconds."""
+
+    calls: int
+    per_ms: int
+
+
+class Bucket(Struct, frozen=True):
+    """How many calls may begin at once, as of an instant."""
+
+    tokens: float
+    at: int
+
+
+def pace_of(text: str) -> Pace:
+    """A pace as authors write it: `10/s`, `100/m`."""
+    found = _rate.match(text)
+    if found is None:
+        raise Invalid(f"{text!r} is not a rate", hint="write calls and a time: 10/s, 100/m, 1000/h")
+    return Pace(int(found[1]), UNIT_MS[found[2]])
+
+
+def taken(pace: Pace, bucket: Bucket | None, now: int) -> tuple[Bucket, int | None]:
+    """The bucket after one more call, or as it was and when the next call may begin."""
+    if bucket is None:
+        return Bucket(pace.calls - 1, now), None
+    passed = max(0, now - bucket.at)  # a clock that was set back grants nothing
+    tokens = min(float(pace.calls), bucket.tokens + passed * pace.calls / pace.per_ms)
+    if tokens >= 1:
+        return Bucket(tokens - 1, now), None
+    wait_ms = int((1 - tokens) * pace.per_ms / pace.calls) + 1
+    return Bucket(tokens, max(now, bucket.at)), now + wait_ms

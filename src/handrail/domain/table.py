@@ -1,0 +1,76 @@
+"""A table that never changes, and costs nothing to change: a new version takes the rows over from the one before.
+
+Pure. Only the newest version of a table holds its rows; an older one remembers what was different, and copies the
+rows when somebody looks at it again. So a run of thousands of steps moves on in constant time, and whoever keeps an
+older state still sees just that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, Generic, TypeVar
+
+Value = TypeVar("Value")
+
+_MISSING: Final[Any] = object()
+
+
+class Table(Mapping[str, Value], Generic[Value]):
+    """Rows by name, in the order in which they first came."""
+
+    __slots__ = ("_before", "_newer", "_rows")
+
+    def __init__(self, rows: Mapping[str, Value] | None = None) -> None:
+        self._rows: dict[str, Value] | None = dict(rows) if rows else {}
+        self._newer: Table[Value] | None = None
+        self._before: Mapping[str, Value] = {}
+
+    def with_rows(self, rows: Mapping[str, Value]) -> Table[Value]:
+        """The table with these rows put in place of what is there."""
+        if not rows:
+            return self
+        own = self._own()
+        newer: Table[Value] = Table.__new__(Table)
+        newer._rows, newer._newer, newer._before = own, None, {}
+        self._before = {name: own.get(name, _MISSING) for name in rows}
+        own.update(rows)
+        self._rows, self._newer = None, newer
+        return newer
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The row of that name, or the default."""
+        rows = self._rows
+        return (rows if rows is not None else self._own()).get(name, default)
+
+    def __getitem__(self, name: str) -> Value:
+        return self._own()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._own())
+
+    def __len__(self) -> int:
+        return len(self._own())
+
+    def __repr__(self) -> str:
+        return f"Table({self._own()!r})"
+
+    def _own(self) -> dict[str, Value]:
+        """This version's rows; a version that gave them away gets a copy of its own."""
+        if self._rows is None:
+            self._rows = self._copied()
+            self._newer, self._before = None, {}
+        return self._rows
+
+    def _copied(self) -> dict[str, Value]:
+        older: list[Mapping[str, Value]] = []
+        version: Table[Value] = self
+        while version._newer is not None:
+            older.append(version._before)
+            version = version._newer
+        rows = dict(version._own())
+        for before in reversed(older):
+            for name, row in before.items():
+                if row is _MISSING:
+                    del rows[name]
+                else:
+                    rows[name] = row
+        return rows

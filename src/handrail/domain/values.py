@@ -1,0 +1,145 @@
+"""Values: what the names in an expression or a template stand for, at one place of a run.
+
+Pure. Only what is spoken of is gathered, so that a step of a long run costs no more than one of a short one. Which
+names are known where is told by analysis/names.py; here they get their values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, Final
+
+from handrail.domain.check import Path
+from handrail.domain.course import Course
+from handrail.domain.definition import Step
+from handrail.domain.json import Json
+from handrail.domain.language.expression import Expression, compile_condition, compile_expression
+from handrail.domain.language.shape import ANY, NUMBER, Shape
+from handrail.domain.language.template import ValueTemplate, compile_value, has_templates
+from handrail.domain.path import UNDO, Lane
+from handrail.domain.run import Run
+from handrail.domain.status import StepStatus
+
+COMPILED_MAX: Final = 10_000
+OWN_RESULTS: Final = frozenset({"output", "status"})
+"""Names under a loop that speak of the loop itself, and not of a step of this round."""
+
+
+def evaluate(source: str, run: Run, lane: Lane) -> Json:
+    """The value of an expression at this place; ExpressionError if it has none."""
+    expression = _expression(source, _names(lane))
+    return expression.evaluate(values_of(expression.paths, run, lane))
+
+
+def holds(source: str, run: Run, lane: Lane) -> bool:
+    """Whether a condition holds at this place; ExpressionError if that can't be said."""
+    condition = _condition(source, _names(lane))
+    return condition.evaluate(values_of(condition.paths, run, lane)) is True
+
+
+def rendered(value: Any, run: Run, lane: Lane) -> Any:
+    """A value with its templates filled in at this place; TemplateError if that can't be done."""
+    if not has_templates(value):
+        return value
+    template = _template(value, lane)
+    return template.render(values_of(template.paths, run, lane))
+
+
+def values_of(paths: Sequence[Path], run: Run, lane: Lane) -> dict[str, Any]:
+    """The values behind these paths, by the names they begin with."""
+    values: dict[str, Any] = {
+        "inputs": _inputs(run, lane),
+        "vars": run.vars,
+        "run": {"id": run.id},
+    }
+    for loop in lane.loops:
+        values["index"] = loop.round
+        if loop.item:
+            values[loop.item] = run.step(loop.path).values[loop.round]
+    steps: dict[str, Any] = {}
+    for path in paths:
+        if path[0] == "steps":
+            _gather(steps, path[1:], run, lane)
+    values["steps"] = steps
+    return values
+
+
+def _inputs(run: Run, lane: Lane) -> Any:
+    if not lane.caller:
+        return run.inputs
+    caller = run.step(lane.caller)
+    return caller.undo_values if lane.root.endswith(f"{UNDO}.") else caller.values
+
+
+def _gather(steps: dict[str, Any], path: Path, run: Run, lane: Lane) -> None:
+    """Put what a path behind `steps` speaks of into its place."""
+    prefix, level = lane.root, steps
+    for loop in lane.loops:
+        if path[:1] != (loop.name,) or len(path) == 1 or path[1] in OWN_RESULTS:
+            break
+        prefix = f"{prefix}{loop.name}[{loop.round}]."
+        level = level.setdefault(loop.name, {})
+        path = path[1:]
+    here = _lane_at(lane, prefix)
+    name = path[0] if path else None
+    for one in [name] if isinstance(name, str) else list(here.named):  # all, if only the values tell which
+        if one in here.named:
+            level.setdefault(one, {}).update(_result(run, here.named[one], prefix + one))
+
+
+def _lane_at(lane: Lane, prefix: str) -> Course:
+    """The list of steps with this prefix, among those that the lane stands in."""
+    return next(course for known, course in lane.outer if known == prefix)
+
+
+def _result(run: Run, step: Step, path: str) -> dict[str, Any]:
+    state = run.step(path)
+    output = state.output
+    if step.body and state.status is StepStatus.COMPLETED and output is None:
+        output = outputs_of_rounds(run, step, path)
+    return {"output": output, "status": state.status.value}
+
+
+def outputs_of_rounds(run: Run, loop: Step, path: str) -> list[dict[str, Any]]:
+    """What a loop leaves: for each round the outputs of its steps. Gathered when asked for: it stands there already."""
+    state = run.step(path)
+    rounds = state.round + 1 if state.rounds is None else state.rounds
+    return [
+        {step.id: _result(run, step, f"{path}[{number}].{step.id}")["output"] for step in loop.body}
+        for number in range(rounds)
+    ]
+
+
+def _names(lane: Lane) -> tuple[str, ...]:
+    return tuple(loop.item for loop in lane.loops)
+
+
+def _shapes(items: tuple[str, ...]) -> dict[str, Shape]:
+    shapes = dict.fromkeys(("inputs", "vars", "steps", "run", *filter(None, items)), ANY)
+    return shapes | {"index": NUMBER} if items else shapes
+
+
+@lru_cache(COMPILED_MAX)
+def _expression(source: str, items: tuple[str, ...]) -> Expression:
+    return compile_expression(source, _shapes(items))
+
+
+@lru_cache(COMPILED_MAX)
+def _condition(source: str, items: tuple[str, ...]) -> Expression:
+    return compile_condition(source, _shapes(items))
+
+
+_templates: dict[int, tuple[Any, tuple[str, ...], ValueTemplate]] = {}
+
+
+def _template(value: Any, lane: Lane) -> ValueTemplate:
+    # By identity: the arguments of a step live as long as its definition, and may hold lists, which have no hash.
+    names = _names(lane)
+    known = _templates.get(id(value))
+    if known is not None and known[0] is value and known[1] == names:
+        return known[2]
+    if len(_templates) >= COMPILED_MAX:
+        _templates.clear()
+    template = compile_value(value, _shapes(names))
+    _templates[id(value)] = (value, names, template)
+    return template

@@ -1,0 +1,106 @@
+"""An answer: what came of one call of a tool, within its time and size, whatever the tool does.
+
+Async. A tool may fail, hang, raise anything or answer nonsense; here all of that becomes one value. Nothing is
+journaled here: that is attempt.py's work."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import msgspec
+from msgspec.structs import replace as with_
+
+from handrail.domain.definition import Category
+from handrail.domain.duration import duration_text
+from handrail.engine.tool import Later, Tool, ToolCall, ToolFailed
+
+OUTPUT_BYTES_MAX: Final = 900_000
+MESSAGE_LENGTH_MAX: Final = 2_000
+HEARTBEATS_MAX: Final = 10
+"""How many times its timeout a tool may take at most, however often it says that it is still at work."""
+GOODBYE_S: Final = 1.0
+"""How long a call that was given up may take to end."""
+
+_encode = msgspec.json.Encoder().encode
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came of a call: an output, a failure with its category, or a wish to be called again later."""
+
+    output: Any = None
+    category: Category | None = None
+    message: str = ""
+    retry_after_ms: int | None = None
+    later_ms: int | None = None
+    late: Any = None
+    """A task of a call that was given up and has not ended yet."""
+
+
+async def answer_of(tool: Tool, call: ToolCall, *, timeout_ms: int, is_undo: bool = False) -> Answer:
+    """Call the tool and wait for what it says, as long as its timeout allows."""
+    loop = asyncio.get_running_loop()
+    began = heard = loop.time()
+
+    def progress(words: str) -> None:
+        nonlocal heard
+        heard = loop.time()
+        call.progress(words)
+
+    heeded = with_(call, progress=progress)
+    work = loop.create_task(_said(tool.undo(heeded) if is_undo else tool.call(heeded)))
+    try:
+        while True:
+            until = min(heard + timeout_ms / 1_000, began + HEARTBEATS_MAX * timeout_ms / 1_000)
+            await asyncio.wait({work}, timeout=max(0.0, until - loop.time()))
+            if work.done():
+                return work.result()
+            if loop.time() >= min(heard + timeout_ms / 1_000, began + HEARTBEATS_MAX * timeout_ms / 1_000):
+                return await _given_up(work, timeout_ms)
+    finally:
+        work.cancel()
+
+
+async def instant_answer(tool: Tool, call: ToolCall) -> Answer:
+    """Call a tool that waits for nothing."""
+    return await _said(tool.call(call))
+
+
+async def _given_up(work: asyncio.Task[Answer], timeout_ms: int) -> Answer:
+    work.cancel()
+    await asyncio.wait({work}, timeout=GOODBYE_S)
+    timed_out = Answer(category=Category.TIMEOUT, message=f"no answer within {duration_text(timeout_ms)}")
+    if work.done() and not work.cancelled():
+        return replace(timed_out, late=work.result())
+    return timed_out
+
+
+async def _said(saying: Coroutine[Any, Any, Any]) -> Answer:
+    try:
+        output = await saying
+    except ToolFailed as failure:
+        return Answer(
+            category=failure.category,
+            message=failure.message[:MESSAGE_LENGTH_MAX],
+            retry_after_ms=failure.retry_after_ms,
+        )
+    except Exception as error:  # a tool is not ours: whatever it raises is a fact about the call, not a crash
+        message = f"{type(error).__name__}: {error}"[:MESSAGE_LENGTH_MAX]
+        return Answer(category=Category.INTERNAL, message=message)
+    if isinstance(output, Later):
+        return Answer(later_ms=output.delay_ms)
+    return _sized(output)
+
+
+def _sized(output: Any) -> Answer:
+    try:
+        size = len(_encode(output))
+    except (TypeError, ValueError, RecursionError) as error:
+        return Answer(category=Category.TOOL_ERROR, message=f"the output is no JSON: {error}"[:MESSAGE_LENGTH_MAX])
+    if size > OUTPUT_BYTES_MAX:
+        message = f"the output has {size} bytes; at most {OUTPUT_BYTES_MAX} fit into the journal"
+        return Answer(category=Category.TOOL_ERROR, message=message)
+    return Answer(output=output)

@@ -1,0 +1,289 @@
+"""An attempt: one try of a step, or of its undo, from its first event to its last.
+
+Async. For a step with an effect the beginning is synced before the tool is called; a step without one may have its
+beginning and its end in one commit. An outcome is reported until the journal has taken it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+from msgspec.structs import replace
+
+from handrail.domain.beginning import InputCheck, ToCall
+from handrail.domain.command import (
+    Command,
+    CompensateStep,
+    CompleteStep,
+    DeferStep,
+    FailAttempt,
+    FailUndo,
+    NoteLateAnswer,
+    StartAttempt,
+    StartUndo,
+)
+from handrail.domain.definition import Category, Effect, Step
+from handrail.domain.duration import duration_ms
+from handrail.domain.errors import Conflict, HandrailError, LeaseLost, Limited, Unavailable
+from handrail.domain.event import How
+from handrail.domain.retry import due_of, policy_of
+from handrail.domain.run import Run
+from handrail.domain.status import StepStatus
+from handrail.engine.answer import MESSAGE_LENGTH_MAX, Answer, answer_of, instant_answer
+from handrail.engine.breakers import Breakers
+from handrail.engine.clock import Clock, Entropy
+from handrail.engine.dispatch import Dispatch
+from handrail.engine.lease import Lease
+from handrail.engine.throttle import Throttle
+from handrail.engine.tool import Tool, Toolbox, ToolCall, ToolFailed
+
+TIMEOUT_MS_DEFAULT: Final = 60_000
+QUIET_S: Final = 0.05
+"""How long a call without effect may take before its beginning is journaled, so that it can be seen."""
+DEFER_MS_MAX: Final = 366 * 86_400_000
+"""A tool may ask to be called again within a year."""
+TROUBLE_S_FIRST: Final = 0.1
+TROUBLE_S_MAX: Final = 5.0
+
+SchemaCheck: TypeAlias = Callable[[Any, Any], Sequence[str]]
+"""What is wrong with a value by a JSON Schema, in words."""
+
+_TOLD: Final = frozenset({StepStatus.COMPLETED, StepStatus.FAILED, StepStatus.WAITING})
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Means:
+    """What all runs of a worker share."""
+
+    dispatch: Dispatch
+    toolbox: Toolbox
+    throttle: Throttle
+    breakers: Breakers
+    clock: Clock
+    entropy: Entropy
+    actor: str
+    check: InputCheck
+    fits: SchemaCheck
+
+
+def key_of(run: str, path: str, *, is_undo: bool = False) -> str:
+    """The idempotency key of a step, or of its undo: the same over all attempts and restarts."""
+    return f"{run}:{path}:undo" if is_undo else f"{run}:{path}"
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One try of a step that calls a tool."""
+
+    means: Means
+    run: Run
+    lease: Lease
+    step: Step
+    todo: ToCall
+    tool: Tool
+    is_undo: bool = False
+
+    @property
+    def path(self) -> str:
+        """The step's path."""
+        return self.todo.path
+
+    @property
+    def effect(self) -> Effect:
+        """What the step does to the world: its own word wins over the tool's."""
+        return self.step.effect if self.step.effect is not None else self.tool.effect(self.todo.args)
+
+    @property
+    def server(self) -> str:
+        """Which server it reaches."""
+        return self.tool.server(self.todo.args)
+
+    async def instantly(self) -> list[Command]:
+        """Try a step without effect whose tool waits for nothing: all that it comes to, not journaled yet."""
+        if wrong := self.tool.misfits(self.todo.args):
+            return self._misfit(wrong)
+        start = StartAttempt(step=self.path, effect=Effect.NONE)
+        return [start, self._outcome(self._checked(await instant_answer(self.tool, self._call())))]
+
+    async def make(self) -> None:
+        """Try it, and journal what came of it."""
+        if self.is_undo:
+            await self._undo()
+        elif wrong := self.tool.misfits(self.todo.args):
+            await self._grant(*self._misfit(wrong))
+        else:
+            await self._do()
+
+    async def _do(self) -> None:
+        effect = self.effect
+        call = self._call()
+        start = StartAttempt(step=self.path, effect=effect, idempotent=self._is_idempotent(effect))
+        if effect is Effect.NONE:
+            await self._do_quietly(start, call)
+            return
+        if call.capture is None:
+            try:
+                call, start = await self._captured(call, start)
+            except ToolFailed as failure:
+                answer = Answer(category=failure.category, message=failure.message)
+                await self._grant(StartAttempt(step=self.path, effect=Effect.NONE), self._outcome(answer))
+                return
+        await self._grant(start)
+        answer = await answer_of(self.tool, call, timeout_ms=self._timeout_ms())
+        await self._finish(answer)
+
+    async def _do_quietly(self, start: StartAttempt, call: ToolCall) -> None:
+        """A call without effect: its beginning is journaled with its end, or alone if the end is long in coming."""
+        work = asyncio.ensure_future(answer_of(self.tool, call, timeout_ms=self._timeout_ms()))
+        try:
+            await asyncio.wait({work}, timeout=QUIET_S)
+            if work.done():
+                await self._finish(work.result(), start)
+            else:
+                await self._grant(start)
+                await self._finish(await work)
+        finally:
+            work.cancel()
+
+    async def _undo(self) -> None:
+        idempotent = self.todo.own_undo or self.todo.work.idempotent or self.tool.spec.idempotent
+        wrong = [] if self.todo.own_undo else self.tool.misfits(self.todo.args)
+        await self._grant(StartUndo(step=self.path, idempotent=idempotent))
+        if wrong:
+            answer = Answer(category=Category.INVALID_INPUT, message=_listed(wrong))
+        else:
+            own = self.todo.own_undo
+            answer = await answer_of(self.tool, self._call(), timeout_ms=self._timeout_ms(), is_undo=own)
+        await self._finish(answer)
+
+    async def _captured(self, call: ToolCall, start: StartAttempt) -> tuple[ToolCall, StartAttempt]:
+        capture = await self.tool.capture(call)
+        return replace(call, capture=capture), replace(start, capture=capture)
+
+    # --- what came of it ----------------------------------------------------------------------------
+
+    async def _finish(self, answer: Answer, *before: Command) -> None:
+        answer = _undone(answer) if self.is_undo else self._checked(answer)
+        means = self.means
+        await means.breakers.note(self.server, answer.category, answer.message, now=means.clock())
+        await self._report(answer, *before, self._outcome(answer))
+        if answer.late is not None:
+            await self._note_late(answer.late)
+
+    def _checked(self, answer: Answer) -> Answer:
+        """The answer, unless its output is not what the step promises."""
+        schema = self.todo.work.output
+        if schema is None or answer.category is not None or answer.later_ms is not None:
+            return answer
+        wrong = self.means.fits(schema, answer.output)
+        return Answer(category=Category.TOOL_ERROR, message=f"output: {_listed(wrong)}") if wrong else answer
+
+    def _outcome(self, answer: Answer) -> Command:
+        path, now = self.path, self.means.clock()
+        if answer.category is not None:
+            due = self._due(answer, answer.category, now)
+            fail = FailUndo if self.is_undo else FailAttempt
+            return fail(step=path, category=answer.category, message=answer.message, due=due)
+        if self.is_undo:
+            return CompensateStep(step=path, how=How.EXECUTED)
+        if answer.later_ms is not None:
+            return DeferStep(step=path, due=now + min(answer.later_ms, DEFER_MS_MAX))
+        return CompleteStep(step=path, output=answer.output)
+
+    def _due(self, answer: Answer, category: Category, now: int) -> int | None:
+        state = self.run.step(self.path)
+        policy = policy_of(self.todo.work.retry, self.tool.spec.retry)
+        chance = int.from_bytes(self.means.entropy(6), "big") / 2**48
+        begun_anew = self.is_undo and state.status is not StepStatus.COMPENSATING
+        failures = 1 if begun_anew else state.failures + 1
+        return due_of(policy, failures, category, now=now, chance=chance, retry_after_ms=answer.retry_after_ms)
+
+    async def _report(self, answer: Answer, *commands: Command) -> None:
+        """Journal an outcome, however long that takes; what no longer counts is journaled as late."""
+        pause_s = TROUBLE_S_FIRST
+        while True:
+            try:
+                await self._grant(*commands)
+                break
+            except LeaseLost:
+                await self._note_late(answer)
+                raise
+            except Conflict:
+                await self._note_late(answer)
+                break
+            except (Unavailable, Limited) as error:
+                log.warning("the outcome of %s can't be journaled yet: %s", self.path, error)
+                await asyncio.sleep(pause_s)
+                pause_s = min(2 * pause_s, TROUBLE_S_MAX)
+                if await self._is_journaled():
+                    raise  # whoever conducts the run has to look at the journal, too
+
+    async def _is_journaled(self) -> bool:
+        """Whether the outcome is in the journal though the store did not say so: told twice, it would count twice."""
+        try:
+            run = await self.means.dispatch.current(self.run.id)
+        except (Unavailable, Limited):
+            return False
+        now, before = run.step(self.path), self.run.step(self.path)
+        if self.is_undo:
+            is_over = now.status is not StepStatus.COMPENSATING or now.due is not None
+            return is_over and now.undo_attempts == before.undo_attempts + 1
+        return now.status in _TOLD and now.attempts == before.attempts + 1
+
+    async def _note_late(self, answer: Answer) -> None:
+        note = NoteLateAnswer(
+            step=self.path,
+            attempt=self.run.step(self.path).attempts + 1,
+            output=answer.output,
+            category=answer.category,
+            message=answer.message,
+        )
+        try:
+            await self.means.dispatch.grant(self.run.id, note, actor=self.means.actor)
+        except HandrailError as error:
+            log.warning("a late answer of %s could not be journaled: %s", self.path, error)
+
+    # --- the call -----------------------------------------------------------------------------------
+
+    def _call(self) -> ToolCall:
+        state = self.run.step(self.path)
+        return ToolCall(
+            tool=self.todo.work.tool,
+            args=self.todo.args,
+            key=key_of(self.run.id, self.path, is_undo=self.is_undo),
+            run=self.run.id,
+            step=self.path,
+            attempt=(state.undo_attempts if self.is_undo else state.attempts) + 1,
+            capture=state.capture,
+            deferred=state.deferred,
+        )
+
+    def _timeout_ms(self) -> int:
+        text = self.todo.work.timeout or self.tool.spec.timeout
+        return duration_ms(text) if text else TIMEOUT_MS_DEFAULT
+
+    def _is_idempotent(self, effect: Effect) -> bool:
+        return effect is not Effect.NONE and (self.todo.work.idempotent or self.tool.spec.idempotent)
+
+    def _misfit(self, wrong: Sequence[str]) -> list[Command]:
+        start = StartAttempt(step=self.path, effect=Effect.NONE)
+        return [start, FailAttempt(step=self.path, category=Category.INVALID_INPUT, message=_listed(wrong))]
+
+    async def _grant(self, *commands: Command) -> None:
+        await self.means.dispatch.grant(self.run.id, *commands, actor=self.means.actor, lease=self.lease)
+
+
+def _undone(answer: Answer) -> Answer:
+    """The answer of an undo: one that wants to be called again has not undone anything yet."""
+    if answer.later_ms is None:
+        return answer
+    return Answer(category=Category.TRANSIENT, message="it is not undone yet", retry_after_ms=answer.later_ms)
+
+
+def _listed(wrong: Sequence[str]) -> str:
+    return "; ".join(wrong)[:MESSAGE_LENGTH_MAX]

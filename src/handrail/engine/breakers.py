@@ -1,0 +1,81 @@
+"""Breakers: the circuit breakers of all tool servers, kept in the journal so that a restart knows them.
+
+Async. When a breaker moves is decided in domain/breaker.py; only moves are written: a healthy server costs nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from msgspec.structs import replace
+
+from handrail.domain.breaker import Breaker, BreakerStatus, after_answer, apply_to_breaker, replay_breaker
+from handrail.domain.chain import Head
+from handrail.domain.definition import Category
+from handrail.domain.errors import JournalConflict
+from handrail.domain.event import SERVER_PREFIX, BreakerProbed, ServerEvent
+from handrail.domain.projection import NO_CHANGE
+from handrail.engine.journal import Journal
+from handrail.engine.scribe import Scribe
+from handrail.engine.stream import entries_of
+
+
+@dataclass
+class Breakers:
+    """Says whether a server may be called, and takes in how calls went."""
+
+    journal: Journal
+    scribe: Scribe
+    actor: str
+    _known: dict[str, Breaker] = field(default_factory=dict)
+    _ends: dict[str, Head] = field(default_factory=dict)
+
+    async def breaker(self, server: str) -> Breaker:
+        """How a server is doing, as far as this process knows."""
+        if server not in self._known:
+            await self._read(server)
+        return self._known[server]
+
+    async def hold(self, server: str, *, now: int) -> int | None:
+        """Until when a server must be left alone; None if it may be called now, be it only to see how it is."""
+        if not server:
+            return None
+        breaker = await self.breaker(server)
+        if breaker.status is BreakerStatus.CLOSED:
+            return None
+        if breaker.status is BreakerStatus.HALF_OPEN or now < breaker.until:
+            return max(breaker.until, now + 1_000)  # another call is finding out
+        await self._write(server, [BreakerProbed(server=server)])
+        return None
+
+    async def note(self, server: str, category: Category | None, message: str, *, now: int) -> None:
+        """Take in how a call went; None is a success."""
+        if not server:
+            return
+        breaker = await self.breaker(server)
+        events = after_answer(breaker, category, message, now=now)
+        if events:
+            await self._write(server, events)
+        elif breaker.status is BreakerStatus.CLOSED:
+            failures = 0 if category is None else breaker.failures + 1
+            self._known[server] = replace(breaker, failures=failures)
+
+    async def _read(self, server: str) -> None:
+        stream = SERVER_PREFIX + server
+        entries = await entries_of(self.journal, stream)
+        last = entries[-1] if entries else None
+        self._ends[server] = Head(stream, last.n, last.hash) if last else Head(stream)
+        breaker = replay_breaker(entries, Breaker(server=server))
+        if breaker.status is BreakerStatus.HALF_OPEN:  # whoever was finding out is gone
+            breaker = replace(breaker, status=BreakerStatus.OPEN)
+        self._known[server] = breaker
+
+    async def _write(self, server: str, events: Sequence[ServerEvent]) -> None:
+        records, _ = self.scribe.write(self._ends[server], events, actor=self.actor)
+        for event in events:
+            self._known[server] = apply_to_breaker(self._known[server], event)
+        self._ends[server] = Head(records[-1].stream, records[-1].n, records[-1].hash)
+        try:
+            await self.journal.append(records, NO_CHANGE)
+        except JournalConflict:
+            await self._read(server)  # another process saw the same; what it wrote is as good

@@ -1,0 +1,202 @@
+"""Control: what a person or an agent asks of a run, each with a reason, each an event.
+
+Async. Turns the words of those who control into commands; whether one is legal is decided in the domain, and a refusal
+says what is. Who may answer for an approval is decided here, by configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from handrail.domain.command import (
+    AcceptStep,
+    CancelRun,
+    Command,
+    CompensateStep,
+    FinishCompensation,
+    GiveApproval,
+    PauseRun,
+    RejectApproval,
+    ResumeRun,
+    RetryStep,
+    SkipStep,
+    StartCompensation,
+    StartRun,
+)
+from handrail.domain.compensation import UNDONE_FROM, lasting_effect, undo_order
+from handrail.domain.definition import Definition
+from handrail.domain.errors import Conflict, Forbidden, Invalid
+from handrail.domain.event import Fork, How, StepCarried
+from handrail.domain.legal import Action, legal_actions, legal_words
+from handrail.domain.path import locate
+from handrail.domain.run import Run
+from handrail.domain.status import SATISFIED, RunStatus, StepStatus
+from handrail.domain.values import outputs_of_rounds
+from handrail.engine.clock import Clock
+from handrail.engine.dispatch import Dispatch
+from handrail.engine.worker import Worker
+
+REASON_LENGTH_MAX: Final = 2_000
+AGENT: Final = "agent:"
+
+
+@dataclass(frozen=True)
+class Say:
+    """Who may answer for an approval."""
+
+    agents_may_approve: bool = False
+    groups: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Which people belong to the groups that steps name; without any group, every person may answer."""
+
+    def require_answer(self, actor: str, by: Sequence[str]) -> None:
+        """Refuse an answer by somebody who may not give it."""
+        if actor.startswith(AGENT) and not self.agents_may_approve:
+            raise Forbidden(
+                "an agent can't answer for an approval: that is for a person",
+                hint="ask a person to run `handrail approve`, or set agents_may_approve in config.toml",
+            )
+        name = actor.partition(":")[2]
+        if by and self.groups and not any(name == who or name in self.groups.get(who, ()) for who in by):
+            raise Forbidden(
+                f"{actor} may not answer: this is for {', '.join(by)}",
+                hint="ask one of them, or change [groups] in config.toml",
+            )
+
+
+@dataclass(frozen=True)
+class Control:
+    """Grants what is asked of runs."""
+
+    dispatch: Dispatch
+    clock: Clock
+    say: Say = field(default_factory=Say)
+    worker: Worker | None = None
+
+    async def act(
+        self, run_id: str, action: Action, *, actor: str, reason: str, step: str = "", output: Any = None
+    ) -> Run:
+        """Do to a run what is asked: the run after it; for a fork, the new run."""
+        reason = reason.strip()
+        if not reason or len(reason) > REASON_LENGTH_MAX:
+            raise Invalid("a control needs a reason, in a few words", hint="say why: it becomes an event")
+        run = await self.dispatch.current(run_id)
+        if action is Action.FORK:
+            return await self.fork(run, step, actor=actor, reason=reason)
+        step = step or self._only_step(run, action)
+        commands = self._commands(run, action, step, reason, output, actor)
+        try:
+            after = await self.dispatch.grant(run_id, *commands, actor=actor)
+        except Conflict as error:
+            current = await self.dispatch.current(run_id)
+            raise type(error)(str(error), hint=legal_words(current)) from error
+        return await self._close_compensation(after, actor)
+
+    async def record_compensation(
+        self, run_id: str, step: str, *, how: How, description: str, actor: str, details: Mapping[str, Any]
+    ) -> Run:
+        """Note that a step was undone by hand, or needs no undo."""
+        command = CompensateStep(step=step, how=how, description=description, details=details)
+        after = await self.dispatch.grant(run_id, command, actor=actor)
+        return await self._close_compensation(after, actor)
+
+    async def fork(self, run: Run, step: str, *, actor: str, reason: str) -> Run:
+        """A new run that shares what was done before a step; what is not undone by that is named in its first event."""
+        definition = await self.dispatch.definition(run.definition)
+        again = _from_step_on(definition, step)
+        effects = [path for path in run.steps if path.split(".")[0].split("[")[0] in again]
+        ask = StartRun(
+            goal=run.goal,
+            mode=run.mode,
+            priority=run.priority,
+            fork=Fork(run=run.id, n=run.n, step=step, effects=tuple(_lasting(run, definition, effects))),
+            carried=tuple(_carried(run, definition, again)),
+            vars=run.vars,
+        )
+        if self.worker is not None:
+            return await self.worker.start(definition, run.inputs, actor=actor, ask=ask)
+        return await self.dispatch.start(definition, run.inputs, actor=actor, ask=ask)
+
+    def _only_step(self, run: Run, action: Action) -> str:
+        """The one step that an action can mean; empty if the action is about the run."""
+        steps = [legal.step for legal in legal_actions(run) if legal.action is action]
+        if steps == [""] or action in _ON_RUN:
+            return ""
+        if len(steps) == 1:
+            return steps[0]
+        if not steps:
+            raise Conflict(f"there is no step of {run.id} to {action.value}", hint=legal_words(run))
+        raise Invalid(f"which step to {action.value}? {', '.join(steps)}", hint="name the step")
+
+    def _commands(self, run: Run, action: Action, step: str, reason: str, output: Any, actor: str) -> Sequence[Command]:
+        match action:
+            case Action.PAUSE:
+                return [PauseRun(reason=reason)]
+            case Action.RESUME:
+                return [ResumeRun(reason=reason)]
+            case Action.CANCEL:
+                return [CancelRun(reason=reason)]
+            case Action.COMPENSATE:
+                return [StartCompensation(reason=reason)]
+            case Action.APPROVE | Action.REJECT:
+                return [self._answer(run, action, step, reason, actor)]
+            case Action.SKIP:
+                return [SkipStep(step=step, reason=reason)]
+            case Action.ACCEPT:
+                return [AcceptStep(step=step, reason=reason, output=output)]
+            case _:
+                is_undo = run.step(step).status is StepStatus.COMPENSATION_FAILED
+                return [StartCompensation(reason=reason) if is_undo else RetryStep(step=step, reason=reason)]
+
+    def _answer(self, run: Run, action: Action, step: str, reason: str, actor: str) -> Command:
+        state = run.step(step)
+        asked = state.values if isinstance(state.values, Mapping) else {}
+        self.say.require_answer(actor, asked.get("by", ()))
+        kind = GiveApproval if action is Action.APPROVE else RejectApproval
+        return kind(step=step, digest=state.digest, reason=reason, at=self.clock())
+
+    async def _close_compensation(self, run: Run, actor: str) -> Run:
+        """End a compensation that had failed, when nothing is left of it."""
+        if run.status is not RunStatus.COMPENSATION_FAILED:
+            return run
+        definition = await self.dispatch.definition(run.definition)
+        if undo_order(run, definition):
+            return run
+        return await self.dispatch.grant(run.id, FinishCompensation(), actor=actor)
+
+
+_ON_RUN: Final = frozenset({Action.PAUSE, Action.RESUME, Action.CANCEL, Action.COMPENSATE})
+
+
+def _from_step_on(definition: Definition, step: str) -> set[str]:
+    """A step and all that could only begin after it."""
+    found = locate(definition, step)
+    if found.parent:
+        raise Invalid(f"{step!r} is inside {found.parent!r}", hint=f"fork from {found.parent!r}, as a whole")
+    again, waiting = {step}, [step]
+    while waiting:
+        later = set(found.lane.course.followers[waiting.pop()]) - again
+        again |= later
+        waiting.extend(later)
+    return again
+
+
+def _carried(run: Run, definition: Definition, again: set[str]) -> list[StepCarried]:
+    carried = []
+    for step in definition.steps:
+        state = run.step(step.id)
+        if step.id in again or state.status not in SATISFIED:
+            continue
+        output = outputs_of_rounds(run, step, step.id) if step.body else state.output
+        is_skipped = state.status is StepStatus.SKIPPED
+        carried.append(StepCarried(step=step.id, output=output, is_skipped=is_skipped))
+    return carried
+
+
+def _lasting(run: Run, definition: Definition, paths: Sequence[str]) -> list[str]:
+    """Those of the steps that changed the world and were not undone."""
+    return [
+        path
+        for path in paths
+        if run.step(path).status in UNDONE_FROM and lasting_effect(locate(definition, path), run.step(path))
+    ]

@@ -1,0 +1,325 @@
+"""The worker: executes the runs of a store, picks up those that nobody executes, and leaves the others alone.
+
+Async. It holds the leases and one conductor for each run at work; runs that wait for an agent or a person cost it
+nothing. A broken run rests and is tried again: it never stops the rest."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol
+
+from handrail.domain.beginning import InputCheck
+from handrail.domain.command import StartRun
+from handrail.domain.definition import Definition
+from handrail.domain.errors import HandrailError
+from handrail.domain.event import Mode
+from handrail.domain.run import Run
+from handrail.domain.status import RunStatus
+from handrail.engine.attempt import Means, SchemaCheck
+from handrail.engine.breakers import Breakers
+from handrail.engine.clock import Clock
+from handrail.engine.conductor import WORKING, Conductor
+from handrail.engine.dispatch import PLAIN_START, Dispatch
+from handrail.engine.journal import Archive
+from handrail.engine.lease import Holding, Lease, Leases
+from handrail.engine.throttle import CALLS_MAX, Throttle
+from handrail.engine.tool import Toolbox
+
+POLL_S: Final = 0.2
+"""How often a worker looks for what others have written."""
+LOOK_S: Final = 1.0
+"""How often it looks at who executes what, when nobody has written anything."""
+LEASE_S_DEFAULT: Final = 10.0
+PICK_UP_AT_ONCE: Final = 100
+GRACE_S: Final = 5.0
+FORGOTTEN: Final = frozenset({RunStatus.COMPLETED, RunStatus.COMPENSATED})
+"""Ends after which nothing can be undone any more."""
+
+log = logging.getLogger(__name__)
+
+
+class Store(Leases, Archive, Protocol):
+    """What a worker asks of a store beside the journal itself."""
+
+
+class Presence(Protocol):
+    """Whether the process behind an owner's name is alive on this machine."""
+
+    def is_alive(self, owner: str) -> bool:
+        """False only if it is certain that it is gone."""
+        ...
+
+
+@dataclass(frozen=True)
+class Terms:
+    """How a worker works: its name, how long a lease lasts, how many calls at once; time, and what it checks with."""
+
+    owner: str
+    actor: str
+    clock: Clock
+    check: InputCheck
+    fits: SchemaCheck
+    lease_s: float = LEASE_S_DEFAULT
+    calls_max: int = CALLS_MAX
+    picks_up: bool = True
+    """Whether it also executes runs that it was not asked to."""
+
+
+@dataclass
+class Sighting:
+    """When another owner's beat was first seen as it is, and when its process was last looked for."""
+
+    beat: int
+    since_s: float
+    looked_s: float = float("-inf")
+
+
+@dataclass
+class Worker:
+    """Executes runs."""
+
+    dispatch: Dispatch
+    store: Store
+    toolbox: Toolbox
+    presence: Presence
+    terms: Terms
+    conductors: dict[str, Conductor] = field(default_factory=dict)
+    _means: Means = field(init=False)
+    _parked: dict[str, int] = field(default_factory=dict)
+    """Runs that wait for others, with the last event that was looked at."""
+    _wanted: set[str] = field(default_factory=set)
+    _released: list[Lease] = field(default_factory=list)
+    _owners: dict[str, Sighting] = field(default_factory=dict)
+    _waiters: dict[str, list[asyncio.Future[None]]] = field(default_factory=dict)
+    _tasks: list[asyncio.Task[None]] = field(default_factory=list)
+    _poke: asyncio.Event = field(default_factory=asyncio.Event)
+    _seen: int = 0
+    _starting: int = 0
+    _looked_s: float = float("-inf")
+    _is_closing: bool = False
+
+    def __post_init__(self) -> None:
+        terms = self.terms
+        self._means = Means(
+            dispatch=self.dispatch,
+            toolbox=self.toolbox,
+            throttle=Throttle(self._wake, calls_max=terms.calls_max),
+            breakers=Breakers(self.dispatch.journal, self.dispatch.scribe, terms.actor),
+            clock=terms.clock,
+            entropy=self.dispatch.scribe.entropy,
+            actor=terms.actor,
+            check=terms.check,
+            fits=terms.fits,
+        )
+
+    # --- its life -----------------------------------------------------------------------------------
+
+    async def open(self) -> None:
+        """Begin to work."""
+        await self.store.beat(self.terms.owner)
+        self._seen, _ = await self.store.heads(after=2**62)
+        self.dispatch.watchers.append(self._notice)
+        loop = asyncio.get_running_loop()
+        beats = self._for_ever(self._beat, asyncio.Event(), self.terms.lease_s / 3)
+        looks = self._for_ever(self._look_around, self._poke, POLL_S)
+        self._tasks += [loop.create_task(beats), loop.create_task(looks)]
+
+    async def close(self, grace_s: float = GRACE_S) -> None:
+        """Begin nothing more, let calls end that are under way, and give all leases back."""
+        self._is_closing = True
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._notice in self.dispatch.watchers:
+            self.dispatch.watchers.remove(self._notice)
+        await asyncio.gather(*(conductor.stop(grace_s) for conductor in list(self.conductors.values())))
+        with contextlib.suppress(HandrailError):  # whoever comes next sees that this process is gone
+            await self.store.retire(self.terms.owner)
+
+    # --- what others call ---------------------------------------------------------------------------
+
+    async def start(
+        self, definition: Definition, inputs: Mapping[str, Any], *, actor: str, ask: StartRun = PLAIN_START
+    ) -> Run:
+        """Start a run and execute it; it is synced and goes on, whether or not the caller is still there."""
+        owner = self.terms.owner if ask.mode is Mode.RUN else ""
+        self._starting += 1
+        try:
+            run = await self.dispatch.start(definition, inputs, actor=actor, ask=ask, owner=owner)
+            if owner:
+                self._conduct(definition, run, Lease(run.id, owner))
+        finally:
+            self._starting -= 1
+        return run
+
+    async def take(self, run_id: str) -> bool:
+        """Execute a run, if nobody else does; whether this worker does."""
+        if run_id not in self.conductors:
+            holding = await self.store.holding(run_id)
+            if holding is None or not await self._is_free(holding):
+                return False
+            await self._claim([holding])
+        return run_id in self.conductors
+
+    async def settled(self, run_id: str) -> Run:
+        """Wait until a run has ended, or waits for an agent or a person: the run as it is then."""
+        while True:
+            conductor = self.conductors.get(run_id)
+            run = conductor.run if conductor is not None else await self.dispatch.current(run_id)
+            if self._is_settled(run):
+                return run
+            future = asyncio.get_running_loop().create_future()
+            self._waiters.setdefault(run_id, []).append(future)
+            await asyncio.wait({future}, timeout=LOOK_S)
+
+    # --- conductors ---------------------------------------------------------------------------------
+
+    def _conduct(self, definition: Definition, run: Run, lease: Lease) -> None:
+        self._wanted.discard(run.id)
+        self._parked.pop(run.id, None)
+        conductor = Conductor(self._means, definition, run, lease, on_rest=self._rested)
+        self.conductors[run.id] = conductor
+        conductor.wake()
+
+    def _notice(self, run: Run, steps: Collection[str]) -> None:
+        """Take in that a run has changed."""
+        conductor = self.conductors.get(run.id)
+        if conductor is not None:
+            conductor.notice(run, steps)
+        elif run.status in WORKING and run.mode is Mode.RUN and run.n > 1:
+            self._want(run.id)
+        if run.status in FORGOTTEN:
+            self._tasks.append(asyncio.get_running_loop().create_task(self._forget(run.id)))
+            self._tasks = [task for task in self._tasks if not task.done()]
+
+    def _want(self, run_id: str) -> None:
+        self._wanted.add(run_id)
+        self._poke.set()
+
+    async def _forget(self, run_id: str) -> None:
+        try:
+            await self.toolbox.forget(run_id)
+        except OSError as error:
+            log.warning("what was kept for undoing %s can't be removed: %s", run_id, error)
+
+    def _wake(self, run_id: str) -> None:
+        if run_id in self.conductors:
+            self.conductors[run_id].wake()
+        else:
+            self._means.throttle.forget(run_id)
+
+    def _rested(self, conductor: Conductor) -> None:
+        """A conductor has nothing to do for now, or for good."""
+        run = conductor.run
+        if (conductor.is_lost or conductor.is_idle) and self.conductors.get(run.id) is conductor:
+            del self.conductors[run.id]
+            if run.status in WORKING:
+                self._parked[run.id] = run.n
+                if not conductor.is_lost:
+                    self._released.append(conductor.lease)
+        if conductor.is_lost or conductor.is_settled:
+            for waiter in self._waiters.pop(run.id, ()):
+                if not waiter.done():
+                    waiter.set_result(None)
+
+    def _is_settled(self, run: Run) -> bool:
+        if run.status not in WORKING:
+            return True
+        conductor = self.conductors.get(run.id)
+        if conductor is not None:
+            return conductor.run.n == run.n and conductor.is_settled
+        return self._parked.get(run.id) == run.n
+
+    # --- looking around -----------------------------------------------------------------------------
+
+    async def _for_ever(self, do: Callable[[], Awaitable[None]], poke: asyncio.Event, every_s: float) -> None:
+        """Do something every so often, or when poked."""
+        while True:
+            poke.clear()
+            try:
+                await do()
+            except HandrailError as error:
+                log.warning("%s; this is tried again", error)
+            except Exception:  # whatever is wrong, the worker goes on
+                log.exception("the worker stumbled")
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(poke.wait(), every_s)
+
+    async def _beat(self) -> None:
+        await self.store.beat(self.terms.owner)
+
+    async def _look_around(self) -> None:
+        has_news = await self._read_news()
+        if self._released:
+            released, self._released = self._released, []
+            await self.store.release(released)
+        wanted, self._wanted = self._wanted, set()
+        for run_id in sorted(wanted):
+            await self.take(run_id)
+        now_s = asyncio.get_running_loop().time()
+        if self.terms.picks_up and (has_news or now_s - self._looked_s >= LOOK_S):
+            self._looked_s = now_s
+            await self._pick_up()
+
+    async def _read_news(self) -> bool:
+        """Let the conductors see what others have written; whether anything was."""
+        last, heads = await self.store.heads(after=self._seen) if self._seen else (await self.store.heads(after=2**62))
+        has_news = last != self._seen
+        self._seen = last
+        for head in heads:
+            conductor = self.conductors.get(head.stream)
+            if conductor is not None and conductor.run.n < head.n:
+                run = await self.dispatch.current(head.stream)
+                if conductor.run.n < run.n:
+                    conductor.look_again()
+        return has_news
+
+    async def _pick_up(self) -> None:
+        """Take over the runs that nobody executes."""
+        after = ""
+        while holdings := await self.store.holdings(after=after):
+            after = holdings[-1].run
+            free = [holding for holding in holdings if await self._is_wanted(holding)]
+            for start in range(0, len(free), PICK_UP_AT_ONCE):
+                await self._claim(free[start : start + PICK_UP_AT_ONCE])
+
+    async def _is_wanted(self, holding: Holding) -> bool:
+        if holding.run in self.conductors or self._parked.get(holding.run) == holding.n:
+            return False
+        return await self._is_free(holding)
+
+    async def _is_free(self, holding: Holding) -> bool:
+        """Whether nobody executes the run: nobody holds it, or its owner is gone, or has been silent for too long."""
+        owner = holding.owner
+        if owner == self.terms.owner:
+            return not self._starting  # else it may be the very run that is just being started here
+        if not owner:
+            return True
+        now_s = asyncio.get_running_loop().time()
+        seen = self._owners.get(owner)
+        if seen is None or seen.beat != holding.beat:
+            seen = self._owners[owner] = Sighting(holding.beat, now_s)
+        if now_s - seen.looked_s >= LOOK_S:
+            seen.looked_s = now_s
+            if not await asyncio.to_thread(self.presence.is_alive, owner):
+                seen.since_s = float("-inf")  # it is gone for good
+        return now_s - seen.since_s >= self.terms.lease_s
+
+    async def _claim(self, holdings: Sequence[Holding]) -> None:
+        leases = await self.store.claim(self.terms.owner, holdings)
+        answers = await asyncio.gather(*map(self._adopt, leases), return_exceptions=True)
+        for lease, answer in zip(leases, answers, strict=True):
+            if isinstance(answer, HandrailError):
+                log.warning("run %s can't be picked up: %s", lease.run, answer)
+                self._parked[lease.run] = -1
+            elif isinstance(answer, BaseException):
+                raise answer
+
+    async def _adopt(self, lease: Lease) -> None:
+        run = await self.dispatch.current(lease.run)
+        definition = await self.dispatch.definition(run.definition)
+        self._conduct(definition, run, lease)

@@ -1,0 +1,1 @@
+"""What can be called: the built-in tools, those of plugins, and the registry of them all."""

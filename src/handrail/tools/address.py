@@ -1,0 +1,73 @@
+"""Addresses that http.request may reach: public ones, and those that a person allowed.
+
+Pure. Looking names up and connecting is http_client.py's work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from typing import Final, TypeAlias
+
+Address: TypeAlias = IPv4Address | IPv6Address
+
+TRANSLATED: Final = IPv6Network("64:ff9b::/96")
+"""Where translators put the whole of IPv4, public or not."""
+COMPATIBLE: Final = IPv6Network("::/96")
+"""An old way to write IPv4 addresses."""
+
+
+def is_public(address: str) -> bool:
+    """Whether an address is meant for everybody, also if it wraps another one."""
+    parsed = ip_address(address)
+    if isinstance(parsed, IPv6Address):
+        if parsed.ipv4_mapped:
+            return False  # no server has such an address; who writes one wants to get past a guard
+        if parsed in TRANSLATED:
+            return is_public(str(_last_part(parsed)))
+    return all(one.is_global and not _is_special(one) for one in (parsed, *_wrapped(parsed)))
+
+
+def is_allowed(host: str, port: int, addresses: Iterable[str], allow: Iterable[str]) -> bool:
+    """Whether a person allowed this host, or all addresses that its name leads to."""
+    entries = {_spelled(entry) for entry in allow}
+    named = (_plain(host), *(_plain(address) for address in addresses))
+    allowed = [(name, None) in entries or (name, port) in entries for name in named]
+    return allowed[0] or (len(allowed) > 1 and all(allowed[1:]))
+
+
+def _is_special(address: Address) -> bool:
+    is_site_local = isinstance(address, IPv6Address) and address.is_site_local
+    return is_site_local or address.is_multicast or address.is_reserved or address.is_link_local
+
+
+def _wrapped(address: Address) -> list[IPv4Address]:
+    """The IPv4 addresses that an IPv6 address stands for."""
+    if isinstance(address, IPv4Address):
+        return []
+    compatible = _last_part(address) if address in COMPATIBLE else None
+    known = (address.sixtofour, *(address.teredo or ()), compatible)
+    return [one for one in known if one is not None]
+
+
+def _last_part(address: IPv6Address) -> IPv4Address:
+    return IPv4Address(int(address) & 0xFFFFFFFF)
+
+
+def _spelled(entry: str) -> tuple[str, int | None]:
+    """An entry of the list of allowed hosts, as host and port."""
+    if entry.startswith("["):
+        host, _, port = entry.removeprefix("[").partition("]")
+        return _plain(host), int(port.removeprefix(":")) if port else None
+    host, colon, port = entry.rpartition(":")
+    if not colon or ":" in host:  # no port, or a bare IPv6 address
+        return _plain(entry), None
+    return _plain(host), int(port)
+
+
+def _plain(host: str) -> str:
+    """One spelling for a host: lower case, no last dot, addresses in their short form."""
+    plain = host.lower().removesuffix(".").strip("[]")
+    try:
+        return str(ip_address(plain))
+    except ValueError:
+        return plain

@@ -1,0 +1,149 @@
+"""`file.*`: reading and changing files inside the project, with their own undo.
+
+Here is what the tools say of themselves, and how they reach the disk: in a thread, and never left half-way by a
+cancelled caller. How each change is made is told in file_content.py and file_tree.py."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, Protocol
+
+from handrail.domain.definition import Category, Effect
+from handrail.engine.tool import ToolCall, ToolFailed, ToolSpec
+from handrail.tools.arguments import closed
+from handrail.tools.file_content import Change
+from handrail.tools.file_tree import FolderMaking, Moving
+from handrail.tools.function_tool import Deed, FunctionTool
+from handrail.tools.kept import Kept
+from handrail.tools.rooted import PATH_LENGTH_MAX, Root
+
+TEXT_BYTES_MAX: Final = 1_000_000
+PATH: Final = {"type": "string", "minLength": 1, "maxLength": PATH_LENGTH_MAX}
+TEXT: Final = {"type": "string", "maxLength": TEXT_BYTES_MAX}
+REFUSED: Final = frozenset({errno.EINVAL, errno.ENAMETOOLONG, errno.EISDIR, errno.ENOTDIR, errno.EXDEV, errno.ELOOP})
+"""What no repetition will mend."""
+
+
+class _Deeds(Protocol):
+    def look(self, call: ToolCall) -> Any: ...
+    def do(self, call: ToolCall) -> None: ...
+    def undo(self, call: ToolCall) -> None: ...
+
+
+def file_tools(root: Root, kept: Kept) -> list[FunctionTool]:
+    """The tools of this family."""
+    write = Change(root=root, kept=kept, outcome=lambda args, _: _text(args), keeps=True)
+    append = Change(root=root, kept=kept, outcome=lambda args, before: (before or b"") + _text(args), keeps=False)
+    delete = Change(root=root, kept=kept, outcome=lambda _, __: None, keeps=True, takes_folders=True)
+    at_path, with_text = {"path": PATH}, {"path": PATH, "text": TEXT}
+    return [
+        FunctionTool(
+            spec=_spec("read", "The text of a file.", at_path, effect=Effect.NONE), do=_in_thread(_reading(root))
+        ),
+        _changing(_spec("write", "Put a text into a file, new or not.", with_text), write, _written),
+        _changing(_spec("append", "Add a text at the end of a file, new or not.", with_text), append, _written),
+        _changing(
+            _spec("move", "Move a file or folder to a free name.", {"source": PATH, "target": PATH}),
+            Moving(root),
+            lambda args: {"target": args["target"]},
+        ),
+        _changing(_spec("delete", "Delete a file or an empty folder.", at_path), delete, _path_of),
+        _changing(
+            _spec("mkdir", "Make a folder, and those above it that are missing.", at_path), FolderMaking(root), _path_of
+        ),
+    ]
+
+
+def _spec(name: str, description: str, args: Mapping[str, Any], *, effect: Effect = Effect.REVERSIBLE) -> ToolSpec:
+    return ToolSpec(
+        name=f"file.{name}",
+        description=description,
+        effect=effect,
+        args=closed(args, required=list(args)),
+        idempotent=True,
+    )
+
+
+def _changing(spec: ToolSpec, deeds: _Deeds, output: Callable[[Mapping[str, Any]], Any]) -> FunctionTool:
+    def do(call: ToolCall) -> Any:
+        deeds.do(call)
+        return output(call.args)
+
+    return FunctionTool(
+        spec=spec,
+        do=_in_thread(do),
+        look=_in_thread(deeds.look),
+        take_back=_in_thread(deeds.undo),
+        flaws_of=_text_flaws,
+    )
+
+
+def _reading(root: Root) -> Callable[[ToolCall], Any]:
+    def read(call: ToolCall) -> Any:
+        with root.place(call.args["path"], writing=False) as place:
+            content = place.read(bytes_max=TEXT_BYTES_MAX)
+            try:
+                return {"text": content.decode("utf-8")}
+            except UnicodeDecodeError as error:
+                message = f"{place.shown} is no text in UTF-8 (byte {error.start}); name a text file"
+                raise ToolFailed(Category.INVALID_INPUT, message) from None
+
+    return read
+
+
+def _in_thread(work: Callable[[ToolCall], Any]) -> Deed:
+    """The same off the event loop, with the system's errors in our words."""
+
+    async def deed(call: ToolCall) -> Any:
+        under_way = asyncio.ensure_future(asyncio.to_thread(_told, work, call))
+        try:
+            return await asyncio.shield(under_way)
+        except asyncio.CancelledError:
+            # A thread can't be stopped: who cancels must not go on, and undo perhaps, while it still writes.
+            await asyncio.wait([under_way])
+            if not under_way.cancelled():
+                under_way.exception()  # seen: nobody else will ask for it
+            raise
+
+    return deed
+
+
+def _told(work: Callable[[ToolCall], Any], call: ToolCall) -> Any:
+    try:
+        return work(call)
+    except OSError as error:
+        raise ToolFailed(_category(error), f"{call.tool}: {error.strerror or error}") from error
+
+
+def _category(error: OSError) -> Category:
+    match error:
+        case FileNotFoundError():
+            return Category.NOT_FOUND
+        case FileExistsError():
+            return Category.CONFLICT
+        case PermissionError():
+            return Category.PERMISSION
+        case OSError(errno=errno.ENOTEMPTY):
+            return Category.CONFLICT
+        case _:
+            return Category.INVALID_INPUT if error.errno in REFUSED else Category.TRANSIENT
+
+
+def _text_flaws(args: Mapping[str, Any]) -> Sequence[str]:
+    if len(_text(args)) > TEXT_BYTES_MAX:
+        return [f"`text` is larger than {TEXT_BYTES_MAX:,} bytes; split it"]
+    return []
+
+
+def _text(args: Mapping[str, Any]) -> bytes:
+    return str(args.get("text", "")).encode()
+
+
+def _written(args: Mapping[str, Any]) -> Any:
+    return {"path": args["path"], "bytes": len(_text(args))}
+
+
+def _path_of(args: Mapping[str, Any]) -> Any:
+    return {"path": args["path"]}

@@ -1,0 +1,163 @@
+"""Contents of files: writing, appending and deleting, each as one step from a captured state to another.
+
+A call finds the state before (and does it), the state after (it was done), or neither: then somebody else was here, and
+nothing is touched. An undo reads the same two states the other way round. That is why both may be repeated at will, and
+after a crash in the middle. Moving and making folders is file_tree.py's work."""
+
+from __future__ import annotations
+
+import hashlib
+import stat
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from handrail.domain.definition import Category
+from handrail.engine.tool import ToolCall, ToolFailed
+from handrail.tools.kept import Kept
+from handrail.tools.place import NOTHING, Place, State, What, file_state
+from handrail.tools.rooted import Root
+
+FILE_BYTES_MAX: Final = 100_000_000
+"""What is rewritten or kept passes through memory."""
+
+Capture = TypeVar("Capture", bound=Struct)
+Content: TypeAlias = bytes | None
+"""None: nothing is there."""
+
+
+class Captured(Struct, frozen=True, kw_only=True):
+    """What stood at a path before a call, and what will stand there after it."""
+
+    path: str
+    existed: bool
+    what: What
+    bytes: int
+    sha256: str
+    mode: int
+    kept: str
+    """The name under which the content is kept; empty if the undo does not need it."""
+    after: State
+
+    @property
+    def before(self) -> State:
+        """The state before the call."""
+        return State(what=self.what, bytes=self.bytes, sha256=self.sha256)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change:
+    """One kind of change to what stands at `args.path`."""
+
+    root: Root
+    kept: Kept
+    outcome: Callable[[Mapping[str, Any], Content], Content]
+    """What will be there, from the arguments and what was there."""
+    keeps: bool
+    """Whether the undo needs the content from before."""
+    takes_folders: bool = False
+
+    def look(self, call: ToolCall) -> Mapping[str, Any]:
+        """The capture, with the content from before safely kept."""
+        found: Mapping[str, Any] = msgspec.to_builtins(self._captured(call, keeping=self.keeps))
+        return found
+
+    def do(self, call: ToolCall) -> None:
+        """From the state before to the state after."""
+        seen = captured(call, Captured) if call.capture is not None else self._captured(call, keeping=False)
+        with self.root.place(call.args["path"], writing=True) as place:
+            now = place.state()
+            if seen.before == seen.after == NOTHING:
+                raise ToolFailed(Category.NOT_FOUND, f"there is no {place.shown}")
+            if now == seen.after:
+                place.discard(part_name(call))
+                return
+            if now != seen.before:
+                raise _changed(place, "nothing was touched")
+            if seen.after.what is What.NOTHING:
+                place.remove()
+                return
+            content = self.outcome(call.args, self._content(place, now.what)) or b""
+            if file_state(content) != seen.after:
+                raise ToolFailed(Category.INVALID_INPUT, f"{place.shown}: the arguments are not those of the capture")
+            mode = seen.mode if seen.existed else None
+            place.write(content, mode=mode, part=part_name(call), is_new=not seen.existed)
+
+    def undo(self, call: ToolCall) -> None:
+        """From the state after back to the state before."""
+        seen = captured(call, Captured)
+        try:
+            with self.root.place(seen.path, writing=True) as place:
+                place.discard(part_name(call))
+                self._restore(place, seen, call)
+        except ToolFailed as error:
+            if error.category is not Category.NOT_FOUND or seen.existed:
+                raise  # else its whole folder is gone, and it with it
+
+    def _restore(self, place: Place, seen: Captured, call: ToolCall) -> None:
+        now = place.state()
+        if now == seen.before:
+            return
+        if now != seen.after:
+            raise _changed(place, "it was not undone; look at it, then record the compensation")
+        match seen.what:
+            case What.NOTHING:
+                place.remove()
+            case What.FOLDER:
+                place.make_folder(seen.mode)
+            case _:
+                content = self._from_before(place, seen, call)
+                is_new = now.what is What.NOTHING
+                place.write(content, mode=seen.mode, part=part_name(call), is_new=is_new)
+
+    def _from_before(self, place: Place, seen: Captured, call: ToolCall) -> bytes:
+        if seen.kept:
+            return self.kept.get(call.run, seen.kept, sha256=seen.sha256)
+        content = place.read(bytes_max=FILE_BYTES_MAX)[: seen.bytes]  # what was appended comes off again
+        if hashlib.sha256(content).hexdigest() != seen.sha256:
+            raise ToolFailed(Category.NOT_FOUND, f"nothing was kept of {place.shown} from before; restore a copy")
+        return content
+
+    def _captured(self, call: ToolCall, *, keeping: bool) -> Captured:
+        path = call.args["path"]
+        with self.root.place(path, writing=True) as place:
+            status, what = place.status(), place.what()
+            if what is What.OTHER or (what is What.FOLDER and not self.takes_folders):
+                raise ToolFailed(Category.INVALID_INPUT, f"{place.shown} is no plain file; name one")
+            content = self._content(place, what)
+            before = State(what=what) if content is None else file_state(content)
+            outcome = self.outcome(call.args, content)
+            return Captured(
+                path=path,
+                existed=status is not None,
+                what=what,
+                bytes=before.bytes,
+                sha256=before.sha256,
+                mode=stat.S_IMODE(status.st_mode) if status else 0,
+                kept=self.kept.put(call.run, call.step, content) if keeping and content is not None else "",
+                after=NOTHING if outcome is None else file_state(outcome),
+            )
+
+    def _content(self, place: Place, what: What) -> Content:
+        return place.read(bytes_max=FILE_BYTES_MAX) if what is What.FILE else None
+
+
+def part_name(call: ToolCall) -> str:
+    """What a file of this step is called until it is whole: the same over attempts, so that none is left behind."""
+    return f".handrail-{hashlib.sha256(f'{call.run}/{call.step}'.encode()).hexdigest()[:16]}.part"
+
+
+def captured(call: ToolCall, shape: type[Capture]) -> Capture:
+    """The capture of a call."""
+    try:
+        return msgspec.convert(call.capture, shape)
+    except msgspec.ValidationError as error:
+        message = f"the capture of {call.step} can't be read: {error}; undo it by hand, then record the compensation"
+        raise ToolFailed(Category.INTERNAL, message) from None
+
+
+def _changed(place: Place, consequence: str) -> ToolFailed:
+    return ToolFailed(Category.CONFLICT, f"somebody else has changed {place.shown} since; {consequence}")

@@ -1,0 +1,173 @@
+"""Names of files and folders: moving them, and making folders, with what it takes to undo that.
+
+What files hold is file_content.py's work."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+from msgspec import Struct
+
+from handrail.domain.definition import Category
+from handrail.engine.tool import ToolCall, ToolFailed
+from handrail.tools.file_content import captured
+from handrail.tools.place import Place, What
+from handrail.tools.rooted import Root, path_parts
+
+NOT_EMPTY: Final = frozenset({errno.ENOTEMPTY, errno.EEXIST})
+
+
+class Thing(Struct, frozen=True, kw_only=True):
+    """What is moved: a file is known by its content, a folder by its number on the disk."""
+
+    what: What
+    bytes: int = 0
+    sha256: str = ""
+    inode: int = 0
+
+
+ABSENT: Final = Thing(what=What.NOTHING)
+
+
+class MoveCaptured(Struct, frozen=True, kw_only=True):
+    """What a move will move, and whether its way was free."""
+
+    path: str
+    target: str
+    thing: Thing
+    is_free: bool
+
+
+class FolderCaptured(Struct, frozen=True, kw_only=True):
+    """Which folders were missing, the outermost first."""
+
+    path: str
+    missing: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Moving:
+    """`file.move`: another name, which nobody has."""
+
+    root: Root
+
+    def look(self, call: ToolCall) -> Mapping[str, Any]:
+        """What will be moved."""
+        source, target = call.args["source"], call.args["target"]
+        with self.root.place(source, writing=True) as here, self.root.place(target, writing=True) as there:
+            self.root.require_movable(here)
+            thing, is_free = thing_at(here), there.status() is None
+        if thing.what is What.OTHER:
+            raise ToolFailed(Category.INVALID_INPUT, f"{source} is neither a plain file nor a folder; name one")
+        seen = MoveCaptured(path=source, target=target, thing=thing, is_free=is_free)
+        found: Mapping[str, Any] = msgspec.to_builtins(seen)
+        return found
+
+    def do(self, call: ToolCall) -> None:
+        """Move it, or finish a move that was cut off."""
+        capture = call.capture if call.capture is not None else self.look(call)
+        seen = captured(msgspec.structs.replace(call, capture=capture), MoveCaptured)
+        if seen.thing == ABSENT:
+            raise ToolFailed(Category.NOT_FOUND, f"there is no {seen.path} to move")
+        if not seen.is_free:
+            message = f"{seen.target} exists already; move or delete it first, or choose another target"
+            raise ToolFailed(Category.CONFLICT, message)
+        self._carry(seen, (call.args["source"], call.args["target"]))
+
+    def undo(self, call: ToolCall) -> None:
+        """Move it back, or finish that."""
+        seen = captured(call, MoveCaptured)
+        if seen.is_free and seen.thing != ABSENT:  # else nothing was moved
+            self._carry(seen, (seen.target, seen.path))
+
+    def _carry(self, seen: MoveCaptured, way: tuple[str, str]) -> None:
+        with self.root.place(way[0], writing=True) as here, self.root.place(way[1], writing=True) as there:
+            match thing_at(here) == seen.thing, thing_at(here) == ABSENT, thing_at(there):
+                case True, _, found if found == ABSENT:
+                    here.move_to(there)
+                case False, True, found if found == seen.thing:
+                    return  # it was done before
+                case True, _, _ if _is_same_file(here, there):
+                    here.remove()  # cut off between the new name and the old one
+                case _:
+                    message = f"{here.shown} or {there.shown} was changed by somebody else; nothing was moved"
+                    raise ToolFailed(Category.CONFLICT, message)
+
+
+@dataclass(frozen=True)
+class FolderMaking:
+    """`file.mkdir`: a folder, and those above it that are missing."""
+
+    root: Root
+
+    def look(self, call: ToolCall) -> Mapping[str, Any]:
+        """Which folders are missing."""
+        path = call.args["path"]
+        missing: list[str] = []
+        for part in _prefixes(path):
+            if missing or self._is_missing(part):
+                missing.append(part)
+        found: Mapping[str, Any] = msgspec.to_builtins(FolderCaptured(path=path, missing=tuple(missing)))
+        return found
+
+    def do(self, call: ToolCall) -> None:
+        """Make what is missing; a folder that is there is as good as made."""
+        for part in _prefixes(call.args["path"]):
+            if self._is_missing(part):
+                with self.root.place(part, writing=True) as place, suppress(FileExistsError):
+                    place.make_folder()
+                self._is_missing(part)  # if another step made it meanwhile, let it be a folder
+
+    def undo(self, call: ToolCall) -> None:
+        """Remove the folders that were missing, if they are empty; those above may have become others' too."""
+        seen = captured(call, FolderCaptured)
+        for part in reversed(seen.missing):
+            try:
+                self._remove(part)
+            except OSError as error:
+                if error.errno not in NOT_EMPTY:
+                    raise
+                if part == seen.missing[-1]:
+                    message = f"the folder {part} is not empty; empty it, then undo again"
+                    raise ToolFailed(Category.CONFLICT, message) from None
+                return
+
+    def _remove(self, part: str) -> None:
+        try:
+            if self._is_missing(part):
+                return
+        except ToolFailed as error:
+            if error.category is Category.NOT_FOUND:
+                return  # the folder above is gone, and this one with it
+            raise
+        with self.root.place(part, writing=True) as place:
+            place.remove()
+
+    def _is_missing(self, part: str) -> bool:
+        with self.root.place(part, writing=True) as place:
+            what = place.what()
+        if what not in {What.FOLDER, What.NOTHING}:
+            raise ToolFailed(Category.CONFLICT, f"{part} exists and is no folder; choose another path")
+        return what is What.NOTHING
+
+
+def thing_at(place: Place) -> Thing:
+    """What stands at a place, so that it is known again elsewhere."""
+    state, status = place.state(), place.status()
+    inode = status.st_ino if status and state.what is What.FOLDER else 0
+    return Thing(what=state.what, bytes=state.bytes, sha256=state.sha256, inode=inode)
+
+
+def _is_same_file(one: Place, other: Place) -> bool:
+    first, second = one.status(), other.status()
+    return bool(first and second and first.st_ino and (first.st_ino, first.st_dev) == (second.st_ino, second.st_dev))
+
+
+def _prefixes(path: str) -> list[str]:
+    parts = path_parts(path)
+    return ["/".join(parts[:count]) for count in range(1, len(parts) + 1)]

@@ -1,0 +1,69 @@
+"""A tool made of functions: what every built-in tool and every plugin's tool is.
+
+Here arguments are held against their schema before anything happens. What the functions do is told where they are."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias
+
+from handrail.domain.definition import Category, Effect
+from handrail.engine.tool import ToolCall, ToolFailed, ToolSpec
+from handrail.tools.arguments import Arguments
+
+Deed: TypeAlias = Callable[[ToolCall], Awaitable[Any]]
+Args: TypeAlias = Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FunctionTool:
+    """What the tool says of itself, what it does, and how it takes that back."""
+
+    spec: ToolSpec
+    do: Deed
+    look: Deed | None = None
+    """Finds what `take_back` will need."""
+    take_back: Deed | None = None
+    effect_of: Callable[[Args], Effect] | None = None
+    server_of: Callable[[Args], str] | None = None
+    flaws_of: Callable[[Args], Sequence[str]] | None = None
+    """What is wrong with arguments that fit the schema."""
+
+    def effect(self, args: Args) -> Effect:
+        """What a call with these arguments does to the world."""
+        return self.effect_of(args) if self.effect_of else self.spec.effect
+
+    def server(self, args: Args) -> str:
+        """Which server such a call reaches; empty if it stays on this machine."""
+        return self.server_of(args) if self.server_of else ""
+
+    def misfits(self, args: Args) -> Sequence[str]:
+        """What is wrong with the arguments."""
+        return self._arguments.misfits(args) or (self.flaws_of(args) if self.flaws_of else ())
+
+    async def capture(self, call: ToolCall) -> Any:
+        """What the tool's own undo will need; None if it brings none. Fails as a call does."""
+        self._require_fit(call)
+        return await self.look(call) if self.look else None
+
+    async def call(self, call: ToolCall) -> Any:
+        """Do it, if the arguments fit."""
+        self._require_fit(call)
+        return await self.do(call)
+
+    async def undo(self, call: ToolCall) -> Any:
+        """Take back what was done, by its capture."""
+        if self.take_back is None:
+            hint = "give the step an `undo:`"
+            raise ToolFailed(Category.TOOL_ERROR, f"{self.spec.name} brings no undo of its own; {hint}")
+        return await self.take_back(call)
+
+    @cached_property
+    def _arguments(self) -> Arguments:
+        return Arguments(self.spec.args)
+
+    def _require_fit(self, call: ToolCall) -> None:
+        if misfits := self.misfits(call.args):
+            raise ToolFailed(Category.INVALID_INPUT, f"{self.spec.name}: {'; '.join(misfits)}")

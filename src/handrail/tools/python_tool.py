@@ -1,0 +1,123 @@
+"""How a Python function is called as a tool: its arguments, its thread, its output, and its exceptions.
+
+What authors write is sdk.py's; finding what they wrote is plugin.py's."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, Final
+
+import msgspec
+
+from handrail.domain.definition import Category
+from handrail.engine.tool import Later, Progress, ToolCall, ToolFailed
+from handrail.tools.function_tool import Deed, FunctionTool
+from handrail.tools.sdk import CAPTURED, Function, PythonTool
+from handrail.tools.signature import Signature, ToolContext
+
+OUTPUT_BYTES_MAX: Final = 1_000_000
+MESSAGE_MAX: Final = 1_000
+CATEGORIES: Final[Mapping[type[Exception], Category]] = {
+    TimeoutError: Category.TIMEOUT,
+    PermissionError: Category.PERMISSION,
+    FileNotFoundError: Category.NOT_FOUND,
+    FileExistsError: Category.CONFLICT,
+    OSError: Category.TRANSIENT,
+    ValueError: Category.INVALID_INPUT,
+}
+"""What an exception means, the narrower kinds first. A TypeError or KeyError is a fault of the tool itself."""
+
+
+def built(made: PythonTool) -> FunctionTool:
+    """The tool that an author's function is."""
+    instant = made.spec.is_instant
+    captures, undoes = made.captures, made.undoes
+    return FunctionTool(
+        spec=made.spec,
+        do=_deed(made.function, made.signature, instant=instant),
+        look=_looking(_deed(*captures, instant=instant) if captures else None) if undoes else None,
+        take_back=_deed(*undoes, instant=instant, captured=True) if undoes else None,
+    )
+
+
+def _looking(deed: Deed | None) -> Deed:
+    """What finds out what an undo will need. It always finds something: a tool with an undo says so by that."""
+
+    async def look(call: ToolCall) -> Any:
+        return {CAPTURED: await deed(call) if deed else None}
+
+    return look
+
+
+def _deed(function: Function, signature: Signature, *, instant: bool, captured: bool = False) -> Deed:
+    wants_captured = captured and CAPTURED in inspect.signature(function).parameters
+
+    async def deed(call: ToolCall) -> Any:
+        try:
+            named = signature.arguments(call.args)
+        except ValueError as error:
+            raise ToolFailed(Category.INVALID_INPUT, f"{call.tool}: {error}") from error
+        if wants_captured:
+            named[CAPTURED] = call.capture[CAPTURED]
+        if signature.context:
+            named[signature.context] = _context(call, is_threaded=not _is_inline(function, instant=instant))
+        try:
+            found = await _called(function, named, instant=instant)
+        except ToolFailed:
+            raise
+        except Exception as error:  # an author's code: whatever it raises is the call's failure, not handrail's
+            raise ToolFailed(category_of(error), told(error)) from error
+        return _output(call.tool, found)
+
+    return deed
+
+
+async def _called(function: Function, named: dict[str, Any], *, instant: bool) -> Any:
+    if inspect.iscoroutinefunction(function):
+        return await function(**named)
+    return function(**named) if instant else await asyncio.to_thread(partial(function, **named))
+
+
+def _is_inline(function: Function, *, instant: bool) -> bool:
+    return instant or inspect.iscoroutinefunction(function)
+
+
+def _context(call: ToolCall, *, is_threaded: bool) -> ToolContext:
+    progress: Progress = call.progress
+    if is_threaded:  # who listens lives on the event loop
+        progress = partial(_pass_on, asyncio.get_running_loop(), call.progress)
+    return ToolContext(
+        key=call.key, run=call.run, step=call.step, attempt=call.attempt, deferred=call.deferred, progress=progress
+    )
+
+
+def _pass_on(loop: asyncio.AbstractEventLoop, progress: Progress, words: str) -> None:
+    loop.call_soon_threadsafe(progress, words)
+
+
+def category_of(error: Exception) -> Category:
+    """What an author's exception means."""
+    return next((category for kind, category in CATEGORIES.items() if isinstance(error, kind)), Category.TOOL_ERROR)
+
+
+def told(error: BaseException) -> str:
+    """An exception in one line; its traceback is for the log, never for the journal."""
+    words = " ".join(str(error).split())
+    return f"{type(error).__name__}{': ' if words else ''}{words}"[:MESSAGE_MAX]
+
+
+def _output(name: str, found: Any) -> Any:
+    """The output as plain JSON, as the journal will have it."""
+    if isinstance(found, Later):
+        return found
+    try:
+        encoded = msgspec.json.encode(found)
+    except (TypeError, ValueError, RecursionError, OverflowError) as error:
+        raise ToolFailed(Category.TOOL_ERROR, f"{name} returned what is not JSON: {error}") from error
+    if len(encoded) > OUTPUT_BYTES_MAX:
+        message = f"{name} returned {len(encoded):,} bytes; at most {OUTPUT_BYTES_MAX:,} are kept: return less"
+        raise ToolFailed(Category.TOOL_ERROR, message)
+    return msgspec.json.decode(encoded)

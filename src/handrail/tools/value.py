@@ -1,0 +1,28 @@
+"""`value.set`: a value under a step's name, for the steps behind it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from handrail.domain.definition import Effect
+from handrail.engine.tool import ToolCall, ToolSpec
+from handrail.tools.arguments import closed
+from handrail.tools.function_tool import FunctionTool
+
+SPEC = ToolSpec(
+    name="value.set",
+    description="Hand on a value: the step's output is the value itself.",
+    effect=Effect.NONE,
+    args=closed({"value": {}}, required=["value"]),
+    idempotent=True,
+    is_instant=True,
+)
+
+
+async def _set(call: ToolCall) -> Any:
+    return call.args["value"]
+
+
+def value_tools() -> list[FunctionTool]:
+    """The tools of this family."""
+    return [FunctionTool(spec=SPEC, do=_set)]

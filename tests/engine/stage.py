@@ -1,0 +1,213 @@
+"""A stage for runs: a worker over a store in memory, with tools that do as they are told, in virtual time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from handrail.domain.authoring import definition_from
+from handrail.domain.codec import entry_of
+from handrail.domain.command import StartRun
+from handrail.domain.definition import Category, Definition, Effect
+from handrail.domain.errors import NotFound
+from handrail.domain.event import Event
+from handrail.domain.run import Run
+from handrail.engine.control import Control, Say
+from handrail.engine.dispatch import Dispatch
+from handrail.engine.scribe import Scribe
+from handrail.engine.tool import Later, ToolCall, ToolFailed, ToolSpec
+from handrail.engine.worker import Terms, Worker
+from handrail.library.inputs import check_inputs
+from handrail.storage.memory import MemoryStore
+from support import START, seeded_entropy
+
+Deed = Callable[[ToolCall], Awaitable[Any]]
+ADA = "person:ada"
+
+
+@dataclass
+class Puppet:
+    """A tool that does as it is told, and remembers its calls."""
+
+    spec: ToolSpec
+    deed: Deed
+    reach: str = ""
+    kept: Any = None
+    calls: list[ToolCall] = field(default_factory=list)
+    undone: list[ToolCall] = field(default_factory=list)
+
+    def effect(self, args: Mapping[str, Any]) -> Effect:
+        return self.spec.effect
+
+    def server(self, args: Mapping[str, Any]) -> str:
+        return self.reach
+
+    def misfits(self, args: Mapping[str, Any]) -> Sequence[str]:
+        return ["bad: it is there"] if "bad" in args else []
+
+    async def capture(self, call: ToolCall) -> Any:
+        return self.kept
+
+    async def call(self, call: ToolCall) -> Any:
+        self.calls.append(call)
+        return await self.deed(call)
+
+    async def undo(self, call: ToolCall) -> Any:
+        self.undone.append(call)
+        return await self.deed(call)
+
+
+async def done(call: ToolCall) -> Any:
+    return {"did": call.step}
+
+
+def failing(*categories: Category | None, retry_after_ms: int | None = None) -> Deed:
+    """Fails in this way, call after call; None succeeds, and so does what comes behind."""
+    answers = list(categories)
+
+    async def deed(call: ToolCall) -> Any:
+        category = answers.pop(0) if answers else None
+        if category is not None:
+            raise ToolFailed(category, f"it is {category.value}", retry_after_ms=retry_after_ms)
+        return {"did": call.step}
+
+    return deed
+
+
+def always(category: Category) -> Deed:
+    async def deed(call: ToolCall) -> Any:
+        raise ToolFailed(category, f"it is {category.value}")
+
+    return deed
+
+
+def taking(seconds: float, *, beats: int = 0) -> Deed:
+    """Takes its time, and says so that often."""
+
+    async def deed(call: ToolCall) -> Any:
+        for _ in range(beats):
+            await asyncio.sleep(seconds / (beats + 1))
+            call.progress("at work")
+        await asyncio.sleep(seconds / (beats + 1))
+        return {"did": call.step}
+
+    return deed
+
+
+async def value_of(call: ToolCall) -> Any:
+    return call.args.get("value")
+
+
+async def waiting(call: ToolCall) -> Any:
+    return None if call.deferred else Later(60_000)
+
+
+def puppet(name: str, deed: Deed = done, effect: Effect = Effect.COMPENSATABLE, **more: Any) -> Puppet:
+    reach, kept = more.pop("reach", ""), more.pop("kept", None)
+    spec = ToolSpec(name=name, description="", effect=effect, **more)
+    return Puppet(spec, deed, reach, kept)
+
+
+@dataclass
+class Box:
+    """A toolbox of puppets."""
+
+    tools: dict[str, Puppet]
+    forgotten: list[str] = field(default_factory=list)
+
+    def find(self, name: str) -> Puppet:
+        if name not in self.tools:
+            raise NotFound(f"there is no tool `{name}`", hint="list them")
+        return self.tools[name]
+
+    def specs(self) -> Sequence[ToolSpec]:
+        return [tool.spec for tool in self.tools.values()]
+
+    async def forget(self, run: str) -> None:
+        self.forgotten.append(run)
+
+
+@dataclass
+class Alive:
+    """Says who is alive."""
+
+    gone: set[str] = field(default_factory=set)
+
+    def is_alive(self, owner: str) -> bool:
+        return owner not in self.gone
+
+
+class Stage:
+    """A store, tools, and a worker or several."""
+
+    def __init__(self, *puppets: Puppet, store: Any = None, say: Say | None = None) -> None:
+        basic = (
+            puppet("x.do"),
+            puppet("x.undo"),
+            puppet("value.set", value_of, Effect.NONE, is_instant=True),
+            puppet("wait.for", waiting, Effect.NONE),
+        )
+        self.box = Box({one.spec.name: one for one in (*basic, *puppets)})
+        self.store = store or MemoryStore()
+        self.alive = Alive()
+        self.say = say or Say()
+        self.worker: Worker
+        self.control: Control
+
+    def clock(self) -> int:
+        return START + int(asyncio.get_running_loop().time() * 1_000)
+
+    async def open(self, owner: str = "w-one", **terms: Any) -> Worker:
+        """A worker at work; it becomes the stage's own."""
+        dispatch = Dispatch(self.store, Scribe(self.clock, seeded_entropy(len(owner) + len(self.alive.gone))))
+        agreed = Terms(owner=owner, actor="handrail", clock=self.clock, check=inputs_checked, fits=fitting, **terms)
+        worker = Worker(dispatch, self.store, self.box, self.alive, agreed)
+        await worker.open()
+        self.worker, self.control = worker, Control(dispatch, self.clock, self.say, worker)
+        return worker
+
+    async def start(self, plan: Definition, inputs: Mapping[str, Any] | None = None, **ask: Any) -> Run:
+        return await self.worker.start(plan, inputs or {}, actor=ADA, ask=StartRun(**ask))
+
+    async def play(self, plan: Definition, inputs: Mapping[str, Any] | None = None, **ask: Any) -> Run:
+        """Start a run and wait until it has ended, or waits for others."""
+        if not hasattr(self, "worker"):
+            await self.open()
+        run = await self.start(plan, inputs, **ask)
+        return await self.worker.settled(run.id)
+
+    async def events(self, run: str) -> list[Event]:
+        return [entry_of(record).event for record in await self.store.read(run)]
+
+    async def kinds(self, run: str) -> list[str]:
+        return [f"{record.kind} {record.step or ''}".strip() for record in await self.store.read(run)]
+
+    async def die(self) -> None:
+        """End the worker as a kill would: nothing is told to anybody."""
+        worker = self.worker
+        self.alive.gone.add(worker.terms.owner)
+        tasks = [*worker._tasks]
+        for conductor in worker.conductors.values():
+            conductor.is_lost = True
+            tasks += [task for task in (conductor._task, *conductor.calls.values()) if task is not None]
+        worker.dispatch.watchers.clear()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def inputs_checked(definition: Definition, given: Mapping[str, Any]) -> tuple[Mapping[str, Any], Sequence[str]]:
+    values, findings = check_inputs(definition, dict(given))
+    return values, [finding.message for finding in findings]
+
+
+def fitting(schema: Any, value: Any) -> Sequence[str]:
+    wants = {"object": dict, "string": str, "number": int}[schema["type"]]
+    return [] if isinstance(value, wants) else [f"is not of type {schema['type']}"]
+
+
+def plan(*steps: Any, **keys: Any) -> Definition:
+    """A plan whose steps follow each other unless they say `after`."""
+    return definition_from({"id": "a-plan", **keys, "steps": list(steps)})
