@@ -5,7 +5,7 @@ BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 READY := $(VENV)/ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format lint types contracts tidy pytest docs bench lock clean
+.PHONY: help setup demo test check format lint types contracts tidy pytest simulate docs bench lock clean
 
 help: ## list the commands
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -51,6 +51,9 @@ pytest: $(READY)
 
 tidy: $(READY) ## the house in figures, beside its yardstick
 	@$(BIN)/python tests/tidy/yardstick.py
+
+simulate: $(READY) ## live N simulated days from SEED on (make simulate N=20000 SEED=0)
+	@$(BIN)/python tests/simulation/run.py --seed $(or $(SEED),0) --count $(or $(N),2000)
 
 docs: $(READY) ## write docs/reference/ anew from the code
 	@$(BIN)/python docs/generate.py

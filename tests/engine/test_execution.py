@@ -389,3 +389,16 @@ def test_the_effect_that_a_tool_states_is_journaled_with_the_attempt() -> None:
     assert (begun.effect.value, begun.idempotent, begun.capture) == ("compensatable", True, {"before": "absent"})
     assert any(isinstance(event, StepSkipped) for event in events)
     assert isinstance(events[-1], RunCompleted)
+
+
+def test_a_secret_that_was_never_kept_fails_the_step_instead_of_being_handed_on_as_its_mark() -> None:
+    stage = Stage()
+    run = outcome(
+        stage,
+        {"id": "a", "tool": "x.do", "args": {"headers": ["Bearer {{ inputs.token }}"]}},
+        inputs={"token": "[redacted]"},
+        on_failure="stop",
+    )
+    assert run.status is RunStatus.FAILED
+    assert "secret" in run.step("a").message
+    assert not stage.box.tools["x.do"].calls

@@ -272,6 +272,14 @@ def test_an_undo_that_fails_for_good_never_ends_as_compensated_and_holds_back_wh
     assert did(stage, "x.undo") == []
 
 
+def test_an_undo_by_a_tool_that_is_not_there_any_more_has_failed() -> None:
+    stage = Stage(BAD)
+    step = {"id": "a", "tool": "x.do", "undo": {"tool": "no.such"}}
+    run = played(stage, plan(step, {"id": "b", "tool": "x.bad"}, on_failure="compensate"))
+    assert run.status is RunStatus.COMPENSATION_FAILED
+    assert "no.such" in run.step("a").message
+
+
 @pytest.mark.parametrize(
     ("action", "compensation", "left"), [(Action.RETRY, "executed", ()), (Action.SKIP, "", ("b",))]
 )

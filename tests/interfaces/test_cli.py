@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-import sqlite3
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 
-from handrail.interfaces.cli.program import COMMANDS, program
+from handrail.interfaces.cli.program import COMMANDS
+from interfaces.shell import Shell
 
 SOUND = """\
 id: ship
@@ -28,35 +26,6 @@ steps:
   - {id: notes, prompt: 'Write for {{ inputs.nobody }}.'}
   - {id: tag, tool: value.set, timeot: 3s, after: [nots]}
 """
-
-
-class Shell:
-    """A person's shell with a home and a project of its own."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.home = folder, folder / "home"
-
-    def write(self, text: str, name: str = "plan.yaml") -> str:
-        (self.folder / name).write_text(text, encoding="utf-8")
-        return str(self.folder / name)
-
-    def run(self, *words: str, stdin: str | None = None) -> Result:
-        chosen = ["--home", str(self.home), "--project", str(self.folder)]
-        return CliRunner().invoke(program, [*chosen, *words], input=stdin, prog_name="handrail")
-
-    def json(self, *words: str, code: int = 0) -> Any:
-        result = self.run(*words, "--json")
-        assert result.exit_code == code, result.output
-        return json.loads(result.stdout)
-
-    def execute(self, script: str) -> None:
-        """What somebody with a SQLite shell can do to the journal."""
-        with sqlite3.connect(self.home / "journal.db") as database:
-            triggers = database.execute("select name from sqlite_master where type = 'trigger'").fetchall()
-            for (trigger,) in triggers:
-                database.execute(f"drop trigger {trigger}")
-            database.executescript(script)
-        database.close()
 
 
 @pytest.fixture
@@ -340,15 +309,3 @@ def test_the_installed_program_keeps_stdout_for_data(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "handrail", "plan", "save", "plan.yaml", "--json"]
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
     assert json.loads(done.stdout)["plan"] == "ship"
-
-
-def test_the_demo_runs_to_its_end_and_leaves_nothing_behind(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
-    temporary = shell.folder / "tmp"
-    temporary.mkdir()
-    monkeypatch.setattr("tempfile.tempdir", str(temporary))
-    result = shell.run("demo")
-    assert result.exit_code == 0, result.output
-    for sign in ("timeout", "dox", "receipt", "verified", "found: plan/ship-release #1", "nothing is left behind"):
-        assert sign in result.stdout, sign
-    assert list(temporary.iterdir()) == []
-    assert not shell.home.exists()

@@ -1,4 +1,4 @@
-"""The half minute of the README, typed as it stands there, in an empty folder."""
+"""The commands of the README, typed as they stand there, in an empty folder."""
 
 from __future__ import annotations
 
@@ -19,12 +19,14 @@ from tidy.yardstick import ROOT
 )
 def test_the_readmes_commands_do_what_it_says(tmp_path: Path) -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    (script,) = re.findall(r"```sh\n(.*?)```", text, re.DOTALL)
+    script = "\n".join(re.findall(r"```sh\n(.*?)```", text, re.DOTALL))
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     environment = {**os.environ, "PATH": path, "HANDRAIL_HOME": str(tmp_path / "home")}
     done = subprocess.run(
         ["sh", "-e"], input=script, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    for sign in ("release.yaml: sound", "notes", "saved ship-release as version 1", "the journal is what was written"):
+    signs = ("release.yaml: sound", "notes", "saved ship-release as version 1", "the journal is what was written")
+    for sign in (*signs, "waits for approval of look", "completed  3 of 3 step(s) done"):
         assert sign in done.stdout, sign
+    assert (tmp_path / "published.md").exists()

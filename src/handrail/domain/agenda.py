@@ -362,9 +362,9 @@ class Agenda:
         if state.status in {StepStatus.COMPLETED, StepStatus.UNCERTAIN}:
             return  # a late answer changes nothing: it is still to be undone
         self._close(path + UNDO)
+        self.to_undo.discard(path)
         if state.status is StepStatus.COMPENSATION_FAILED:
             return  # those that it holds back stay as they are
-        self.to_undo.discard(path)
         for waiting in self._held_back.pop(path, ()):
             self._place_undo(run, waiting)
 

@@ -5,18 +5,20 @@ names are known where is told by analysis/names.py; here they get their values."
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
 from handrail.domain.check import Path
 from handrail.domain.course import Course
 from handrail.domain.definition import Step
+from handrail.domain.errors import Invalid
 from handrail.domain.json import Json
 from handrail.domain.language.expression import Expression, compile_condition, compile_expression
 from handrail.domain.language.shape import ANY, NUMBER, Shape
 from handrail.domain.language.template import ValueTemplate, compile_value, has_templates
 from handrail.domain.path import UNDO, Lane
+from handrail.domain.redaction import REDACTED
 from handrail.domain.run import Run
 from handrail.domain.status import StepStatus
 
@@ -42,7 +44,23 @@ def rendered(value: Any, run: Run, lane: Lane) -> Any:
     if not has_templates(value):
         return value
     template = _template(value, lane)
-    return template.render(values_of(template.paths, run, lane))
+    filled = template.render(values_of(template.paths, run, lane))
+    if _has_redacted(filled):
+        # Better to fail than to hand the mark on as if it were the value.
+        raise Invalid("a value in it is a secret, which is never kept: handrail does not know it any more")
+    return filled
+
+
+def _has_redacted(value: Any) -> bool:
+    match value:
+        case str():
+            return REDACTED in value
+        case Mapping():
+            return any(map(_has_redacted, value.values()))
+        case list() | tuple():
+            return any(map(_has_redacted, value))
+        case _:
+            return False
 
 
 def values_of(paths: Sequence[Path], run: Run, lane: Lane) -> dict[str, Any]:

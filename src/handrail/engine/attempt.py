@@ -169,11 +169,10 @@ class Attempt:
 
     async def _finish(self, answer: Answer, *before: Command) -> None:
         answer = _undone(answer) if self.is_undo else self._checked(answer)
-        means = self.means
-        await means.breakers.note(self.server, answer.category, answer.message, now=means.clock())
         await self._report(answer, *before, self._outcome(answer))
         if answer.late is not None:
             await self._note_late(answer.late)
+        await self.means.breakers.note(self.server, answer.category, answer.message, now=self.means.clock())
 
     def _checked(self, answer: Answer) -> Answer:
         """The answer, unless its output is not what the step promises."""

@@ -18,12 +18,14 @@ from handrail.domain.command import (
     ExpireApproval,
     ExpireRun,
     FailAttempt,
+    FailUndo,
     FinishCompensation,
     FinishRun,
     LoseAttempt,
     LoseUndo,
     StartAttempt,
     StartCompensation,
+    StartUndo,
 )
 from handrail.domain.definition import Call, Category, Definition, Effect, OnFailure, Prompt
 from handrail.domain.errors import HandrailError, Invalid, LeaseLost, NotFound
@@ -112,7 +114,7 @@ class Conductor:
 
     async def stop(self, grace_s: float) -> None:
         """Begin nothing more; calls that are under way may end within the grace."""
-        self._lose()
+        self.lose()
         if self.calls:
             await asyncio.wait(self.calls.values(), timeout=grace_s)
         going = [task for task in (self._task, *self.calls.values()) if task is not None]
@@ -133,7 +135,7 @@ class Conductor:
                     pass
                 self._trouble_s = TROUBLE_S_FIRST
         except LeaseLost:
-            self._lose()
+            self.lose()
         except HandrailError as error:
             self._rest_from(error)
         except Exception as error:  # one broken run must never stop the worker
@@ -323,10 +325,7 @@ class Conductor:
         try:
             tool = self.means.toolbox.find(todo.work.tool)
         except NotFound as error:
-            if is_undo:
-                raise
-            start = StartAttempt(step=todo.path, effect=Effect.NONE)
-            return [start, FailAttempt(step=todo.path, category=Category.NOT_FOUND, message=f"{error}; {error.hint}")]
+            return _no_such_tool(todo.path, f"{error}; {error.hint}", is_undo=is_undo)
         step = locate(self.definition, todo.path).step
         attempt = Attempt(self.means, self.run, self.lease, step, todo, tool, is_undo=is_undo)
         if hold := await self._hold(attempt, now):
@@ -352,7 +351,7 @@ class Conductor:
         try:
             await attempt.make()
         except LeaseLost:
-            self._lose()
+            self.lose()
         except HandrailError as error:
             self._rest_from(error)
         except Exception as error:  # a mistake in one attempt must never stop the run, let alone the worker
@@ -381,7 +380,8 @@ class Conductor:
             }:
                 task.cancel()
 
-    def _lose(self) -> None:
+    def lose(self) -> None:
+        """Let the run go: somebody else executes it, or will."""
         if not self.is_lost:
             log.info("run %s is let go", self.run.id)
         self.is_lost = True
@@ -420,3 +420,10 @@ class Conductor:
 
     async def _grant(self, *commands: Command) -> None:
         await self.means.dispatch.grant(self.run.id, *commands, actor=self.means.actor, lease=self.lease)
+
+
+def _no_such_tool(path: str, message: str, *, is_undo: bool) -> list[Command]:
+    if is_undo:
+        return [StartUndo(step=path), FailUndo(step=path, category=Category.NOT_FOUND, message=message)]
+    start = StartAttempt(step=path, effect=Effect.NONE)
+    return [start, FailAttempt(step=path, category=Category.NOT_FOUND, message=message)]

@@ -164,6 +164,8 @@ class Dispatch:
         if not entries:
             raise NotFound(f"there is no run {run_id!r}", hint="list the runs, then repeat the call")
         read = Seat(replay(entries, Run(id=run_id)))
+        if read.run.status in ENDS:
+            return read  # not worth a place: it will hardly change any more
         return self._seats.setdefault(run_id, read)  # another caller may have read it meanwhile
 
     async def _catch_up(self, seat: Seat) -> bool:

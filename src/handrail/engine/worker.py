@@ -36,6 +36,8 @@ LOOK_S: Final = 1.0
 LEASE_S_DEFAULT: Final = 10.0
 PICK_UP_AT_ONCE: Final = 100
 GRACE_S: Final = 5.0
+GONE: Final = float("-inf")
+"""Since when an owner is silent whose process is no more."""
 FORGOTTEN: Final = frozenset({RunStatus.COMPLETED, RunStatus.COMPENSATED})
 """Ends after which nothing can be undone any more."""
 
@@ -94,7 +96,7 @@ class Worker:
     _wanted: set[str] = field(default_factory=set)
     _released: list[Lease] = field(default_factory=list)
     _owners: dict[str, Sighting] = field(default_factory=dict)
-    _waiters: dict[str, list[asyncio.Future[None]]] = field(default_factory=dict)
+    _waiters: dict[str, list[asyncio.Future[Run]]] = field(default_factory=dict)
     _tasks: list[asyncio.Task[None]] = field(default_factory=list)
     _poke: asyncio.Event = field(default_factory=asyncio.Event)
     _seen: int = 0
@@ -172,9 +174,11 @@ class Worker:
             run = conductor.run if conductor is not None else await self.dispatch.current(run_id)
             if self._is_settled(run):
                 return run
-            future = asyncio.get_running_loop().create_future()
-            self._waiters.setdefault(run_id, []).append(future)
-            await asyncio.wait({future}, timeout=LOOK_S)
+            waiter: asyncio.Future[Run] = asyncio.get_running_loop().create_future()
+            self._waiters.setdefault(run_id, []).append(waiter)
+            await asyncio.wait({waiter}, timeout=LOOK_S)
+            if waiter.done() and self._is_settled(waiter.result()):
+                return waiter.result()
 
     # --- conductors ---------------------------------------------------------------------------------
 
@@ -192,6 +196,8 @@ class Worker:
             conductor.notice(run, steps)
         elif run.status in WORKING and run.mode is Mode.RUN and run.n > 1:
             self._want(run.id)
+        if run.status not in WORKING:
+            self._parked.pop(run.id, None)
         if run.status in FORGOTTEN:
             self._tasks.append(asyncio.get_running_loop().create_task(self._forget(run.id)))
             self._tasks = [task for task in self._tasks if not task.done()]
@@ -217,14 +223,13 @@ class Worker:
         run = conductor.run
         if (conductor.is_lost or conductor.is_idle) and self.conductors.get(run.id) is conductor:
             del self.conductors[run.id]
-            if run.status in WORKING:
+            if run.status in WORKING and not conductor.is_lost:
                 self._parked[run.id] = run.n
-                if not conductor.is_lost:
-                    self._released.append(conductor.lease)
+                self._released.append(conductor.lease)
         if conductor.is_lost or conductor.is_settled:
             for waiter in self._waiters.pop(run.id, ()):
                 if not waiter.done():
-                    waiter.set_result(None)
+                    waiter.set_result(run)
 
     def _is_settled(self, run: Run) -> bool:
         if run.status not in WORKING:
@@ -286,8 +291,14 @@ class Worker:
             free = [holding for holding in holdings if await self._is_wanted(holding)]
             for start in range(0, len(free), PICK_UP_AT_ONCE):
                 await self._claim(free[start : start + PICK_UP_AT_ONCE])
+        for owner in [owner for owner, seen in self._owners.items() if seen.since_s == GONE]:
+            await self.store.retire(owner)
+            del self._owners[owner]
 
     async def _is_wanted(self, holding: Holding) -> bool:
+        conductor = self.conductors.get(holding.run)
+        if conductor is not None and holding.epoch > conductor.lease.epoch:
+            conductor.lose()  # somebody took it over, and may be gone meanwhile
         if holding.run in self.conductors or self._parked.get(holding.run) == holding.n:
             return False
         return await self._is_free(holding)
@@ -306,7 +317,7 @@ class Worker:
         if now_s - seen.looked_s >= LOOK_S:
             seen.looked_s = now_s
             if not await asyncio.to_thread(self.presence.is_alive, owner):
-                seen.since_s = float("-inf")  # it is gone for good
+                seen.since_s = GONE
         return now_s - seen.since_s >= self.terms.lease_s
 
     async def _claim(self, holdings: Sequence[Holding]) -> None:

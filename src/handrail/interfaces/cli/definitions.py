@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import click
 
 from handrail.domain.authoring import definition_data
 from handrail.domain.check import Finding, Severity
-from handrail.domain.definition import Definition
+from handrail.domain.definition import Definition, Effect
 from handrail.domain.errors import Invalid, NotFound
 from handrail.domain.graph import waves
 from handrail.interfaces.cli.answer import tell_findings
@@ -20,11 +21,13 @@ from handrail.settings import Settings
 STDIN = "-"
 
 
-def load_file(file: str, settings: Settings) -> Loaded:
-    """The definition in a file (`-`: stdin) with all findings; what it extends or inlines is looked up beside it."""
+def load_file(file: str, settings: Settings, *, tools: Mapping[str, Effect] | None = None) -> Loaded:
+    """The definition in a file (`-`: stdin) with all findings; what it extends or inlines is looked up beside it.
+
+    With `tools` given, a tool that nobody knows is a finding."""
     folders = [settings.workflows]
     if file == STDIN:
-        return load_definition(sys.stdin.buffer.read(), name="<stdin>", catalog=FolderCatalog(folders))
+        return load_definition(sys.stdin.buffer.read(), name="<stdin>", catalog=FolderCatalog(folders), tools=tools)
     path = Path(file)
     try:
         text = path.read_bytes()
@@ -32,12 +35,14 @@ def load_file(file: str, settings: Settings) -> Loaded:
         raise NotFound(f"there is no file {file!r}", hint="give the path of a YAML or JSON definition") from error
     except OSError as error:
         raise NotFound(f"{file!r} can't be read: {error.strerror}", hint="give the path of a readable file") from error
-    return load_definition(text, name=file, catalog=FolderCatalog([path.parent, *folders]))
+    return load_definition(text, name=file, catalog=FolderCatalog([path.parent, *folders]), tools=tools)
 
 
-def load_valid(file: str, settings: Settings) -> tuple[Definition, tuple[Finding, ...]]:
+def load_valid(
+    file: str, settings: Settings, *, tools: Mapping[str, Effect] | None = None
+) -> tuple[Definition, tuple[Finding, ...]]:
     """The definition in a file and its notes; Invalid with all findings if it is not fit to be used."""
-    loaded = load_file(file, settings)
+    loaded = load_file(file, settings, tools=tools)
     if loaded.definition is None or not loaded.is_valid:
         blocking = sum(finding.severity is not Severity.MINOR for finding in loaded.findings)
         raise Invalid(f"{file} has {blocking} thing(s) to mend", findings=loaded.findings)

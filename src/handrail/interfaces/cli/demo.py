@@ -1,75 +1,79 @@
-"""`handrail demo`: a tour in a throw-away folder. Real files, a real journal, and a real attack on it."""
+"""`handrail demo`: a tour in a throw-away folder. Real files, a real server, a real journal, a real attack on it."""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import select
+import sys
 import tempfile
 from pathlib import Path
+from typing import Final
 
 import click
 from msgspec.structs import replace
 
-from handrail.assembly import opened, reading
-from handrail.domain.chain import Record
-from handrail.engine.clock import instant_text
-from handrail.engine.ledger import summary
+from handrail.assembly import Working, reading, working
+from handrail.domain.legal import Action
+from handrail.domain.run import Run
+from handrail.domain.status import RunStatus
+from handrail.engine.lookout import Lookout
+from handrail.engine.stream import entries_of
 from handrail.interfaces.cli.answer import tell_findings
 from handrail.interfaces.cli.definitions import load_file, load_valid
+from handrail.interfaces.cli.demo_plan import MISTAKES, NEW_VERSION, OLD_VERSION, RELEASE
+from handrail.interfaces.cli.demo_registry import HOST, DemoRegistry, demo_registry
 from handrail.interfaces.cli.program import settings_of, told
+from handrail.interfaces.cli.run_watch import Lines, watch
+from handrail.interfaces.cli.story import told as told_line
 from handrail.interfaces.pictures.terminal import terminal_picture
 from handrail.logs import start_logging
 from handrail.settings import Settings
 
-ACTOR = "person:you"
-RELEASE = """\
-id: ship-release
-name: Ship a release
-inputs:
-  version: {type: string}
-steps:
-  - id: notes
-    prompt: Write the release notes for {{ inputs.version }}.
-  - id: tag
-    tool: git.create_tag
-    args: {name: 'v{{ inputs.version }}'}
-    effect: compensatable
-    undo: {tool: git.delete_tag, args: {name: 'v{{ inputs.version }}'}}
-    timeout: 30s
-  - id: docs
-    prompt: Update the documentation.
-    after: [notes]
-  - id: publish
-    approve: Publish {{ inputs.version }}?
-    after: [tag, docs]
-"""
-MISTAKES = (("timeout: 30s", "timeot: 30s"), ("after: [tag, docs]", "after: [tag, dox]"))
+ACTOR: Final = "person:you"
+PAUSE_S: Final = 1.5
+ANSWER_S: Final = 20.0
+"""How long the demo waits for a yes or no; then it goes on by itself."""
+HIDDEN: Final = (b"403 from", b"200 from")
+"""What an attacker writes over the failure, at the same length."""
 
 
 @click.command()
 @click.pass_context
 @told
 async def command(ctx: click.Context) -> None:
-    """A one-minute tour: a plan is checked, drawn, saved, remembered, and an attack on its journal is found."""
+    """A one-minute tour: a plan is checked and run, fails, is undone, asks, succeeds, and an attack is found."""
     with tempfile.TemporaryDirectory(prefix="handrail-demo-") as folder:
-        place = Path(folder)
-        settings = replace(settings_of(ctx), home=place / "home", project=place)
-        start_logging(None, level=settings.choices.log_level, days=1)  # no trace in the user's own logs either
-        file = place / "release.yaml"
-        _check(file, settings)
-        await _remember(file, settings)
+        async with demo_registry() as registry:
+            settings = _settings(settings_of(ctx), Path(folder), registry)
+            start_logging(None, level=settings.choices.log_level, days=1)  # no trace in the user's own logs either
+            file = Path(folder) / "release.yaml"
+            _check(file, settings)
+            await _pause()
+            await _tour(file, settings, registry)
         await _attack(settings)
-    click.secho("\nThe demo's folder is gone; nothing is left behind. Next:", bold=True)
+    _title("The demo's folder is gone; nothing is left behind. Next:")
     click.echo("  handrail workflow validate FILE    all findings in a definition of yours, with fixes")
-    click.echo(
-        "  handrail plan save FILE            keep it; then `handrail journal show` and `handrail journal verify`"
-    )
+    click.echo("  handrail run start FILE --watch    run it; `handrail run list` and `handrail run show RUN --full`")
+    click.echo("  handrail tools list                what plans can call")
 
 
-def _title(number: int, text: str) -> None:
-    click.secho(f"\n{number}. {text}", fg="cyan", bold=True)
+def _settings(own: Settings, folder: Path, registry: DemoRegistry) -> Settings:
+    project = folder / "project"
+    project.mkdir()
+    (project / "VERSION").write_text(f"{OLD_VERSION}\n", encoding="utf-8")
+    (project / "NEWS.md").write_text(f"{OLD_VERSION} is out.\n", encoding="utf-8")
+    allowed = {"http": {"allow": [f"{HOST}:{registry.port}"]}}
+    choices = replace(own.choices, store="")
+    return replace(own, home=folder / "home", project=project, tables=allowed, choices=choices)
+
+
+def _title(text: str) -> None:
+    click.secho(f"\n{text}", fg="cyan", bold=True)
 
 
 def _check(file: Path, settings: Settings) -> None:
-    _title(1, "A plan with two mistakes: both are found at once, with their place and a fix")
+    _title("1. A plan with two mistakes: both are found at once, with their place and a fix")
     broken = RELEASE
     for right, wrong in MISTAKES:
         broken = broken.replace(right, wrong)
@@ -78,39 +82,123 @@ def _check(file: Path, settings: Settings) -> None:
     tell_findings(
         replace(finding, at=finding.at and replace(finding.at, file=file.name)) for finding in loaded.findings
     )
-    _title(2, "Mended, and drawn")
+    _title("2. Mended, and drawn")
     file.write_text(RELEASE, encoding="utf-8")
     definition, _ = load_valid(str(file), settings)
-    click.echo(terminal_picture(definition, width=90))
+    click.echo(terminal_picture(definition, width=90).rstrip("\n"))
 
 
-async def _remember(file: Path, settings: Settings) -> None:
-    _title(3, "Saved twice, and remembered: each event is synced before it is acknowledged, and chained to the last")
-    async with opened(settings) as handrail:
-        definition, _ = load_valid(str(file), settings)
-        await handrail.plans.save(definition, actor=ACTOR, note="first try")
-        second = replace(definition, guidance=("Never force-push.",))
-        plan = await handrail.plans.save(second, actor=ACTOR, note="with a rule for the whole run")
-        records = [placed.record for placed in await handrail.look.ledger.latest()]
-        _tell_story(records)
-        verdict = await handrail.look.verify()
-    click.echo(f"receipt of the second version: {plan.receipt}")
-    click.secho(f"verified: {verdict.events} events are what was written", fg="green")
+async def _tour(file: Path, settings: Settings, registry: DemoRegistry) -> None:
+    async with working(settings, picks_up=False) as at_work:
+        await at_work.handrail.plans.save(load_valid(str(file), settings)[0], actor=ACTOR, note="first try")
+        await _fail(file, at_work, registry)
+        run = await _succeed(file, at_work, registry)
+        _title("6. The journal tells the second run as a story, and proves that nothing of it was changed")
+        for entry in await entries_of(at_work.handrail.look.store, run.id):
+            click.echo(f"  {told_line(entry)}")
+        click.echo(f"  receipt: {run.receipt}")
+    async with reading(settings) as look:
+        verdict = await look.verify(replay=True)
+    signed = f"{verdict.signed_events} of them under a signed checkpoint"
+    click.secho(f"  verified: {verdict.events} events are what was written, {signed}", fg="green")
 
 
-def _tell_story(records: list[Record]) -> None:
-    for record in records:
-        click.echo(f"  {instant_text(record.at)}  {record.stream} #{record.n}  {record.actor}  {record.kind}")
-        click.secho(f"      {summary(record)[:100]}", dim=True)
+async def _fail(file: Path, at_work: Working, registry: DemoRegistry) -> None:
+    _title("3. It runs: two writes side by side, a server that is asked again, and a failure for good")
+    _tell_files(at_work, "before")
+    run = await _started(file, at_work, registry)
+    seen = await _watched(at_work, run.id)
+    failure = (await _lookout(at_work).status(run.id)).failure
+    _tell_files(at_work, "now")
+    click.secho("  Nothing was guessed: the run stopped and asks what to do.", fg="yellow")
+    for option in failure.options if failure else ():
+        click.echo(f"    {option.action.value:12} {option.means}")
+    await _pause()
+    _title("4. We choose `compensate`: what was done is really undone, newest first")
+    await at_work.control.act(run.id, Action.COMPENSATE, actor=ACTOR, reason="no rights to publish")
+    await _watched(at_work, run.id, after=seen)
+    _tell_files(at_work, "after")
+    await _pause()
+
+
+async def _watched(at_work: Working, run_id: str, *, after: int = 0) -> int:
+    """Tell what happens to a run until it has settled; the number of its last event."""
+    until = asyncio.ensure_future(at_work.worker.settled(run_id))
+    await watch(_lookout(at_work), run_id, Lines(err=False, indent="  "), until, after=after)
+    return until.result().n
+
+
+async def _succeed(file: Path, at_work: Working, registry: DemoRegistry) -> Run:
+    _title("5. The token gets its rights, and the plan runs again; before the announcement a person is asked")
+    registry.takes_packages = True
+    run = await _started(file, at_work, registry)
+    run = await at_work.worker.settled(run.id)
+    (asked,) = (await _lookout(at_work).status(run.id)).waiting_for
+    click.echo(f"  {run.id} waits for an approval: {asked.text}")
+    action, reason = await _answer()
+    await at_work.control.act(run.id, action, actor=ACTOR, reason=reason, step=asked.step)
+    if action is Action.REJECT:
+        await at_work.control.act(run.id, Action.COMPENSATE, actor=ACTOR, reason="then all of it is taken back")
+    run = await at_work.worker.settled(run.id)
+    color = "green" if run.status is RunStatus.COMPLETED else "magenta"
+    published = ", ".join(registry.published) or "nothing"
+    click.secho(f"  {run.id} is {run.status.value}; what the server has published: {published}", fg=color)
+    _tell_files(at_work, "after")
+    await _pause()
+    return run
+
+
+async def _pause() -> None:
+    """Time to read, where somebody reads."""
+    await asyncio.sleep(PAUSE_S if sys.stdout.isatty() else 0)
+
+
+async def _started(file: Path, at_work: Working, registry: DemoRegistry) -> Run:
+    definition, _ = load_valid(str(file), at_work.handrail.look.settings)
+    inputs = {"version": NEW_VERSION, "registry": registry.address}
+    return await at_work.worker.start(definition, inputs, actor=ACTOR)
+
+
+async def _answer() -> tuple[Action, str]:
+    """What the person at the terminal says; where there is none, or nobody answers, it is yes."""
+    if not sys.stdin.isatty() or sys.platform == "win32":
+        click.echo("  no terminal: the demo says yes by itself")
+        return Action.APPROVE, "the demo's own yes"
+    click.echo(f"  your answer? [Y/n] (yes after {ANSWER_S:.0f} s) ", nl=False)
+    text = await asyncio.to_thread(_typed)
+    if text is None:
+        click.echo("yes, then")
+        return Action.APPROVE, "nobody answered the demo"
+    is_no = text.strip().lower().startswith("n")
+    return (Action.REJECT, "not today") if is_no else (Action.APPROVE, "looks good")
+
+
+def _typed() -> str | None:
+    # With a time limit, so that a tour nobody looks at comes to its end.
+    with contextlib.suppress(OSError, ValueError):
+        if select.select([sys.stdin], [], [], ANSWER_S)[0]:
+            return sys.stdin.readline()
+    return None
+
+
+def _lookout(at_work: Working) -> Lookout:
+    return Lookout(at_work.handrail.look.store, at_work.worker.terms.clock)
+
+
+def _tell_files(at_work: Working, when: str) -> None:
+    project = at_work.handrail.look.settings.project
+    for file in sorted(path for path in project.iterdir() if path.is_file()):
+        last_line = file.read_text(encoding="utf-8").splitlines()[-1]
+        click.secho(f"  {when:7} {file.name:10} {last_line}", bold=True)
 
 
 async def _attack(settings: Settings) -> None:
-    _title(4, "Somebody edits the journal's file with a hex editor: `first try` becomes `third try`")
+    _title("7. Somebody hides the failure with a hex editor: in the journal's file `403` becomes `200`")
     content = settings.journal.read_bytes()
-    settings.journal.write_bytes(content.replace(b"first try", b"third try"))
+    settings.journal.write_bytes(content.replace(*HIDDEN))
     async with reading(settings) as look:
         verdict = await look.verify(replay=True)
-    for broken in verdict.breaks[:3]:
+    for broken in verdict.breaks[:2]:
         click.secho(f"  found: {broken.stream} #{broken.n}: {broken.reason}", fg="red")
     if verdict.ok:
         raise click.ClickException("the attack was not seen: please report this")

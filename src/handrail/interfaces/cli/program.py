@@ -26,11 +26,17 @@ P = ParamSpec("P")
 log = logging.getLogger(__name__)
 
 COMMANDS: Final[Mapping[str, str]] = {
+    "approvals": "what people are asked, over all open runs",
+    "approve": "say yes to what a run asks",
     "config": "see what is configured, and where each setting comes from",
     "demo": "a one-minute tour, offline; leaves nothing behind",
     "journal": "show, export, verify, checkpoint and erase",
     "plan": "check, save, list, show and retire plans",
+    "reject": "say no to what a run asks",
+    "run": "start, list, show, watch and control runs",
     "schema": "print the JSON Schema of definitions",
+    "tools": "list what plans can call, and call one by hand",
+    "worker": "one more executor on the store",
     "workflow": "validate and draw workflows",
 }
 
@@ -63,6 +69,8 @@ class LazyGroup(click.Group):
 @click.pass_context
 def program(ctx: click.Context, home: str | None, project: str | None, log_level: str | None) -> None:
     """What AI agents hold on to while they climb a long task: guide, run and remember, over one journal."""
+    if os.environ.get("NO_COLOR"):
+        ctx.color = False
     try:
         ctx.obj = read_settings({"home": home, "project": project, "log_level": log_level}, os.environ)
     except HandrailError as error:

@@ -1,0 +1,149 @@
+"""The lookout: runs as readers see them, fetched from a store; nothing is written.
+
+Async; speaks to the journal's and the shelf's protocols. What is told of a run is decided in view.py."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+import msgspec
+
+from handrail.domain.authoring import definition_from
+from handrail.domain.beginning import ToCall, begin
+from handrail.domain.breaker import Breaker, BreakerStatus, replay_breaker
+from handrail.domain.definition import Definition, Tool
+from handrail.domain.errors import HandrailError, IntegrityBroken, NotFound
+from handrail.domain.event import SERVER_PREFIX
+from handrail.domain.path import locate
+from handrail.domain.projection import RunRow
+from handrail.domain.run import Run, replay
+from handrail.domain.status import RunStatus
+from handrail.domain.suggestion import did_you_mean
+from handrail.engine.clock import Clock, instant_text
+from handrail.engine.journal import Journal, Shelf
+from handrail.engine.outlook import outlook_of
+from handrail.engine.step_view import Held, Why
+from handrail.engine.stream import entries_of
+from handrail.engine.throttle import Hold
+from handrail.engine.tool import Toolbox
+from handrail.engine.view import Detail, Listed, Status, listed, status_of
+
+LOOKED_AT_MAX: Final = 1_000
+"""How many open runs of a list are looked at closely."""
+HELD_MAX: Final = 50
+"""For how many ready steps it is found out whether their server is left alone."""
+OPEN_STATUSES: Final = tuple(
+    status.value
+    for status in (RunStatus.RUNNING, RunStatus.PAUSED, RunStatus.COMPENSATING, RunStatus.COMPENSATION_FAILED)
+)
+
+
+class Store(Journal, Shelf, Protocol):
+    """What a lookout asks of a store."""
+
+
+@dataclass
+class Lookout:
+    """Looks at runs; remembers those it has seen, so that the next look reads only what is new."""
+
+    store: Store
+    clock: Clock
+    toolbox: Toolbox | None = None
+    _runs: dict[str, Run] = field(default_factory=dict)
+    _definitions: dict[str, Definition] = field(default_factory=dict)
+
+    async def run(self, run_id: str) -> Run:
+        """A run as it stands now; NotFound with the nearest names."""
+        before = self._runs.get(run_id, Run(id=run_id))
+        after = replay(await entries_of(self.store, run_id, after=before.n), before)
+        if not after.n:
+            known = [row.id for row in await self.store.runs(limit=1_000)]
+            raise NotFound(f"there is no run {run_id!r}", hint=did_you_mean(run_id, known) or "none was started yet")
+        self._runs[run_id] = after
+        return after
+
+    async def definition(self, run: Run) -> Definition:
+        """The definition that a run is pinned to."""
+        known = self._definitions.get(run.definition)
+        if known is None:
+            text = await self.store.definition(run.definition)
+            if text is None:
+                raise IntegrityBroken(f"the definition {run.definition} is not in the store")
+            known = self._definitions[run.definition] = definition_from(msgspec.json.decode(text))
+        return known
+
+    async def status(
+        self, run_id: str, *, detail: Detail = Detail.SUMMARY, holds: Mapping[str, Hold] | None = None
+    ) -> Status:
+        """Where a run stands; `holds` is what a worker in this process knows of steps that it holds back."""
+        run = await self.run(run_id)
+        definition = await self.definition(run)
+        held = await self._held(run, definition) if detail is Detail.FULL else {}
+        limits = {path: _limit(hold) for path, hold in (holds or {}).items()}
+        held = {**limits, **held}
+        return status_of(run, definition, now=self.clock(), detail=detail, held=held)
+
+    async def is_settled(self, run_id: str) -> bool:
+        """Whether nothing happens to a run until an agent or a person does something."""
+        run = await self.run(run_id)
+        return outlook_of(run, await self.definition(run), now=self.clock()).is_settled
+
+    async def runs(self, *, status: Sequence[str] = (), after: str = "", limit: int = 50) -> list[Listed]:
+        """Runs by id; open ones are looked at closely, so that those who wait are told from those who work."""
+        stored = tuple(dict.fromkeys(RunStatus.RUNNING if one == RunStatus.WAITING else one for one in status))
+        told: list[Listed] = []
+        while len(told) < limit:
+            rows = await self.store.runs(status=stored, after=after, limit=limit)
+            for row in rows:
+                seen = await self._seen(row) if row.status in OPEN_STATUSES and len(told) < LOOKED_AT_MAX else None
+                one = listed(row, seen)
+                if not status or one.status in status:
+                    told.append(one)
+            if len(rows) < limit:
+                break
+            after = rows[-1].id
+        return told[:limit]
+
+    async def _seen(self, row: RunRow) -> Status | None:
+        try:
+            return await self.status(row.id)
+        except HandrailError:  # one that can't be read must not hide the others
+            return None
+
+    async def _held(self, run: Run, definition: Definition) -> Mapping[str, Held]:
+        """Which ready steps wait for a server that is left alone."""
+        if self.toolbox is None or run.status is not RunStatus.RUNNING:
+            return {}
+        held: dict[str, Held] = {}
+        breakers: dict[str, Breaker] = {}
+        ready = outlook_of(run, definition, now=self.clock()).agenda.ready
+        for path in sorted(ready)[:HELD_MAX]:
+            server = self._server(run, definition, path)
+            if not server:
+                continue
+            if server not in breakers:
+                breakers[server] = await self._breaker(server)
+            if breakers[server].status is not BreakerStatus.CLOSED:
+                until = instant_text(breakers[server].until)
+                held[path] = Held(kind=Why.BREAKER, until=until, reason=f"{server}: {breakers[server].message}")
+        return held
+
+    def _server(self, run: Run, definition: Definition, path: str) -> str:
+        if self.toolbox is None or not isinstance(locate(definition, path).step.work, Tool):
+            return ""
+        beginning = begin(run, definition, path, now=self.clock(), check=lambda _, given: (given, ()))
+        if not isinstance(beginning, ToCall):
+            return ""
+        try:
+            return self.toolbox.find(beginning.work.tool).server(beginning.args)
+        except NotFound:
+            return ""
+
+    async def _breaker(self, server: str) -> Breaker:
+        return replay_breaker(await entries_of(self.store, SERVER_PREFIX + server), Breaker(server=server))
+
+
+def _limit(hold: Hold) -> Held:
+    return Held(kind=Why.LIMIT, until=instant_text(hold.due) if hold.due is not None else "", reason=hold.reason)

@@ -1,0 +1,117 @@
+"""The outlook of a run: whether handrail can move it by itself now, and who else is waited for.
+
+Pure; made anew from a run whenever somebody looks, by the same agenda that a conductor works by. What readers are told
+of it is view.py's."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from msgspec import Struct
+
+from handrail.domain.agenda import Agenda
+from handrail.domain.beginning import ForAgent, begin
+from handrail.domain.definition import Call, Definition, OnFailure, Prompt
+from handrail.domain.path import locate
+from handrail.domain.rounds import look_at
+from handrail.domain.run import Run
+from handrail.domain.status import RunStatus, StepStatus
+
+OPEN: Final = frozenset({RunStatus.RUNNING, RunStatus.PAUSED, RunStatus.COMPENSATING, RunStatus.COMPENSATION_FAILED})
+"""What a run must be for anybody to be waited for."""
+
+
+class Outlook(Struct, frozen=True, kw_only=True):
+    """What a run could do next, and by whose hands."""
+
+    agenda: Agenda
+    can_move: bool
+    """Whether handrail has work or a time to wait for."""
+    for_agent: tuple[str, ...]
+    """Steps, or undos of steps, that only an agent can do now."""
+    asked: tuple[str, ...]
+    """Steps that wait for a person's answer."""
+    undecided: tuple[str, ...]
+    """Steps that somebody must decide on."""
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing happens until an agent or a person does something."""
+        return not self.can_move
+
+
+def outlook_of(run: Run, definition: Definition, *, now: int) -> Outlook:
+    """The outlook of a run at this instant."""
+    agenda = Agenda(definition, run)
+    has_commands = False
+    while agenda.holders:
+        has_commands |= bool(look_at(agenda, run, agenda.holders.pop(), now=now))
+    for_agent = _for_agent(run, definition, agenda, now)
+    return Outlook(
+        agenda=agenda,
+        can_move=_can_move(run, agenda, frozenset(for_agent), has_commands=has_commands, now=now),
+        for_agent=for_agent,
+        asked=_asked(run),
+        undecided=_undecided(run, agenda),
+    )
+
+
+def _can_move(run: Run, agenda: Agenda, for_agent: frozenset[str], *, has_commands: bool, now: int) -> bool:
+    match run.status:
+        case RunStatus.RUNNING:
+            has_more = _is_to_end(run, agenda, now)
+        case RunStatus.COMPENSATING:
+            has_more = _is_to_undo(agenda)
+        case _:
+            return False
+    is_at_work = bool(agenda.busy or agenda.ready - for_agent)
+    return has_commands or is_at_work or has_more or agenda.waits_for_time(run)
+
+
+def _is_to_end(run: Run, agenda: Agenda, now: int) -> bool:
+    is_over = agenda.is_done or agenda.is_stuck or agenda.halt is not None
+    return is_over or (run.deadline is not None and now >= run.deadline)
+
+
+def _is_to_undo(agenda: Agenda) -> bool:
+    """Whether handrail itself has something to undo: not an agent, and no workflow whose steps speak for themselves."""
+    if agenda.to_undo or not agenda.undoing:
+        return True
+    undos = (locate(agenda.definition, path).step.undo for path in agenda.undoing)
+    return any(not isinstance(undo, Prompt | Call) for undo in undos)
+
+
+def _for_agent(run: Run, definition: Definition, agenda: Agenda, now: int) -> tuple[str, ...]:
+    if run.status not in {RunStatus.RUNNING, RunStatus.COMPENSATING} or agenda.halt is not None:
+        return ()
+    handed_out = [path for path, state in run.steps.items() if state.status is StepStatus.WAITING and not state.digest]
+    prompts = [path for path in handed_out if isinstance(locate(definition, path).step.work, Prompt)]
+    ready = [path for path in sorted(agenda.ready) if _is_for_agent(run, definition, path, now)]
+    undos = [path for path in agenda.undoing if isinstance(locate(definition, path).step.undo, Prompt)]
+    return tuple(dict.fromkeys((*prompts, *ready, *sorted(undos))))
+
+
+def _is_for_agent(run: Run, definition: Definition, path: str, now: int) -> bool:
+    if not isinstance(locate(definition, path).step.work, Prompt):
+        return False
+    return isinstance(begin(run, definition, path, now=now, check=_unchecked), ForAgent)
+
+
+def _unchecked(_definition: Definition, given: Any) -> tuple[Any, tuple[str, ...]]:
+    """No inputs are checked: an agent's step has none."""
+    return given, ()
+
+
+def _asked(run: Run) -> tuple[str, ...]:
+    if run.status not in OPEN:
+        return ()
+    return tuple(path for path, state in run.steps.items() if state.status is StepStatus.WAITING and state.digest)
+
+
+def _undecided(run: Run, agenda: Agenda) -> tuple[str, ...]:
+    if run.status is RunStatus.COMPENSATION_FAILED:
+        return tuple(path for path, state in run.steps.items() if state.status is StepStatus.COMPENSATION_FAILED)
+    if run.status not in {RunStatus.RUNNING, RunStatus.PAUSED}:
+        return ()
+    failed = [path for path, policy in agenda.failed.items() if policy is OnFailure.ASK]
+    return tuple(dict.fromkeys((*failed, *sorted(agenda.uncertain))))

@@ -1,0 +1,176 @@
+"""The steps of a run as readers see them: in the order they were written, rounds below their loop.
+
+Pure, and one pass over the steps that events have touched, however many there are. The run as a whole is view.py's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from enum import StrEnum
+
+from msgspec import Struct
+
+from handrail.domain.definition import Call, Category, Definition, Each, Kind, Repeat, Step, title_of
+from handrail.domain.path import UNDO
+from handrail.domain.run import Run, StepState
+from handrail.domain.status import SATISFIED, RunStatus, StepStatus
+from handrail.engine.clock import instant_text
+from handrail.engine.outlook import Outlook
+
+
+class Shown(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The shape of all that readers are shown: what is empty is left out."""
+
+
+class Why(StrEnum):
+    """What a step waits for."""
+
+    STEP = "step"
+    AGENT = "agent"
+    APPROVAL = "approval"
+    DECISION = "decision"
+    RETRY = "retry"
+    TIME = "time"
+    BREAKER = "breaker"
+    LIMIT = "limit"
+
+
+class Held(Shown, frozen=True):
+    """Something that a step waits for: another step, a time, or the reason why it is held back."""
+
+    kind: Why
+    step: str = ""
+    until: str = ""
+    reason: str = ""
+
+
+class StepView(Shown, frozen=True):
+    """One step of a run."""
+
+    id: str
+    kind: Kind
+    status: StepStatus
+    title: str = ""
+    attempts: int = 0
+    started: str = ""
+    ended: str = ""
+    due: str = ""
+    by: str = ""
+    proof: str = ""
+    compensation: str = ""
+    category: Category | None = None
+    message: str = ""
+    round: int = 0
+    rounds: int = 0
+    waits_for: tuple[Held, ...] = ()
+
+
+def steps_of(
+    run: Run, definition: Definition, outlook: Outlook, held: Mapping[str, Held], lasting: Sequence[str]
+) -> tuple[StepView, ...]:
+    """Every step that is known by now."""
+    teller = _Teller(run, definition, outlook, held, frozenset(lasting))
+    return tuple(teller.told(definition.steps, ""))
+
+
+class _Teller:
+    """Tells the steps of one run."""
+
+    def __init__(
+        self, run: Run, definition: Definition, outlook: Outlook, held: Mapping[str, Held], lasting: frozenset[str]
+    ) -> None:
+        self.run = run
+        self.definition = definition
+        self.held = held
+        self.lasting = lasting
+        self.lanes = outlook.agenda.lanes
+        self.for_agent = frozenset(outlook.for_agent)
+        self.undecided = frozenset(outlook.undecided)
+        may_begin = run.status is RunStatus.RUNNING and outlook.agenda.halt is None
+        self.ready = outlook.agenda.ready if may_begin else frozenset()
+        self.touched = {path.rpartition(".")[0] for path in run.steps}
+
+    def told(self, steps: Sequence[Step], prefix: str) -> Iterator[StepView]:
+        is_open = not prefix or prefix in self.lanes
+        for step in steps:
+            path = prefix + step.id
+            if is_open or path in self.run.steps:
+                yield self._view(step, path, prefix)
+                yield from self._inside(step, path)
+
+    def _inside(self, step: Step, path: str) -> Iterator[StepView]:
+        state = self.run.step(path)
+        if step.body:
+            for number in range(self._begun(path, state)):
+                yield from self.told(step.body, f"{path}[{number}].")
+        elif isinstance(step.work, Call) and self._is_known(f"{path}."):
+            yield from self.told(self.definition.pinned[step.work.workflow].steps, f"{path}.")
+        if isinstance(step.undo, Call) and self._is_known(f"{path}{UNDO}."):
+            yield from self.told(self.definition.pinned[step.undo.workflow].steps, f"{path}{UNDO}.")
+
+    def _is_known(self, prefix: str) -> bool:
+        return prefix in self.lanes or prefix[:-1] in self.touched
+
+    def _begun(self, path: str, state: StepState) -> int:
+        """How many rounds of a loop have begun."""
+        if state.rounds is None:
+            return state.round + 1
+        begun = 0
+        while begun < state.rounds and self._is_known(f"{path}[{begun}]."):
+            begun += 1
+        return begun
+
+    def _view(self, step: Step, path: str, prefix: str) -> StepView:
+        state = self.run.step(path)
+        status = StepStatus.READY if state.status is StepStatus.PENDING and path in self.ready else state.status
+        return StepView(
+            id=path,
+            kind=step.kind,
+            status=status,
+            title=title_of(step),
+            attempts=state.attempts - state.deferred,  # a tool that asked to be called later has not failed
+            started=_instant(state.started),
+            ended=_instant(state.ended),
+            due=_instant(state.due),
+            by=state.actor,
+            proof=state.proof,
+            compensation=state.compensation or ("none" if path in self.lasting else ""),
+            category=state.category,
+            message=state.message,
+            round=self._begun(path, state) if step.body else 0,
+            rounds=_bound(step, state),
+            waits_for=tuple(self._waits(step, path, prefix, state, status)),
+        )
+
+    def _waits(self, step: Step, path: str, prefix: str, state: StepState, status: StepStatus) -> Iterator[Held]:
+        if path in self.for_agent:
+            yield Held(kind=Why.AGENT)
+        if path in self.undecided:
+            yield Held(kind=Why.DECISION)
+        if path in self.held:
+            yield self.held[path]
+        if status is StepStatus.PENDING:
+            open_needs = (name for name in step.after if self.run.step(prefix + name).status not in SATISFIED)
+            yield from (Held(kind=Why.STEP, step=prefix + name) for name in open_needs)
+        elif state.digest and status is StepStatus.WAITING:
+            yield Held(kind=Why.APPROVAL, until=_instant(state.due))
+        elif state.due is not None and path not in self.for_agent:
+            yield _timer(step, state)
+
+
+def _timer(step: Step, state: StepState) -> Held:
+    is_retry = state.failures > 0 and not step.body
+    return Held(kind=Why.RETRY if is_retry else Why.TIME, until=_instant(state.due))
+
+
+def _bound(step: Step, state: StepState) -> int:
+    match step.work:
+        case Each():
+            return state.rounds or 0
+        case Repeat(repeat=rounds):
+            return rounds.bound
+        case _:
+            return 0
+
+
+def _instant(milliseconds: int | None) -> str:
+    return instant_text(milliseconds) if milliseconds else ""

@@ -1,0 +1,320 @@
+"""The view of a run: what `status` answers, in one shape for every interface.
+
+Pure functions over a run and its definition; the time is passed in. Fetching them is lookout.py's work, the steps one
+by one are step_view.py's, and the words for people are each interface's own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any, Final
+
+from handrail.domain.compensation import not_compensated, undo_order
+from handrail.domain.definition import Category, Definition, Kind
+from handrail.domain.legal import Action, Legal, legal_actions
+from handrail.domain.path import locate
+from handrail.domain.projection import RunRow
+from handrail.domain.run import Run, StepState
+from handrail.domain.status import RunStatus, StepStatus
+from handrail.engine.clock import instant_text
+from handrail.engine.outlook import Outlook, outlook_of
+from handrail.engine.step_view import Held, Shown, StepView, steps_of
+
+NAMED_MAX: Final = 10
+"""How many steps are named in one line of words."""
+UNDOING: Final = frozenset({RunStatus.COMPENSATING, RunStatus.COMPENSATED, RunStatus.COMPENSATION_FAILED})
+REASONED: Final = UNDOING | {RunStatus.PAUSED, RunStatus.CANCELLED, RunStatus.FAILED}
+"""What a run must be for its reason to matter."""
+OF_RUN: Final = (Action.COMPENSATE, Action.CANCEL)
+"""What of all that may be asked of a run is a way out of a failure."""
+
+
+class Detail(StrEnum):
+    """How much is told."""
+
+    SUMMARY = "summary"
+    FULL = "full"
+
+
+class Whom(StrEnum):
+    """Who or what a run waits for."""
+
+    AGENT = "agent"
+    APPROVAL = "approval"
+    CONFIRMATION = "confirmation"
+    DECISION = "decision"
+
+
+class Progress(Shown, frozen=True):
+    """How far a run is, in steps that are known by now."""
+
+    done: int
+    total: int
+
+
+class WaitingFor(Shown, frozen=True):
+    """Somebody a run waits for, and what for."""
+
+    kind: Whom
+    step: str
+    since: str = ""
+    text: str = ""
+    by: tuple[str, ...] = ()
+    expires: str = ""
+
+
+class Next(Shown, frozen=True):
+    """A ready call that does what an option says."""
+
+    tool: str
+    arguments: Mapping[str, Any]
+
+
+class Option(Shown, frozen=True):
+    """A way out of a failure."""
+
+    action: Action
+    means: str
+    next: Next
+
+
+class Failure(Shown, frozen=True):
+    """What went wrong, and the ways out; without a category nobody knows whether it happened."""
+
+    step: str
+    message: str
+    attempts: int
+    category: Category | None = None
+    options: tuple[Option, ...] = ()
+
+
+class ForkView(Shown, frozen=True):
+    """Where a run came from, and what it does not undo of that."""
+
+    run: str
+    step: str
+    effects: tuple[str, ...] = ()
+
+
+class Status(Shown, frozen=True):
+    """Where a run stands, for whoever asks."""
+
+    run: str
+    workflow: str
+    status: RunStatus
+    progress: Progress
+    goal: str = ""
+    waiting_for: tuple[WaitingFor, ...] = ()
+    failure: Failure | None = None
+    options: tuple[Option, ...] = ()
+    """What may still be done about a run that was cancelled."""
+    reason: str = ""
+    priority: int = 0
+    started: str = ""
+    ended: str = ""
+    deadline: str = ""
+    not_compensated: tuple[str, ...] = ()
+    fork: ForkView | None = None
+    outputs: Mapping[str, Any] = {}
+    steps: tuple[StepView, ...] = ()
+    receipt: str = ""
+
+
+class Listed(Shown, frozen=True):
+    """A run in a list."""
+
+    run: str
+    workflow: str
+    status: RunStatus
+    done: int
+    goal: str = ""
+    waiting_for: tuple[WaitingFor, ...] = ()
+    started: str = ""
+    updated: str = ""
+    ended: str = ""
+
+
+def status_of(
+    run: Run,
+    definition: Definition,
+    *,
+    now: int,
+    detail: Detail = Detail.SUMMARY,
+    held: Mapping[str, Held] | None = None,
+) -> Status:
+    """Where a run stands; `held` says why steps that are ready do not begin, as far as somebody knows."""
+    outlook = outlook_of(run, definition, now=now)
+    lasting = tuple(not_compensated(run, definition)) if run.status in UNDOING else ()
+    steps = steps_of(run, definition, outlook, held or {}, lasting) if detail is Detail.FULL else ()
+    return Status(
+        run=run.id,
+        workflow=run.workflow,
+        status=shown_status(run, outlook),
+        progress=Progress(done=run.done, total=_total(run, definition, outlook)),
+        goal=run.goal,
+        waiting_for=waiting_for(run, outlook),
+        failure=_failure(run, definition, outlook),
+        options=_options(run, definition) if run.status is RunStatus.CANCELLED else (),
+        reason=run.reason if run.status in REASONED else "",
+        priority=run.priority,
+        started=_instant(run.started),
+        ended=_instant(run.ended),
+        deadline=_instant(run.deadline),
+        not_compensated=lasting,
+        fork=_origin(run),
+        outputs=run.outputs,
+        steps=steps,
+        receipt=run.receipt,
+    )
+
+
+def shown_status(run: Run, outlook: Outlook) -> RunStatus:
+    """What a run is doing: one that only an agent or a person can move is waiting."""
+    is_waiting = run.status is RunStatus.RUNNING and outlook.is_settled
+    return RunStatus.WAITING if is_waiting else run.status
+
+
+def listed(row: RunRow, seen: Status | None = None) -> Listed:
+    """A run in a list: by its row, and by a closer look if there was one."""
+    return Listed(
+        run=row.id,
+        workflow=row.workflow,
+        status=seen.status if seen else RunStatus(row.status),
+        done=row.done,
+        goal=row.goal,
+        waiting_for=seen.waiting_for if seen else (),
+        started=_instant(row.started),
+        updated=_instant(row.updated),
+        ended=_instant(row.ended),
+    )
+
+
+def waiting_for(run: Run, outlook: Outlook) -> tuple[WaitingFor, ...]:
+    """Everybody a run waits for, and what for."""
+    agents = [
+        WaitingFor(kind=Whom.AGENT, step=path, since=_instant(run.step(path).started), by=_agent(run.step(path)))
+        for path in outlook.for_agent
+    ]
+    asked = [_question(path, run.step(path)) for path in outlook.asked]
+    undecided = [
+        WaitingFor(kind=Whom.DECISION, step=path, since=_instant(run.step(path).ended or run.step(path).started))
+        for path in outlook.undecided
+    ]
+    return (*undecided, *asked, *agents)
+
+
+def _question(path: str, state: StepState) -> WaitingFor:
+    asked = state.values if isinstance(state.values, Mapping) else {}
+    return WaitingFor(
+        kind=Whom.APPROVAL,
+        step=path,
+        since=_instant(state.started),
+        text=str(asked.get("text", "")),
+        by=tuple(asked.get("by", ())),
+        expires=_instant(state.due),
+    )
+
+
+def _agent(state: StepState) -> tuple[str, ...]:
+    return (state.agent,) if state.agent else ()
+
+
+def _total(run: Run, definition: Definition, outlook: Outlook) -> int:
+    """How many steps are known: those that events have touched, and those to come in lists that are open."""
+    to_come = sum(step.id not in run.steps for step in definition.steps)
+    inner = (opened for prefix, opened in outlook.agenda.lanes.items() if prefix)
+    return (
+        len(run.steps)
+        + to_come
+        + sum(opened.lane.prefix + name not in run.steps for opened in inner for name in opened.left)
+    )
+
+
+def _origin(run: Run) -> ForkView | None:
+    fork = run.fork
+    return ForkView(run=fork.run, step=fork.step, effects=fork.effects) if fork else None
+
+
+def _failure(run: Run, definition: Definition, outlook: Outlook) -> Failure | None:
+    path = _failed_step(run, outlook)
+    if path is None:
+        return None
+    state = run.step(path)
+    is_uncertain = state.status is StepStatus.UNCERTAIN
+    lost = "an attempt began, and nobody knows whether it happened"
+    return Failure(
+        step=path,
+        category=None if is_uncertain else state.category,
+        message=lost if is_uncertain else state.message,
+        attempts=state.undo_attempts if state.status is StepStatus.COMPENSATION_FAILED else state.attempts,
+        options=_options(run, definition, path),
+    )
+
+
+def _failed_step(run: Run, outlook: Outlook) -> str | None:
+    if outlook.undecided:
+        return outlook.undecided[0]
+    if run.status is not RunStatus.FAILED:
+        return None
+    return next((path for path, state in run.steps.items() if state.status is StepStatus.FAILED), None)
+
+
+def _options(run: Run, definition: Definition, path: str = "") -> tuple[Option, ...]:
+    """The ways out of the failure of a step, or of a run that has ended."""
+    undone = undo_order(run, definition)
+    legal = legal_actions(run)
+    of_step = [one for one in legal if path and one.step == path]
+    of_run = [one for action in OF_RUN for one in legal if one.action is action and not one.step]
+    if path and run.status is RunStatus.FAILED:
+        of_run.append(Legal(Action.FORK, path.partition(".")[0].partition("[")[0]))
+    kept = [one for one in (*of_step, *of_run) if one.action is not Action.COMPENSATE or undone]
+    return tuple(
+        Option(
+            action=one.action,
+            means=_means(one.action, definition, path, run.step(path), undone),
+            next=_call(run.id, one.action, one.step),
+        )
+        for one in kept
+    )
+
+
+def _call(run: str, action: Action, step: str) -> Next:
+    on_step = {"step": step} if step else {}
+    return Next(tool="control", arguments={"run": run, "action": action.value, **on_step, "reason": "..."})
+
+
+def _means(action: Action, definition: Definition, path: str, state: StepState, undone: list[str]) -> str:
+    is_undo = state.status is StepStatus.COMPENSATION_FAILED
+    match action:
+        case Action.RETRY:
+            return "try its undo again" if is_undo else AGAIN[locate(definition, path).step.kind]
+        case Action.SKIP:
+            return "give up on undoing it: its effect stays" if is_undo else "go on without it"
+        case Action.ACCEPT:
+            return "it did happen: count it as completed"
+        case Action.COMPENSATE:
+            return f"undo {named(undone)}"
+        case Action.FORK:
+            return "start a new run from there, which shares what was done before"
+        case _:
+            return f"end the run; what was done stays: {named(undone)}" if undone else "end the run"
+
+
+AGAIN: Final[Mapping[Kind, str]] = {
+    Kind.TOOL: "call it again under the same key",
+    Kind.PROMPT: "hand it to the agent again",
+    Kind.APPROVE: "ask again",
+    Kind.WORKFLOW: "go on with it",
+    Kind.EACH: "go on with its rounds",
+    Kind.REPEAT: "let it have as many rounds again",
+}
+
+
+def named(paths: list[str]) -> str:
+    """The names of steps in one line, the first few of them."""
+    more = len(paths) - NAMED_MAX
+    return ", ".join(paths[:NAMED_MAX]) + (f" and {more} more" if more > 0 else "")
+
+
+def _instant(milliseconds: int | None) -> str:
+    return instant_text(milliseconds) if milliseconds else ""

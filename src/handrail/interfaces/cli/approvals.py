@@ -1,0 +1,50 @@
+"""`handrail approvals`: what people are asked, over all open runs."""
+
+from __future__ import annotations
+
+import click
+
+from handrail.assembly import reading
+from handrail.domain.status import RunStatus
+from handrail.engine.clock import system_clock
+from handrail.engine.lookout import Lookout
+from handrail.engine.view import Whom
+from handrail.interfaces.cli.answer import answer, tell_table
+from handrail.interfaces.cli.program import json_option, settings_of, told
+from handrail.interfaces.pictures.caption import plain
+
+OPEN = (RunStatus.RUNNING.value, RunStatus.WAITING.value, RunStatus.PAUSED.value, RunStatus.COMPENSATING.value)
+
+
+@click.command()
+@click.option("--limit", default=200, type=click.IntRange(1, 1000), help="Look at so many runs at most.")
+@json_option
+@click.pass_context
+@told
+async def command(ctx: click.Context, limit: int, as_json: bool) -> None:
+    """All approvals that somebody is waited for, with what is asked."""
+    async with reading(settings_of(ctx)) as look:
+        rows = await Lookout(look.store, system_clock).runs(status=OPEN, limit=limit)
+    asked = [(row, one) for row in rows for one in row.waiting_for if one.kind is Whom.APPROVAL]
+    data = [
+        {
+            "run": row.run,
+            "step": one.step,
+            "text": one.text,
+            "workflow": row.workflow,
+            "by": one.by,
+            "since": one.since,
+            "expires": one.expires or None,
+        }
+        for row, one in asked
+    ]
+
+    def words() -> None:
+        if not data:
+            click.echo("nobody is asked for anything", err=True)
+            return
+        cells = [(row.run, one.step, ", ".join(one.by), one.since, one.expires, plain(one.text)) for row, one in asked]
+        tell_table(("run", "step", "by", "since", "expires", "what is asked"), cells)
+        click.echo("answer with: handrail approve RUN STEP --reason '...'    (or: handrail reject ...)", err=True)
+
+    answer(data, as_json=as_json, words=words)

@@ -1,0 +1,127 @@
+"""Executing runs from the command line: until they have settled, watched or not, and stopped by a signal.
+
+A run that is let go is not lost: the next worker goes on with it. What is told at the end is the view's."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import sys
+from collections.abc import Iterator
+from typing import Final, NoReturn
+
+import click
+
+from handrail.assembly import Working
+from handrail.engine.lookout import Lookout
+from handrail.engine.throttle import Hold
+from handrail.engine.view import Status
+from handrail.engine.worker import Worker
+from handrail.interfaces.cli.answer import answer
+from handrail.interfaces.cli.run_view import EXIT_OF_STATUS, tell_status
+from handrail.interfaces.cli.run_watch import onlooker, watch
+
+POLL_S: Final = 0.1
+STOPPED_BY_SIGNAL: Final = 128
+"""What shells add to a signal's number."""
+
+
+class Stopped(Exception):
+    """A signal asked this process to end."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+@contextlib.contextmanager
+def stoppable() -> Iterator[asyncio.Future[None]]:
+    """A future that fails with Stopped when the process is asked to end; the second time, it just ends."""
+    loop = asyncio.get_running_loop()
+    stop = loop.create_future()
+
+    def asked(number: int) -> None:
+        for one in caught:
+            loop.remove_signal_handler(one)
+        if not stop.done():
+            stop.set_exception(Stopped(number))
+
+    caught: list[int] = []
+    with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):  # no handlers here: Ctrl-C just ends it
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, asked, number)
+            caught.append(number)
+    try:
+        yield stop
+    finally:
+        for one in caught:
+            loop.remove_signal_handler(one)
+        if stop.done():
+            stop.exception()
+        else:
+            stop.cancel()
+
+
+async def execute(working: Working, run_id: str, *, is_watched: bool, as_json: bool, after: int = 0) -> Status:
+    """Execute a run until it has settled: where it stands then. Ctrl-C lets it go, and ends this process."""
+    lookout = Lookout(working.handrail.look.store, working.worker.terms.clock, working.worker.toolbox)
+    worker = working.worker
+
+    def holds() -> dict[str, Hold]:
+        conductor = worker.conductors.get(run_id)
+        return conductor.holds if conductor else {}
+
+    with stoppable() as stop:
+        task = asyncio.ensure_future(_executed(worker, lookout, run_id))
+        until = asyncio.ensure_future(first_of(task, stop))
+        try:
+            if is_watched:
+                with onlooker(err=as_json, holds=holds) as shown:
+                    await watch(lookout, run_id, shown, until, after=after)
+            await until
+        except Stopped as stopped:
+            _tell_let_go(run_id)
+            sys.exit(STOPPED_BY_SIGNAL + stopped.number)
+        finally:
+            for one in (task, until):
+                one.cancel()
+            await asyncio.wait({task, until})
+    return await lookout.status(run_id)
+
+
+async def first_of(task: asyncio.Future[None], stop: asyncio.Future[None]) -> None:
+    """Whatever ends first."""
+    done, _ = await asyncio.wait({task, stop}, return_when=asyncio.FIRST_COMPLETED)
+    for one in done:
+        one.result()
+
+
+async def settled(lookout: Lookout, run_id: str) -> None:
+    """Wait until nothing happens to a run any more, whoever executes it."""
+    while True:
+        if await lookout.is_settled(run_id):
+            return
+        await asyncio.sleep(POLL_S)
+
+
+async def _executed(worker: Worker, lookout: Lookout, run_id: str) -> None:
+    # Another worker may have it, lose it or leave it: look until nobody but an agent or a person can move it.
+    while True:
+        if await worker.take(run_id):
+            await worker.settled(run_id)
+        if await lookout.is_settled(run_id):
+            return
+        await asyncio.sleep(POLL_S)
+
+
+def _tell_let_go(run_id: str) -> None:
+    click.echo(f"\n{run_id} is let go, not lost: the next worker goes on with it", err=True)
+    click.echo(f"  handrail run resume {run_id}    go on here", err=True)
+    click.echo(f"  handrail run cancel {run_id} --reason '...'    end it", err=True)
+
+
+def end_with(status: Status, *, as_json: bool) -> NoReturn:
+    """Tell where a run stands, and end with the exit code of that."""
+    answer(status, as_json=as_json, words=lambda: tell_status(status))
+    sys.exit(EXIT_OF_STATUS[status.status])

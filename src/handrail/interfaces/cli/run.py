@@ -1,0 +1,152 @@
+"""`handrail run`: start, list, show and watch runs; what is asked of a run is in run_control.py."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+
+import click
+
+from handrail.assembly import Reading, opened, reading, toolbox_of, working
+from handrail.domain.command import StartRun
+from handrail.domain.status import RunStatus
+from handrail.engine.clock import system_clock
+from handrail.engine.lookout import OPEN_STATUSES, Lookout
+from handrail.engine.view import Detail, Status
+from handrail.interfaces.cli.answer import answer
+from handrail.interfaces.cli.execution import Stopped, end_with, execute, first_of, settled, stoppable
+from handrail.interfaces.cli.program import json_option, person, settings_of, told
+from handrail.interfaces.cli.run_control import CONTROLS
+from handrail.interfaces.cli.run_view import EXIT_OF_STATUS, tell_list, tell_status
+from handrail.interfaces.cli.run_watch import onlooker, watch
+from handrail.interfaces.cli.runnable import definition_of, inputs_of
+from handrail.settings import Settings
+
+STATUSES = [status.value for status in RunStatus if status is not RunStatus.NEW]
+
+
+@click.group()
+def command() -> None:
+    """Start, list, show, watch and control runs."""
+
+
+for control in CONTROLS:
+    command.add_command(control)
+
+
+@command.command()
+@click.argument("name", metavar="FILE|ID")
+@click.option("-i", "--input", "typed", multiple=True, metavar="NAME=VALUE", help="An input; or @FILE for many.")
+@click.option("--goal", default="", help="What it is for, in a few words.")
+@click.option("--priority", default=0, type=click.IntRange(-1_000, 1_000), help="Higher goes first.")
+@click.option("--watch", "is_watched", is_flag=True, help="Show what happens while it happens.")
+@click.option("--detach", is_flag=True, help="Start it only; a worker executes it.")
+@json_option
+@click.pass_context
+@told
+async def start(
+    ctx: click.Context,
+    name: str,
+    typed: tuple[str, ...],
+    goal: str,
+    priority: int,
+    is_watched: bool,
+    detach: bool,
+    as_json: bool,
+) -> None:
+    """Run FILE (`-`: stdin), or the workflow or saved plan with this ID, until it ends or waits for somebody."""
+    settings = settings_of(ctx)
+    ask = StartRun(goal=goal, priority=priority)
+    async with reading(settings) as look:
+        definition = await definition_of(name, look, toolbox_of(settings).effects())
+    inputs = inputs_of(definition, typed)
+    if detach:
+        async with opened(settings) as handrail:
+            run = await handrail.dispatch.start(definition, inputs, actor=person(), ask=ask)
+            status = await Lookout(handrail.look.store, system_clock).status(run.id)
+        _say_id(run.id, as_json=as_json)
+        end_with(status, as_json=as_json)
+    async with working(settings, picks_up=False) as at_work:
+        run = await at_work.worker.start(definition, inputs, actor=person(), ask=ask)
+        _say_id(run.id, as_json=as_json)
+        status = await execute(at_work, run.id, is_watched=is_watched, as_json=as_json)
+    end_with(status, as_json=as_json)
+
+
+def _say_id(run_id: str, *, as_json: bool) -> None:
+    """The run's id, before anything can go wrong; with JSON, stdout is for the one answer at the end."""
+    click.echo(run_id, err=as_json)
+    (sys.stderr if as_json else sys.stdout).flush()
+
+
+@command.command("list")
+@click.option("--status", "statuses", multiple=True, type=click.Choice(STATUSES), help="Only those; may be repeated.")
+@click.option("--all", "is_all", is_flag=True, help="Ended ones, too.")
+@click.option("--limit", default=50, type=click.IntRange(1, 1000), help="At most so many.")
+@click.option("--after", default="", help="Only runs whose id comes after this one.")
+@json_option
+@click.pass_context
+@told
+async def list_(
+    ctx: click.Context, statuses: tuple[str, ...], is_all: bool, limit: int, after: str, as_json: bool
+) -> None:
+    """The open runs; with --all or --status, others too."""
+    wanted = statuses or (() if is_all else (*OPEN_STATUSES, RunStatus.WAITING.value))
+    async with reading(settings_of(ctx)) as look:
+        rows = await Lookout(look.store, system_clock).runs(status=wanted, after=after, limit=limit)
+    answer(rows, as_json=as_json, words=lambda: tell_list(rows))
+
+
+@command.command()
+@click.argument("run_id", metavar="RUN")
+@click.option("--full", is_flag=True, help="With every step.")
+@json_option
+@click.pass_context
+@told
+async def show(ctx: click.Context, run_id: str, full: bool, as_json: bool) -> None:
+    """Where RUN stands, what it waits for, and how to go on."""
+    settings = settings_of(ctx)
+    async with reading(settings) as look:
+        lookout = Lookout(look.store, system_clock, toolbox_of(settings))
+        status = await lookout.status(run_id, detail=Detail.FULL if full else Detail.SUMMARY)
+        await _tell_if_left_alone(look, status)
+    answer(status, as_json=as_json, words=lambda: tell_status(status))
+
+
+@command.command("watch")
+@click.argument("run_id", metavar="RUN")
+@json_option
+@click.pass_context
+@told
+async def watch_(ctx: click.Context, run_id: str, as_json: bool) -> None:
+    """Show what happens to RUN, whoever executes it, until it ends or waits for somebody."""
+    status = await _watched(settings_of(ctx), run_id, as_json=as_json)
+    answer(status, as_json=as_json, words=lambda: tell_status(status))
+    sys.exit(EXIT_OF_STATUS[status.status])
+
+
+async def _watched(settings: Settings, run_id: str, *, as_json: bool) -> Status:
+    async with reading(settings) as look:
+        lookout = Lookout(look.store, system_clock, toolbox_of(settings))
+        await _tell_if_left_alone(look, await lookout.status(run_id))
+        with stoppable() as stop:
+            task = asyncio.ensure_future(settled(lookout, run_id))
+            until = asyncio.ensure_future(first_of(task, stop))
+            try:
+                with onlooker(err=as_json) as shown:
+                    await watch(lookout, run_id, shown, until)
+                await until
+            except Stopped:
+                pass  # who watches may stop watching; the run does not care
+            finally:
+                task.cancel()
+        return await lookout.status(run_id)
+
+
+async def _tell_if_left_alone(look: Reading, status: Status) -> None:
+    """Say so when a run has work, and no process has taken it."""
+    if status.status not in {RunStatus.RUNNING, RunStatus.COMPENSATING}:
+        return
+    holding = await look.store.holding(status.run)
+    if holding is not None and not holding.owner and not status.waiting_for:
+        click.echo(f"nobody executes it now: `handrail run resume {status.run}` does, or a worker", err=True)

@@ -1,0 +1,213 @@
+"""Runs in words: where one stands, what it waits for, how to go on, and lists of them.
+
+Only words are made here; what is told is the view's (engine/view.py)."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from shlex import quote
+from typing import Final
+
+import click
+
+from handrail.domain.status import RunStatus, StepStatus
+from handrail.engine.step_view import Held, StepView
+from handrail.engine.view import Failure, Listed, Option, Status, WaitingFor, Whom
+from handrail.interfaces.cli.answer import Exit, tell_table
+from handrail.interfaces.pictures.caption import plain
+
+EXIT_OF_STATUS: Final[Mapping[RunStatus, Exit]] = {
+    RunStatus.COMPLETED: Exit.OK,
+    RunStatus.RUNNING: Exit.OK,
+    RunStatus.FAILED: Exit.FAILED,
+    RunStatus.CANCELLED: Exit.FAILED,
+    RunStatus.COMPENSATION_FAILED: Exit.FAILED,
+    RunStatus.WAITING: Exit.WAITING,
+    RunStatus.PAUSED: Exit.WAITING,
+    RunStatus.COMPENSATING: Exit.WAITING,  # once settled: an agent has to undo a step
+    RunStatus.COMPENSATED: Exit.COMPENSATED,
+}
+COLOR_OF_RUN: Final[Mapping[RunStatus, str]] = {
+    RunStatus.COMPLETED: "green",
+    RunStatus.FAILED: "red",
+    RunStatus.COMPENSATION_FAILED: "red",
+    RunStatus.CANCELLED: "magenta",
+    RunStatus.COMPENSATED: "magenta",
+    RunStatus.WAITING: "yellow",
+    RunStatus.PAUSED: "yellow",
+}
+COLOR_OF_STEP: Final[Mapping[StepStatus, str]] = {
+    StepStatus.RUNNING: "cyan",
+    StepStatus.READY: "cyan",
+    StepStatus.WAITING: "yellow",
+    StepStatus.COMPLETED: "green",
+    StepStatus.FAILED: "red",
+    StepStatus.UNCERTAIN: "red",
+    StepStatus.COMPENSATING: "magenta",
+    StepStatus.COMPENSATED: "magenta",
+    StepStatus.COMPENSATION_FAILED: "red",
+}
+ICONS: Final[Mapping[StepStatus, tuple[str, str]]] = {
+    StepStatus.PENDING: ("·", "."),
+    StepStatus.READY: ("○", "o"),
+    StepStatus.RUNNING: ("●", "*"),
+    StepStatus.WAITING: ("◔", "~"),
+    StepStatus.COMPLETED: ("✔", "+"),
+    StepStatus.FAILED: ("✘", "x"),
+    StepStatus.SKIPPED: ("-", "-"),
+    StepStatus.CANCELLED: ("■", "#"),
+    StepStatus.UNCERTAIN: ("?", "?"),
+    StepStatus.COMPENSATING: ("↶", "<"),
+    StepStatus.COMPENSATED: ("↺", "="),
+    StepStatus.COMPENSATION_FAILED: ("‼", "!"),
+}
+
+
+def has_unicode() -> bool:
+    """Whether what is printed may hold more than ASCII."""
+    return "utf" in (sys.stdout.encoding or "").lower()
+
+
+def icon_of(status: StepStatus, *, unicode: bool) -> str:
+    """The sign of a step's state."""
+    return ICONS[status][0 if unicode else 1]
+
+
+def tell_status(status: Status) -> None:
+    """Where a run stands, and how to go on."""
+    click.echo(f"{status.run}  {plain(status.workflow)}  ", nl=False)
+    click.secho(status.status.value, nl=False, bold=True, fg=COLOR_OF_RUN.get(status.status, "cyan"))
+    click.echo(f"  {status.progress.done} of {status.progress.total} step(s) done")
+    facts = (
+        ("goal", status.goal),
+        ("why", status.reason),
+        ("deadline", status.deadline),
+        ("forked", _origin(status)),
+        ("NOT undone", ", ".join(status.not_compensated)),
+    )
+    for name, text in facts:
+        if text:
+            click.echo(f"  {name}: {plain(text)}")
+    for name, value in status.outputs.items():
+        click.echo(f"  output {plain(name)}: {plain(str(value))}")
+    for one in status.waiting_for:
+        tell_waiting(status.run, one)
+    if status.failure is not None:
+        _tell_failure(status.run, status.failure)
+    _tell_options(status.run, status.options)
+    if status.steps:
+        tell_steps(status.steps)
+
+
+def _origin(status: Status) -> str:
+    if status.fork is None:
+        return ""
+    left = f"; it does not undo {', '.join(status.fork.effects)}" if status.fork.effects else ""
+    return f"off {status.fork.run} from {status.fork.step}{left}"
+
+
+def tell_waiting(run: str, one: WaitingFor) -> None:
+    """Whom a run waits for, with the command that answers."""
+    who = f" by {', '.join(one.by)}" if one.by else ""
+    until = f", until {one.expires}" if one.expires else ""
+    match one.kind:
+        case Whom.APPROVAL:
+            click.secho(f"  waits for approval of {one.step}{who}{until}: {plain(one.text)}", fg="yellow")
+            click.echo(f"    handrail approve {run} {quote(one.step)} --reason '...'    (or: handrail reject ...)")
+        case Whom.DECISION:
+            click.secho(f"  waits for a decision on {one.step}", fg="yellow")
+        case _:
+            click.secho(f"  waits for {'the agent' if not one.by else who.strip()} to do {one.step}", fg="yellow")
+
+
+def _tell_failure(run: str, failure: Failure) -> None:
+    category = f" ({failure.category.value})" if failure.category else ""
+    tries = f", {failure.attempts} tries" if failure.attempts > 1 else ""
+    click.secho(f"  {failure.step} failed{category}{tries}: {plain(failure.message)}", fg="red")
+    _tell_options(run, failure.options)
+
+
+def _tell_options(run: str, options: Sequence[Option]) -> None:
+    for option in options:
+        words = f"handrail run {option.action.value} {run}"
+        if step := option.next.arguments.get("step"):
+            words += f" {quote(step)}"  # shells have ideas of their own about brackets
+        click.echo(f"    {words} --reason '...'    {option.means}")
+
+
+def tell_steps(steps: Sequence[StepView]) -> None:
+    """Every step with its state."""
+    unicode = has_unicode()
+    rows = [
+        (
+            f"{icon_of(step.status, unicode=unicode)} {'  ' * depth_of(step.id)}{step.id}",
+            step.status.value,
+            step.attempts or "",
+            took(step),
+            step.by,
+            note_on(step),
+        )
+        for step in steps
+    ]
+    tell_table(("step", "state", "tries", "took", "by", "note"), rows)
+
+
+def depth_of(path: str) -> int:
+    """How many steps hold this one."""
+    return path.count(".")
+
+
+def note_on(step: StepView) -> str:
+    """What else is to be said of a step, in one line."""
+    rounds = f"round {step.round} of {step.rounds}" if step.rounds and step.round else ""
+    undone = {"": "", "none": "NOT undone"}.get(step.compensation, f"undone: {step.compensation}")
+    proof = "claimed" if step.proof == "claimed" else ""
+    waits = "waits for " + ", ".join(map(_held, step.waits_for)) if step.waits_for else ""
+    message = plain(step.message)
+    return "; ".join(word for word in (rounds, waits, undone, proof, message) if word)
+
+
+def _held(held: Held) -> str:
+    until = f" until {held.until[11:19]}" if held.until else ""
+    if held.step:
+        return held.step
+    if held.reason:
+        return f"{plain(held.reason)}{until}"
+    return f"{WAITS.get(held.kind.value, held.kind.value)}{until}"
+
+
+WAITS: Final = {"agent": "the agent", "decision": "a decision", "approval": "a person", "retry": "the next try"}
+
+
+def took(step: StepView, now: str = "") -> str:
+    """How long a step took, or has taken by now."""
+    end = step.ended or now
+    if not step.started or not end:
+        return ""
+    seconds = (datetime.fromisoformat(end) - datetime.fromisoformat(step.started)).total_seconds()
+    return duration_words(max(0.0, seconds))
+
+
+def duration_words(seconds: float) -> str:
+    """A duration as people say it."""
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
+
+
+def tell_list(rows: Sequence[Listed]) -> None:
+    """Runs as a table."""
+    if not rows:
+        click.echo("no such run: `handrail run start FILE` starts one", err=True)
+        return
+    cells = [(row.run, row.status.value, row.done, row.started, plain(row.workflow), _why(row)) for row in rows]
+    tell_table(("run", "status", "done", "started", "workflow", "what"), cells)
+
+
+def _why(row: Listed) -> str:
+    waits = ", ".join(f"{one.kind.value} {one.step}" for one in row.waiting_for[:3])
+    return "; ".join(word for word in (f"waits for {waits}" if waits else "", plain(row.goal)) if word)

@@ -1,0 +1,111 @@
+"""`handrail worker`: one more executor on the store, until it is stopped. It says what it does, in plain lines."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection
+from typing import Final
+
+import click
+
+from handrail.assembly import Working, working
+from handrail.domain.run import Run
+from handrail.domain.status import RunStatus
+from handrail.engine.lookout import Lookout
+from handrail.interfaces.cli.execution import Stopped, first_of, stoppable
+from handrail.interfaces.cli.program import settings_of, told
+
+POLL_S: Final = 0.2
+IDLE_LOOKS: Final = 3
+"""How often in a row nothing must be left to do: a run that was just let go is picked up between two looks."""
+ENDS: Final = frozenset(RunStatus) - {RunStatus.NEW, RunStatus.RUNNING, RunStatus.WAITING, RunStatus.COMPENSATING}
+
+
+@click.command()
+@click.option("--until-idle", is_flag=True, help="End when nothing is left to do.")
+@click.pass_context
+@told
+async def command(ctx: click.Context, until_idle: bool) -> None:
+    """Execute the runs of the store that nobody executes, until stopped."""
+    async with working(settings_of(ctx), actor="worker") as at_work:
+        _say(f"worker {at_work.worker.terms.owner} is at work; Ctrl-C stops it")
+        teller = _Teller(at_work)
+        with stoppable() as stop:
+            task = asyncio.ensure_future(teller.tell(until_idle=until_idle))
+            try:
+                await first_of(task, stop)
+            except Stopped:
+                _say("stopping: calls that are under way may end")
+            finally:
+                task.cancel()
+                await asyncio.wait({task})
+    _say("worker has ended")
+
+
+def _say(text: str) -> None:
+    click.echo(text, err=True)
+
+
+class _Teller:
+    """Tells what a worker does, by looking at it."""
+
+    def __init__(self, at_work: Working) -> None:
+        self.worker = at_work.worker
+        self.store = at_work.handrail.look.store
+        self.lookout = Lookout(self.store, at_work.worker.terms.clock)
+        self.seen: set[str] = set()
+        self.ended: dict[str, RunStatus] = {}
+        self.waits: dict[str, int] = {}
+        """Of which runs it was told whom they wait for, as of which event."""
+        at_work.handrail.dispatch.watchers.append(self._notice)
+
+    def _notice(self, run: Run, _steps: Collection[str]) -> None:
+        is_own = run.id in self.worker.conductors or run.id in self.seen
+        if is_own and run.status in ENDS and self.ended.get(run.id) is not run.status:
+            self._pick_up(run.id, run.workflow)
+            self.ended[run.id] = run.status
+            _say(f"{run.id} {run.status.value}")
+        elif run.status not in ENDS:
+            self.ended.pop(run.id, None)
+
+    def _pick_up(self, run_id: str, workflow: str) -> None:
+        if run_id not in self.seen:
+            self.seen.add(run_id)
+            _say(f"{run_id} picked up: {workflow}")
+
+    async def tell(self, *, until_idle: bool) -> None:
+        """Look again and again; with `until_idle`, until nothing is left to do."""
+        idle = 0
+        while not until_idle or idle < IDLE_LOOKS:
+            await asyncio.sleep(POLL_S)
+            now = dict(self.worker.conductors)
+            for run_id, conductor in now.items():
+                self._pick_up(run_id, conductor.run.workflow)
+            resting = [run_id for run_id, conductor in now.items() if conductor.is_settled]
+            gone = self.seen - now.keys()
+            self.seen -= gone
+            for run_id in (*resting, *gone):
+                await self._tell_waiting(run_id)
+            idle = idle + 1 if until_idle and await self._is_idle() else 0
+
+    async def _tell_waiting(self, run_id: str) -> None:
+        n = (await self.lookout.run(run_id)).n
+        if self.waits.get(run_id) == n:
+            return
+        self.waits[run_id] = n
+        status = await self.lookout.status(run_id)
+        if status.status is RunStatus.WAITING:
+            waits = ", ".join(f"{one.kind.value} {one.step}" for one in status.waiting_for)
+            _say(f"{run_id} waits for {waits}")
+
+    async def _is_idle(self) -> bool:
+        """Whether no run of the store has anything to do that only needs somebody to execute it."""
+        if any(not conductor.is_settled for conductor in list(self.worker.conductors.values())):
+            return False
+        after = ""
+        while holdings := await self.store.holdings(after=after):
+            after = holdings[-1].run
+            for holding in holdings:
+                if not await self.lookout.is_settled(holding.run):
+                    return False
+        return True

@@ -1,0 +1,32 @@
+"""The agenda's queue: however often a step comes up in it, it is begun once."""
+
+from __future__ import annotations
+
+from domain.facts import after, fresh, plan
+from handrail.domain.agenda import Agenda
+from handrail.domain.command import Command, CompleteStep, DeferStep, FailStep, OpenStep, RetryStep, StartAttempt
+from handrail.domain.definition import Category, Effect
+
+
+def test_a_step_whose_time_came_while_nobody_was_there_is_begun_once() -> None:
+    definition = plan({"id": "first", "tool": "x.y"}, {"id": "nap", "tool": "wait.for"})
+    begun: list[Command] = [
+        StartAttempt(step="first"),
+        CompleteStep(step="first"),
+        StartAttempt(step="nap", effect=Effect.NONE),
+    ]
+    run = after(fresh(definition), [*begun, DeferStep(step="nap", due=5)], definition)
+    agenda = Agenda(definition, run)
+    for path in agenda.due(run, 10):
+        agenda.put_back(path)
+    assert list(agenda.in_order()) == ["nap"]
+
+
+def test_a_loop_that_is_to_be_retried_after_a_restart_is_begun_once() -> None:
+    definition = plan(
+        {"id": "first", "tool": "x.y"}, {"id": "loop", "each": "[1]", "steps": [{"id": "in", "tool": "x.y"}]}
+    )
+    begun: list[Command] = [StartAttempt(step="first"), CompleteStep(step="first"), OpenStep(step="loop", rounds=0)]
+    failed = FailStep(step="loop", category=Category.INVALID_INPUT, message="no list")
+    run = after(fresh(definition), [*begun, failed, RetryStep(step="loop", reason="mended")], definition)
+    assert Agenda(definition, run).others() == ["loop"]

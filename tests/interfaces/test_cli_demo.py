@@ -1,0 +1,54 @@
+"""The tour: it shows what it promises, asks where somebody can answer, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from interfaces.shell import Shell
+
+PROMISED = (
+    "did you mean `timeout`?",
+    "did you mean `ready`?",
+    "ready: try 1 failed (transient): 503",
+    "ready: begins, try 2",
+    "publish: has failed for good (permission): 403",
+    "now     VERSION    1.2.0",
+    "undo bump, notes",
+    "bump: undone",
+    "after   VERSION    1.1.0",
+    "waits for an approval: Announce 1.2.0 to everybody?",
+    "receipt: ",
+    "verified: ",
+    "nothing is left behind",
+    "handrail run start FILE",
+)
+
+
+@pytest.fixture
+def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shell:
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(temporary))
+    return Shell(tmp_path)
+
+
+def test_the_demo_runs_to_its_end_and_leaves_nothing_behind(shell: Shell) -> None:
+    result = shell.run("demo")
+    assert result.exit_code == 0, result.output
+    for sign in PROMISED:
+        assert sign in result.stdout, sign
+    assert "go: yes, says person:you" in result.stdout
+    assert "found: run_" in result.stdout
+    assert list((shell.folder / "tmp").iterdir()) == []
+    assert not shell.home.exists()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="there is no pseudo-terminal here")
+def test_a_no_in_the_demo_takes_everything_back(shell: Shell) -> None:
+    shown = shell.terminal("demo", typed="n\n", TMPDIR=str(shell.folder / "tmp"))
+    assert "go: no, says person:you" in shown
+    assert "publish: undone" in shown
+    assert list((shell.folder / "tmp").iterdir()) == []
