@@ -7,7 +7,7 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from handrail.domain.chain import Record
@@ -114,8 +114,9 @@ async def opened(settings: Settings, *, compare: bool = True) -> AsyncIterator[H
         await custody.create(store, scribe, key=key.public)
         journal = SealingJournal(store, notary, every=settings.choices.checkpoint_every)
         try:
-            dispatch = Dispatch(journal, scribe)
-            control = Control(dispatch, scribe.clock, _say(settings))
+            steady = steady_clock(scribe.clock)
+            dispatch = Dispatch(journal, scribe, steady)
+            control = Control(dispatch, steady, _say(settings))
             yield Handrail(look, scribe, notary, dispatch, Plans(journal, scribe), control)
         finally:
             await journal.close()
@@ -145,7 +146,7 @@ async def working(
             terms = Terms(
                 owner=owner,
                 actor=f"{actor}:{owner}" if actor == "worker" else actor,
-                clock=steady_clock(handrail.scribe.clock),
+                clock=handrail.control.clock,
                 check=_inputs_checked,
                 fits=_misfits,
                 lease_s=duration_ms(settings.choices.lease) / 1_000,
@@ -155,8 +156,7 @@ async def working(
             worker = Worker(handrail.dispatch, handrail.look.store, toolbox, presence, terms)
             try:
                 await worker.open()
-                control = Control(handrail.dispatch, handrail.scribe.clock, _say(settings), worker)
-                yield Working(handrail, worker, control)
+                yield Working(handrail, worker, replace(handrail.control, worker=worker))
             finally:
                 await worker.close()
                 presence.leave()

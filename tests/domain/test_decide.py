@@ -36,7 +36,7 @@ from handrail.domain.command import (
     StartUndo,
 )
 from handrail.domain.decide import decide
-from handrail.domain.definition import Category
+from handrail.domain.definition import Category, Effect
 from handrail.domain.errors import Conflict, NotFound
 from handrail.domain.event import (
     ActionRecorded,
@@ -262,8 +262,28 @@ def test_compensation_leaves_no_attempt_under_way_and_undoes_what_may_have_happe
     run = after(fresh(), [StartAttempt(step="tag")])
     events = decide(run, StartCompensation(reason="x"), CHAIN)
     assert events == [StepBecameUncertain(step="tag", attempt=1), CompensationStarted(reason="x", steps=("tag",))]
-    run = after(run, [FailAttempt(step="tag", category=Category.TRANSIENT, message="503", due=5)])
-    assert decide(run, StartCompensation(reason="x"), CHAIN)[0] == StepCancelled(step="tag")
+    told = after(run, [FailAttempt(step="tag", category=Category.RATE_LIMITED, message="429", due=5)])
+    assert decide(told, StartCompensation(reason="x"), CHAIN)[0] == StepCancelled(step="tag")
+
+
+@pytest.mark.parametrize("category", [Category.TRANSIENT, Category.TIMEOUT])
+def test_a_try_that_failed_without_telling_whether_it_did_something_is_uncertain_when_the_run_is_stopped(
+    category: Category,
+) -> None:
+    run = after(fresh(), [StartAttempt(step="tag"), FailAttempt(step="tag", category=category, message="503", due=5)])
+    assert decide(run, CancelRun(reason="x"), CHAIN)[0] == StepBecameUncertain(step="tag", attempt=1)
+    events = decide(run, StartCompensation(reason="x"), CHAIN)
+    assert events[-1] == CompensationStarted(reason="x", steps=("tag",))
+
+
+def test_a_try_that_was_lost_is_uncertain_when_the_run_is_stopped_before_it_is_repeated() -> None:
+    lost: list[Command] = [
+        StartAttempt(step="tag", effect=Effect.COMPENSATABLE, idempotent=True),
+        LoseAttempt(step="tag"),
+    ]
+    run = after(fresh(), lost)
+    assert run.step("tag").status is StepStatus.READY
+    assert decide(run, CancelRun(reason="x"), CHAIN)[0] == StepBecameUncertain(step="tag", attempt=1)
 
 
 def test_an_agents_step_is_handed_out_refused_and_handed_in() -> None:

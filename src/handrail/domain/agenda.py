@@ -199,6 +199,9 @@ class Agenda:
             going.open.remove(number)
         while len(going.open) < parallel and going.next < rounds:
             prefix = f"{holder}[{going.next}]."
+            # Behind a round that can't go on no further one begins; those that have begun still come to their end.
+            if self._is_any_stuck(holder, going) and not self._has_begun(run, holder, prefix):
+                break
             self.enter(run, holder, going.next)
             if self.lane_over(prefix):
                 self.leave(prefix)
@@ -206,6 +209,16 @@ class Agenda:
                 going.open.add(going.next)
             going.next += 1
         return not going.open
+
+    def lanes_in(self, holder: str) -> list[str]:
+        """The lists of steps inside a holder that are worked on, by their prefix."""
+        return [prefix for prefix, opened in self.lanes.items() if opened.lane.parent == holder]
+
+    def _is_any_stuck(self, holder: str, going: Going) -> bool:
+        return any(self.lanes[f"{holder}[{number}]."].is_stuck for number in going.open)
+
+    def _has_begun(self, run: Run, holder: str, prefix: str) -> bool:
+        return any(prefix + step.id in run.steps for step in locate(self.definition, holder).step.body)
 
     def leave(self, prefix: str) -> None:
         """Work no longer on a list of steps: its round is over."""
@@ -337,6 +350,8 @@ class Agenda:
         self._undo_place = {path: place for place, path in enumerate(order)}
         for path in order:
             state = run.step(path)
+            if state.broke > run.turned:
+                continue  # it has failed for good since, and nobody has asked for it again
             if state.status is StepStatus.COMPENSATING:
                 self._begin_undoing(run, path)
                 if state.due is not None:

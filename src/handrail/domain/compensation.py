@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from handrail.domain.definition import Definition, Each, Effect, Repeat
+from handrail.domain.definition import Category, Definition, Each, Effect, Repeat
 from handrail.domain.effect import effect_of
 from handrail.domain.path import Lane, Located, holder_of, is_in_undo, lane_in, locate
 from handrail.domain.run import Run, StepState
@@ -18,6 +18,9 @@ UNDONE_FROM: Final = frozenset(
 )
 """What a step must be to still need its undo."""
 
+UNTOLD: Final = frozenset({Category.TRANSIENT, Category.TIMEOUT, Category.CANCELLED, Category.INTERNAL})
+"""Failures that do not tell whether the try did something before it failed."""
+
 
 def undo_order(run: Run, definition: Definition) -> list[str]:
     """The steps that still have to be undone, newest first."""
@@ -26,9 +29,25 @@ def undo_order(run: Run, definition: Definition) -> list[str]:
 
 
 def not_compensated(run: Run, definition: Definition) -> list[str]:
-    """The steps whose effect stays: nothing says how to undo it, or somebody gave up on that."""
-    left = [path for path, state in run.steps.items() if state.status is StepStatus.SKIPPED and state.undo_attempts]
+    """The steps whose effect stays, or may stay: nothing says how to undo it, somebody gave up on that, or they failed
+    in a way that does not tell whether they did something."""
+    left = [path for path, state in run.steps.items() if _may_have_left(state) and _is_done(run, definition, path)]
     return [*left, *(path for path in _newest_first(run) if _is_lasting(run, definition, path))]
+
+
+def _may_have_left(state: StepState) -> bool:
+    if state.status is StepStatus.FAILED:
+        return state.category in UNTOLD
+    return state.status is StepStatus.SKIPPED and state.undo_attempts > 0
+
+
+def _is_done(run: Run, definition: Definition, path: str) -> bool:
+    """Whether the step is one that does something by itself, and what it does lasts."""
+    return (
+        not is_in_undo(path)
+        and run.step(path).attempts > 0
+        and lasting_effect(locate(definition, path), run.step(path))
+    )
 
 
 def needs_undo(run: Run, definition: Definition, path: str) -> bool:

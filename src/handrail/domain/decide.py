@@ -30,7 +30,7 @@ from handrail.domain.command import (
     UndoCommand,
     WaitCommand,
 )
-from handrail.domain.compensation import has_undo, holding_back, lasting_effect, not_compensated, undo_order
+from handrail.domain.compensation import UNTOLD, has_undo, holding_back, lasting_effect, not_compensated, undo_order
 from handrail.domain.decide_step import decide_attempt, decide_end, decide_holder, decide_undo, decide_wait
 from handrail.domain.definition import Call, Category, Definition, Each, OnFailure, Repeat
 from handrail.domain.errors import Conflict
@@ -55,10 +55,11 @@ from handrail.domain.event import (
     StepCancelled,
     StepCompleted,
     StepFailed,
+    StepRetried,
     VarsSet,
 )
 from handrail.domain.guard import require_open, require_quiet, require_run_move, require_step_move
-from handrail.domain.path import locate
+from handrail.domain.path import is_in_undo, locate
 from handrail.domain.run import Run, StepState
 from handrail.domain.status import SATISFIED, RunStatus, StepStatus
 
@@ -156,11 +157,19 @@ def _stopped(run: Run, definition: Definition) -> list[Event]:
     """What becomes of the steps that are under way when the run is stopped."""
     stopped: list[Event] = []
     for path, state in run.steps.items():
-        if state.status is StepStatus.RUNNING and may_have_effect(run, definition, path):
+        if _is_open(state) and may_have_effect(run, definition, path):
             stopped.append(StepBecameUncertain(step=path, attempt=state.attempts))
         elif state.status in BUSY:
             stopped.append(StepCancelled(step=path))
     return stopped
+
+
+def _is_open(state: StepState) -> bool:
+    """Whether a try was cut short or lost, or failed in a way that does not tell whether it did something."""
+    if state.status is StepStatus.RUNNING:
+        return True
+    is_untold = state.lost > 0 or state.deferred > 0 or (state.failures > 0 and state.category in UNTOLD)
+    return state.status in {StepStatus.READY, StepStatus.WAITING} and is_untold
 
 
 def may_have_effect(run: Run, definition: Definition, path: str) -> bool:
@@ -200,7 +209,16 @@ def _start_compensation(run: Run, reason: str, definition: Definition) -> list[E
         *(path for path in reversed(lost) if _would_be_undone(run, definition, path)),
         *undo_order(run, definition),
     ]
-    return [*stopped, CompensationStarted(reason=reason, steps=tuple(order))]
+    return [*stopped, CompensationStarted(reason=reason, steps=tuple(order)), *_undone_again(run, reason)]
+
+
+def _undone_again(run: Run, reason: str) -> list[Event]:
+    """What failed inside a workflow that undoes a step is tried again with it."""
+    return [
+        StepRetried(step=path, reason=reason)
+        for path, state in run.steps.items()
+        if state.status is StepStatus.FAILED and is_in_undo(path)
+    ]
 
 
 def _would_be_undone(run: Run, definition: Definition, path: str) -> bool:

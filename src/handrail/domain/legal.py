@@ -9,6 +9,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from handrail.domain.path import is_in_undo
 from handrail.domain.run import Run, StepState
 from handrail.domain.status import RunStatus, StepStatus
 
@@ -52,7 +53,7 @@ _OF_STEP: Final = {
 
 def legal_actions(run: Run) -> list[Legal]:
     """All that may be asked of the run now, steps first."""
-    of_steps = [Legal(action, path) for path, state in run.steps.items() for action in _of_step(run, state)]
+    of_steps = [Legal(action, path) for path, state in run.steps.items() for action in _of_step(run, path, state)]
     return [*of_steps, *(Legal(action) for action in _OF_RUN.get(run.status, ()))]
 
 
@@ -65,10 +66,11 @@ def legal_words(run: Run) -> str:
     return f"legal now: {', '.join(words[:12])}"
 
 
-def _of_step(run: Run, state: StepState) -> tuple[Action, ...]:
+def _of_step(run: Run, path: str, state: StepState) -> tuple[Action, ...]:
     if state.status is StepStatus.COMPENSATION_FAILED and run.status is RunStatus.COMPENSATION_FAILED:
         return (Action.RETRY, Action.SKIP)
-    if run.status not in {RunStatus.RUNNING, RunStatus.PAUSED}:
+    is_undo = run.status is RunStatus.COMPENSATING and is_in_undo(path)
+    if run.status not in {RunStatus.RUNNING, RunStatus.PAUSED} and not is_undo:
         return ()
     if state.status is StepStatus.WAITING and state.digest:
         return (Action.APPROVE, Action.REJECT)

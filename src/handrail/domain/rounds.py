@@ -34,16 +34,15 @@ def look_at(agenda: Agenda, run: Run, holder: str, *, now: int) -> list[Command]
     if state.status is not StepStatus.RUNNING:
         return []
     found = locate(agenda.definition, holder)
-    if stuck := _stuck(agenda, holder):
-        return [_failed(run, holder, stuck)]
     try:
         match found.step.work:
             case Each() as work:
-                return _each(agenda, run, holder, work)
+                commands = _each(agenda, run, holder, work)
             case Repeat() as work:
-                return _repeat(agenda, run, found, work.repeat, now)
+                commands = _repeat(agenda, run, found, work.repeat, now)
             case _:
-                return _call(agenda, run, found)
+                commands = _call(agenda, run, found)
+        return commands or _stuck(agenda, run, holder)
     except Invalid as error:
         return [FailStep(step=holder, category=Category.INVALID_INPUT, message=str(error))]
 
@@ -53,10 +52,11 @@ def outputs_of(definition: Definition, run: Run, lane: Lane) -> dict[str, Any]:
     return {name: evaluate(source, run, lane) for name, source in definition.outputs.items()}
 
 
-def _stuck(agenda: Agenda, holder: str) -> str | None:
-    """The prefix of a list inside the holder that can't go on."""
-    inside = (prefix for prefix, opened in agenda.lanes.items() if opened.lane.parent == holder and opened.is_stuck)
-    return next(inside, None)
+def _stuck(agenda: Agenda, run: Run, holder: str) -> list[Command]:
+    """The failure of a holder in which a list of steps can't go on, once none of the others goes on either."""
+    inside = agenda.lanes_in(holder)
+    stuck = [prefix for prefix in inside if agenda.lanes[prefix].is_stuck]
+    return [_failed(run, holder, stuck[0])] if stuck and len(stuck) == len(inside) else []
 
 
 def _failed(run: Run, holder: str, prefix: str) -> FailStep:

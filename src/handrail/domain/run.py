@@ -106,6 +106,8 @@ class StepState(Struct, frozen=True, kw_only=True):
     was asked."""
     undo_values: Any = None
     """The inputs of the workflow that undoes it."""
+    broke: int = 0
+    """The event at which its undo last failed for good."""
 
 
 class Run(Struct, frozen=True, kw_only=True):
@@ -126,6 +128,8 @@ class Run(Struct, frozen=True, kw_only=True):
     fork: Fork | None = None
     reason: str = ""
     """Why it is paused, was cancelled, failed, or is undone."""
+    turned: int = 0
+    """The event at which it last turned to undoing."""
     started: int = 0
     updated: int = 0
     ended: int | None = None
@@ -199,7 +203,7 @@ def apply_to_run(run: Run, event: RunEvent, entry: Entry) -> Run:
         case RunFailed():
             return replace(run, status=RunStatus.FAILED, ended=entry.at, reason=event.message)
         case CompensationStarted():
-            return replace(run, status=RunStatus.COMPENSATING, ended=None, reason=event.reason)
+            return replace(run, status=RunStatus.COMPENSATING, ended=None, reason=event.reason, turned=entry.n)
         case RunCompensated():
             return replace(run, status=RunStatus.COMPENSATED, ended=entry.at)
         case RunCompensationFailed():
@@ -340,7 +344,8 @@ def _after_undo(state: StepState, event: UndoEvent, entry: Entry) -> StepState:
         case UndoFailed():
             status = StepStatus.COMPENSATION_FAILED if event.final else state.status
             failed = replace(state, status=status, due=event.due, failures=state.failures + 1)
-            return replace(failed, category=event.category, message=event.message)
+            broke = entry.n if event.final else state.broke
+            return replace(failed, category=event.category, message=event.message, broke=broke)
         case StepCompensated():
             done = replace(state, status=StepStatus.COMPENSATED, compensation=event.how.value, ended=entry.at, due=None)
             return replace(done, category=None, message="")

@@ -60,7 +60,7 @@ _STEP_BEGINS: Final = frozenset({StepStatus.RUNNING, StepStatus.WAITING, StepSta
 
 MOVES: Final[Mapping[StepStatus, frozenset[StepStatus]]] = {
     StepStatus.PENDING: _STEP_BEGINS | {StepStatus.COMPLETED},  # carried over into a fork
-    StepStatus.READY: _STEP_BEGINS,
+    StepStatus.READY: _STEP_BEGINS | {StepStatus.UNCERTAIN},  # stopped after a try was lost
     StepStatus.RUNNING: frozenset(
         {
             StepStatus.COMPLETED,
@@ -74,6 +74,7 @@ MOVES: Final[Mapping[StepStatus, frozenset[StepStatus]]] = {
     StepStatus.WAITING: frozenset(
         {
             StepStatus.RUNNING,
+            StepStatus.UNCERTAIN,  # stopped while a try that failed may have done something
             StepStatus.WAITING,  # handed out again, to the same agent or another
             StepStatus.COMPLETED,
             StepStatus.FAILED,

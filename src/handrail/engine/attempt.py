@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -204,7 +204,7 @@ class Attempt:
 
     async def _report(self, answer: Answer, *commands: Command) -> None:
         """Journal an outcome, however long that takes; what no longer counts is journaled as late."""
-        pause_s = TROUBLE_S_FIRST
+        patience = _patience()
         while True:
             try:
                 await self._grant(*commands)
@@ -217,17 +217,18 @@ class Attempt:
                 break
             except (Unavailable, Limited) as error:
                 log.warning("the outcome of %s can't be journaled yet: %s", self.path, error)
-                await asyncio.sleep(pause_s)
-                pause_s = min(2 * pause_s, TROUBLE_S_MAX)
-                if await self._is_journaled():
+                if await self._is_journaled(patience):
                     raise  # whoever conducts the run has to look at the journal, too
 
-    async def _is_journaled(self) -> bool:
+    async def _is_journaled(self, patience: Iterator[float]) -> bool:
         """Whether the outcome is in the journal though the store did not say so: told twice, it would count twice."""
-        try:
-            run = await self.means.dispatch.current(self.run.id)
-        except (Unavailable, Limited):
-            return False
+        for pause_s in patience:
+            await asyncio.sleep(pause_s)
+            try:
+                run = await self.means.dispatch.current(self.run.id)
+                break
+            except (Unavailable, Limited) as error:
+                log.warning("the journal can't be read yet: %s", error)
         now, before = run.step(self.path), self.run.step(self.path)
         if self.is_undo:
             is_over = now.status is not StepStatus.COMPENSATING or now.due is not None
@@ -286,3 +287,11 @@ def _undone(answer: Answer) -> Answer:
 
 def _listed(wrong: Sequence[str]) -> str:
     return "; ".join(wrong)[:MESSAGE_LENGTH_MAX]
+
+
+def _patience() -> Iterator[float]:
+    """How long to wait for a store in trouble, time after time, without end."""
+    pause_s = TROUBLE_S_FIRST
+    while True:
+        yield pause_s
+        pause_s = min(2 * pause_s, TROUBLE_S_MAX)

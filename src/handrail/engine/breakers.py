@@ -6,10 +6,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from msgspec.structs import replace
 
-from handrail.domain.breaker import Breaker, BreakerStatus, after_answer, apply_to_breaker, replay_breaker
+from handrail.domain.breaker import (
+    SERVERS_FAULT,
+    Breaker,
+    BreakerStatus,
+    after_answer,
+    apply_to_breaker,
+    replay_breaker,
+)
 from handrail.domain.chain import Head
 from handrail.domain.definition import Category
 from handrail.domain.errors import JournalConflict
@@ -18,6 +26,9 @@ from handrail.domain.projection import NO_CHANGE
 from handrail.engine.journal import Journal
 from handrail.engine.scribe import Scribe
 from handrail.engine.stream import entries_of
+
+PROBE_MS: Final = 120_000
+LOOK_AGAIN_MS: Final = 1_000
 
 
 @dataclass
@@ -29,6 +40,8 @@ class Breakers:
     actor: str
     _known: dict[str, Breaker] = field(default_factory=dict)
     _ends: dict[str, Head] = field(default_factory=dict)
+    _probes: dict[str, int] = field(default_factory=dict)
+    """Until when the call that finds out may take; after that another one does, for it may have been cancelled."""
 
     async def breaker(self, server: str) -> Breaker:
         """How a server is doing, as far as this process knows."""
@@ -43,8 +56,12 @@ class Breakers:
         breaker = await self.breaker(server)
         if breaker.status is BreakerStatus.CLOSED:
             return None
-        if breaker.status is BreakerStatus.HALF_OPEN or now < breaker.until:
-            return max(breaker.until, now + 1_000)  # another call is finding out
+        if now < breaker.until:
+            return breaker.until
+        probe_ends = self._probes.get(server, now)
+        if breaker.status is BreakerStatus.HALF_OPEN and now < probe_ends:
+            return min(probe_ends, now + LOOK_AGAIN_MS)  # another call is finding out
+        self._probes[server] = now + PROBE_MS
         await self._write(server, [BreakerProbed(server=server)])
         return None
 
@@ -57,7 +74,7 @@ class Breakers:
         if events:
             await self._write(server, events)
         elif breaker.status is BreakerStatus.CLOSED:
-            failures = 0 if category is None else breaker.failures + 1
+            failures = breaker.failures + 1 if category in SERVERS_FAULT else 0
             self._known[server] = replace(breaker, failures=failures)
 
     async def _read(self, server: str) -> None:

@@ -36,6 +36,7 @@ from handrail.domain.status import RunStatus, StepStatus
 from handrail.engine.attempt import Attempt, Means
 from handrail.engine.lease import Lease
 from handrail.engine.throttle import Hold
+from handrail.engine.tool import ToolSpec
 
 BATCH: Final = 200
 """How many commands are granted in one append at most."""
@@ -295,6 +296,7 @@ class Conductor:
         held: list[str] = []
         for path in self.agenda.in_order():
             if path in self.calls:
+                held.append(path)  # its last try has ended, but not all that belongs to it
                 continue
             if len(self.calls) >= self.definition.max_parallel or len(held) >= HELD_MAX or len(commands) >= BATCH:
                 held.append(path)
@@ -337,17 +339,32 @@ class Conductor:
                 return await attempt.instantly()
             finally:
                 self.means.throttle.leave(tool.spec)
-        self.calls[name] = asyncio.get_running_loop().create_task(self._attempt(name, attempt))
+        task = self.calls[name] = asyncio.get_running_loop().create_task(self._attempt(attempt))
+        # Not at the end of the task itself: one that is cancelled before it has begun never gets there.
+        task.add_done_callback(lambda _: self._call_ended(name, tool.spec))
         return []
 
     async def _hold(self, attempt: Attempt, now: int) -> Hold | None:
-        server = attempt.server
-        until = await self.means.breakers.hold(server, now=now) if server else None
-        if until is not None:
-            return Hold(f"the circuit breaker of {server} is open", until)
-        return self.means.throttle.enter(self.run.id, self.run.priority, attempt.tool.spec, now=now)
+        spec, server = attempt.tool.spec, attempt.server
+        held = self.means.throttle.enter(self.run.id, self.run.priority, spec, now=now)
+        if held is not None or not server:
+            return held
+        # Asked last: a breaker that lets a call through counts on that call being made.
+        is_let_through = False
+        try:
+            until = await self.means.breakers.hold(server, now=now)
+            is_let_through = until is None
+        finally:
+            if not is_let_through:
+                self.means.throttle.leave(spec)
+        return None if is_let_through else Hold(f"the circuit breaker of {server} is open", until)
 
-    async def _attempt(self, name: str, attempt: Attempt) -> None:
+    def _call_ended(self, name: str, spec: ToolSpec) -> None:
+        self.calls.pop(name, None)
+        self.means.throttle.leave(spec)
+        self.wake()
+
+    async def _attempt(self, attempt: Attempt) -> None:
         try:
             await attempt.make()
         except LeaseLost:
@@ -357,10 +374,6 @@ class Conductor:
         except Exception as error:  # a mistake in one attempt must never stop the run, let alone the worker
             log.exception("an attempt of %s in run %s broke", attempt.path, self.run.id)
             self._rest_from(error)
-        finally:
-            self.calls.pop(name, None)
-            self.means.throttle.leave(attempt.tool.spec)
-            self.wake()
 
     # --- endings ------------------------------------------------------------------------------------
 

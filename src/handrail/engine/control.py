@@ -156,13 +156,14 @@ class Control:
         return kind(step=step, digest=state.digest, reason=reason, at=self.clock())
 
     async def _close_compensation(self, run: Run, actor: str) -> Run:
-        """End a compensation that had failed, when nothing is left of it."""
+        """Go on with a compensation that had failed, when nothing of it is in the way any more."""
         if run.status is not RunStatus.COMPENSATION_FAILED:
             return run
-        definition = await self.dispatch.definition(run.definition)
-        if undo_order(run, definition):
+        rest = undo_order(run, await self.dispatch.definition(run.definition))
+        if any(run.step(path).status is StepStatus.COMPENSATION_FAILED for path in rest):
             return run
-        return await self.dispatch.grant(run.id, FinishCompensation(), actor=actor)
+        command = StartCompensation(reason="nothing is in the way any more") if rest else FinishCompensation()
+        return await self.dispatch.grant(run.id, command, actor=actor)
 
 
 _ON_RUN: Final = frozenset({Action.PAUSE, Action.RESUME, Action.CANCEL, Action.COMPENSATE})

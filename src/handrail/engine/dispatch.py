@@ -28,7 +28,7 @@ from handrail.domain.projection import Change
 from handrail.domain.redaction import redact_inputs
 from handrail.domain.run import Run, project, replay
 from handrail.domain.status import RunStatus
-from handrail.engine.clock import new_id
+from handrail.engine.clock import Clock, new_id
 from handrail.engine.journal import Journal
 from handrail.engine.lease import Lease
 from handrail.engine.scribe import Scribe
@@ -43,8 +43,9 @@ ENDS: Final = frozenset({RunStatus.COMPLETED, RunStatus.COMPENSATED, RunStatus.F
 PLAIN_START: Final = StartRun()
 
 Texts: TypeAlias = tuple[tuple[str, bytes], ...]
-Watcher: TypeAlias = Callable[[Run, Collection[str]], None]
-"""Told of every change of a run that is synced: the run after it, and the steps that it concerns."""
+Watcher: TypeAlias = Callable[[Run, Collection[str] | None], None]
+"""Told of every change of a run that is synced: the run after it, and the steps that it concerns; None if the run was
+read anew, so that anything may have changed."""
 
 log = logging.getLogger(__name__)
 
@@ -75,6 +76,8 @@ class Dispatch:
 
     journal: Journal
     scribe: Scribe
+    clock: Clock | None = None
+    """Draws the instants that are waited for; the scribe's, if there is no steadier one."""
     watchers: list[Watcher] = field(default_factory=list)
     _seats: OrderedDict[str, Seat] = field(default_factory=OrderedDict)
     _definitions: OrderedDict[str, Definition] = field(default_factory=OrderedDict)
@@ -100,7 +103,8 @@ class Dispatch:
         if secrets:
             self._secrets[run.id] = secrets
         workflow = f"{definition.id}@{definition.version}" if definition.version else definition.id
-        deadline = self.scribe.clock() + duration_ms(definition.deadline) if definition.deadline else None
+        now = self.clock or self.scribe.clock
+        deadline = now() + duration_ms(definition.deadline) if definition.deadline else None
         command = replace(ask, definition=content_hash, workflow=workflow, inputs=kept, deadline=deadline)
         draft = self._drafted(run, [command], definition, actor=actor)
         lease = Lease(run.id, owner) if owner else None
@@ -164,9 +168,12 @@ class Dispatch:
         if not entries:
             raise NotFound(f"there is no run {run_id!r}", hint="list the runs, then repeat the call")
         read = Seat(replay(entries, Run(id=run_id)))
-        if read.run.status in ENDS:
-            return read  # not worth a place: it will hardly change any more
-        return self._seats.setdefault(run_id, read)  # another caller may have read it meanwhile
+        if run_id in self._seats:
+            return self._seats[run_id]  # another caller has read it meanwhile
+        if read.run.status not in ENDS:  # an ended one is not worth a place: it will hardly change any more
+            self._seats[run_id] = read
+        self._notify(read.run, None)
+        return read
 
     async def _catch_up(self, seat: Seat) -> bool:
         """Whether the journal says something else than this seat; the next look then sees it."""
@@ -177,7 +184,7 @@ class Dispatch:
         if tail and self._seats.get(run.id) is seat:  # else another caller has caught up already
             caught_up = replay(tail, run)
             self._seats[run.id] = Seat(caught_up)
-            self._notify(caught_up, tail)
+            self._notify(caught_up, _steps_in(tail))
         return bool(tail)
 
     def _drafted(self, run: Run, commands: Sequence[Command], definition: Definition, *, actor: str) -> Draft:
@@ -203,7 +210,7 @@ class Dispatch:
             if self._seats.get(after.id, _NOBODY).run is after:
                 del self._seats[after.id]
         _tell(after, draft.records, began)
-        self._notify(after, draft.entries)
+        self._notify(after, _steps_in(draft.entries))
         return after
 
     async def _append(self, after: Run, records: Sequence[Record], change: Change, lease: Lease | None) -> None:
@@ -222,8 +229,7 @@ class Dispatch:
             if not is_synced:
                 self._seats.pop(after.id, None)
 
-    def _notify(self, run: Run, entries: Sequence[Entry]) -> None:
-        steps = _steps_in(entries)
+    def _notify(self, run: Run, steps: Collection[str] | None) -> None:
         for watcher in self.watchers:
             watcher(run, steps)
 

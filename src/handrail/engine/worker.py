@@ -31,7 +31,7 @@ from handrail.engine.tool import Toolbox
 
 POLL_S: Final = 0.2
 """How often a worker looks for what others have written."""
-LOOK_S: Final = 1.0
+LOOK_S: Final = 0.5
 """How often it looks at who executes what, when nobody has written anything."""
 LEASE_S_DEFAULT: Final = 10.0
 PICK_UP_AT_ONCE: Final = 100
@@ -93,6 +93,8 @@ class Worker:
     _means: Means = field(init=False)
     _parked: dict[str, int] = field(default_factory=dict)
     """Runs that wait for others, with the last event that was looked at."""
+    _leaving: dict[str, Conductor] = field(default_factory=dict)
+    """Conductors that have lost their run, with calls that still go on."""
     _wanted: set[str] = field(default_factory=set)
     _released: list[Lease] = field(default_factory=list)
     _owners: dict[str, Sighting] = field(default_factory=dict)
@@ -101,6 +103,7 @@ class Worker:
     _poke: asyncio.Event = field(default_factory=asyncio.Event)
     _seen: int = 0
     _starting: int = 0
+    _adopting: set[str] = field(default_factory=set)
     _looked_s: float = float("-inf")
     _is_closing: bool = False
 
@@ -138,7 +141,8 @@ class Worker:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         if self._notice in self.dispatch.watchers:
             self.dispatch.watchers.remove(self._notice)
-        await asyncio.gather(*(conductor.stop(grace_s) for conductor in list(self.conductors.values())))
+        going = [*self.conductors.values(), *self._leaving.values()]
+        await asyncio.gather(*(conductor.stop(grace_s) for conductor in going))
         with contextlib.suppress(HandrailError):  # whoever comes next sees that this process is gone
             await self.store.retire(self.terms.owner)
 
@@ -189,9 +193,13 @@ class Worker:
         self.conductors[run.id] = conductor
         conductor.wake()
 
-    def _notice(self, run: Run, steps: Collection[str]) -> None:
-        """Take in that a run has changed."""
+    def _notice(self, run: Run, steps: Collection[str] | None) -> None:
+        """Take in that a run has changed, or was read anew."""
         conductor = self.conductors.get(run.id)
+        if steps is None:
+            if conductor is not None and conductor.run.n < run.n:
+                conductor.look_again()
+            return
         if conductor is not None:
             conductor.notice(run, steps)
         elif run.status in WORKING and run.mode is Mode.RUN and run.n > 1:
@@ -223,6 +231,8 @@ class Worker:
         run = conductor.run
         if (conductor.is_lost or conductor.is_idle) and self.conductors.get(run.id) is conductor:
             del self.conductors[run.id]
+            if conductor.calls:
+                self._leaving[run.id] = conductor
             if run.status in WORKING and not conductor.is_lost:
                 self._parked[run.id] = run.n
                 self._released.append(conductor.lease)
@@ -258,6 +268,7 @@ class Worker:
         await self.store.beat(self.terms.owner)
 
     async def _look_around(self) -> None:
+        self._leaving = {run_id: one for run_id, one in self._leaving.items() if one.calls}
         has_news = await self._read_news()
         if self._released:
             released, self._released = self._released, []
@@ -305,7 +316,10 @@ class Worker:
 
     async def _is_free(self, holding: Holding) -> bool:
         """Whether nobody executes the run: nobody holds it, or its owner is gone, or has been silent for too long."""
-        owner = holding.owner
+        owner, leaving = holding.owner, self._leaving.get(holding.run)
+        if leaving is not None and leaving.calls:
+            return False  # it was lost here, and what was under way then has not ended yet
+        self._leaving.pop(holding.run, None)
         if owner == self.terms.owner:
             return not self._starting  # else it may be the very run that is just being started here
         if not owner:
@@ -321,7 +335,16 @@ class Worker:
         return now_s - seen.since_s >= self.terms.lease_s
 
     async def _claim(self, holdings: Sequence[Holding]) -> None:
-        leases = await self.store.claim(self.terms.owner, holdings)
+        # A run that is just being claimed looks like one of ours that nobody conducts: it must not be claimed twice.
+        fresh = [one for one in holdings if one.run not in self._adopting and one.run not in self.conductors]
+        claimed = {holding.run for holding in fresh}
+        self._adopting |= claimed
+        try:
+            await self._adopt_all(await self.store.claim(self.terms.owner, fresh) if fresh else [])
+        finally:
+            self._adopting -= claimed
+
+    async def _adopt_all(self, leases: Sequence[Lease]) -> None:
         answers = await asyncio.gather(*map(self._adopt, leases), return_exceptions=True)
         for lease, answer in zip(leases, answers, strict=True):
             if isinstance(answer, HandrailError):

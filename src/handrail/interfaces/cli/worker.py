@@ -59,7 +59,7 @@ class _Teller:
         """Of which runs it was told whom they wait for, as of which event."""
         at_work.handrail.dispatch.watchers.append(self._notice)
 
-    def _notice(self, run: Run, _steps: Collection[str]) -> None:
+    def _notice(self, run: Run, _steps: Collection[str] | None) -> None:
         is_own = run.id in self.worker.conductors or run.id in self.seen
         if is_own and run.status in ENDS and self.ended.get(run.id) is not run.status:
             self._pick_up(run.id, run.workflow)

