@@ -73,6 +73,9 @@ def decide(run: Run, command: Command, definition: Definition) -> list[Event]:
         return _start(run, command)
     if run.status is RunStatus.NEW:
         raise Conflict(f"run {run.id} has not started", hint="start it first")
+    if isinstance(command, AttemptCommand):  # first, since nearly all are of these
+        require_open(run, command.step)
+        return decide_attempt(run, command, definition)
     if isinstance(command, RunCommand):
         return _decide_run(run, command, definition)
     if isinstance(command, UndoCommand):
@@ -85,8 +88,6 @@ def decide(run: Run, command: Command, definition: Definition) -> list[Event]:
         return decide_wait(run, command, definition)
     if isinstance(command, HolderCommand):
         return decide_holder(run, command, definition)
-    if isinstance(command, AttemptCommand):
-        return decide_attempt(run, command, definition)
     return decide_end(run, command, definition)
 
 

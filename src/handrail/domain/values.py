@@ -41,9 +41,9 @@ def holds(source: str, run: Run, lane: Lane) -> bool:
 
 def rendered(value: Any, run: Run, lane: Lane) -> Any:
     """A value with its templates filled in at this place; TemplateError if that can't be done."""
-    if not has_templates(value):
-        return value
     template = _template(value, lane)
+    if template is None:
+        return value
     filled = template.render(values_of(template.paths, run, lane))
     if _has_redacted(filled):
         # Better to fail than to hand the mark on as if it were the value.
@@ -147,10 +147,11 @@ def _condition(source: str, items: tuple[str, ...]) -> Expression:
     return compile_condition(source, _shapes(items))
 
 
-_templates: dict[int, tuple[Any, tuple[str, ...], ValueTemplate]] = {}
+_templates: dict[int, tuple[Any, tuple[str, ...], ValueTemplate | None]] = {}
 
 
-def _template(value: Any, lane: Lane) -> ValueTemplate:
+def _template(value: Any, lane: Lane) -> ValueTemplate | None:
+    """The template that a value is; None if there is nothing to fill in."""
     # By identity: the arguments of a step live as long as its definition, and may hold lists, which have no hash.
     names = _names(lane)
     known = _templates.get(id(value))
@@ -158,6 +159,6 @@ def _template(value: Any, lane: Lane) -> ValueTemplate:
         return known[2]
     if len(_templates) >= COMPILED_MAX:
         _templates.clear()
-    template = compile_value(value, _shapes(names))
+    template = compile_value(value, _shapes(names)) if has_templates(value) else None
     _templates[id(value)] = (value, names, template)
     return template

@@ -22,7 +22,7 @@ APPLICATION_ID: Final = 0x48524A4C
 SQLITE_NEEDED: Final = (3, 37, 0)  # STRICT tables
 WAL_PAGES: Final = 4_000  # about 16 MB; fewer and larger checkpoints than by default
 WAL_BYTES_KEPT: Final = 64_000_000
-CACHE_KIB: Final = 16_000
+CACHE_KIB: Final = 4_000
 RETRY_S: Final = 0.01
 
 IS_EMPTY: Final = "SELECT count(*) = 0 FROM sqlite_schema"

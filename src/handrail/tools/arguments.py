@@ -37,15 +37,20 @@ class Arguments:
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
         self.schema = schema
+        self._fitting: Mapping[str, Any] | None = None
 
     def misfits(self, args: Mapping[str, Any]) -> list[str]:
         """What the schema has against the arguments; nothing if they fit."""
+        if args is self._fitting:
+            return []  # just looked at: whoever calls a tool asks first, and the tool makes sure
         try:
             msgspec.json.encode(args)  # too deep a value would end the validator's stack, and the process with it
         except (RecursionError, TypeError, ValueError) as error:
             return [f"the arguments are not plain JSON: {error}"]
         errors = islice(self._validator.iter_errors(dict(args)), MISFITS_MAX)
-        return list(islice((words for error in errors for words in self._words(error)), MISFITS_MAX))
+        found = list(islice((words for error in errors for words in self._words(error)), MISFITS_MAX))
+        self._fitting = None if found else args
+        return found
 
     @cached_property
     def _validator(self) -> Validator:
