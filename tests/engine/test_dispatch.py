@@ -263,3 +263,13 @@ async def test_a_run_longer_than_a_page_is_read_to_its_end() -> None:
     again = await make(store, seed=1).current(run.id)
     assert again.n == 2_101
     assert again == await dispatch.current(run.id)
+
+
+async def test_an_id_that_is_taken_is_not_used_twice() -> None:
+    store = MemoryStore()
+    first, second = Dispatch(store, scribe(7)), Dispatch(store, scribe(7))  # the same time, the same chance
+    taken = await first.start(CHAIN, {}, actor=ADA)
+    other = await second.start(CHAIN, {}, actor=ADA, owner="w-one")
+    assert other.id != taken.id
+    assert other.id[:8] == taken.id[:8]  # begun in the same second
+    assert len(await store.read(taken.id)) == 1

@@ -28,7 +28,7 @@ from handrail.domain.projection import Change
 from handrail.domain.redaction import redact_inputs
 from handrail.domain.run import Run, project, replay
 from handrail.domain.status import RunStatus
-from handrail.engine.clock import Clock, new_id
+from handrail.engine.clock import Clock, timed_id
 from handrail.engine.journal import Journal
 from handrail.engine.lease import Lease
 from handrail.engine.scribe import Scribe
@@ -99,16 +99,21 @@ class Dispatch:
         `ask` holds what else is wanted (goal, mode, priority, fork); `owner` executes the run from its first moment."""
         content_hash, text = self._pinned(definition)
         kept, secrets = redact_inputs(inputs, definition.inputs)
-        run = Run(id=new_id(RUN_PREFIX, self.scribe.entropy))
-        if secrets:
-            self._secrets[run.id] = secrets
         workflow = f"{definition.id}@{definition.version}" if definition.version else definition.id
-        now = self.clock or self.scribe.clock
-        deadline = now() + duration_ms(definition.deadline) if definition.deadline else None
+        now = (self.clock or self.scribe.clock)()
+        deadline = now + duration_ms(definition.deadline) if definition.deadline else None
         command = replace(ask, definition=content_hash, workflow=workflow, inputs=kept, deadline=deadline)
-        draft = self._drafted(run, [command], definition, actor=actor)
-        lease = Lease(run.id, owner) if owner else None
-        return await self._commit(draft, lease=lease, texts=((content_hash, text),))
+        for _ in range(CONFLICTS_MAX):
+            run = Run(id=timed_id(RUN_PREFIX, now, self.scribe.entropy))
+            if secrets:
+                self._secrets[run.id] = secrets
+            draft = self._drafted(run, [command], definition, actor=actor)
+            lease = Lease(run.id, owner) if owner else None
+            try:
+                return await self._commit(draft, lease=lease, texts=((content_hash, text),))
+            except (JournalConflict, LeaseLost):
+                continue  # the id is taken
+        raise JournalConflict("no free id could be found for the run")
 
     async def grant(self, run_id: str, *commands: Command, actor: str, lease: Lease | None = None) -> Run:
         """Grant commands on a run, all or none: the run after them, synced; Conflict says what is legal instead."""
