@@ -21,6 +21,8 @@ from outside.random_plans import in_a_row
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals are a matter of POSIX")
 
 LEASE_S = 2
+SLACK_S = 12
+"""What a busy machine may take longer; on a quiet one it is below two seconds."""
 RUNS = 60
 
 
@@ -62,7 +64,7 @@ async def test_a_worker_that_stands_still_loses_its_run_and_its_late_answer_chan
                 other = await second.owner()
                 first.stop()
                 took_s, held = await taken_over(place, run, f"worker:{other}", within_s=PATIENCE_S)
-                assert took_s <= LEASE_S + 2
+                assert LEASE_S - 1 <= took_s <= LEASE_S + SLACK_S
                 assert held == [(one, 1), (other, 2)]
                 await asyncio.wait_for(server.requests(3), PATIENCE_S)
                 gate.opened.set()
@@ -101,11 +103,12 @@ async def test_the_runs_of_a_killed_worker_are_taken_over_at_once_and_not_after_
             one = await first.owner()
             async with handrail(place, "worker") as second:
                 other = await second.owner()
+                assert lease_of(place, run) == (one, 1)
                 await first.kill()
                 gate.opened.set()
                 took_s, held = await taken_over(place, run, f"worker:{other}", within_s=PATIENCE_S)
-                assert took_s <= 5
-                assert held[0] == (one, 1)
+                assert took_s <= SLACK_S
+                assert held[-1] == (other, 2)
                 await place.until(run, lambda state: state.status is RunStatus.COMPLETED)
     assert server.times_done(run) == {"before": 1, "long": 1, "after": 1}
     assert len(server.keys_of(run, "long")) == 1
