@@ -16,7 +16,7 @@ PROMISED = (
     "ready: begins, try 2",
     "publish: has failed for good (permission): 403",
     "now     VERSION    1.2.0",
-    "undo bump, notes",
+    "compensate   undo ",
     "bump: undone",
     "after   VERSION    1.1.0",
     "waits for an approval: Announce 1.2.0 to everybody?",
