@@ -155,7 +155,8 @@ class Conductor:
         agenda, is_working = self.agenda, self.run.status in WORKING
         undos = agenda.to_undo | agenda.undoing
         for name in list(self.holds):
-            if not is_working or (name not in agenda.ready and name.removesuffix(UNDO) not in undos):
+            is_wanted = name.removesuffix(UNDO) in undos if name.endswith(UNDO) else name in agenda.ready
+            if not is_working or not is_wanted:
                 del self.holds[name]
 
     def _give_back(self) -> None:
@@ -215,6 +216,9 @@ class Conductor:
         commands: list[Command] = []
         held: list[str] = []
         for path in chain(again, self.agenda.undo_in_order()):
+            if path + UNDO in self.calls:
+                held.append(path)  # it has begun, though this agenda does not know it yet
+                continue
             if len(self.calls) >= self.definition.max_parallel or len(held) >= HELD_MAX:
                 held.append(path)
                 break
