@@ -119,7 +119,7 @@ CLEAN_VALUES = {
     "mail": "ada@example.com",
     "reference in a url": "https://ada:${env:PASSWORD}@host",
     "version": "handrail-1.2.0-py3-none-any.whl",
-    "npm setting": "npm_config_registry=https://registry.npmjs.org",
+    "npm setting": "npm_config_registry=https://packages.example.org",
     "pypi name": "pypi-publish-action-with-a-rather-long-name-that-goes-on-and-on",
     "public key": "-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEA\n-----END PUBLIC KEY-----",
     "certificate": "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----",
