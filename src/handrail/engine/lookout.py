@@ -32,6 +32,8 @@ from handrail.engine.view import Detail, Listed, Status, listed, status_of
 
 LOOKED_AT_MAX: Final = 1_000
 """How many open runs of a list are looked at closely."""
+RUNS_KEPT: Final = 100
+"""How many runs are remembered, so that whoever watches them reads only what is new."""
 HELD_MAX: Final = 50
 """For how many ready steps it is found out whether their server is left alone."""
 OPEN_STATUSES: Final = tuple(
@@ -62,6 +64,8 @@ class Lookout:
             known = [row.id for row in await self.store.runs(limit=1_000)]
             raise NotFound(f"there is no run {run_id!r}", hint=did_you_mean(run_id, known) or "none was started yet")
         self._runs[run_id] = after
+        while len(self._runs) > RUNS_KEPT:
+            del self._runs[next(iter(self._runs))]
         return after
 
     async def definition(self, run: Run) -> Definition:
@@ -94,14 +98,17 @@ class Lookout:
         """Runs by id; open ones are looked at closely, so that those who wait are told from those who work."""
         stored = tuple(dict.fromkeys(RunStatus.RUNNING if one == RunStatus.WAITING else one for one in status))
         told: list[Listed] = []
+        left = LOOKED_AT_MAX
         while len(told) < limit:
             rows = await self.store.runs(status=stored, after=after, limit=limit)
             for row in rows:
-                seen = await self._seen(row) if row.status in OPEN_STATUSES and len(told) < LOOKED_AT_MAX else None
+                is_close = row.status in OPEN_STATUSES and left > 0
+                left -= is_close
+                seen = await self._seen(row) if is_close else None
                 one = listed(row, seen)
                 if not status or one.status in status:
                     told.append(one)
-            if len(rows) < limit:
+            if len(rows) < limit or not left:
                 break
             after = rows[-1].id
         return told[:limit]

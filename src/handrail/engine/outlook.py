@@ -12,8 +12,8 @@ from msgspec import Struct
 from handrail.domain.agenda import Agenda
 from handrail.domain.beginning import ForAgent, begin
 from handrail.domain.definition import Call, Definition, OnFailure, Prompt
-from handrail.domain.path import locate
-from handrail.domain.rounds import look_at
+from handrail.domain.path import is_in_undo, locate
+from handrail.domain.rounds import look_at_holders
 from handrail.domain.run import Run
 from handrail.domain.status import RunStatus, StepStatus
 
@@ -43,9 +43,7 @@ class Outlook(Struct, frozen=True, kw_only=True):
 def outlook_of(run: Run, definition: Definition, *, now: int) -> Outlook:
     """The outlook of a run at this instant."""
     agenda = Agenda(definition, run)
-    has_commands = False
-    while agenda.holders:
-        has_commands |= bool(look_at(agenda, run, agenda.holders.pop(), now=now))
+    has_commands = bool(look_at_holders(agenda, run, now=now))
     for_agent = _for_agent(run, definition, agenda, now)
     return Outlook(
         agenda=agenda,
@@ -82,7 +80,8 @@ def _is_to_undo(agenda: Agenda) -> bool:
 
 
 def _for_agent(run: Run, definition: Definition, agenda: Agenda, now: int) -> tuple[str, ...]:
-    if run.status not in {RunStatus.RUNNING, RunStatus.COMPENSATING} or agenda.halt is not None:
+    is_halted = run.status is RunStatus.RUNNING and agenda.halt is not None  # nothing new begins, until it is undone
+    if run.status not in {RunStatus.RUNNING, RunStatus.COMPENSATING} or is_halted:
         return ()
     handed_out = [path for path, state in run.steps.items() if state.status is StepStatus.WAITING and not state.digest]
     prompts = [path for path in handed_out if isinstance(locate(definition, path).step.work, Prompt)]
@@ -111,6 +110,8 @@ def _asked(run: Run) -> tuple[str, ...]:
 def _undecided(run: Run, agenda: Agenda) -> tuple[str, ...]:
     if run.status is RunStatus.COMPENSATION_FAILED:
         return tuple(path for path, state in run.steps.items() if state.status is StepStatus.COMPENSATION_FAILED)
+    if run.status is RunStatus.COMPENSATING:
+        return tuple(sorted(filter(is_in_undo, agenda.uncertain)))
     if run.status not in {RunStatus.RUNNING, RunStatus.PAUSED}:
         return ()
     failed = [path for path, policy in agenda.failed.items() if policy is OnFailure.ASK]

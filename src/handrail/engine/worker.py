@@ -24,7 +24,7 @@ from handrail.engine.breakers import Breakers
 from handrail.engine.clock import Clock
 from handrail.engine.conductor import WORKING, Conductor
 from handrail.engine.dispatch import PLAIN_START, Dispatch
-from handrail.engine.journal import Archive
+from handrail.engine.journal import FAR_BEHIND, Archive
 from handrail.engine.lease import Holding, Lease, Leases
 from handrail.engine.throttle import CALLS_MAX, Throttle
 from handrail.engine.tool import Toolbox
@@ -105,7 +105,6 @@ class Worker:
     _starting: int = 0
     _adopting: set[str] = field(default_factory=set)
     _looked_s: float = float("-inf")
-    _is_closing: bool = False
 
     def __post_init__(self) -> None:
         terms = self.terms
@@ -126,7 +125,7 @@ class Worker:
     async def open(self) -> None:
         """Begin to work."""
         await self.store.beat(self.terms.owner)
-        self._seen, _ = await self.store.heads(after=2**62)
+        self._seen, _ = await self.store.heads(after=FAR_BEHIND)
         self.dispatch.watchers.append(self._notice)
         loop = asyncio.get_running_loop()
         beats = self._for_ever(self._beat, asyncio.Event(), self.terms.lease_s / 3)
@@ -135,7 +134,6 @@ class Worker:
 
     async def close(self, grace_s: float = GRACE_S) -> None:
         """Begin nothing more, let calls end that are under way, and give all leases back."""
-        self._is_closing = True
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -283,7 +281,7 @@ class Worker:
 
     async def _read_news(self) -> bool:
         """Let the conductors see what others have written; whether anything was."""
-        last, heads = await self.store.heads(after=self._seen) if self._seen else (await self.store.heads(after=2**62))
+        last, heads = await self.store.heads(after=self._seen or FAR_BEHIND)  # place 0 would mean all of them
         has_news = last != self._seen
         self._seen = last
         for head in heads:
