@@ -161,13 +161,13 @@ class Worker:
         return run
 
     async def take(self, run_id: str) -> bool:
-        """Execute a run, if nobody else does; whether this worker does."""
-        if run_id not in self.conductors:
-            holding = await self.store.holding(run_id)
-            if holding is None or not await self._is_free(holding):
-                return False
-            await self._claim([holding])
-        return run_id in self.conductors
+        """Execute a run, if nobody else does; whether this worker does, or did all that there was to do."""
+        if run_id in self.conductors:
+            return True
+        holding = await self.store.holding(run_id)
+        if holding is None or not await self._is_free(holding):
+            return False
+        return run_id in await self._claim([holding])
 
     async def settled(self, run_id: str) -> Run:
         """Wait until a run has ended, or waits for an agent or a person: the run as it is then."""
@@ -332,15 +332,18 @@ class Worker:
                 seen.since_s = GONE
         return now_s - seen.since_s >= self.terms.lease_s
 
-    async def _claim(self, holdings: Sequence[Holding]) -> None:
+    async def _claim(self, holdings: Sequence[Holding]) -> set[str]:
+        """Claim runs and begin to conduct them; those that could be claimed."""
         # A run that is just being claimed looks like one of ours that nobody conducts: it must not be claimed twice.
         fresh = [one for one in holdings if one.run not in self._adopting and one.run not in self.conductors]
         claimed = {holding.run for holding in fresh}
         self._adopting |= claimed
         try:
-            await self._adopt_all(await self.store.claim(self.terms.owner, fresh) if fresh else [])
+            leases = await self.store.claim(self.terms.owner, fresh) if fresh else []
+            await self._adopt_all(leases)
         finally:
             self._adopting -= claimed
+        return {lease.run for lease in leases}
 
     async def _adopt_all(self, leases: Sequence[Lease]) -> None:
         answers = await asyncio.gather(*map(self._adopt, leases), return_exceptions=True)
