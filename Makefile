@@ -5,10 +5,10 @@ BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 READY := $(VENV)/ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format lint types contracts tidy pytest simulate docs bench lock clean
+.PHONY: help setup demo test test-outside judges check format lint types contracts tidy pytest simulate docs manifests bench lock clean
 
 help: ## list the commands
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 20
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
 
 setup: $(READY) ## make the environment in .venv from requirements.lock
 
@@ -24,9 +24,16 @@ $(READY): requirements.lock pyproject.toml
 demo: $(READY) ## a one-minute tour, offline; leaves nothing behind
 	@$(BIN)/handrail demo
 
-test: $(READY) pytest ## set up everything and pass all tests, with coverage
+test: $(READY) judges pytest ## set up everything and pass all tests, with coverage
 
-check: $(READY) lint types contracts pytest ## all that a commit must pass
+test-outside: $(READY) judges ## only the judges from outside, none left out: conformance, Inspector, real clients
+	@HANDRAIL_OUTSIDE=required $(BIN)/python tests/run.py tests/outside
+
+judges: $(READY)
+	@echo "==> installing the judges from outside into build/node (once; what can't be had is left out, and said)"
+	@$(BIN)/python tests/outside/nodejs.py || true
+
+check: $(READY) lint types contracts judges pytest ## all that a commit must pass
 
 format: $(READY) ## put the code into shape
 	@$(BIN)/ruff format src tests bench docs
@@ -57,6 +64,9 @@ simulate: $(READY) ## live N simulated days from SEED on (make simulate N=20000 
 
 docs: $(READY) ## write docs/reference/ anew from the code
 	@$(BIN)/python docs/generate.py
+
+manifests: $(READY) ## write docs/clients/ anew from the code
+	@$(BIN)/python docs/manifests.py
 
 bench: $(READY) ## measure the figures of bench/ (minutes)
 	@$(BIN)/python bench/run.py

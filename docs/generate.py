@@ -18,6 +18,8 @@ from handrail.domain.event import PlanEvent, RunEvent, StepEvent, StoreEvent
 from handrail.domain.status import MOVES, RUN_MOVES
 from handrail.interfaces.cli.answer import Exit
 from handrail.interfaces.cli.program import COMMANDS, program
+from handrail.interfaces.mcp.surface.catalog import INSTRUCTIONS, TOOLS
+from handrail.interfaces.mcp.surface.offer import Tool, Toolset
 from handrail.library.structure import schema_text
 
 HERE: Final = Path(__file__).parent / "reference"
@@ -32,11 +34,50 @@ def pages() -> dict[str, str]:
         "events.md": page("Events", event_lines()),
         "errors.md": page("Errors and exit codes", error_lines()),
         "command-line.md": page("The command line", command_lines()),
+        "agent-tools.md": page("The tools of agents", tool_lines()),
     }
 
 
 def page(title: str, lines: Iterator[str]) -> str:
     return "\n".join([f"# {title}", "", NOTE, "", *lines]).rstrip() + "\n"
+
+
+def tool_lines() -> Iterator[str]:
+    """The MCP tools as models see them."""
+    yield "What `handrail mcp` and `handrail serve` offer, toolset by toolset. Every write answers with a receipt; an"
+    yield "error a caller can act on is a result with `isError` and `{code, name, message, hint, next?}`"
+    yield "([codes](errors.md)); whole answers stay below 20,000 characters."
+    for toolset in Toolset:
+        yield ""
+        yield f"## Toolset `{toolset.value}`"
+        for tool in TOOLS:
+            if tool.toolset is toolset:
+                yield from _tool_lines(tool)
+    yield ""
+    yield "## What the server says of itself"
+    yield ""
+    yield "```"
+    yield INSTRUCTIONS
+    yield "```"
+
+
+def _tool_lines(tool: Tool) -> Iterator[str]:
+    yield ""
+    yield f"### `{tool.name}`"
+    yield ""
+    yield tool.description.replace("{{", "{ {")
+    yield ""
+    yield "| argument | type | |"
+    yield "|---|---|---|"
+    for name, schema in tool.input["properties"].items():
+        kind = " / ".join(f"`{one}`" for one in schema["enum"]) if "enum" in schema else schema.get("type", "any")
+        notes = ["required"] if name in tool.input["required"] else []
+        notes += [f"default `{schema['default']}`"] if "default" in schema else []
+        notes += [schema["description"]] if "description" in schema else []
+        yield f"| `{name}` | {kind} | {'; '.join(notes)} |"
+    answered = tool.output["properties"] if tool.output else {}
+    yield ""
+    yield f"Answers with {', '.join(f'`{name}`' for name in answered)}."
 
 
 def definition_lines() -> Iterator[str]:

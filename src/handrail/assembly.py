@@ -11,28 +11,33 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from handrail.domain.chain import Record
+from handrail.domain.check import Finding, place
 from handrail.domain.definition import Definition
 from handrail.domain.duration import duration_ms
-from handrail.domain.errors import IntegrityBroken, Invalid, Unavailable
+from handrail.domain.errors import HandrailError, IntegrityBroken, Invalid, Unavailable
 from handrail.engine import custody
 from handrail.engine.audit import Verdict, verify
+from handrail.engine.bell import Bell
 from handrail.engine.clock import new_id, steady_clock, system_clock, system_entropy
 from handrail.engine.control import Control, Say
 from handrail.engine.dispatch import Dispatch
 from handrail.engine.erasure import erase_payload
+from handrail.engine.guide import Guide
 from handrail.engine.journal import FAR_BEHIND
 from handrail.engine.ledger import Ledger
+from handrail.engine.lookout import Lookout
 from handrail.engine.mending import Store, rebuild
 from handrail.engine.notary import Notary, found_text
 from handrail.engine.plans import Plans
 from handrail.engine.scribe import Scribe
 from handrail.engine.sealing import SealingJournal
 from handrail.engine.worker import Terms, Worker
+from handrail.library.bookcase import Bookcase
 from handrail.library.inputs import check_inputs
 from handrail.library.structure import check_against
 from handrail.settings import Settings
 from handrail.storage.checkpoint_log import CheckpointFile
-from handrail.storage.keys import open_key, open_public_key
+from handrail.storage.keys import open_key, open_public_key, open_secret
 from handrail.storage.memory import MemoryStore
 from handrail.storage.presence import Presence
 from handrail.storage.sqlite import SqliteStore
@@ -40,6 +45,7 @@ from handrail.tools.configuration import tool_configuration
 from handrail.tools.registry import Registry
 from handrail.tools.sdk import PythonTool
 
+CARRYING: Final = "carrying.key"
 OTHER_TABLES: Final = ("groups",)
 """Tables of config.toml that are not about tools."""
 
@@ -109,9 +115,9 @@ async def opened(settings: Settings, *, compare: bool = True) -> AsyncIterator[H
         notary = Notary(store, look.checkpoints, key, scribe.clock)
         if compare and (breaks := await notary.compare()):
             raise IntegrityBroken(f"the journal is not what its last checkpoint says: {found_text(breaks)}")
-        await custody.create(store, scribe, key=key.public)
         journal = SealingJournal(store, notary, every=settings.choices.checkpoint_every)
         try:
+            await custody.create(journal, scribe, key=key.public)
             steady = steady_clock(scribe.clock)
             dispatch = Dispatch(journal, scribe, steady)
             control = Control(dispatch, steady, _say(settings))
@@ -122,11 +128,15 @@ async def opened(settings: Settings, *, compare: bool = True) -> AsyncIterator[H
 
 @dataclass(frozen=True)
 class Working:
-    """The program, with a worker that executes runs."""
+    """The program, with a worker that executes runs, and a guide for agents."""
 
     handrail: Handrail
     worker: Worker
     control: Control
+    guide: Guide
+    lookout: Lookout
+    books: Bookcase
+    toolbox: Registry
 
 
 @asynccontextmanager
@@ -154,12 +164,30 @@ async def working(
             worker = Worker(handrail.dispatch, handrail.look.store, toolbox, presence, terms)
             try:
                 await worker.open()
-                yield Working(handrail, worker, replace(handrail.control, worker=worker))
+                control = replace(handrail.control, worker=worker)
+                guide = Guide(handrail.dispatch, worker.horizon, Bell(handrail.dispatch), terms, _findings)
+                lookout = Lookout(handrail.look.store, terms.clock, toolbox, worker.horizon)
+                yield Working(handrail, worker, control, guide, lookout, bookcase_of(settings), toolbox)
             finally:
                 await worker.close()
                 presence.leave()
     finally:
         await toolbox.close()
+
+
+def carrying_key(settings: Settings) -> bytes:
+    """What seals state that clients carry for us: the same for all processes on one store."""
+    try:
+        return open_secret(settings.keys, CARRYING)
+    except HandrailError as error:
+        # The store will tell what is wrong; until then what this process sealed only it can open.
+        log.warning("%s", error)
+        return system_entropy(32)
+
+
+def bookcase_of(settings: Settings) -> Bookcase:
+    """The workflows that can be chosen here: the project's own, then the user's."""
+    return Bookcase([settings.workflows, settings.home / "workflows"])
 
 
 def toolbox_of(settings: Settings, tools: Sequence[PythonTool] = ()) -> Registry:
@@ -176,6 +204,13 @@ def toolbox_of(settings: Settings, tools: Sequence[PythonTool] = ()) -> Registry
 def _inputs_checked(definition: Definition, given: Mapping[str, Any]) -> tuple[Mapping[str, Any], Sequence[str]]:
     inputs, findings = check_inputs(definition, dict(given))
     return inputs, [f"{finding.where}: {finding.message}" for finding in findings]
+
+
+def _findings(schema: Any, value: Any) -> Sequence[Finding]:
+    return [
+        Finding(rule=one.rule, severity=one.severity, where=place(one.path), message=one.message, fix=one.fix)
+        for one in check_against(schema, value, path=("output",))
+    ]
 
 
 def _misfits(schema: Any, value: Any) -> Sequence[str]:

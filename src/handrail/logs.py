@@ -20,8 +20,8 @@ ROOT: Final = "handrail"
 
 def start_logging(folder: Path | None, *, level: str, days: int) -> None:
     """Log to stderr from `level` up, and to a day's file in `folder`, kept for `days`."""
-    root = logging.getLogger(ROOT)
     stop_logging()
+    root = logging.getLogger(ROOT)
     root.setLevel(logging.DEBUG if level == "debug" else logging.INFO)
     root.propagate = False
     words = logging.StreamHandler(sys.stderr)
@@ -33,8 +33,9 @@ def start_logging(folder: Path | None, *, level: str, days: int) -> None:
 
 
 def stop_logging() -> None:
-    """Close what start_logging opened."""
+    """Close what start_logging opened, and let the root of all logs hear again."""
     root = logging.getLogger(ROOT)
+    root.propagate = True
     for handler in root.handlers[:]:
         root.removeHandler(handler)
         handler.close()

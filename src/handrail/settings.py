@@ -127,7 +127,7 @@ def _file_choices(file: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     """What a config file says: plain settings, and tables."""
     try:
         data = tomllib.loads(file.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):  # a home that is a file: the store will say so
         return {}, {}
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
         raise Invalid(f"{file.name} can't be read: {error}", hint=f"mend {file}") from error

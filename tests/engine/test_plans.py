@@ -97,3 +97,15 @@ async def test_a_version_whose_text_is_gone_is_broken() -> None:
     saved = await plans.save(CHAIN, actor=ADA)
     with pytest.raises(IntegrityBroken):
         await plans.definition(saved.newest)
+
+
+async def test_the_newest_text_of_a_plan_is_found_unless_it_is_offered_no_longer() -> None:
+    plans = make(MemoryStore())
+    with pytest.raises(NotFound, match="no plan 'a-plan'"):
+        await plans.newest("a-plan")
+    await plans.save(CHAIN, actor=ADA)
+    await plans.save(SECOND, actor=ADA)
+    assert await plans.newest("a-plan") == SECOND
+    await plans.retire("a-plan", reason="replaced", actor=ADA)
+    with pytest.raises(NotFound, match="no plan 'a-plan'"):
+        await plans.newest("a-plan")

@@ -244,11 +244,11 @@ def test_an_undo_by_the_agent_is_waited_for() -> None:
     )
     begun = [StartCompensation(reason="x"), StartUndo(step="post")]
     run = after(fresh(definition), [*done("post"), *begun], definition)
-    assert [(one.kind, one.step) for one in seen(run, definition).waiting_for] == [("agent", "post")]
+    assert [(one.kind, one.step) for one in seen(run, definition).waiting_for] == [("agent", "post!undo")]
     at_once = replace(definition, on_failure=OnFailure.COMPENSATE)
     failed = FailAttempt(step="next", category=Category.PERMISSION, message="403")
     run = after(fresh(at_once), [*done("post"), StartAttempt(step="next"), failed, *begun], at_once)
-    assert [(one.kind, one.step) for one in seen(run, at_once).waiting_for] == [("agent", "post")]
+    assert [(one.kind, one.step) for one in seen(run, at_once).waiting_for] == [("agent", "post!undo")]
 
 
 def test_rounds_stand_below_their_loop_and_count_for_progress_once_they_are_known() -> None:

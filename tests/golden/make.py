@@ -150,6 +150,39 @@ BROKEN: list[Event] = [
     fact.BreakerProbed(server="http:ci.example:443"),
     fact.BreakerClosed(server="http:ci.example:443"),
 ]
+KEYED: list[Event] = [
+    fact.RunStarted(
+        definition="sha256:" + "6" * 64,
+        workflow="told@1.0.0",
+        goal="do it by hand",
+        mode=Mode.RECORD,
+        key="sha256:" + "7" * 64,
+        asked="sha256:" + "8" * 64,
+    ),
+    fact.ActionRecorded(description="began", step="tag", outcome=Outcome.STARTED),
+    fact.AttemptStarted(step="tag", attempt=1),
+    fact.ActionRecorded(description="no rights", step="tag", outcome=Outcome.FAILED),
+    fact.StepFailed(step="tag", category=Category.TOOL_ERROR, message="no rights"),
+    fact.ActionRecorded(description="with rights", step="tag", outcome=Outcome.DONE, output={"name": "v1"}),
+    fact.StepRetried(step="tag", reason="with rights"),
+    fact.AttemptStarted(step="tag", attempt=2),
+    fact.StepCompleted(step="tag", output={"name": "v1"}, proof=Proof.CLAIMED),
+    fact.CompensationStarted(reason="wrong name", steps=("tag",)),
+    fact.StepCompensated(step="tag", how=How.RECORDED, description="deleted it"),
+    fact.RunCompensated(),
+]
+CLAIMED: list[Event] = [
+    fact.RunStarted(definition="sha256:" + "9" * 64, workflow="written", key="sha256:" + "a" * 64, asked="sha256:0"),
+    fact.StepHandedOut(step="write", agent="ann", until=1_763_230_900_000),
+    fact.StepHandedOut(step="write", agent="bob", until=1_763_231_800_000),
+    fact.OutputRefused(step="write", findings=({"rule": "type", "severity": "major"},)),
+    fact.DecisionRecorded(decision="confirmed", reason="the user agreed", step="write"),
+    fact.StepCompleted(step="write", output="text", proof=Proof.CLAIMED),
+    fact.CompensationStarted(reason="a typo", steps=("write",)),
+    fact.UndoStarted(step="write", attempt=1),
+    fact.StepCompensated(step="write", how=How.BY_AGENT, description="gone", details={"output": 1}),
+    fact.RunCompensated(),
+]
 JOURNALS: dict[str, dict[str, list[Event]]] = {
     "format-1": {
         "run_shipped2": SHIPPED,
@@ -160,6 +193,7 @@ JOURNALS: dict[str, dict[str, list[Event]]] = {
         "store": KEPT,
     },
     "format-1-b": {"run_forked22": FORKED, "server/http:ci.example:443": BROKEN},
+    "format-1-c": {"run_keyed222": KEYED, "run_claimed2": CLAIMED},
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -21,12 +22,13 @@ def test_the_readmes_commands_do_what_it_says(tmp_path: Path) -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     script = "\n".join(re.findall(r"```sh\n(.*?)```", text, re.DOTALL))
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    environment = {**os.environ, "PATH": path, "HANDRAIL_HOME": str(tmp_path / "home")}
+    environment = {**os.environ, "PATH": path, "HANDRAIL_HOME": str(tmp_path / "home"), "HOME": str(tmp_path)}
     done = subprocess.run(
         ["sh", "-e"], input=script, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
     signs = ("release.yaml: sound", "notes", "saved ship-release as version 1", "the journal is what was written")
-    for sign in (*signs, "waits for approval of look", "completed  3 of 3 step(s) done"):
+    for sign in (*signs, "waits for approval of look", "completed  3 of 3 step(s) done", "14 tools"):
         assert sign in done.stdout, sign
     assert (tmp_path / "published.md").exists()
+    assert "handrail" in json.loads((tmp_path / ".mcp.json").read_text())["mcpServers"]

@@ -17,7 +17,7 @@ from handrail.domain.run import Run, StepState
 from handrail.domain.status import SATISFIED, RunStatus, StepStatus
 
 _MOVING: Final = frozenset({StepStatus.READY, StepStatus.RUNNING, StepStatus.WAITING, StepStatus.UNCERTAIN})
-_NOTED: Final = frozenset({StepStatus.RUNNING, StepStatus.UNCERTAIN, StepStatus.FAILED})
+_NOTED: Final = frozenset({StepStatus.RUNNING, StepStatus.WAITING, StepStatus.UNCERTAIN, StepStatus.FAILED})
 HALTS: Final = (OnFailure.COMPENSATE, OnFailure.STOP)
 """Policies that let nothing new begin, the stronger first."""
 
@@ -64,6 +64,8 @@ class Agenda:
         """Those of them that only an agent can do."""
         self.busy: set[str] = set()
         """Steps with a try under way, as far as the journal tells."""
+        self.waiting: set[str] = set()
+        """Steps that wait for an agent, a person or their next try."""
         self.uncertain: set[str] = set()
         self.failed: dict[str, OnFailure] = {}
         self.holders: set[str] = set()
@@ -133,6 +135,11 @@ class Agenda:
         if opened is not None:
             self.ready.add(path)
             heappush(self._queue, (opened.rank(name), path))
+
+    def rank(self, path: str) -> tuple[int, int, tuple[int, ...]]:
+        """What ready steps are ordered by: priority, critical path, then as written."""
+        head, _, name = path.rpartition(".")
+        return self.lanes[f"{head}." if head else ""].rank(name)
 
     def undo_in_order(self) -> Iterator[str]:
         """The steps whose undo may begin, newest first; each is taken off the queue."""
@@ -296,7 +303,12 @@ class Agenda:
     def _note(self, path: str, step: Step, state: StepState) -> None:
         """Note what is to be known of a step even if the list that it stands in is not worked on."""
         is_holder = isinstance(step.work, Call | Each | Repeat)
-        for status, kept in ((StepStatus.RUNNING, self.busy), (StepStatus.UNCERTAIN, self.uncertain)):
+        sorts = (
+            (StepStatus.RUNNING, self.busy),
+            (StepStatus.WAITING, self.waiting),
+            (StepStatus.UNCERTAIN, self.uncertain),
+        )
+        for status, kept in sorts:
             if state.status is status and not is_holder:
                 kept.add(path)
             else:

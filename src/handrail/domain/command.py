@@ -34,6 +34,10 @@ class StartRun(Ask, frozen=True):
     carried: tuple[StepCarried, ...] = ()
     """What a fork takes over from the run it was forked off."""
     vars: Mapping[str, Any] = field(default_factory=dict)
+    key: str = ""
+    """The caller's name for this start: asked for twice, the run is begun once. Only its digest is kept."""
+    asked: str = ""
+    """The digest of all that was asked under the key, so that it can't stand for something else later."""
 
 
 class PauseRun(Ask, frozen=True):
@@ -121,11 +125,12 @@ class StartRound(Ask, frozen=True):
 
 
 class HandOutStep(Ask, frozen=True):
-    """Give a ready step to the agent."""
+    """Give a ready step to the agent, at this instant."""
 
     step: str
     agent: str = ""
     until: int | None = None
+    at: int = 0
 
 
 class RefuseOutput(Ask, frozen=True):

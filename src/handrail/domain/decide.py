@@ -37,6 +37,7 @@ from handrail.domain.errors import Conflict
 from handrail.domain.event import (
     ActionRecorded,
     AnswerCameLate,
+    AttemptStarted,
     CompensationStarted,
     DecisionRecorded,
     Event,
@@ -58,7 +59,7 @@ from handrail.domain.event import (
     StepRetried,
     VarsSet,
 )
-from handrail.domain.guard import require_open, require_quiet, require_run_move, require_step_move
+from handrail.domain.guard import require_open, require_quiet, require_ready, require_run_move, require_step_move
 from handrail.domain.path import is_in_undo, locate
 from handrail.domain.run import Run, StepState
 from handrail.domain.status import SATISFIED, RunStatus, StepStatus
@@ -102,6 +103,8 @@ def _start(run: Run, command: StartRun) -> list[Event]:
         deadline=command.deadline,
         priority=command.priority,
         fork=command.fork,
+        key=command.key,
+        asked=command.asked,
     )
     values = [VarsSet(vars=command.vars)] if command.vars else []
     return [started, *values, *command.carried]
@@ -276,7 +279,13 @@ def _moved_by_report(run: Run, action: RecordAction, definition: Definition) -> 
     require_open(run)
     state = run.step(action.step)
     begun: list[Event] = []
-    if state.status in {StepStatus.PENDING, StepStatus.READY}:
+    if state.status is StepStatus.FAILED:  # the agent's own word: it tries again
+        require_ready(run, action.step, definition)
+        begun = [
+            StepRetried(step=action.step, reason=action.description),
+            AttemptStarted(step=action.step, attempt=state.attempts + 1),
+        ]
+    elif state.status in {StepStatus.PENDING, StepStatus.READY}:
         begun = decide(run, StartAttempt(step=action.step), definition)
     return [*begun, *_reported_end(action.step, action, state if not begun else None)]
 

@@ -62,7 +62,7 @@ from handrail.domain.event import (
     UndoFailed,
     UndoStarted,
 )
-from handrail.domain.guard import legal_text, require_ready, require_step_move
+from handrail.domain.guard import claimant, legal_text, require_ready, require_step_move
 from handrail.domain.run import Run, StepState
 from handrail.domain.status import MOVES, RUN_MOVES, RunStatus, StepStatus
 
@@ -77,6 +77,7 @@ def decide_wait(run: Run, command: WaitCommand, definition: Definition) -> list[
     match command:
         case HandOutStep(step=step, agent=agent, until=until):
             require_step_move(step, state, StepStatus.WAITING)
+            _require_unclaimed(step, state, agent, at=command.at)
             require_ready(run, step, definition)
             return [StepHandedOut(step=step, agent=agent, until=until)]
         case RefuseOutput(step=step, findings=findings):
@@ -100,6 +101,12 @@ def decide_wait(run: Run, command: WaitCommand, definition: Definition) -> list[
             return [ApprovalExpired(step=step)]
         case _:
             assert_never(command)
+
+
+def _require_unclaimed(step: str, state: StepState, agent: str, *, at: int) -> None:
+    holder = claimant(state, at=at)
+    if holder and holder != agent:
+        raise Conflict(f"step {step!r} is claimed by {holder!r}", hint="take another step, or wait")
 
 
 def _require_asked(step: str, state: StepState, digest: str, *, at: int = 0) -> None:

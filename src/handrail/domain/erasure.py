@@ -32,7 +32,7 @@ _STEPS: Final = Fields(kept=("steps",))
 _ANSWER: Final = Fields(payload=("reason",), kept=("step", "digest"))
 
 FIELDS: Final[Mapping[type[e.Event], Fields]] = {
-    e.RunStarted: Fields(payload=("inputs", "goal"), kept=("definition", "workflow")),
+    e.RunStarted: Fields(payload=("inputs", "goal"), kept=("definition", "workflow", "key", "asked")),
     e.RunPaused: _REASON,
     e.RunResumed: _REASON,
     e.RunCancelled: _REASON,

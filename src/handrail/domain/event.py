@@ -80,7 +80,7 @@ class Fork(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class RunStarted(Fact, frozen=True):
-    """A run began, pinned for ever to the definition with this content hash."""
+    """A run began, pinned for ever to the definition with this content hash; under a key, nothing else begins."""
 
     definition: str
     workflow: str
@@ -90,6 +90,8 @@ class RunStarted(Fact, frozen=True):
     deadline: int | None = None
     priority: int = 0
     fork: Fork | None = None
+    key: str = ""
+    asked: str = ""
 
 
 class RunPaused(Fact, frozen=True):
@@ -479,8 +481,6 @@ ServerEvent: TypeAlias = BreakerOpened | BreakerProbed | BreakerClosed
 PlanEvent: TypeAlias = PlanSaved | PlanRetired
 StoreEvent: TypeAlias = StoreCreated | JournalAccepted | PayloadErased
 Event: TypeAlias = RunEvent | StepEvent | ServerEvent | PlanEvent | StoreEvent
-
-
 STEP_EVENTS: Final[frozenset[type[Event]]] = frozenset(get_args(StepEvent))  # much quicker to ask than the union
 
 

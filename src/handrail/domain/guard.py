@@ -67,6 +67,12 @@ def _is_begun(run: Run, found: Located) -> bool:
     return number <= holder.round if holder.rounds is None else number < holder.rounds
 
 
+def claimant(state: StepState, *, at: int) -> str:
+    """The agent who has claimed a step, as long as the claim lasts; empty if nobody has."""
+    is_claimed = state.status is StepStatus.WAITING and bool(state.agent) and (state.due is None or at < state.due)
+    return state.agent if is_claimed else ""
+
+
 def require_quiet(run: Run, definition: Definition) -> None:
     """Refuse to end while an attempt is under way; steps that only hold others do not count."""
     busy = [path for path, state in run.steps.items() if state.status is StepStatus.RUNNING]

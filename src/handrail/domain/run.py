@@ -126,6 +126,8 @@ class Run(Struct, frozen=True, kw_only=True):
     deadline: int | None = None
     priority: int = 0
     fork: Fork | None = None
+    key: str = ""
+    asked: str = ""
     reason: str = ""
     """Why it is paused, was cancelled, failed, or is undone."""
     turned: int = 0
@@ -190,6 +192,8 @@ def apply_to_run(run: Run, event: RunEvent, entry: Entry) -> Run:
                 deadline=event.deadline,
                 priority=event.priority,
                 fork=event.fork,
+                key=event.key,
+                asked=event.asked,
                 started=entry.at,
             )
         case RunPaused():

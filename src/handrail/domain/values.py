@@ -51,6 +51,12 @@ def rendered(value: Any, run: Run, lane: Lane) -> Any:
     return filled
 
 
+def spoken_of(value: Any, lane: Lane) -> Sequence[Path]:
+    """The paths that the templates in a value speak of."""
+    template = _template(value, lane)
+    return template.paths if template is not None else ()
+
+
 def _has_redacted(value: Any) -> bool:
     match value:
         case str():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import secrets
 import time
@@ -74,6 +75,17 @@ def timed_id(prefix: str, now: int, entropy: Entropy) -> str:
     It can happen to be taken; whoever writes it first finds out."""
     half = ID_LENGTH // 2
     return prefix + _letters(now // 1_000, half) + _letters(int.from_bytes(entropy(ID_LENGTH), "big"), half)
+
+
+def key_digest(key: str) -> str:
+    """What is kept of a key: it may look like a secret, and nothing of those is kept as it was said."""
+    return "sha256:" + hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def keyed_id(prefix: str, key: str, number: int = 0) -> str:
+    """The id of the same look that a key stands for; `number` tells ids apart should two keys stand for one."""
+    known = hashlib.sha256(f"{number}:{key}".encode("utf-8", "surrogatepass")).digest()
+    return prefix + _letters(int.from_bytes(known, "big"), ID_LENGTH)
 
 
 def _letters(number: int, length: int) -> str:

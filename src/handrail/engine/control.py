@@ -27,7 +27,8 @@ from handrail.domain.command import (
 from handrail.domain.compensation import UNDONE_FROM, lasting_effect, undo_order
 from handrail.domain.definition import Definition
 from handrail.domain.errors import Conflict, Forbidden, Invalid
-from handrail.domain.event import Fork, How, StepCarried
+from handrail.domain.event import Fork, How, Mode, StepCarried
+from handrail.domain.json import digest
 from handrail.domain.legal import Action, legal_actions, legal_words
 from handrail.domain.path import locate
 from handrail.domain.run import Run
@@ -112,10 +113,11 @@ class Control:
             fork=Fork(run=run.id, n=run.n, step=step, effects=tuple(_lasting(run, definition, effects))),
             carried=tuple(_carried(run, definition, again)),
             vars=run.vars,
+            key=fork_key(run, step, actor=actor, reason=reason),
         )
         if self.worker is not None:
             return await self.worker.start(definition, run.inputs, actor=actor, ask=ask)
-        return await self.dispatch.start(definition, run.inputs, actor=actor, ask=ask)
+        return await self.dispatch.begun(ask) or await self.dispatch.start(definition, run.inputs, actor=actor, ask=ask)
 
     def _only_step(self, run: Run, action: Action) -> str:
         """The one step that an action can mean; empty if the action is about the run."""
@@ -156,14 +158,23 @@ class Control:
         return kind(step=step, digest=state.digest, reason=reason, at=self.clock())
 
     async def _close_compensation(self, run: Run, actor: str) -> Run:
-        """Go on with a compensation that had failed, when nothing of it is in the way any more."""
-        if run.status is not RunStatus.COMPENSATION_FAILED:
+        """Go on with a compensation that had failed, when nothing of it is in the way any more; or end one that the
+        agent performs itself."""
+        is_own_work = run.mode is Mode.RECORD and run.status is RunStatus.COMPENSATING
+        if run.status is not RunStatus.COMPENSATION_FAILED and not is_own_work:
             return run
         rest = undo_order(run, await self.dispatch.definition(run.definition))
+        if is_own_work and rest:
+            return run  # whoever performs the run has more to undo
         if any(run.step(path).status is StepStatus.COMPENSATION_FAILED for path in rest):
             return run
         command = StartCompensation(reason="nothing is in the way any more") if rest else FinishCompensation()
         return await self.dispatch.grant(run.id, command, actor=actor)
+
+
+def fork_key(run: Run, step: str, *, actor: str, reason: str) -> str:
+    """What a fork is started under: asked for twice in a row by the same actor for the same reason, there is one."""
+    return digest(["fork", run.id, run.n, step, actor, reason])
 
 
 _ON_RUN: Final = frozenset({Action.PAUSE, Action.RESUME, Action.CANCEL, Action.COMPENSATE})

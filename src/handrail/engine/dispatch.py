@@ -10,7 +10,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final, TypeAlias, TypeVar, cast
 
 import msgspec
 from msgspec.structs import replace
@@ -22,13 +22,13 @@ from handrail.domain.decide import decide
 from handrail.domain.definition import Definition
 from handrail.domain.duration import duration_ms
 from handrail.domain.errors import Conflict, IntegrityBroken, JournalConflict, LeaseLost, NotFound
-from handrail.domain.event import RUN_PREFIX, Entry, step_of
+from handrail.domain.event import RUN_PREFIX, Entry, Event, step_of
 from handrail.domain.json import canonical_bytes, digest
 from handrail.domain.projection import Change
 from handrail.domain.redaction import redact_inputs
 from handrail.domain.run import Run, project, replay
 from handrail.domain.status import RunStatus
-from handrail.engine.clock import Clock, timed_id
+from handrail.engine.clock import Clock, key_digest, keyed_id, timed_id
 from handrail.engine.journal import Journal
 from handrail.engine.lease import Lease
 from handrail.engine.scribe import Scribe
@@ -42,6 +42,7 @@ ENDS: Final = frozenset({RunStatus.COMPLETED, RunStatus.COMPENSATED, RunStatus.F
 
 PLAIN_START: Final = StartRun()
 
+EventT = TypeVar("EventT", bound=Event)
 Texts: TypeAlias = tuple[tuple[str, bytes], ...]
 Watcher: TypeAlias = Callable[[Run, Collection[str] | None], None]
 """Told of every change of a run that is synced: the run after it, and the steps that it concerns; None if the run was
@@ -96,15 +97,17 @@ class Dispatch:
     ) -> Run:
         """Start a run pinned to the definition; the inputs have been checked and are complete.
 
-        `ask` holds what else is wanted (goal, mode, priority, fork); `owner` executes the run from its first moment."""
+        `ask` holds what else is wanted (goal, mode, priority, fork, key); `owner` executes the run from its first
+        moment. What was begun under the same key before is Conflict: `begun` tells of it."""
         content_hash, text = self._pinned(definition)
         kept, secrets = redact_inputs(inputs, definition.inputs)
         workflow = f"{definition.id}@{definition.version}" if definition.version else definition.id
         now = (self.clock or self.scribe.clock)()
         deadline = now + duration_ms(definition.deadline) if definition.deadline else None
-        command = replace(ask, definition=content_hash, workflow=workflow, inputs=kept, deadline=deadline)
+        known_by = key_digest(ask.key) if ask.key else ""
+        command = replace(ask, definition=content_hash, workflow=workflow, inputs=kept, deadline=deadline, key=known_by)
         for _ in range(CONFLICTS_MAX):
-            run = Run(id=timed_id(RUN_PREFIX, now, self.scribe.entropy))
+            run = await self._unstarted(ask.key, now)
             if secrets:
                 self._secrets[run.id] = secrets
             draft = self._drafted(run, [command], definition, actor=actor)
@@ -114,6 +117,36 @@ class Dispatch:
             except (JournalConflict, LeaseLost):
                 continue  # the id is taken
         raise JournalConflict("no free id could be found for the run")
+
+    async def begun(self, ask: StartRun) -> Run | None:
+        """The run that was begun under the same key, if any was; Conflict if the key stood for something else."""
+        run = await self._keyed(ask.key) if ask.key else None
+        if run is None or not run.n:
+            return None
+        if run.asked != ask.asked:
+            hint = "take a fresh key, or repeat exactly what was asked"
+            raise Conflict(f"the key {ask.key!r} has started {run.id}, with something else in it", hint=hint)
+        return run
+
+    async def _keyed(self, key: str) -> Run:
+        """The run that a key stands for; without any event if there is none yet."""
+        for number in range(CONFLICTS_MAX):
+            run_id = keyed_id(RUN_PREFIX, key, number)
+            try:
+                run = await self.current(run_id)
+            except NotFound:
+                return Run(id=run_id)
+            if run.key == key_digest(key):
+                return run
+        raise JournalConflict("no free id could be found for the run")
+
+    async def _unstarted(self, key: str, now: int) -> Run:
+        if not key:
+            return Run(id=timed_id(RUN_PREFIX, now, self.scribe.entropy))
+        run = await self._keyed(key)
+        if run.n:
+            raise Conflict(f"the key {key!r} has started {run.id} already")
+        return run
 
     async def grant(self, run_id: str, *commands: Command, actor: str, lease: Lease | None = None) -> Run:
         """Grant commands on a run, all or none: the run after them, synced; Conflict says what is legal instead."""
@@ -143,6 +176,10 @@ class Dispatch:
         while await self._catch_up(seat):
             seat = await self._seat(run_id)
         return seat.run
+
+    def kept(self, run_id: str, event: EventT) -> EventT:
+        """An event of a run as the journal would keep it, without secrets: to compare with what was kept before."""
+        return cast("EventT", self.scribe.kept(event, self._secrets.get(run_id, ())))
 
     async def definition(self, content_hash: str) -> Definition:
         """The definition with this content hash, as it was pinned."""

@@ -8,16 +8,60 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
+from msgspec import Struct
 
 from handrail.domain.chain import GENESIS, Record
 from handrail.domain.errors import NotFound
 from handrail.engine.clock import instant_text
-from handrail.engine.journal import Archive, Journal, Placed
+from handrail.engine.journal import FAR_BEHIND, Archive, Journal, Placed
 
 SHOWN_MAX: Final = 1_000
+BATCH: Final = 1_000
+READ_MAX: Final = 50_000
+"""How many events are looked at for one answer; the next one goes on from there."""
+DECISION: Final = "decision_recorded"
 DIGEST: Final = re.compile(r"(?:sha256:)?[0-9a-f]{64}")
 DIGEST_SHOWN: Final = 16
 HEADER_KEYS: Final = frozenset({"step", "attempt"})
+
+
+class Query(Struct, frozen=True, kw_only=True):
+    """Which events are asked for; what is empty does not matter."""
+
+    stream: str = ""
+    kinds: frozenset[str] = frozenset()
+    step: str = ""
+    actor: str = ""
+    text: str = ""
+    since: int = 0
+    until: int = FAR_BEHIND
+    limit: int = 50
+    after: int | None = None
+    """Where the last answer ended: an event's number in a stream, or a place in the store to go back from."""
+
+    def wants(self, record: Record) -> bool:
+        """Whether an event is asked for."""
+        return (
+            (not self.kinds or record.kind in self.kinds)
+            and (not self.step or record.step == self.step)
+            and (not self.actor or record.actor == self.actor)
+            and self.since <= record.at <= self.until
+            and (not self.text or _as_written(self.text) in record.body.decode().lower())
+        )
+
+
+class Hit(Struct, frozen=True):
+    """An event that was asked for, and the place that an answer begins with it from."""
+
+    place: int
+    record: Record
+
+
+class Found(Struct, frozen=True):
+    """Events, and where to go on; nowhere if that was all."""
+
+    hits: tuple[Hit, ...]
+    after: int | None
 
 
 @dataclass(frozen=True)
@@ -33,6 +77,60 @@ class Ledger:
         if not records and not await self.journal.read(stream, limit=1):
             raise NotFound(f"there is no stream {stream!r}", hint="`handrail journal show` lists the latest events")
         return records
+
+    async def query(self, asked: Query) -> Found:
+        """The events that were asked for: of one stream in order, or of the whole store, newest first."""
+        if asked.stream:
+            await self.of_stream(asked.stream, limit=1)
+            return await self._in_stream(asked)
+        return await self._in_store(asked)
+
+    async def _in_stream(self, asked: Query) -> Found:
+        found: list[Hit] = []
+        place, read = asked.after or 0, 0
+        while read < READ_MAX:
+            batch = await self.journal.read(asked.stream, after=place, limit=BATCH)
+            for record in batch:
+                if len(found) == asked.limit:
+                    return Found(tuple(found), place)
+                if asked.wants(record):
+                    found.append(Hit(place, record))
+                place = record.n
+            if len(batch) < BATCH:
+                return Found(tuple(found), None)
+            read += len(batch)
+        return Found(tuple(found), place)
+
+    async def _in_store(self, asked: Query) -> Found:
+        end, _ = await self.archive.heads(after=FAR_BEHIND)
+        place = end if asked.after is None else min(asked.after, end)
+        found: list[Hit] = []
+        for _ in range(READ_MAX // BATCH):
+            start = max(0, place - BATCH)
+            for placed in reversed(await self._between(start, place)):
+                if len(found) == asked.limit:
+                    return Found(tuple(found), placed.seq)
+                if asked.wants(placed.record):
+                    found.append(Hit(placed.seq, placed.record))
+            place = start
+            if not place:
+                return Found(tuple(found), None)
+        return Found(tuple(found), place)
+
+    async def _between(self, start: int, end: int) -> list[Placed]:
+        """The events behind place `start`, up to place `end`."""
+        placed: list[Placed] = []
+        async for batch in self.archive.scan(after=start, size=BATCH):
+            placed += [one for one in batch if one.seq <= end]
+            if not batch or batch[-1].seq >= end:
+                break
+        return placed
+
+    async def decisions(self, stream: str, *, limit: int) -> list[str]:
+        """The latest decisions of a run, each in a line."""
+        found = await self.query(Query(stream=stream, kinds=frozenset({DECISION}), limit=READ_MAX))
+        bodies = [msgspec.json.decode(hit.record.body) for hit in found.hits[-limit:]]
+        return [_short(f"{body['decision']}: {body['reason']}", 200) for body in bodies]
 
     async def latest(self, *, limit: int = 50) -> list[Placed]:
         """The latest events of all streams, oldest first."""
@@ -88,6 +186,12 @@ def summary(record: Record) -> str:
     body = msgspec.json.decode(record.body)
     told = [f"{key}={_short(value)}" for key, value in body.items() if key not in HEADER_KEYS and value not in ("", [])]
     return " ".join(told)
+
+
+def _as_written(text: str) -> str:
+    """A text as it stands in a body, where quotes and line breaks are escaped; in lower case."""
+    said = text.encode("utf-8", "replace").decode()
+    return msgspec.json.encode(said)[1:-1].decode().lower()
 
 
 def _short(value: Any, width: int = 60) -> str:

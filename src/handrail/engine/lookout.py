@@ -22,8 +22,10 @@ from handrail.domain.run import Run, replay
 from handrail.domain.status import RunStatus
 from handrail.domain.suggestion import did_you_mean
 from handrail.engine.clock import Clock, instant_text
+from handrail.engine.dispatch import ENDS
+from handrail.engine.horizon import Horizon
 from handrail.engine.journal import Journal, Shelf
-from handrail.engine.outlook import outlook_of
+from handrail.engine.outlook import Outlook, outlook_of
 from handrail.engine.step_view import Held, Why
 from handrail.engine.stream import entries_of
 from handrail.engine.throttle import Hold
@@ -53,23 +55,47 @@ class Lookout:
     store: Store
     clock: Clock
     toolbox: Toolbox | None = None
+    horizon: Horizon | None = None
+    """What a process at work knows anyhow; without it, the store alone is read."""
     _runs: dict[str, Run] = field(default_factory=dict)
     _definitions: dict[str, Definition] = field(default_factory=dict)
 
     async def run(self, run_id: str) -> Run:
         """A run as it stands now; NotFound with the nearest names."""
+        if self.horizon is not None and run_id not in self._runs:
+            return await self._current(self.horizon, run_id)
         before = self._runs.get(run_id, Run(id=run_id))
         after = replay(await entries_of(self.store, run_id, after=before.n), before)
         if not after.n:
-            known = [row.id for row in await self.store.runs(limit=1_000)]
-            raise NotFound(f"there is no run {run_id!r}", hint=did_you_mean(run_id, known) or "none was started yet")
-        self._runs[run_id] = after
+            raise await self._no_such(run_id)
+        if self.horizon is not None and after.status not in ENDS:
+            del self._runs[run_id]  # it goes on: dispatch keeps it from now on
+        else:
+            self._keep(after)
+        return after
+
+    def _keep(self, run: Run) -> None:
+        self._runs[run.id] = run
         while len(self._runs) > RUNS_KEPT:
             del self._runs[next(iter(self._runs))]
-        return after
+
+    async def _current(self, horizon: Horizon, run_id: str) -> Run:
+        try:
+            run = await horizon.dispatch.current(run_id)
+        except NotFound:
+            raise await self._no_such(run_id) from None
+        if run.status in ENDS:  # dispatch lets go of these
+            self._keep(run)
+        return run
+
+    async def _no_such(self, run_id: str) -> NotFound:
+        known = [row.id for row in await self.store.runs(limit=1_000)]
+        return NotFound(f"there is no run {run_id!r}", hint=did_you_mean(run_id, known) or "none was started yet")
 
     async def definition(self, run: Run) -> Definition:
         """The definition that a run is pinned to."""
+        if self.horizon is not None:
+            return await self.horizon.dispatch.definition(run.definition)
         known = self._definitions.get(run.definition)
         if known is None:
             text = await self.store.definition(run.definition)
@@ -87,12 +113,20 @@ class Lookout:
         held = await self._held(run, definition) if detail is Detail.FULL else {}
         limits = {path: _limit(hold) for path, hold in (holds or {}).items()}
         held = {**limits, **held}
-        return status_of(run, definition, now=self.clock(), detail=detail, held=held)
+        now = self.clock()
+        return status_of(
+            run, definition, now=now, detail=detail, held=held, outlook=self._outlook(run, definition, now)
+        )
 
     async def is_settled(self, run_id: str) -> bool:
         """Whether nothing happens to a run until an agent or a person does something."""
         run = await self.run(run_id)
-        return outlook_of(run, await self.definition(run), now=self.clock()).is_settled
+        return self._outlook(run, await self.definition(run), self.clock()).is_settled
+
+    def _outlook(self, run: Run, definition: Definition, now: int) -> Outlook:
+        if self.horizon is not None:
+            return self.horizon.outlook(run, definition, now=now)
+        return outlook_of(run, definition, now=now)
 
     async def runs(self, *, status: Sequence[str] = (), after: str = "", limit: int = 50) -> list[Listed]:
         """Runs by id; open ones are looked at closely, so that those who wait are told from those who work."""
@@ -125,7 +159,7 @@ class Lookout:
             return {}
         held: dict[str, Held] = {}
         breakers: dict[str, Breaker] = {}
-        ready = outlook_of(run, definition, now=self.clock()).agenda.ready
+        ready = self._outlook(run, definition, self.clock()).agenda.ready
         for path in sorted(ready)[:HELD_MAX]:
             server = self._server(run, definition, path)
             if not server:

@@ -11,7 +11,9 @@ from msgspec import Struct
 
 from handrail.domain.agenda import Agenda
 from handrail.domain.beginning import ForAgent, begin
+from handrail.domain.compensation import undo_order
 from handrail.domain.definition import Call, Definition, OnFailure, Prompt
+from handrail.domain.event import Mode
 from handrail.domain.path import is_in_undo, locate
 from handrail.domain.rounds import look_at_holders
 from handrail.domain.run import Run
@@ -42,16 +44,35 @@ class Outlook(Struct, frozen=True, kw_only=True):
 
 def outlook_of(run: Run, definition: Definition, *, now: int) -> Outlook:
     """The outlook of a run at this instant."""
-    agenda = Agenda(definition, run)
+    return outlook_by(Agenda(definition, run), run, now=now)[0]
+
+
+def outlook_by(agenda: Agenda, run: Run, *, now: int) -> tuple[Outlook, bool]:
+    """The outlook by an agenda that is up to date, and whether that agenda can be kept up any longer: not if holders
+    were looked at that have something to say, which only the conductor says."""
+    if run.mode is Mode.RECORD:
+        return _recorded(run, agenda), True
     has_commands = bool(look_at_holders(agenda, run, now=now))
-    for_agent = _for_agent(run, definition, agenda, now)
-    return Outlook(
+    for_agent = _for_agent(run, agenda, now)
+    outlook = Outlook(
         agenda=agenda,
         can_move=_can_move(run, agenda, frozenset(for_agent), has_commands=has_commands, now=now),
         for_agent=for_agent,
-        asked=_asked(run),
+        asked=_asked(run, agenda),
         undecided=_undecided(run, agenda),
     )
+    return outlook, not has_commands
+
+
+def _recorded(run: Run, agenda: Agenda) -> Outlook:
+    """The outlook of a run that an agent performs itself: all that is left is for its hands."""
+    begun = [path for path, state in run.steps.items() if state.status in {StepStatus.RUNNING, StepStatus.FAILED}]
+    if run.status is RunStatus.COMPENSATING:
+        left: tuple[str, ...] = tuple(undo_order(run, agenda.definition))
+    else:
+        ready = sorted(agenda.ready, key=agenda.rank)
+        left = (*begun, *ready) if run.status is RunStatus.RUNNING else ()
+    return Outlook(agenda=agenda, can_move=False, for_agent=left, asked=(), undecided=())
 
 
 def _can_move(run: Run, agenda: Agenda, for_agent: frozenset[str], *, has_commands: bool, now: int) -> bool:
@@ -79,13 +100,14 @@ def _is_to_undo(agenda: Agenda) -> bool:
     return any(not isinstance(undo, Prompt | Call) for undo in undos)
 
 
-def _for_agent(run: Run, definition: Definition, agenda: Agenda, now: int) -> tuple[str, ...]:
+def _for_agent(run: Run, agenda: Agenda, now: int) -> tuple[str, ...]:
+    definition = agenda.definition
     is_halted = run.status is RunStatus.RUNNING and agenda.halt is not None  # nothing new begins, until it is undone
     if run.status not in {RunStatus.RUNNING, RunStatus.COMPENSATING} or is_halted:
         return ()
-    handed_out = [path for path, state in run.steps.items() if state.status is StepStatus.WAITING and not state.digest]
+    handed_out = [path for path in sorted(agenda.waiting) if not run.step(path).digest]
     prompts = [path for path in handed_out if isinstance(locate(definition, path).step.work, Prompt)]
-    ready = [path for path in sorted(agenda.ready) if _is_for_agent(run, definition, path, now)]
+    ready = [path for path in sorted(agenda.ready, key=agenda.rank) if _is_for_agent(run, definition, path, now)]
     undos = [path for path in agenda.undoing if isinstance(locate(definition, path).step.undo, Prompt)]
     return tuple(dict.fromkeys((*prompts, *ready, *sorted(undos))))
 
@@ -101,10 +123,10 @@ def _unchecked(_definition: Definition, given: Any) -> tuple[Any, tuple[str, ...
     return given, ()
 
 
-def _asked(run: Run) -> tuple[str, ...]:
+def _asked(run: Run, agenda: Agenda) -> tuple[str, ...]:
     if run.status not in OPEN:
         return ()
-    return tuple(path for path, state in run.steps.items() if state.status is StepStatus.WAITING and state.digest)
+    return tuple(path for path in sorted(agenda.waiting) if run.step(path).digest)
 
 
 def _undecided(run: Run, agenda: Agenda) -> tuple[str, ...]:

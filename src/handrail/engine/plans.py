@@ -50,6 +50,13 @@ class Plans:
         """A plan with all its versions; without any if none was ever saved."""
         return replay_plan(await entries_of(self.journal, PLAN_PREFIX + plan_id), Plan(id=plan_id))
 
+    async def newest(self, plan_id: str) -> Definition:
+        """The text of a plan's newest version; NotFound if there is none, or it is offered no longer."""
+        plan = await self.get(plan_id)
+        if not plan.versions or plan.retired is not None:
+            raise NotFound(f"there is no plan {plan_id!r}", hint="list the plans, or save one first")
+        return await self.definition(plan.newest)
+
     async def definition(self, version: PlanVersion) -> Definition:
         """The text of one version."""
         text = await self.journal.definition(version.definition)

@@ -40,6 +40,10 @@ class Scribe:
             entries.append(Entry(stream=head.stream, n=n, at=at, actor=actor, event=kept, hash=prev))
         return records, entries
 
+    def kept(self, event: Event, known: Sequence[str] = ()) -> Event:
+        """An event as it would be kept: itself, or what is left of it without secrets."""
+        return _kept(event, known)[1]
+
 
 def _kept(event: Event, known: Sequence[str]) -> tuple[str, Event, bytes]:
     """What is kept of an event: its kind, itself without secrets, and its body."""

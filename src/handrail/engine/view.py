@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from handrail.domain.compensation import not_compensated, undo_order
 from handrail.domain.definition import Category, Definition, Kind
+from handrail.domain.guidance import called
 from handrail.domain.legal import Action, Legal, legal_actions
 from handrail.domain.path import locate
 from handrail.domain.projection import RunRow
@@ -141,9 +142,11 @@ def status_of(
     now: int,
     detail: Detail = Detail.SUMMARY,
     held: Mapping[str, Held] | None = None,
+    outlook: Outlook | None = None,
 ) -> Status:
-    """Where a run stands; `held` says why steps that are ready do not begin, as far as somebody knows."""
-    outlook = outlook_of(run, definition, now=now)
+    """Where a run stands; `held` says why steps that are ready do not begin, as far as somebody knows, and `outlook`
+    what it could do next, if somebody has looked already."""
+    outlook = outlook or outlook_of(run, definition, now=now)
     lasting = tuple(not_compensated(run, definition)) if run.status in UNDOING else ()
     steps = steps_of(run, definition, outlook, held or {}, lasting) if detail is Detail.FULL else ()
     return Status(
@@ -192,7 +195,12 @@ def listed(row: RunRow, seen: Status | None = None) -> Listed:
 def waiting_for(run: Run, outlook: Outlook) -> tuple[WaitingFor, ...]:
     """Everybody a run waits for, and what for."""
     agents = [
-        WaitingFor(kind=Whom.AGENT, step=path, since=_instant(run.step(path).started), by=_agent(run.step(path)))
+        WaitingFor(
+            kind=Whom.AGENT,
+            step=called(run, path),
+            since=_instant(run.step(path).started),
+            by=_agent(run.step(path)),
+        )
         for path in outlook.for_agent
     ]
     asked = [_question(path, run.step(path)) for path in outlook.asked]
@@ -221,7 +229,9 @@ def _agent(state: StepState) -> tuple[str, ...]:
 
 def _total(run: Run, definition: Definition, outlook: Outlook) -> int:
     """How many steps are known: those that events have touched, and those to come in lists that are open."""
-    to_come = sum(step.id not in run.steps for step in definition.steps)
+    top = outlook.agenda.lanes.get("")
+    names = top.left if top is not None else [step.id for step in definition.steps]
+    to_come = sum(name not in run.steps for name in names)
     inner = (opened for prefix, opened in outlook.agenda.lanes.items() if prefix)
     return (
         len(run.steps)

@@ -15,7 +15,7 @@ from typing import Any, Final, Protocol
 from handrail.domain.beginning import InputCheck
 from handrail.domain.command import StartRun
 from handrail.domain.definition import Definition
-from handrail.domain.errors import HandrailError
+from handrail.domain.errors import Conflict, HandrailError
 from handrail.domain.event import Mode
 from handrail.domain.run import Run
 from handrail.domain.status import RunStatus
@@ -24,6 +24,7 @@ from handrail.engine.breakers import Breakers
 from handrail.engine.clock import Clock
 from handrail.engine.conductor import WORKING, Conductor
 from handrail.engine.dispatch import PLAIN_START, Dispatch
+from handrail.engine.horizon import Horizon
 from handrail.engine.journal import FAR_BEHIND, Archive
 from handrail.engine.lease import Holding, Lease, Leases
 from handrail.engine.throttle import CALLS_MAX, Throttle
@@ -90,6 +91,7 @@ class Worker:
     presence: Presence
     terms: Terms
     conductors: dict[str, Conductor] = field(default_factory=dict)
+    horizon: Horizon = field(init=False)
     _means: Means = field(init=False)
     _parked: dict[str, int] = field(default_factory=dict)
     """Runs that wait for others, with the last event that was looked at."""
@@ -108,6 +110,7 @@ class Worker:
 
     def __post_init__(self) -> None:
         terms = self.terms
+        self.horizon = Horizon(self.dispatch)
         self._means = Means(
             dispatch=self.dispatch,
             toolbox=self.toolbox,
@@ -149,11 +152,20 @@ class Worker:
     async def start(
         self, definition: Definition, inputs: Mapping[str, Any], *, actor: str, ask: StartRun = PLAIN_START
     ) -> Run:
-        """Start a run and execute it; it is synced and goes on, whether or not the caller is still there."""
+        """Start a run and execute it; it is synced and goes on, whether or not the caller is still there.
+
+        What was asked under the same key before is not begun again."""
+        if known := await self.dispatch.begun(ask):
+            return known
         owner = self.terms.owner if ask.mode is Mode.RUN else ""
         self._starting += 1
         try:
-            run = await self.dispatch.start(definition, inputs, actor=actor, ask=ask, owner=owner)
+            try:
+                run = await self.dispatch.start(definition, inputs, actor=actor, ask=ask, owner=owner)
+            except Conflict:
+                if known := await self.dispatch.begun(ask):
+                    return known  # somebody was quicker with the same key
+                raise
             if owner:
                 self._conduct(definition, run, Lease(run.id, owner))
         finally:
@@ -235,9 +247,7 @@ class Worker:
                 self._parked[run.id] = run.n
                 self._released.append(conductor.lease)
         if conductor.is_lost or conductor.is_settled:
-            for waiter in self._waiters.pop(run.id, ()):
-                if not waiter.done():
-                    waiter.set_result(run)
+            self._tell_settled(run)
 
     def _is_settled(self, run: Run) -> bool:
         if run.status not in WORKING:
@@ -260,7 +270,8 @@ class Worker:
             except Exception:  # whatever is wrong, the worker goes on
                 log.exception("the worker stumbled")
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(poke.wait(), every_s)
+                async with asyncio.timeout(every_s):  # wait_for loses a cancellation that comes together with a poke
+                    await poke.wait()
 
     async def _beat(self) -> None:
         await self.store.beat(self.terms.owner)
@@ -271,13 +282,32 @@ class Worker:
         if self._released:
             released, self._released = self._released, []
             await self.store.release(released)
-        wanted, self._wanted = self._wanted, set()
-        for run_id in sorted(wanted):
-            await self.take(run_id)
+        for run_id in sorted(self._wanted):
+            self._wanted.discard(run_id)  # one by one: should one break, the others are still wanted
+            if not await self._is_others_turn(run_id):
+                await self.take(run_id)
         now_s = asyncio.get_running_loop().time()
         if self.terms.picks_up and (has_news or now_s - self._looked_s >= LOOK_S):
             self._looked_s = now_s
             await self._pick_up()
+
+    async def _is_others_turn(self, run_id: str) -> bool:
+        """Whether a run that nobody executes can stay so: it waits for an agent or a person, and for no time."""
+        if run_id in self.conductors:
+            return False
+        run, _, outlook = await self.horizon.look(run_id, now=self.terms.clock())
+        if run.status not in WORKING:
+            return True
+        if not outlook.is_settled or run.deadline is not None or outlook.agenda.next_due(run) is not None:
+            return False
+        self._parked[run_id] = run.n
+        self._tell_settled(run)
+        return True
+
+    def _tell_settled(self, run: Run) -> None:
+        for waiter in self._waiters.pop(run.id, ()):
+            if not waiter.done():
+                waiter.set_result(run)
 
     async def _read_news(self) -> bool:
         """Let the conductors see what others have written; whether anything was."""

@@ -9,7 +9,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final, Protocol, cast
 
 from msgspec import Struct
 
@@ -98,6 +98,14 @@ class FolderCatalog:
     def ids(self) -> Sequence[str]:
         """The first id that each file names: nearly always its own."""
         return tuple(dict.fromkeys(ids[0] for file in self._files() if (ids := self._ids_in(file))))
+
+    def documents(self) -> Iterator[Document]:
+        """Every readable document that has an id and steps, in the order of folders and file names."""
+        for file in self._files():
+            document = self._document(file)
+            value = document.value if document is not None else None
+            if isinstance(value, dict) and isinstance(value.get("id"), str) and "steps" in value:
+                yield cast("Document", document)
 
     def fingerprint(self) -> str:
         """A hash of all names, sizes and times of change."""

@@ -35,6 +35,7 @@ __all__ = [
     "load_data",
     "load_definition",
     "looks_like_workrail",
+    "valid",
 ]
 
 Tools: TypeAlias = Mapping[str, Effect]
@@ -62,6 +63,14 @@ def load_data(data: Json, *, name: str = "<plan>", catalog: Catalog = EMPTY, too
     # A text never begins with a zero byte: what came without one has no positions to share with it.
     content = b"\0" + canonical_bytes(document.value)
     return _kept_or_loaded(content, lambda: document, _Setting(name, catalog, tools))
+
+
+def valid(loaded: Loaded, name: str) -> Definition:
+    """The definition that was loaded; Invalid with all findings if it is not fit to be used."""
+    if loaded.definition is None or not loaded.is_valid:
+        blocking = sum(finding.severity is not Severity.MINOR for finding in loaded.findings)
+        raise Invalid(f"{name} has {blocking} thing(s) to mend", findings=loaded.findings)
+    return loaded.definition
 
 
 def looks_like_workrail(data: Json) -> bool:

@@ -107,6 +107,22 @@ def open_key(folder: Path, *, has_checkpoints: bool) -> PrivateKey:
         ) from error
 
 
+def open_secret(folder: Path, name: str) -> bytes:
+    """A secret of this store that all its processes share; made if there is none."""
+    path = folder / name
+    try:
+        if not path.exists():
+            make_folder(folder)
+            with locked(folder / LOCK_FILE):
+                if not path.exists():  # another process may have been first
+                    write_whole(path, os.urandom(SEED_BYTES).hex().encode() + b"\n")
+        return _read_seed(path)
+    except OSError as error:
+        raise Unavailable(
+            f"the secret {name} can't be used: {error.strerror}", hint=f"check the rights of {folder}"
+        ) from error
+
+
 def open_public_key(folder: Path) -> PublicKey | None:
     """The public half alone, for checking without the right to sign; None if there is none."""
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey

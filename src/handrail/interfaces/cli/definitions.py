@@ -12,10 +12,10 @@ import click
 from handrail.domain.authoring import definition_data
 from handrail.domain.check import Finding, Severity
 from handrail.domain.definition import Definition, Effect
-from handrail.domain.errors import Invalid, NotFound
+from handrail.domain.errors import NotFound
 from handrail.domain.graph import waves
 from handrail.interfaces.cli.answer import tell_findings
-from handrail.library.loading import FolderCatalog, Loaded, load_definition
+from handrail.library.loading import FolderCatalog, Loaded, load_definition, valid
 from handrail.settings import Settings
 
 STDIN = "-"
@@ -43,10 +43,7 @@ def load_valid(
 ) -> tuple[Definition, tuple[Finding, ...]]:
     """The definition in a file and its notes; Invalid with all findings if it is not fit to be used."""
     loaded = load_file(file, settings, tools=tools)
-    if loaded.definition is None or not loaded.is_valid:
-        blocking = sum(finding.severity is not Severity.MINOR for finding in loaded.findings)
-        raise Invalid(f"{file} has {blocking} thing(s) to mend", findings=loaded.findings)
-    return loaded.definition, loaded.findings
+    return valid(loaded, file), loaded.findings
 
 
 def verdict(file: str, loaded: Loaded) -> dict[str, Any]:

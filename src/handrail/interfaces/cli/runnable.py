@@ -4,86 +4,51 @@ Nothing is started here. Whether a definition is sound is the library's word; he
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
-from handrail.assembly import Reading
-from handrail.domain.analysis.whole import analyse
-from handrail.domain.check import Finding, Severity, blocks, place
-from handrail.domain.definition import Definition, Effect, Tool, walk
+from handrail.assembly import Reading, bookcase_of
+from handrail.domain.analysis.fitness import require_fit
+from handrail.domain.check import blocks
+from handrail.domain.definition import Definition, Effect
 from handrail.domain.errors import Invalid, NotFound
-from handrail.domain.semver import best
 from handrail.domain.suggestion import did_you_mean
 from handrail.interfaces.cli.definitions import STDIN, load_valid
 from handrail.library.catalog import SUFFIXES
 from handrail.library.document import read_document
-from handrail.library.loading import FolderCatalog, check_inputs
+from handrail.library.loading import check_inputs, valid
 
 FILE_MARK: Final = "@"
-ANY_VERSION: Final = "*"
 
 
 async def definition_of(name: str, look: Reading, tools: Mapping[str, Effect]) -> Definition:
-    """The definition in a file, of the project's workflow, or of the saved plan of that name, fit to be run."""
-    settings = look.settings
-    if name == STDIN or name.endswith(SUFFIXES) or _is_file(name):
-        definition, _ = load_valid(name, settings, tools=tools)
-    elif file := _workflow_file(name, settings.workflows):
-        definition, _ = load_valid(file, settings, tools=tools)
-    else:
-        definition = await _plan(name, look, tools)
-    if refused := list(_checks(definition)):
-        raise Invalid("checks on tool steps can't be run yet", findings=refused)
+    """The definition in a file, of a workflow, or of the saved plan of that name, fit to be run."""
+    definition = await _found(name, look, tools)
+    require_fit(definition, tools)
     return definition
+
+
+async def _found(name: str, look: Reading, tools: Mapping[str, Effect]) -> Definition:
+    if name == STDIN or name.endswith(SUFFIXES) or _is_file(name):
+        definition, _ = load_valid(name, look.settings, tools=tools)
+        return definition
+    books = bookcase_of(look.settings)
+    if books.catalog.find(name.partition("@")[0]):
+        return valid(books.load(name, tools=tools), name)
+    try:
+        return await look.plans.newest(name)
+    except NotFound as error:
+        rows = await look.store.plans(limit=1_000)
+        known = [*(book.id for book in books.books()), *(row.id for row in rows if row.retired is None)]
+        hint = did_you_mean(name, known) or "give a file, or save a plan first: `handrail plan save FILE`"
+        raise NotFound(f"there is no file, workflow or plan {name!r}", hint=hint) from error
 
 
 def _is_file(name: str) -> bool:
     return Path(name).is_file()
-
-
-def _workflow_file(name: str, folder: Path) -> str | None:
-    """The file of the project's workflow of that id (`id` or `id@range`), the best of its versions."""
-    wanted, _, versions = name.partition("@")
-    found = {one.version: one.document.name for one in reversed(FolderCatalog([folder]).find(wanted))}
-    if not found:
-        return None
-    chosen = best(found, versions or ANY_VERSION) if versions or len(found) > 1 else next(iter(found))
-    return found.get(chosen) if chosen is not None else None
-
-
-async def _plan(name: str, look: Reading, tools: Mapping[str, Effect]) -> Definition:
-    plan = await look.plans.get(name)
-    if not plan.versions or plan.retired is not None:
-        rows = await look.store.plans(limit=1_000)
-        known = [*FolderCatalog([look.settings.workflows]).ids(), *(row.id for row in rows if row.retired is None)]
-        hint = did_you_mean(name, known) or "give a file, or save a plan first: `handrail plan save FILE`"
-        raise NotFound(f"there is no file, workflow or plan {name!r}", hint=hint)
-    definition = await look.plans.definition(plan.newest)
-    flaws = analyse(definition, tools=tools)
-    findings = [
-        Finding(rule=one.rule, severity=one.severity, where=place(one.path), message=one.message, fix=one.fix)
-        for one in flaws
-    ]
-    if blocks(findings):
-        raise Invalid(f"plan {name} can't be run", findings=findings)
-    return definition
-
-
-def _checks(definition: Definition) -> Iterator[Finding]:
-    # Refused rather than passed over: a check that nobody runs would be a promise broken in silence.
-    for one in (definition, *definition.pinned.values()):
-        for path, step in walk(one.steps):
-            if isinstance(step.work, Tool) and step.work.checks:
-                yield Finding(
-                    rule="checks",
-                    severity=Severity.CRITICAL,
-                    where=place((*path, "checks")),
-                    message=f"step `{step.id}` has checks, and checks of tool steps are not built yet",
-                    fix="leave `checks` out, or describe the output with `output`",
-                )
 
 
 def inputs_of(definition: Definition, typed: Iterable[str]) -> Mapping[str, Any]:

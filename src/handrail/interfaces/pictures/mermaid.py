@@ -36,6 +36,15 @@ LOOKS: Final[Mapping[str, str]] = {
     Kind.REPEAT.value: "fill:#f0fdfa,stroke:#0f766e,color:#1f2328",
     BUNDLE: "fill:none,stroke-dasharray:4 4",
 }
+STATUS_LOOK: Final = "stroke-width:3px"
+STATUS_LOOKS: Final[Mapping[str, str]] = {
+    "completed": "stroke-width:3px,stroke:#15803d",
+    "failed": "stroke-width:4px,stroke:#b91c1c",
+    "compensation_failed": "stroke-width:4px,stroke:#b91c1c",
+    "uncertain": "stroke-width:4px,stroke:#b45309",
+    "skipped": "stroke-dasharray:3 3",
+    "compensated": "stroke-dasharray:6 3,stroke:#6b7280",
+}
 MARKS: Final[Mapping[Mark, str]] = {Mark.WHEN: "◇ ", Mark.UNDO: "↶ ", Mark.DANGER: "⚠ ", Mark.CIRCLE: "↺ "}
 
 # All but these become entities. An underscore stays between letters, where it marks nothing up.
@@ -43,8 +52,8 @@ UNSAFE: Final = re.compile(r"[^\w ,.:/'?!=()@~…·◇↶⚠↺-]|:(?! )|(?<![^\
 LIST_LIKE: Final = re.compile(r"^(\d+|)([.)-])")
 
 
-def mermaid_text(definition: Definition) -> str:
-    """The definition as a Mermaid flowchart from top to bottom."""
+def mermaid_text(definition: Definition, statuses: Mapping[str, str] | None = None) -> str:
+    """The definition as a Mermaid flowchart from top to bottom; of a run, with the status of each step by its id."""
     outline = outlined(definition)
     lines = [
         "flowchart TD",
@@ -52,6 +61,7 @@ def mermaid_text(definition: Definition) -> str:
         *_items(outline, INDENT),
         *_edges(outline, INDENT),
         *_styles(outline),
+        *_statuses(outline, statuses or {}),
     ]
     return "\n".join(lines) + "\n"
 
@@ -109,6 +119,26 @@ def _styles(outline: Outline) -> Iterator[str]:
     for look, names in members.items():
         yield f"{INDENT}classDef {look} {LOOKS[look]}"
         yield f"{INDENT}class {','.join(names)} {look}"
+
+
+def _statuses(outline: Outline, statuses: Mapping[str, str]) -> Iterator[str]:
+    """How far a run is: a class for each status, named after it."""
+    members: dict[str, list[str]] = {}
+    for item in _own_items(outline):
+        status = statuses.get(item.step.id) if item.step is not None else None
+        if status is not None:
+            members.setdefault(status, []).append(f"{_name(item)}h" if item.inside else _name(item))
+    for status, names in members.items():
+        yield f"{INDENT}classDef {status} {STATUS_LOOKS.get(status, STATUS_LOOK)}"
+        yield f"{INDENT}class {','.join(names)} {status}"
+
+
+def _own_items(outline: Outline) -> Iterator[Item]:
+    """The items of the definition's own list, also those that stand in a bundle."""
+    for item in outline.items:
+        yield item
+        if item.is_bundle and item.inside:
+            yield from item.inside.items
 
 
 def _box(kind: Kind, label: str) -> str:

@@ -1,0 +1,5 @@
+"""Starts handrail; what it is asked to do stands in the manifest."""
+
+from handrail.__main__ import main
+
+main()

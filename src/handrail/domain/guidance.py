@@ -1,0 +1,114 @@
+"""Guidance: what an agent is told of a step, and which of the steps that wait for agents it may have.
+
+Pure. Handing out and taking in is engine/guide.py's work; the words around it are each interface's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from msgspec import Struct
+
+from handrail.domain.definition import Definition, ModelHint, Prompt, title_of
+from handrail.domain.errors import Conflict, Invalid
+from handrail.domain.guard import claimant
+from handrail.domain.path import UNDO, Located, locate
+from handrail.domain.run import Run
+from handrail.domain.status import RunStatus, StepStatus
+from handrail.domain.values import holds, rendered
+
+UNDO_KIND: Final = "undo"
+"""What the undo of a step is called that an agent has to do."""
+
+
+class StepTold(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A step as an agent is told of it; what is empty is left out."""
+
+    id: str
+    title: str
+    kind: str
+    prompt: str = ""
+    role: str = ""
+    guidance: tuple[str, ...] = ()
+    confirm: bool = False
+    output: Mapping[str, Any] | None = None
+    checks: tuple[str, ...] = ()
+    model_hint: str = ""
+
+
+def is_undo(run: Run, path: str) -> bool:
+    """Whether what an agent does about this step now is to undo it."""
+    return run.status is RunStatus.COMPENSATING and run.step(path).status is StepStatus.COMPENSATING
+
+
+def called(run: Run, path: str) -> str:
+    """What an agent is told to call this: the undo of a step has a name of its own, so that nobody mixes them up."""
+    return path + UNDO if is_undo(run, path) else path
+
+
+def work_of(run: Run, found: Located, path: str) -> Prompt:
+    """What an agent has to do about a step; Conflict if it is not for an agent."""
+    work = found.step.undo if is_undo(run, path) else found.step.work
+    if not isinstance(work, Prompt):
+        kind = found.step.kind.value
+        raise Conflict(
+            f"step {path!r} is not for an agent: it is of the kind `{kind}`", hint="ask for the current step"
+        )
+    return work
+
+
+def told(run: Run, definition: Definition, path: str) -> StepTold:
+    """All that an agent needs to know to do this step; Invalid if its words can't be filled in."""
+    found = locate(definition, path)
+    work, step = work_of(run, found, path), found.step
+    undoes = is_undo(run, path)
+    try:
+        prompt = str(rendered(work.prompt, run, found.lane))
+    except Invalid as error:
+        message = f"the prompt of step {path!r} can't be filled in: {error}"
+        raise Invalid(message, hint=f"control skip {path}, or mend the definition and start anew") from error
+    return StepTold(
+        id=called(run, path),
+        title=f"Undo: {title_of(step)}" if undoes else title_of(step),
+        kind=UNDO_KIND if undoes else step.kind.value,
+        prompt=prompt,
+        role=work.role,
+        guidance=() if undoes else step.guidance,
+        confirm=needs_confirmation(run, found, work),
+        output=work.output,
+        checks=tuple(check.rule for check in work.checks),
+        model_hint=_hint(work.model),
+    )
+
+
+def brief(run: Run, definition: Definition, path: str) -> StepTold:
+    """The same step, for an agent who has read all of it."""
+    step = locate(definition, path).step
+    undoes = is_undo(run, path)
+    return StepTold(id=called(run, path), title=title_of(step), kind=UNDO_KIND if undoes else step.kind.value)
+
+
+def needs_confirmation(run: Run, found: Located, work: Prompt) -> bool:
+    """Whether a person has to agree before the step is done."""
+    return holds(work.confirm, run, found.lane) if isinstance(work.confirm, str) else work.confirm
+
+
+def offered(run: Run, waiting: Iterable[str], *, agent: str, now: int) -> list[str]:
+    """Which of the steps that wait for agents this one may have: its own first, none of another's."""
+    own: list[str] = []
+    free: list[str] = []
+    for path in waiting:
+        holder = claimant(run.step(path), at=now)
+        if not holder:
+            free.append(path)
+        elif holder == agent:
+            own.append(path)
+    return [*own, *free]
+
+
+def _hint(model: ModelHint | None) -> str:
+    if model is None:
+        return ""
+    wanted = [model.tier, *model.needs, *(f"for example {name}" for name in model.prefer[:1])]
+    words = ", ".join(filter(None, wanted))
+    return f"{words}: {model.why}" if words and model.why else words or model.why

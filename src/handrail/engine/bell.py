@@ -1,0 +1,58 @@
+"""The bell: rings when a run has changed, so that whoever waits for it need not look all the time.
+
+Async. What other processes write it hears of only by looking: waits are short."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from handrail.domain.run import Run
+from handrail.engine.dispatch import Dispatch
+
+LOOK_S: Final = 0.2
+"""How long to wait at most before looking again: somebody else may have written."""
+
+
+@dataclass(frozen=True)
+class Ear:
+    """Hears every change of one run from the moment it listens."""
+
+    heard: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def next_change(self, *, within_s: float) -> None:
+        """Wait until the run has changed since the last wait, or for a while."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(max(0.0, min(within_s, LOOK_S))):  # wait_for can lose a cancellation
+                await self.heard.wait()
+        self.heard.clear()
+
+
+@dataclass
+class Bell:
+    """Lets callers wait for the next change of a run."""
+
+    dispatch: Dispatch
+    _ears: dict[str, list[Ear]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.dispatch.watchers.append(self._ring)
+
+    @contextlib.contextmanager
+    def listening(self, run_id: str) -> Iterator[Ear]:
+        """An ear for a run: listen first, then look, so that no change falls between the two."""
+        ear = Ear()
+        self._ears.setdefault(run_id, []).append(ear)
+        try:
+            yield ear
+        finally:
+            self._ears[run_id].remove(ear)
+            if not self._ears[run_id]:
+                del self._ears[run_id]
+
+    def _ring(self, run: Run, _: Collection[str] | None) -> None:
+        for ear in self._ears.get(run.id, ()):
+            ear.heard.set()

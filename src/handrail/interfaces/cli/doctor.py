@@ -1,0 +1,82 @@
+"""`handrail doctor`: start the server as each client would, look at everything it needs, and say how to mend it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+import click
+import msgspec
+
+from handrail.interfaces.cli.answer import Exit, answer, tell_table
+from handrail.interfaces.cli.init import ground_of
+from handrail.interfaces.cli.program import json_option, settings_of, told
+from handrail.interfaces.clients.check import Check, Level
+from handrail.interfaces.clients.client import CLIENTS, Client, Ground
+from handrail.interfaces.clients.configured import Configured, configured, host_environment
+from handrail.interfaces.clients.home_checks import clocks, home_checks
+from handrail.interfaces.clients.launch import own_launch
+from handrail.interfaces.clients.server_checks import Server, entry_checks, name_of, tried
+from handrail.settings import Settings
+
+THIS: Final = "this handrail"
+COLOUR_OF: Final = {Level.OK: "green", Level.WARN: "yellow", Level.FAIL: "red"}
+
+
+@click.command()
+@click.option("--client", "names", multiple=True, type=click.Choice(list(CLIENTS)), help="Which; default: all.")
+@json_option
+@click.pass_context
+@told
+async def command(ctx: click.Context, names: tuple[str, ...], as_json: bool) -> None:
+    """Start the server as each client would that is set up to use it, then check store, keys, clock, disk, tools and
+    sandbox. Says in words what is wrong and how to mend it. Exit code 1 if anything fails."""
+    settings = settings_of(ctx)
+    began = clocks()
+    clients = [CLIENTS[name] for name in names] or list(CLIENTS.values())
+    servers, checks = await _servers_of(clients, settings)
+    checks += [check async for check in home_checks(settings, began=began)]
+    is_well = not any(check.level is Level.FAIL for check in checks)
+    data = {"ok": is_well, "servers": [_as_data(server) for server in servers], "checks": checks}
+    answer(data, as_json=as_json, words=lambda: _tell(checks))
+    sys.exit(Exit.OK if is_well else Exit.FAILED)
+
+
+async def _servers_of(clients: Sequence[Client], settings: Settings) -> tuple[list[Server], list[Check]]:
+    """The servers that these clients are set up to start, and what there is to say about them."""
+    ground = ground_of(settings)
+    entries = configured(clients, ground)
+    servers = await _servers(entries, settings, ground)
+    checks = [check for entry in entries for check in entry_checks(entry)]
+    return servers, checks + [check for server in servers for check in server.checks]
+
+
+async def _servers(entries: Sequence[Configured], settings: Settings, ground: Ground) -> list[Server]:
+    """All servers that are set up, one after the other; none at all: this very handrail."""
+    environment = host_environment(ground)
+    startable = [(name_of(entry), entry.launch) for entry in entries if entry.launch and not entry.is_off]
+    if not startable:
+        startable = [(THIS, replace(own_launch(settings), cwd=str(settings.project)))]
+    return [await tried(name, launch, environment) for name, launch in startable]
+
+
+def _as_data(server: Server) -> dict[str, Any]:
+    launch = server.launch
+    return {
+        "name": server.name,
+        "command": [launch.command, *launch.args],
+        "env": sorted(launch.env),
+        "eras": {era: msgspec.to_builtins(one) for era, one in server.answers.items()},
+    }
+
+
+def _tell(checks: Sequence[Check]) -> None:
+    tell_table(("", "what", "how it is"), [(check.level.value, check.name, check.message) for check in checks])
+    wrong = [check for check in checks if check.level is not Level.OK]
+    for check in wrong:
+        click.secho(f"{check.level.value}: {check.name}: {check.message}", fg=COLOUR_OF[check.level], err=True)
+        click.echo(f"  what to do: {check.fix}", err=True)
+    if not wrong:
+        click.secho("all is well", fg="green", err=True)

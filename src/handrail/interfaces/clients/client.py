@@ -1,0 +1,237 @@
+"""The clients that handrail can be put into: where each keeps its settings, and how it writes a server down.
+
+Data and pure functions; nothing is read or written here. To add a client, add one value to CLIENTS."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Final
+
+from handrail.interfaces.clients.launch import Launch
+
+WORKSPACE: Final = "${workspaceFolder}"
+TITLE: Final = "Guides, runs and remembers long tasks"
+GOOSE_TIMEOUT_S: Final = 300
+
+
+class Scope(StrEnum):
+    """For whom a server is set up."""
+
+    USER = "user"
+    PROJECT = "project"
+
+
+class Format(StrEnum):
+    """How a client writes its settings."""
+
+    JSON = "json"
+    TOML = "toml"
+    YAML = "yaml"
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """Where a person's folders and the project lie, and on which system."""
+
+    home: Path
+    project: Path
+    environment: Mapping[str, str] = field(default_factory=dict)
+    platform: str = sys.platform
+
+    @property
+    def settings(self) -> Path:
+        """The folder in which programs with windows keep their settings."""
+        if self.platform == "win32":
+            return Path(self.environment.get("APPDATA") or self.home / "AppData" / "Roaming")
+        if self.platform == "darwin":
+            return self.home / "Library" / "Application Support"
+        return self.dot_config
+
+    @property
+    def dot_config(self) -> Path:
+        """The folder in which programs of the terminal keep their settings."""
+        return Path(self.environment.get("XDG_CONFIG_HOME") or self.home / ".config")
+
+    def chosen(self, variable: str, default: str) -> Path:
+        """The folder that a variable names, or one in the home."""
+        return Path(self.environment.get(variable) or self.home / default)
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """A program that agents live in."""
+
+    name: str
+    title: str
+    commands: tuple[str, ...]
+    """What it is called on the PATH."""
+    folder: Callable[[Ground], Path]
+    """It is there once it has been used."""
+    user: Callable[[Ground], tuple[Path, ...]]
+    """Where its settings may lie; the first that exists counts."""
+    project: tuple[str, ...]
+    """The same in a project; empty: it has no settings there."""
+    key: str
+    """Under which key its servers stand."""
+    shape: Callable[[str, Launch], dict[str, Any]]
+    next: str
+    """What a person does after a change."""
+    format: Format = Format.JSON
+    project_word: str = ""
+    """How its settings name the project's folder; empty: it starts servers in that folder."""
+    starts_in_project: bool = True
+
+    def files(self, ground: Ground, scope: Scope) -> tuple[Path, ...]:
+        """Where its settings may lie for this scope; none: it has no such scope."""
+        if scope is Scope.USER:
+            return self.user(ground)
+        return tuple(ground.project / name for name in self.project)
+
+    @property
+    def scope(self) -> Scope:
+        """The scope that is meant when nobody says one."""
+        return Scope.PROJECT if self.project else Scope.USER
+
+
+def _plain(name: str, launch: Launch) -> dict[str, Any]:
+    return {"command": launch.command, "args": list(launch.args)} | ({"env": dict(launch.env)} if launch.env else {})
+
+
+def _vscode(name: str, launch: Launch) -> dict[str, Any]:
+    return {"type": "stdio", **_plain(name, launch)}
+
+
+def _opencode(name: str, launch: Launch) -> dict[str, Any]:
+    entry: dict[str, Any] = {"type": "local", "command": [launch.command, *launch.args], "enabled": True}
+    return entry | ({"environment": dict(launch.env)} if launch.env else {})
+
+
+def _goose(name: str, launch: Launch) -> dict[str, Any]:
+    return {
+        "enabled": True,
+        "type": "stdio",
+        "name": name,
+        "description": TITLE,
+        "cmd": launch.command,
+        "args": list(launch.args),
+        "envs": dict(launch.env),
+        "timeout": GOOSE_TIMEOUT_S,
+    }
+
+
+def _claude_user(ground: Ground) -> tuple[Path, ...]:
+    chosen = ground.environment.get("CLAUDE_CONFIG_DIR")
+    return ((Path(chosen) if chosen else ground.home) / ".claude.json",)
+
+
+def _goose_folder(ground: Ground) -> Path:
+    if ground.platform == "win32":
+        return ground.settings / "Block" / "goose" / "config"
+    return ground.dot_config / "goose"
+
+
+CLIENTS: Final[Mapping[str, Client]] = {
+    client.name: client
+    for client in (
+        Client(
+            name="claude",
+            title="Claude Code",
+            commands=("claude",),
+            folder=lambda ground: ground.chosen("CLAUDE_CONFIG_DIR", ".claude"),
+            user=_claude_user,
+            project=(".mcp.json",),
+            key="mcpServers",
+            shape=_plain,
+            next="start `claude` here, and agree when it asks about the server; `/mcp` shows it",
+        ),
+        Client(
+            name="cursor",
+            title="Cursor",
+            commands=("cursor", "cursor-agent"),
+            folder=lambda ground: ground.home / ".cursor",
+            user=lambda ground: (ground.home / ".cursor" / "mcp.json",),
+            project=(".cursor/mcp.json",),
+            key="mcpServers",
+            shape=_plain,
+            next="turn it on in Cursor's settings, under MCP",
+            project_word=WORKSPACE,
+            starts_in_project=False,
+        ),
+        Client(
+            name="vscode",
+            title="VS Code",
+            commands=("code",),
+            folder=lambda ground: ground.settings / "Code",
+            user=lambda ground: (ground.settings / "Code" / "User" / "mcp.json",),
+            project=(".vscode/mcp.json",),
+            key="servers",
+            shape=_vscode,
+            next="run `MCP: List Servers` in VS Code, start it, and trust it",
+            project_word=WORKSPACE,
+        ),
+        Client(
+            name="codex",
+            title="Codex",
+            commands=("codex",),
+            folder=lambda ground: ground.chosen("CODEX_HOME", ".codex"),
+            user=lambda ground: (ground.chosen("CODEX_HOME", ".codex") / "config.toml",),
+            project=(".codex/config.toml",),
+            key="mcp_servers",
+            shape=_plain,
+            next="start `codex` anew; a project's settings count once the project is trusted",
+            format=Format.TOML,
+        ),
+        Client(
+            name="gemini",
+            title="Gemini CLI",
+            commands=("gemini",),
+            folder=lambda ground: ground.home / ".gemini",
+            user=lambda ground: (ground.home / ".gemini" / "settings.json",),
+            project=(".gemini/settings.json",),
+            key="mcpServers",
+            shape=_plain,
+            next="start `gemini` anew in a trusted folder; `/mcp` shows it",
+        ),
+        Client(
+            name="desktop",
+            title="Claude Desktop",
+            commands=(),
+            folder=lambda ground: ground.settings / "Claude",
+            user=lambda ground: (ground.settings / "Claude" / "claude_desktop_config.json",),
+            project=(),
+            key="mcpServers",
+            shape=_plain,
+            next="quit Claude Desktop, and start it anew",
+            starts_in_project=False,
+        ),
+        Client(
+            name="opencode",
+            title="opencode",
+            commands=("opencode",),
+            folder=lambda ground: ground.dot_config / "opencode",
+            user=lambda ground: tuple(
+                ground.dot_config / "opencode" / name for name in ("opencode.json", "opencode.jsonc")
+            ),
+            project=("opencode.json", "opencode.jsonc"),
+            key="mcp",
+            shape=_opencode,
+            next="start `opencode` anew; `opencode mcp list` shows it",
+        ),
+        Client(
+            name="goose",
+            title="Goose",
+            commands=("goose",),
+            folder=_goose_folder,
+            user=lambda ground: (_goose_folder(ground) / "config.yaml",),
+            project=(),
+            key="extensions",
+            shape=_goose,
+            next="start a new session of Goose",
+            format=Format.YAML,
+        ),
+    )
+}

@@ -1,0 +1,116 @@
+"""The servers of ours that clients' settings name, each as that client would start it.
+
+Only reads. Whether they answer is found out by probe.py."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePath
+from typing import Any, Final
+
+from handrail.domain.errors import HandrailError
+from handrail.interfaces.clients import jsonc_text
+from handrail.interfaces.clients.client import Client, Ground, Scope
+from handrail.interfaces.clients.entry import entries, is_off, launch_of
+from handrail.interfaces.clients.launch import NAME, Launch
+from handrail.interfaces.clients.settings_file import read_file
+
+LOCAL: Final = "local"
+"""Claude Code's third scope: a project's servers, kept in the user's own file."""
+PASSED_ON: Final = ("HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "USER")
+PASSED_ON_WINDOWS: Final = (
+    *("APPDATA", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATH", "PATHEXT", "PROCESSOR_ARCHITECTURE"),
+    *("SYSTEMDRIVE", "SYSTEMROOT", "TEMP", "USERNAME", "USERPROFILE"),
+)
+_variable = re.compile(r"\$\{([^}:]+)(?::-?([^}]*))?\}|\{env:([^}]+)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Configured:
+    """An entry, or settings in which none can be found for a reason."""
+
+    client: Client
+    scope: str
+    file: Path
+    name: str = ""
+    launch: Launch | None = None
+    """None: it starts no command."""
+    is_off: bool = False
+    error: HandrailError | None = None
+
+
+def configured(clients: Iterable[Client], ground: Ground) -> list[Configured]:
+    """Every entry of ours, in all scopes of these clients."""
+    return [one for client in clients for one in _of_client(client, ground)]
+
+
+def host_environment(ground: Ground) -> dict[str, str]:
+    """The few variables that hosts pass on to servers."""
+    names = PASSED_ON_WINDOWS if ground.platform == "win32" else PASSED_ON
+    return {name: ground.environment[name] for name in names if name in ground.environment}
+
+
+def _of_client(client: Client, ground: Ground) -> Iterator[Configured]:
+    for scope in Scope:
+        for file in client.files(ground, scope):
+            yield from _of_file(client, scope, file, ground)
+
+
+def _of_file(client: Client, scope: Scope, file: Path, ground: Ground) -> Iterator[Configured]:
+    try:
+        read = read_file(file)
+        found = {} if read.content is None else entries(client, read.text)
+        yield from _ours(client, scope.value, file, found, ground)
+        if client.name == "claude" and scope is Scope.USER and read.content is not None:
+            yield from _ours(client, LOCAL, file, _local(read.text, ground), ground)
+    except HandrailError as error:
+        yield Configured(client, scope.value, file, error=error)
+
+
+def _local(text: str, ground: Ground) -> Mapping[str, Any]:
+    """What Claude Code keeps for this project alone."""
+    found: Any = jsonc_text.read(text)
+    for key in ("projects", str(ground.project), "mcpServers"):
+        found = found.get(key) if isinstance(found, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
+def _ours(client: Client, scope: str, file: Path, found: Mapping[str, Any], ground: Ground) -> Iterator[Configured]:
+    for name, entry in found.items():
+        launch = launch_of(entry)
+        if name == NAME or (launch and _is_ours(launch)):
+            started = _expanded(client, launch, ground) if launch else None
+            yield Configured(client, scope, file, name, started, is_off=isinstance(entry, dict) and is_off(entry))
+
+
+def _is_ours(launch: Launch) -> bool:
+    program = PurePath(launch.command.replace("\\", "/")).stem
+    return program == NAME or any(re.split("[@=<>~]", word)[0] == NAME for word in launch.args)
+
+
+def _expanded(client: Client, launch: Launch, ground: Ground) -> Launch:
+    """The launch as the client would carry it out: variables filled in, and a folder to begin in."""
+    fill = _filler(ground)
+    folder = fill(launch.cwd) if launch.cwd else str(ground.project if client.starts_in_project else ground.home)
+    return replace(
+        launch,
+        command=fill(launch.command),
+        args=tuple(map(fill, launch.args)),
+        env={name: fill(value) for name, value in launch.env.items()},
+        cwd=str(ground.project / folder),
+    )
+
+
+def _filler(ground: Ground) -> Callable[[str], str]:
+    """Fills in `${workspaceFolder}`, `${env:NAME}`, `${NAME:-default}` and `{env:NAME}`, as clients write them."""
+    known = {**ground.environment, "workspaceFolder": str(ground.project), "userHome": str(ground.home)}
+
+    def value_of(found: re.Match[str]) -> str:
+        name, more, other = found.groups(default="")
+        if name == "env":
+            name, more = more, ""
+        return known.get(name or other, more)
+
+    return lambda text: _variable.sub(value_of, text)

@@ -1,0 +1,130 @@
+"""Getting into clients and out again: which are here, what would change in their settings, and the change itself.
+
+Looking and changing are two steps, so that a person sees the difference first. Nothing is remembered anywhere: what a
+change did can be told from the file and its backups."""
+
+from __future__ import annotations
+
+import difflib
+import shutil
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, TypeVar
+
+from handrail.domain.errors import HandrailError, Invalid
+from handrail.interfaces.clients.client import CLIENTS, Client, Ground, Scope
+from handrail.interfaces.clients.entry import entries, put, with_entry, without_entry
+from handrail.interfaces.clients.launch import Launch
+from handrail.interfaces.clients.settings_file import SettingsFile, backups_of, read_file, remove_file, write_file
+
+T = TypeVar("T")
+
+ADDED: Final = "added"
+UPDATED: Final = "updated"
+REMOVED: Final = "removed"
+NONE: Final = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What would become of a client's settings."""
+
+    client: Client
+    scope: Scope
+    file: SettingsFile
+    kind: str
+    after: str | None
+    """The words afterwards; None: the file goes."""
+    is_known: bool = False
+    """Whether `after` is just what was there before us."""
+    stale: tuple[Path, ...] = ()
+    """Backups that hold nothing more than the file afterwards."""
+
+    @property
+    def diff(self) -> str:
+        """The change as a unified diff; empty if there is none."""
+        before = self.file.text.splitlines(keepends=True) if self.file.content is not None else []
+        after = (self.after or "").splitlines(keepends=True)
+        old = str(self.file.path) if self.file.content is not None else "/dev/null"
+        new = str(self.file.path) if self.after is not None else "/dev/null"
+        return "".join(_ended(difflib.unified_diff(before, after, old, new)))
+
+
+def found_clients(ground: Ground) -> list[Client]:
+    """The clients that are installed: their folder is there, or their command is on the PATH."""
+    path = ground.environment.get("PATH", "")
+    return [
+        client
+        for client in CLIENTS.values()
+        if client.folder(ground).is_dir() or any(shutil.which(command, path=path) for command in client.commands)
+    ]
+
+
+def joined(client: Client, scope: Scope, ground: Ground, name: str, launch: Launch) -> Change:
+    """What has to change so that a client starts this."""
+    file = _settings(client, scope, ground)
+    after = _named(file, lambda text: with_entry(client, text, name, launch))
+    is_there = name in entries(client, file.text)
+    kind = NONE if after == file.text else UPDATED if is_there else ADDED
+    return Change(client, scope, file, kind, after)
+
+
+def left(client: Client, scope: Scope, ground: Ground, name: str) -> Change:
+    """What has to change so that a client starts it no longer: if it is known, just what was before us."""
+    file = _settings(client, scope, ground)
+    if _named(file, lambda text: entries(client, text).get(name)) is None:
+        return Change(client, scope, file, NONE, None if file.content is None else file.text)
+    backups = {path: read_file(path).text for path in backups_of(file.path)}
+    # What was there before us, if anything: put our entry into it, and it is what is there now.
+    known = [words for words in (*backups.values(), None) if _leads_to(client, words, file.text, name)]
+    if known:
+        before = known[0]
+        stale = [path for path, words in backups.items() if words == before or _leads_to(client, before, words, name)]
+        return Change(client, scope, file, REMOVED, before, is_known=True, stale=tuple(stale))
+    return Change(client, scope, file, REMOVED, _named(file, lambda text: without_entry(client, text, name)))
+
+
+def carry_out(change: Change, ground: Ground) -> Path | None:
+    """Make the change; where the backup is, if one was made."""
+    backup = None
+    if change.kind == NONE:
+        return None
+    if change.after is None:
+        remove_file(change.file, within=ground.project if change.scope is Scope.PROJECT else None)
+    else:
+        is_private = change.scope is Scope.USER
+        backup = write_file(change.file, change.after, is_private=is_private, backs_up=not change.is_known)
+    for path in change.stale:
+        path.unlink(missing_ok=True)
+    return backup
+
+
+def _settings(client: Client, scope: Scope, ground: Ground) -> SettingsFile:
+    files = client.files(ground, scope)
+    if not files:
+        raise Invalid(f"{client.title} has no settings of a project", hint="say --scope user")
+    return read_file(next((file for file in files if file.exists()), files[0]))
+
+
+def _named(file: SettingsFile, work: Callable[[str], T]) -> T:
+    """What the work makes of the file's words; its errors say which file it was."""
+    try:
+        return work(file.text)
+    except HandrailError as error:
+        raise type(error)(f"{file.path}: {error}", hint=error.hint) from error
+
+
+def _leads_to(client: Client, before: str | None, after: str, name: str) -> bool:
+    """Whether putting the entry of one text into the other, or into nothing, makes the two the same."""
+    before = before or ""
+    try:
+        entry = entries(client, after).get(name)
+        return name not in entries(client, before) and entry is not None and put(client, before, name, entry) == after
+    except HandrailError:  # a backup that nobody can read is nothing to go back to
+        return False
+
+
+def _ended(lines: Iterable[str]) -> Iterable[str]:
+    """Lines of a diff, each with an end."""
+    return (line if line.endswith("\n") else f"{line}\n\\ no line end\n" for line in lines)

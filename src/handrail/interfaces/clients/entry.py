@@ -1,0 +1,147 @@
+"""One server's entry in a client's settings: read out, put in, changed and taken out, all in the text.
+
+Pure. Every change is checked: read again, the text says just what it said before, and the entry. A text for which that
+does not hold is refused, so nothing of a person's is ever lost."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any, Final
+
+from handrail.domain.errors import Conflict, HandrailError, Invalid
+from handrail.interfaces.clients import jsonc_text, toml_text, yaml_text
+from handrail.interfaces.clients.client import Client, Format
+from handrail.interfaces.clients.launch import Launch, merged_args
+
+COMMAND_KEYS: Final = ("command", "cmd")
+ENV_KEYS: Final = ("env", "environment", "envs")
+OWN_KEYS: Final = ("type", "args", *COMMAND_KEYS, *ENV_KEYS)
+"""What is ours in an entry that is there; all else is left as a person wrote it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Syntax:
+    """How one format is read and changed."""
+
+    read: Callable[[str], dict[str, Any]]
+    put: Callable[[str, Sequence[str], Any], str]
+    drop: Callable[[str, Sequence[str]], str]
+
+
+SYNTAX: Final[Mapping[Format, Syntax]] = {
+    Format.JSON: Syntax(jsonc_text.read, jsonc_text.put, jsonc_text.drop),
+    Format.TOML: Syntax(toml_text.read, toml_text.put, toml_text.drop),
+    Format.YAML: Syntax(yaml_text.read, yaml_text.put, yaml_text.drop),
+}
+
+
+def entries(client: Client, text: str) -> dict[str, Any]:
+    """All servers that a client's settings name."""
+    found = SYNTAX[client.format].read(text).get(client.key)
+    return found if isinstance(found, dict) else {}
+
+
+def put(client: Client, text: str, name: str, entry: Mapping[str, Any]) -> str:
+    """The settings with a new entry, unchecked."""
+    return SYNTAX[client.format].put(text, (client.key, name), dict(entry))
+
+
+def with_entry(client: Client, text: str, name: str, launch: Launch) -> str:
+    """The settings with our entry; the very same text if it says so already."""
+    syntax = SYNTAX[client.format]
+    before = syntax.read(text)
+    existing = entries(client, text).get(name)
+    wanted = _wanted(client, name, existing, launch)
+    if wanted == existing:
+        return text
+    after = text
+    for path, value in _steps(existing, wanted):
+        after = syntax.put(after, (client.key, name, *path), value)
+    expected = deepcopy(before)
+    expected[client.key] = {**(expected.get(client.key) or {}), name: wanted}
+    _require(syntax, after, expected, hint=f"put it in by hand, under `{client.key}`: {json.dumps({name: wanted})}")
+    return after
+
+
+def without_entry(client: Client, text: str, name: str) -> str:
+    """The settings without the entry; the very same text if it is not there."""
+    syntax = SYNTAX[client.format]
+    if name not in entries(client, text):
+        return text
+    after = syntax.drop(text, (client.key, name))
+    expected = deepcopy(syntax.read(text))
+    del expected[client.key][name]
+    _require(syntax, after, expected, hint=f"take `{name}` under `{client.key}` out by hand")
+    return after
+
+
+def launch_of(entry: Any) -> Launch | None:
+    """How a client starts what an entry names; None if it is reached in another way."""
+    if not isinstance(entry, dict):
+        return None
+    command, env = _first(entry, COMMAND_KEYS), _first(entry, ENV_KEYS)
+    words = [*_listed(command), *_listed(entry.get("args"))]
+    if not command or not words:
+        return None
+    values = {str(name): str(value) for name, value in env.items()} if isinstance(env, dict) else {}
+    return Launch(words[0], tuple(words[1:]), values, str(entry.get("cwd") or ""))
+
+
+def _first(entry: Mapping[str, Any], keys: Sequence[str]) -> Any:
+    return next((entry[key] for key in keys if entry.get(key)), None)
+
+
+def _listed(value: Any) -> list[str]:
+    """One word or several, as words."""
+    words = value if isinstance(value, list) else [value] if isinstance(value, str) else []
+    return [str(word) for word in words]
+
+
+def is_off(entry: Mapping[str, Any]) -> bool:
+    """Whether a person turned the server off."""
+    return entry.get("enabled") is False or entry.get("disabled") is True
+
+
+def _wanted(client: Client, name: str, existing: Any, launch: Launch) -> dict[str, Any]:
+    if existing is None:
+        return client.shape(name, launch)
+    known = launch_of(existing)
+    if known is None:
+        raise Conflict(
+            f"there is an entry `{name}` already that starts no command",
+            hint="give another --name, or take that entry out by hand",
+        )
+    words = merged_args((known.command, *known.args), (launch.command, *launch.args))
+    env = {**known.env, **launch.env}
+    shaped = client.shape(name, Launch(words[0], tuple(words[1:]), env))
+    ours = {key: value for key, value in shaped.items() if key in OWN_KEYS and (value != {} or key in existing)}
+    return {**existing, **ours}
+
+
+def _steps(existing: Any, wanted: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """The smallest changes that lead from one entry to the other; values only ever come or change."""
+    if existing is None:
+        yield (), dict(wanted)
+        return
+    for key, value in wanted.items():
+        known = existing.get(key)
+        if isinstance(value, dict) and isinstance(known, dict):
+            yield from (((key, name), part) for name, part in value.items() if known.get(name) != part)
+        elif value != known:
+            yield (key,), value
+
+
+def _require(syntax: Syntax, text: str, expected: Mapping[str, Any], *, hint: str) -> None:
+    message = "these settings are written in a way that can't be changed safely"
+    try:
+        found = syntax.read(text)
+    except HandrailError as error:
+        raise Invalid(message, hint=hint) from error
+    # Nothing, and a key that holds nothing, are the same: TOML has no empty tables to keep.
+    if {key: value for key, value in found.items() if value != {}} != {
+        key: value for key, value in expected.items() if value != {}
+    }:
+        raise Invalid(message, hint=hint)

@@ -1,0 +1,144 @@
+"""Changes one member of a JSON text in its place: every other character stays, comments and formatting too.
+
+Pure. Whether the outcome is what was wanted is checked by the caller (entry.py)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from handrail.domain.errors import Invalid
+from handrail.interfaces.clients.jsonc_tree import Member, Node, read_tree
+from handrail.interfaces.clients.layout import indent_of, line_end, margin_at, newline_of
+
+
+def read(text: str) -> dict[str, Any]:
+    """What the text says; an empty one says nothing."""
+    value = read_tree(text).value if text.strip() else {}
+    if not isinstance(value, dict):
+        raise Invalid("it does not hold an object", hint="it should look like {...}")
+    return value
+
+
+def put(text: str, path: Sequence[str], value: Any) -> str:
+    """The text with this value at this path; objects on the way are made where they are missing."""
+    if not text.strip():
+        text = f"{{}}{newline_of(text)}"
+    node, rest = _descend(text, path)
+    if not rest:
+        return text[: node.start] + _written(text, node.start, value) + text[node.end :]
+    for key in reversed(rest[1:]):
+        value = {key: value}
+    return _insert(text, node, rest[0], value)
+
+
+def drop(text: str, path: Sequence[str]) -> str:
+    """The text without the member at this path; the text itself if there is none."""
+    node, rest = _descend(text, path[:-1])
+    member = None if rest else node.member(path[-1])
+    if member is None:
+        return text
+    start, end = _extent(text, node, member)
+    index = node.members.index(member)
+    is_last = index + 1 == len(node.members)
+    if is_last and index == 0:
+        return (
+            text[: node.start + 1]
+            + _unless_blank(text[node.start + 1 : start] + text[end : node.end - 1])
+            + (text[node.end - 1 :])
+        )
+    if is_last and node.trailing_comma is None:
+        comma = _comma_after(text, node.members[index - 1])
+        return text[:comma] + text[comma + 1 : start] + text[end:]
+    return text[:start] + text[end:]
+
+
+def _descend(text: str, path: Sequence[str]) -> tuple[Node, Sequence[str]]:
+    """The deepest value on the path that is there, and what is left of the path."""
+    node = read_tree(text)
+    for index, key in enumerate(path):
+        if not isinstance(node.value, dict):
+            raise Invalid(f"`{'.'.join(path[:index])}` is not an object", hint="it should look like {...}")
+        member = node.member(key)
+        if member is None:
+            return node, path[index:]
+        node = member.node
+    return node, ()
+
+
+def _insert(text: str, node: Node, key: str, value: Any) -> str:
+    """The text with one more member at the end of an object."""
+    is_flat = bool(node.members) and "\n" not in text[node.start : node.end]
+    if is_flat:
+        return _insert_flat(text, node, key, value)
+    newline = newline_of(text)
+    margin = margin_at(text, node.start)
+    inner = margin_at(text, node.members[0].start) if node.members else margin + indent_of(text)
+    member = f"{newline}{inner}{_quoted(key)}: {_pretty(value, inner, text)}"
+    if not node.members:
+        inside = text[node.start + 1 : node.end - 1].rstrip()  # comments may stand there
+        return f"{text[: node.start + 1]}{inside}{member}{newline}{margin}{text[node.end - 1 :]}"
+    last = node.members[-1].node.end if node.trailing_comma is None else node.trailing_comma
+    before = text[:last] + "," + text[last : node.end - 1].removeprefix(",").rstrip()
+    after = "," if node.trailing_comma is not None else ""
+    closing = text[node.end - 1 :]
+    return f"{before}{member}{after}{newline}{margin}{closing}"
+
+
+def _insert_flat(text: str, node: Node, key: str, value: Any) -> str:
+    """An object that stands on one line stays on one line."""
+    last = node.members[-1].node.end
+    is_tight = '":' in text[node.start : node.end] and '": ' not in text[node.start : node.end]
+    colon, comma = (":", ",") if is_tight else (": ", ", ")
+    member = f"{_quoted(key)}{colon}{json.dumps(value, ensure_ascii=False, separators=(comma, colon))}"
+    return f"{text[:last]}{comma}{member}{text[last:]}"
+
+
+def _written(text: str, at: int, value: Any) -> str:
+    """A value in the place of another."""
+    is_flat = not isinstance(value, dict) or "\n" not in text
+    return json.dumps(value, ensure_ascii=False) if is_flat else _pretty(value, margin_at(text, at), text)
+
+
+def _pretty(value: Any, margin: str, text: str) -> str:
+    """A value in lines, lists of words on one."""
+    if not isinstance(value, dict) or not value:
+        return json.dumps(value, ensure_ascii=False)
+    newline, inner = newline_of(text), margin + indent_of(text)
+    members = (f"{inner}{_quoted(key)}: {_pretty(part, inner, text)}" for key, part in value.items())
+    return f"{{{newline}{f',{newline}'.join(members)}{newline}{margin}}}"
+
+
+def _quoted(key: str) -> str:
+    return json.dumps(key, ensure_ascii=False)
+
+
+def _extent(text: str, node: Node, member: Member) -> tuple[int, int]:
+    """All that goes with a member: its comma, and if it stands on lines of its own, its line break and a remark."""
+    is_last = member is node.members[-1]
+    has_comma = not is_last or node.trailing_comma is not None
+    start, end = member.start, _comma_after(text, member) + 1 if has_comma else member.node.end
+    before = text[:start].rstrip(" \t")
+    if before.endswith("\n"):
+        start = len(before) - (2 if before.endswith("\r\n") else 1)
+        remark = text[end : line_end(text, end)]
+        end += len(remark) if not remark.strip() or remark.lstrip().startswith("//") else 0
+    return start, end
+
+
+def _unless_blank(text: str) -> str:
+    return text if text.strip() else ""
+
+
+def _comma_after(text: str, member: Member) -> int:
+    """The comma behind a member; comments may stand between the two."""
+    at = member.node.end
+    while text[at] != ",":
+        if text.startswith("//", at):
+            at = text.index("\n", at)
+        elif text.startswith("/*", at):
+            at = text.index("*/", at) + 2
+        else:
+            at += 1
+    return at

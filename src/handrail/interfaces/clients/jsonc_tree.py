@@ -1,0 +1,129 @@
+"""JSON with comments and trailing commas, read into a tree that knows where everything stands in the text.
+
+Only read here; jsonc_text.py changes texts by these positions. Workflows are strict JSON and are read elsewhere
+(library/json_document.py)."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final, NoReturn
+
+from handrail.domain.errors import Invalid
+
+DEPTH_MAX: Final = 100
+_blank = re.compile(r"(?:[ \t\r\n]++|//[^\r\n]*+|/\*(?:[^*]|\*(?!/))*+\*/)*+")
+_string = re.compile(r'"(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+"')
+_plain = re.compile(r"-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?+(?:[eE][-+]?[0-9]++)?+(?![-+.\w])|true\b|false\b|null\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A value, from `start` up to `end`; an object has members."""
+
+    start: int
+    end: int
+    value: Any
+    members: tuple[Member, ...] = ()
+    trailing_comma: int | None = None
+    """Where the comma after the last member stands, if there is one."""
+
+    def member(self, key: str) -> Member | None:
+        """The member of that name; one that is there twice is nobody's to change."""
+        found = [member for member in self.members if member.key == key]
+        if len(found) > 1:
+            raise Invalid(f"the key `{key}` is there twice", hint="remove one of the two, then repeat the call")
+        return found[0] if found else None
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A key, which begins at `start`, and its value."""
+
+    key: str
+    start: int
+    node: Node
+
+
+def read_tree(text: str) -> Node:
+    """The tree of a text; Invalid says where it stops being JSON."""
+    reader = _Reader(text)
+    root = reader.value(0)
+    if reader.next():
+        reader.stop("the document ends before this")
+    return root
+
+
+class _Reader:
+    """One pass over the text."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._at = 0
+
+    def next(self) -> str:
+        """The next character that means something; empty at the end."""
+        found = _blank.match(self._text, self._at)
+        self._at = found.end() if found else self._at
+        return self._text[self._at : self._at + 1]
+
+    def stop(self, reason: str) -> NoReturn:
+        line = self._text.count("\n", 0, self._at) + 1
+        column = self._at - self._text.rfind("\n", 0, self._at)
+        raise Invalid(f"line {line}, column {column}: {reason}", hint="mend it there, then repeat the call")
+
+    def value(self, depth: int) -> Node:
+        if depth > DEPTH_MAX:
+            self.stop(f"nested deeper than {DEPTH_MAX}")
+        first, start = self.next(), self._at
+        if first == "{":
+            return self._object(start, depth)
+        if first == "[":
+            items = [item.value for item, _ in self._items("]", depth, self.value)]
+            return Node(start, self._at, items)
+        value = self._string() if first == '"' else self._word()
+        return Node(start, self._at, value)
+
+    def _object(self, start: int, depth: int) -> Node:
+        found = list(self._items("}", depth, self._member))
+        members = tuple(member for member, _ in found)
+        comma = found[-1][1] if found else None
+        return Node(start, self._at, {member.key: member.node.value for member in members}, members, comma)
+
+    def _items(self, closing: str, depth: int, read: Any) -> Iterator[tuple[Any, int | None]]:
+        """What stands between two brackets, each with the place of the comma behind it."""
+        self._at += 1
+        while self.next() != closing:
+            item, comma = read(depth + 1), None
+            if self.next() == ",":
+                comma = self._at
+                self._at += 1
+            elif self.next() != closing:
+                self.stop(f"`,` or `{closing}` is missing before this")
+            yield item, comma
+        self._at += 1
+
+    def _member(self, depth: int) -> Member:
+        if self.next() != '"':
+            self.stop("a key in double quotes is missing here")
+        start = self._at
+        key = self._string()
+        if self.next() != ":":
+            self.stop("`:` is missing before this")
+        self._at += 1
+        return Member(key, start, self.value(depth))
+
+    def _string(self) -> str:
+        return str(json.loads(self._token(_string, "a text that is never closed, or holds what JSON does not allow")))
+
+    def _word(self) -> Any:
+        return json.loads(self._token(_plain, "no value can begin here"))
+
+    def _token(self, pattern: re.Pattern[str], reason: str) -> str:
+        found = pattern.match(self._text, self._at)
+        if found is None:
+            self.stop(reason)
+        self._at = found.end()
+        return found[0]

@@ -1,0 +1,65 @@
+"""How a server is started: the command, its arguments and its variables; and how this very handrail is.
+
+What each client's settings call these things is told in client.py."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import sysconfig
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from handrail.settings import Settings
+
+NAME: Final = "handrail"
+SERVE: Final = "mcp"
+"""The command that clients start."""
+CACHE_MARK: Final = "CACHEDIR.TAG"
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """What a client starts."""
+
+    command: str
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+    cwd: str = ""
+    """Where it is started; empty: wherever the client is."""
+
+
+def own_launch(settings: Settings, *, project: str = "") -> Launch:
+    """How a client starts this handrail; `project` is the folder as the client would name it, if it must be told."""
+    command, *args = _own_command()
+    flags = ["--project", project] if project else []
+    # Hosts pass on few variables: a home that a person chose must be written down.
+    is_chosen = settings.origins.get("home") in ("--home", "HANDRAIL_HOME")
+    return Launch(command, (*args, SERVE, *flags), {"HANDRAIL_HOME": str(settings.home)} if is_chosen else {})
+
+
+def merged_args(existing: Sequence[str], ours: Sequence[str]) -> list[str]:
+    """Our arguments, followed by what a person added behind the command."""
+    added = list(existing[existing.index(SERVE) + 1 :]) if SERVE in existing else []
+    for flag in [word for word in ours if word.startswith("--")]:
+        if flag in added:
+            del added[added.index(flag) : added.index(flag) + 2]
+    return [*ours, *added]
+
+
+def _own_command() -> list[str]:
+    if _is_borrowed(Path(sys.prefix)):
+        return [shutil.which("uvx") or "uvx", NAME]
+    suffix = ".exe" if os.name == "nt" else ""
+    for folder in (Path(sys.executable).parent, Path(sysconfig.get_path("scripts"))):
+        if (script := folder / f"{NAME}{suffix}").is_file():
+            return [str(script)]
+    return [sys.executable, "-m", NAME]
+
+
+def _is_borrowed(prefix: Path) -> bool:
+    """Whether this environment lies in a cache, where `uvx` made it and may remove it again."""
+    return any((folder / CACHE_MARK).is_file() and "uv" in folder.parts for folder in prefix.parents)

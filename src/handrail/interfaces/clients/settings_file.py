@@ -1,0 +1,133 @@
+"""A client's settings file: read, backed up and written whole, or not at all.
+
+What stands in it is entry.py's business. A link is followed: the file it leads to is changed, the link stays."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from handrail.domain.errors import Conflict, Forbidden, Invalid, Limited, Unavailable
+
+BYTES_MAX: Final = 50_000_000
+MARK: Final = "\ufeff"
+"""Some editors begin a file with it; it stays, and nobody else sees it."""
+PRIVATE: Final = 0o600
+SHARED: Final = 0o644
+_backup = re.compile(r".*\.handrail-backup-([0-9]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsFile:
+    """What a file held when it was read; None: there was none."""
+
+    path: Path
+    content: bytes | None
+
+    @property
+    def text(self) -> str:
+        """Its words."""
+        try:
+            return (self.content or b"").decode("utf-8").removeprefix(MARK)
+        except UnicodeDecodeError as error:
+            raise Invalid(
+                f"{self.path} is not UTF-8: {error}", hint="save it as UTF-8, then repeat the call"
+            ) from error
+
+    def bytes_of(self, text: str) -> bytes:
+        """Words as this file holds them."""
+        marked = (self.content or b"").startswith(MARK.encode())
+        return ((MARK if marked else "") + text).encode("utf-8")
+
+
+def read_file(path: Path) -> SettingsFile:
+    """The file as it is now."""
+    try:
+        if path.stat().st_size > BYTES_MAX:
+            raise Limited(f"{path} is larger than {BYTES_MAX:,} bytes", hint="change it by hand")
+        return SettingsFile(path, path.read_bytes())
+    except FileNotFoundError:
+        return SettingsFile(path, None)
+    except OSError as error:
+        raise Unavailable(f"{path} can't be read: {error.strerror}", hint="check its rights") from error
+
+
+def write_file(file: SettingsFile, text: str, *, is_private: bool, backs_up: bool = True) -> Path | None:
+    """Put these words in place of what was read; where the backup is, if there was anything to back up."""
+    new_mode = PRIVATE if is_private else SHARED
+    try:
+        _require_unchanged(file)
+        target = Path(os.path.realpath(file.path))
+        target.parent.mkdir(parents=True, exist_ok=True)
+        backup = _back_up(file) if backs_up and file.content is not None else None
+        _replace(target, file.bytes_of(text), None if file.content is None else target.stat(), new_mode)
+    except OSError as error:
+        raise Unavailable(f"{file.path} can't be written: {error.strerror}", hint="check the rights of it") from error
+    return backup
+
+
+def remove_file(file: SettingsFile, *, within: Path | None = None) -> None:
+    """Remove a file that holds nothing but what we wrote, and its folder if that is empty and lies in this one."""
+    try:
+        _require_unchanged(file)
+        file.path.unlink()
+        folder = file.path.parent
+        if within is not None and folder != within and not any(folder.iterdir()):
+            folder.rmdir()
+    except OSError as error:
+        raise Unavailable(f"{file.path} can't be removed: {error.strerror}", hint="check the rights of it") from error
+
+
+def backups_of(path: Path) -> list[Path]:
+    """The backups that earlier changes left, newest first."""
+    numbered = {}
+    for other in path.parent.glob(f"{_escaped(path.name)}.handrail-backup-*"):
+        if found := _backup.fullmatch(other.name):
+            numbered[int(found[1])] = other
+    return [numbered[number] for number in sorted(numbered, reverse=True)]
+
+
+def _escaped(name: str) -> str:
+    return re.sub(r"([*?\[])", r"[\1]", name)
+
+
+def _require_unchanged(file: SettingsFile) -> None:
+    if read_file(file.path).content != file.content:
+        raise Conflict(f"{file.path} was changed by somebody else meanwhile", hint="repeat the call")
+    if file.content is None:
+        return
+    if not file.path.stat().st_mode & stat.S_IWUSR:
+        raise Forbidden(f"{file.path} is read-only", hint=f"make it writable if you mean it: chmod u+w {file.path}")
+
+
+def _back_up(file: SettingsFile) -> Path:
+    newest = backups_of(file.path)
+    number = 1 + (int(newest[0].name.rpartition("-")[2]) if newest else 0)
+    backup = file.path.with_name(f"{file.path.name}.handrail-backup-{number}")
+    mode = stat.S_IMODE(file.path.stat().st_mode)
+    descriptor = os.open(backup, os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0), mode)
+    with os.fdopen(descriptor, "wb") as writer:
+        writer.write(file.content or b"")
+    return backup
+
+
+def _replace(target: Path, content: bytes, old: os.stat_result | None, new_mode: int) -> None:
+    """Put a whole file in place, with the rights and the owner of the one before."""
+    descriptor, part = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    try:
+        with os.fdopen(descriptor, "wb") as writer:
+            writer.write(content)
+            writer.flush()
+            os.fsync(descriptor)
+        Path(part).chmod(stat.S_IMODE(old.st_mode) if old else new_mode)
+        if old and hasattr(os, "chown") and (old.st_uid, old.st_gid) != (os.getuid(), os.getgid()):
+            os.chown(part, old.st_uid, old.st_gid)
+        Path(part).replace(target)
+    except BaseException:
+        Path(part).unlink(missing_ok=True)
+        raise

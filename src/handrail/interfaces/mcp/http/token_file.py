@@ -1,0 +1,85 @@
+"""The token that clients of the HTTP edge show: made once, kept in a file that only its owner can read.
+
+Comparing it is the guard's business."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import secrets
+import stat
+import sys
+from pathlib import Path
+from typing import Final
+
+from handrail.domain.errors import Forbidden, Invalid, Unavailable
+
+TOKEN_FILE: Final = "http-token"  # noqa: S105
+TOKEN_BYTES: Final = 32
+TOKEN: Final = re.compile(r"[A-Za-z0-9._~+/-]{32,512}=*")
+"""What can be sent behind `Bearer`, and is too long to be guessed."""
+READ_MAX: Final = 1_000
+OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
+BINARY: Final = getattr(os, "O_BINARY", 0)
+NO_WAIT: Final = getattr(os, "O_NONBLOCK", 0)  # whatever stands there instead of a file must not hold us up
+
+log = logging.getLogger(__name__)
+
+
+def open_token(home: Path) -> tuple[str, Path]:
+    """The token of this home, made if there is none, and the file that keeps it."""
+    path = home / TOKEN_FILE
+    try:
+        if not path.exists():
+            home.mkdir(parents=True, exist_ok=True, mode=0o700)
+            _make(path)
+        return _read(path), path
+    except OSError as error:
+        raise Unavailable(f"the token can't be kept in {path}: {error}", hint=f"mend {path}") from error
+
+
+def _make(path: Path) -> None:
+    """Put a new token in place, whole; if another process was first, its token stays."""
+    part = path.with_name(f"{path.name}.{secrets.token_hex(4)}.part")
+    file = os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY | BINARY, 0o600)
+    try:
+        with os.fdopen(file, "wb") as writer:
+            writer.write(secrets.token_urlsafe(TOKEN_BYTES).encode() + b"\n")
+            writer.flush()
+            os.fsync(file)
+        _name_if_free(part, path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _name_if_free(part: Path, path: Path) -> None:
+    try:
+        if sys.platform == "win32":  # renames there only to a name that is free
+            part.rename(path)
+        else:
+            path.hardlink_to(part)
+    except FileExistsError:
+        log.info("another process has made the token")
+
+
+def _read(path: Path) -> str:
+    file = os.open(path, os.O_RDONLY | BINARY | NO_WAIT)
+    with os.fdopen(file, "rb") as reader:
+        _keep_private(file, path)
+        text = reader.read(READ_MAX).decode("latin-1").strip()
+    if not TOKEN.fullmatch(text):
+        raise Invalid(f"{path.name} holds no token", hint=f"remove {path}: the next start makes a new one")
+    return text
+
+
+def _keep_private(file: int, path: Path) -> None:
+    if sys.platform == "win32":  # the folder of a user's data is private there
+        return
+    found = os.fstat(file)
+    if not found.st_mode & OTHERS:
+        return
+    if found.st_uid != os.geteuid():
+        raise Forbidden(f"{path.name} belongs to somebody else, and others can read it", hint=f"remove {path}")
+    os.fchmod(file, 0o600)
+    log.warning("%s could be read by others; now it can't. If they may have: remove it, and start again", path)

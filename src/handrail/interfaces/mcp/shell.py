@@ -1,0 +1,199 @@
+"""The shell: a surface put into the official SDK's low-level server, for every protocol version that it speaks.
+
+The shell's files are the only ones that know the SDK. They translate: values of the surface into the protocol's words,
+and the protocol's requests into calls of the surface. Transports are not chosen here."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import mcp_types as mt
+from mcp.server.caching import CacheHint
+from mcp.server.context import HandlerResult, ServerRequestContext
+from mcp.server.lowlevel.server import Server
+from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
+from mcp.server.subscriptions import ListenHandler
+from mcp.shared.exceptions import MCPError
+
+from handrail.interfaces.mcp.shell_caller import TASKS, SdkCaller, elicitation
+from handrail.interfaces.mcp.shell_subscribers import FeedBus, Subscribers
+from handrail.interfaces.mcp.shell_tasks import add_tasks, result_of, task_wire
+from handrail.interfaces.mcp.surface.caller import AskFirst, TaskView, Unknown
+from handrail.interfaces.mcp.surface.offer import Tool
+from handrail.interfaces.mcp.surface.shown import Surface
+
+LIST_MS: Final = 300_000
+"""How long clients may keep a list: long enough for prompt caches."""
+READ_MS: Final = 1_000
+COMPLETIONS_MAX: Final = 100
+PAGE_MAX: Final = 200
+
+Context = ServerRequestContext[Any, Any]
+
+
+def build(surface: Surface, *, keys: Sequence[bytes]) -> Server[Any]:
+    """The SDK's server that shows this surface; `keys` seal what a client carries between two rounds of a call."""
+    about = surface.about
+    shell = _Shell(surface)
+    subscribers = Subscribers(surface.feed)
+    lists = CacheHint(ttl_ms=LIST_MS, scope="private")
+    server: Server[Any] = Server(
+        about.name,
+        version=about.version,
+        title=about.title,
+        description=about.description or None,
+        instructions=about.instructions,
+        cache_hints={
+            "server/discover": lists,
+            "tools/list": lists,
+            "prompts/list": lists,
+            "resources/list": lists,
+            "resources/templates/list": lists,
+            "resources/read": CacheHint(ttl_ms=READ_MS, scope="private"),
+        },
+        get_tool_input_schema={tool.name: tool.input for tool in surface.tools()}.get,
+        on_list_tools=shell.list_tools,
+        on_call_tool=shell.call_tool,
+        on_list_resources=shell.list_resources,
+        on_list_resource_templates=shell.list_templates,
+        on_read_resource=shell.read_resource,
+        on_subscribe_resource=subscribers.subscribe,
+        on_unsubscribe_resource=subscribers.unsubscribe,
+        on_subscriptions_listen=ListenHandler(FeedBus(surface.feed)),
+        on_list_prompts=shell.list_prompts,
+        on_get_prompt=shell.get_prompt,
+        on_completion=shell.complete,
+    )
+    server.middleware.append(RequestStateBoundary(RequestStateSecurity(keys=keys), default_audience=about.name))
+    if surface.tasks is not None:
+        server.extensions[TASKS] = {}
+        add_tasks(server, surface.tasks)
+    return server
+
+
+@dataclass(frozen=True)
+class _Shell:
+    """The handlers that the SDK calls."""
+
+    surface: Surface
+
+    async def list_tools(self, _: Context, params: mt.PaginatedRequestParams | None) -> mt.ListToolsResult:
+        tools, cursor = _page([_tool(tool) for tool in self.surface.tools()], params)
+        return mt.ListToolsResult(tools=tools, next_cursor=cursor)
+
+    async def call_tool(self, ctx: Context, params: mt.CallToolRequestParams) -> Any:
+        caller = SdkCaller(ctx, params.input_responses, params.request_state)
+        try:
+            answer = await self.surface.call(params.name, params.arguments or {}, caller)
+        except Unknown as error:
+            raise _no_such(error) from error
+        except AskFirst as asked:
+            return _input_required(asked)
+        if isinstance(answer, TaskView):
+            return {"resultType": "task", **task_wire(answer)}
+        return result_of(answer)
+
+    async def list_resources(self, _: Context, params: mt.PaginatedRequestParams | None) -> mt.ListResourcesResult:
+        every = [
+            mt.Resource(uri=one.uri, name=one.name, description=one.description or None, mime_type=one.type)
+            for one in await self.surface.resources()
+        ]
+        resources, cursor = _page(every, params)
+        return mt.ListResourcesResult(resources=resources, next_cursor=cursor)
+
+    async def list_templates(
+        self, _: Context, params: mt.PaginatedRequestParams | None
+    ) -> mt.ListResourceTemplatesResult:
+        every = [
+            mt.ResourceTemplate(
+                uri_template=one.pattern, name=one.name, description=one.description or None, mime_type=one.type
+            )
+            for one in self.surface.templates()
+        ]
+        templates, cursor = _page(every, params)
+        return mt.ListResourceTemplatesResult(resource_templates=templates, next_cursor=cursor)
+
+    async def read_resource(self, ctx: Context, params: mt.ReadResourceRequestParams) -> mt.ReadResourceResult:
+        uri = str(params.uri)
+        try:
+            content = await self.surface.read(uri, SdkCaller(ctx))
+        except Unknown as error:
+            raise MCPError(mt.INVALID_PARAMS, str(error), {"uri": uri}) from error
+        if content.blob is not None:
+            blob = base64.b64encode(content.blob).decode()
+            return mt.ReadResourceResult(contents=[mt.BlobResourceContents(uri=uri, blob=blob, mime_type=content.type)])
+        return mt.ReadResourceResult(
+            contents=[mt.TextResourceContents(uri=uri, text=content.text, mime_type=content.type)]
+        )
+
+    async def list_prompts(self, _: Context, params: mt.PaginatedRequestParams | None) -> mt.ListPromptsResult:
+        every = [
+            mt.Prompt(
+                name=one.name,
+                title=one.title or None,
+                description=one.description or None,
+                arguments=[
+                    mt.PromptArgument(name=blank.name, description=blank.description or None, required=blank.required)
+                    for blank in one.arguments
+                ],
+            )
+            for one in await self.surface.prompts()
+        ]
+        prompts, cursor = _page(every, params)
+        return mt.ListPromptsResult(prompts=prompts, next_cursor=cursor)
+
+    async def get_prompt(self, ctx: Context, params: mt.GetPromptRequestParams) -> Any:
+        caller = SdkCaller(ctx, params.input_responses, params.request_state)
+        try:
+            text = await self.surface.prompt(params.name, params.arguments or {}, caller)
+        except Unknown as error:
+            raise _no_such(error) from error
+        except AskFirst as asked:
+            return _input_required(asked)
+        message = mt.PromptMessage(role="user", content=mt.TextContent(type="text", text=text))
+        return mt.GetPromptResult(messages=[message])
+
+    async def complete(self, _: Context, params: mt.CompleteRequestParams) -> mt.CompleteResult:
+        ref = params.ref
+        about = ref.name if isinstance(ref, mt.PromptReference) else str(ref.uri)
+        values = list(await self.surface.complete(about, params.argument.name, params.argument.value))
+        more = len(values) > COMPLETIONS_MAX
+        return mt.CompleteResult(
+            completion=mt.Completion(values=values[:COMPLETIONS_MAX], total=len(values), has_more=more)
+        )
+
+
+def _tool(tool: Tool) -> mt.Tool:
+    hints = tool.hints
+    return mt.Tool(
+        name=tool.name,
+        description=tool.description,
+        input_schema=dict(tool.input),
+        output_schema=dict(tool.output) if tool.output is not None else None,
+        annotations=mt.ToolAnnotations(
+            read_only_hint=hints.read_only,
+            destructive_hint=None if hints.read_only else hints.destructive,
+            idempotent_hint=None if hints.read_only else hints.idempotent,
+        ),
+    )
+
+
+def _page(every: list[Any], params: mt.PaginatedRequestParams | None) -> tuple[list[Any], str | None]:
+    """One page of a list, and the cursor of the next; a cursor is the number of what was shown before."""
+    cursor = params.cursor if params is not None else None
+    if cursor is not None and not (cursor.isascii() and cursor.isdigit() and len(cursor) < 10):
+        raise MCPError(mt.INVALID_PARAMS, f"{cursor[:40]!r} is not a cursor of this list")
+    start = int(cursor or 0)
+    end = start + PAGE_MAX
+    return every[start:end], str(end) if end < len(every) else None
+
+
+def _no_such(error: Unknown) -> MCPError:
+    return MCPError(mt.INVALID_PARAMS, str(error), {error.what: error.name})
+
+
+def _input_required(asked: AskFirst) -> HandlerResult:
+    return mt.InputRequiredResult(input_requests={asked.key: elicitation(asked.question)}, request_state=asked.about)

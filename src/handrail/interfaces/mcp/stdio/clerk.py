@@ -1,0 +1,104 @@
+"""The clerk: answers from a snapshot what the SDK would answer, while the SDK is not there yet.
+
+Pure. Whatever is unusual about a request is left to the SDK. The request that opens a connection, and the handshake,
+are told to the SDK later, under an id of our own, so that it finds itself in the same state."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from handrail.interfaces.mcp.stdio.envelope import Request
+
+MODERN: Final = "2026-07-28"
+HANDSHAKES: Final = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
+LISTS: Final = ("tools/list", "resources/list", "resources/templates/list", "prompts/list")
+META_VERSION: Final = "io.modelcontextprotocol/protocolVersion"
+META_CAPABILITIES: Final = "io.modelcontextprotocol/clientCapabilities"
+META_CLIENT: Final = "io.modelcontextprotocol/clientInfo"
+REPLAY_PREFIX: Final = "handrail:replayed:"
+
+Answers = Mapping[tuple[str, str], bytes]
+"""What a server of one version answers to one method: the result, as JSON."""
+
+
+class Known(NamedTuple):
+    """A result from the snapshot, and what the SDK must be told later."""
+
+    result: bytes
+    replay: str | None
+
+
+class Clerk:
+    """Answers one client."""
+
+    def __init__(self, answers: Answers) -> None:
+        self._answers = answers
+        self._is_modern: bool | None = None
+        self._version: str | None = None
+        self._replays = 0
+
+    def answer(self, request: Request) -> Known | None:
+        """What is known; None: the SDK has to answer."""
+        opens = self._is_modern is None
+        if self._is_modern is None:
+            self._is_modern = request.method != "initialize" and _claims_modern(request.params)
+        result = self._modern(request) if self._is_modern else self._handshake(request)
+        if result is None:
+            return None
+        return Known(result, self._replay(request) if opens or request.method == "initialize" else None)
+
+    def _modern(self, request: Request) -> bytes | None:
+        usual = set(request.params) == {"_meta"} and _is_usual_envelope(request.params["_meta"])
+        return self._answers.get((MODERN, request.method)) if usual else None
+
+    def _handshake(self, request: Request) -> bytes | None:
+        if request.method == "initialize":
+            return self._hello(request)
+        if _claims_modern(request.params) or not _is_bare(request.params):
+            return None
+        if request.method == "ping":  # the one thing that may be asked before the handshake
+            return self._answers.get((self._version or HANDSHAKES[-1], "ping"))
+        return self._answers.get((self._version or "", request.method))
+
+    def _hello(self, request: Request) -> bytes | None:
+        usual = self._version is None and _is_usual_handshake(request.params)
+        self._version = request.params["protocolVersion"] if usual else ""
+        return self._answers.get((self._version or "", "initialize"))
+
+    def _replay(self, request: Request) -> str:
+        self._replays += 1
+        again = {"jsonrpc": "2.0", "id": f"{REPLAY_PREFIX}{self._replays}", "method": request.method}
+        return json.dumps(again | ({"params": request.params} if request.params else {}))
+
+
+def _claims_modern(params: Mapping[str, Any]) -> bool:
+    meta = params.get("_meta")
+    return isinstance(meta, dict) and META_VERSION in meta
+
+
+def _is_bare(params: Mapping[str, Any]) -> bool:
+    return not params or (set(params) == {"_meta"} and isinstance(params["_meta"], dict))
+
+
+def _is_usual_envelope(meta: object) -> bool:
+    if not isinstance(meta, dict) or meta.get(META_VERSION) != MODERN:
+        return False
+    return _are_capabilities(meta.get(META_CAPABILITIES)) and (META_CLIENT not in meta or _is_client(meta[META_CLIENT]))
+
+
+def _is_usual_handshake(params: Mapping[str, Any]) -> bool:
+    known = {"protocolVersion", "capabilities", "clientInfo", "_meta"}
+    if not set(params) <= known or params.get("protocolVersion") not in HANDSHAKES:
+        return False
+    meta = params.get("_meta", {})
+    return _are_capabilities(params.get("capabilities")) and _is_client(params.get("clientInfo")) and meta == {}
+
+
+def _are_capabilities(value: object) -> bool:
+    return isinstance(value, dict) and all(isinstance(part, dict) for part in value.values())
+
+
+def _is_client(value: object) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("name"), str) and isinstance(value.get("version"), str)

@@ -1,0 +1,227 @@
+"""Envelopes: what a line of a client is: a request, a notification, an answer, or something to refuse in words.
+
+Pure, and needs only `json`. It is at least as strict as the SDK: a request that passes here is answered there.
+What a method means, and whether its params make sense, is the SDK's business."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, Final, NamedTuple
+
+from handrail.interfaces.mcp.stdio.lines import EDGE_BYTES, LINE_BYTES_MAX, TooLong
+from handrail.interfaces.mcp.stdio.replies import INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, RequestId
+from handrail.interfaces.mcp.stdio.stray_id import stray_id
+
+DEPTH_MAX: Final = 100
+ID_CHARACTERS_MAX: Final = 500
+
+_BRACKETS: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"?+|[\[{]|[\]}]', re.DOTALL)
+_SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+class Request(NamedTuple):
+    """Somebody waits for an answer."""
+
+    id: RequestId
+    method: str
+    params: dict[str, Any]
+    text: str
+
+
+class Notification(NamedTuple):
+    """Nobody waits for an answer, and none may be given."""
+
+    method: str
+    params: dict[str, Any]
+    text: str
+
+
+class Answer(NamedTuple):
+    """A client's answer to something that the server asked."""
+
+    id: RequestId | None
+    text: str
+
+
+class Refusal(NamedTuple):
+    """What is wrong with a line, and whom to tell."""
+
+    code: int
+    message: str
+    id: RequestId | None = None
+
+
+class Nothing(NamedTuple):
+    """A line that is neither handed on nor answered."""
+
+    why: str
+
+
+Envelope = Request | Notification | Answer | Refusal | Nothing
+
+
+class _Refused(Exception):
+    """What is wrong with a line, on its way to become a Refusal."""
+
+    def __init__(self, code: int, message: str, request_id: RequestId | None = None) -> None:
+        super().__init__(message)
+        self.refusal = Refusal(code, message, request_id)
+
+
+class _Unfit(ValueError):
+    """JSON that its grammar allows, and nobody can rely on."""
+
+
+class _NoJson(ValueError):
+    """A word that Python's reader takes for JSON."""
+
+
+def read_envelope(line: bytes | TooLong) -> Envelope:
+    """What this line is."""
+    if isinstance(line, TooLong):
+        message = f"the line is longer than {LINE_BYTES_MAX} bytes: send less at once"
+        return Refusal(INVALID_REQUEST, message, stray_id(line.head, line.tail))
+    line = line.strip(b" \t\r")
+    if not line:
+        return Nothing("an empty line")
+    try:
+        text = _text(line)
+        return _envelope(_value(text), text)
+    except _Refused as refused:
+        return refused.refusal
+    except _Unfit as unfit:
+        return Refusal(INVALID_REQUEST, str(unfit), stray_id(line[:EDGE_BYTES], line[-EDGE_BYTES:]))
+
+
+def _text(line: bytes) -> str:
+    try:
+        return line.decode("utf-8")
+    except UnicodeDecodeError as error:
+        words = f"not UTF-8: byte {error.start} of the line can't be read; send JSON in UTF-8"
+        raise _Refused(PARSE_ERROR, words) from error
+
+
+def _value(text: str) -> object:
+    """The JSON value of a text, if every reader would read the same."""
+    if deeper_than(text, DEPTH_MAX):
+        raise _Unfit(f"nested deeper than {DEPTH_MAX} levels: send flatter values")
+    try:
+        value = _DECODER.decode(text)
+    except json.JSONDecodeError as error:
+        words = f"not valid JSON: {error.msg.removesuffix(' at')} at character {error.pos}; send one message a line"
+        raise _Refused(PARSE_ERROR, words) from error
+    except _NoJson as error:
+        raise _Refused(PARSE_ERROR, str(error)) from error
+    except _Unfit:
+        raise
+    except ValueError as error:  # what Python says to numbers of thousands of digits
+        raise _Unfit("a number has too many digits") from error
+    if _has_lone_surrogate(text, value):
+        raise _Unfit("a string holds half of a surrogate pair (\\ud800 to \\udfff alone), which is no text")
+    return value
+
+
+def deeper_than(text: str, levels: int) -> bool:
+    """Whether brackets stand in more brackets than that, so that no reader has to find out by falling."""
+    if text.count("[") + text.count("{") <= levels:
+        return False
+    depth = 0
+    for found in _BRACKETS.finditer(text):
+        if found[0] in "[{":
+            depth += 1
+            if depth > levels:
+                return True
+        elif found[0] in "]}":
+            depth -= 1
+    return False
+
+
+def _envelope(value: object, text: str) -> Envelope:
+    if isinstance(value, list):
+        raise _Refused(INVALID_REQUEST, "batches are not supported: send each message on a line of its own")
+    if not isinstance(value, dict):
+        raise _Refused(INVALID_REQUEST, "a message must be a JSON object")
+    given = value.get("id")
+    request_id = given if _is_id(given) else None
+    if value.get("jsonrpc") != "2.0":
+        raise _Refused(INVALID_REQUEST, 'a message must say "jsonrpc": "2.0"', request_id)
+    if "method" in value:
+        return _call(value, text, request_id)
+    if ("result" in value) == ("error" in value):
+        words = "a message must have a `method`, or else a `result` or an `error`"
+        raise _Refused(INVALID_REQUEST, words, request_id)
+    return _answer(value, text, request_id)
+
+
+def _call(value: dict[str, Any], text: str, request_id: RequestId | None) -> Envelope:
+    if "id" in value and request_id is None:
+        words = f"`id` must be a string of at most {ID_CHARACTERS_MAX} characters or a whole number"
+        raise _Refused(INVALID_REQUEST, words)
+    if not isinstance(value["method"], str):
+        raise _Refused(INVALID_REQUEST, "`method` must be a string", request_id)
+    if "result" in value or "error" in value:
+        raise _Refused(INVALID_REQUEST, "a message can't both call and answer: drop `result` and `error`", request_id)
+    params = {} if value.get("params") is None else value["params"]
+    return _notification(value["method"], params, text) if request_id is None else _request(value, params, text)
+
+
+def _notification(method: str, params: object, text: str) -> Envelope:
+    return Notification(method, params, text) if isinstance(params, dict) else Nothing("a notification's unfit params")
+
+
+def _request(value: dict[str, Any], params: object, text: str) -> Envelope:
+    if not isinstance(params, dict):
+        raise _Refused(INVALID_PARAMS, "`params` must be an object, or be left out", value["id"])
+    return Request(value["id"], value["method"], params, text)
+
+
+def _answer(value: dict[str, Any], text: str, request_id: RequestId | None) -> Envelope:
+    """An answer goes on if the SDK can read it. Its id is the server's, so no refusal may carry it."""
+    if "result" in value:
+        if request_id is None or not isinstance(value["result"], dict):
+            raise _Refused(INVALID_REQUEST, "an answer needs an `id` and an object as its `result`")
+    elif not _is_error(value["error"]) or "id" not in value or request_id != value["id"]:
+        raise _Refused(INVALID_REQUEST, "an error needs an `id`, and an object with `code` and `message`")
+    return Answer(request_id, text)
+
+
+def _is_error(value: object) -> bool:
+    return isinstance(value, dict) and type(value.get("code")) is int and isinstance(value.get("message"), str)
+
+
+def _is_id(value: object) -> bool:
+    if isinstance(value, str):
+        return len(value) <= ID_CHARACTERS_MAX
+    return type(value) is int and abs(value) < 10**ID_CHARACTERS_MAX
+
+
+def _has_lone_surrogate(text: str, value: object) -> bool:
+    if not _SURROGATE.search(text):
+        return False
+    try:
+        json.dumps(value, ensure_ascii=False).encode("utf-8")
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) != len(pairs):
+        raise _Unfit("a name stands twice in one object: say each once")
+    return value
+
+
+def _float(digits: str) -> float:
+    number = float(digits)
+    if number in (float("inf"), float("-inf")):
+        raise _Unfit("a number is too large")
+    return number
+
+
+def _constant(word: str) -> None:
+    raise _NoJson(f"not valid JSON: {word} is no JSON value")
+
+
+_DECODER: Final = json.JSONDecoder(object_pairs_hook=_object, parse_float=_float, parse_constant=_constant)

@@ -1,0 +1,75 @@
+"""Answering: data and its text twin, both within their limits.
+
+Pure. The words of single tools stand with their handlers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from handrail.interfaces.mcp.surface.caller import Reply
+from handrail.interfaces.mcp.surface.fitting import excerpt_of, fitted, fitted_text
+
+LINE_MAX = 300
+
+
+def reply(data: Any, text: str) -> Reply:
+    """An answer: a value as data, and the same in words."""
+    plain = data if isinstance(data, dict) else msgspec.to_builtins(data)
+    return Reply(text=fitted_text(text), data=fitted(plain))
+
+
+def compact(value: Any, length: int = LINE_MAX) -> str:
+    """A value in one line."""
+    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    return excerpt_of(" ".join(text.split()), length)
+
+
+def status_words(status: Mapping[str, Any]) -> str:
+    """Where a run stands, in few lines."""
+    progress = status.get("progress", {})
+    head = f"{status['run']} {status['status']} {progress.get('done', 0)}/{progress.get('total', 0)}"
+    lines = [f"{head} {status.get('workflow', '')}".rstrip()]
+    if status.get("reason"):
+        lines.append(f"reason: {compact(status['reason'])}")
+    lines += [waiting_words(one) for one in status.get("waiting_for", ())]
+    lines += failure_words(status.get("failure"))
+    lines += [option_words(option) for option in status.get("options", ())]
+    if status.get("not_compensated"):
+        lines.append(f"NOT undone: {', '.join(status['not_compensated'])}")
+    if status.get("outputs"):
+        lines.append(f"outputs: {compact(status['outputs'])}")
+    lines += [step_words(step) for step in status.get("steps", ())]
+    if status.get("receipt"):
+        lines.append(f"receipt {status['receipt']}")
+    return "\n".join(lines)
+
+
+def waiting_words(one: Mapping[str, Any]) -> str:
+    """Somebody a run waits for, in one line."""
+    whom = {"agent": "an agent", "approval": "an approval", "confirmation": "the user's word", "decision": "a decision"}
+    text = f": {compact(one['text'])}" if one.get("text") else ""
+    return f"waits for {whom[one['kind']]} on {one['step']}{text}"
+
+
+def failure_words(failure: Mapping[str, Any] | None) -> list[str]:
+    """What went wrong, and the ways out, each with its call."""
+    if not failure:
+        return []
+    category = f" ({failure['category']})" if failure.get("category") else ""
+    head = f"failed: {failure['step']}{category}: {compact(failure['message'])}; attempts {failure['attempts']}"
+    return [head, *map(option_words, failure.get("options", ()))]
+
+
+def option_words(option: Mapping[str, Any]) -> str:
+    """A way out, in one line."""
+    call = msgspec.json.encode(option["next"]["arguments"]).decode()
+    return f"- {option['action']}: {option['means']}: {option['next']['tool']} {call}"
+
+
+def step_words(step: Mapping[str, Any]) -> str:
+    """One step, in one line."""
+    more = [f"{key} {step[key]}" for key in ("attempts", "proof", "compensation", "message") if step.get(key)]
+    return f"- {step['id']} {step['status']}" + (f" ({compact(', '.join(more))})" if more else "")

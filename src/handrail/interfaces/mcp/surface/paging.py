@@ -1,0 +1,36 @@
+"""Paging: part of a list, and the cursor of the rest. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final, TypeVar
+
+from handrail.domain.errors import Invalid
+from handrail.interfaces.mcp.surface.fitting import size_of
+
+CURSOR_DIGITS_MAX: Final = 18
+PAGE_MAX: Final = 9_000
+"""How many characters a page has at most: what is cut off later would be missing between two pages."""
+
+T = TypeVar("T")
+
+
+def page_of(every: Sequence[T], limit: int, cursor: str, *, show: Callable[[T], Any]) -> tuple[Sequence[T], str]:
+    """A page of a list, as much as fits when it is shown, and the cursor of the next; empty if this was the last."""
+    start = place_of(cursor) or 0
+    end, room = start, PAGE_MAX
+    for one in every[start : start + limit]:
+        room -= size_of(show(one))
+        if room < 0 and end > start:
+            break
+        end += 1
+    return every[start:end], str(end) if end < len(every) else ""
+
+
+def place_of(cursor: str) -> int | None:
+    """The place that a cursor stands for; None if there is no cursor."""
+    if not cursor:
+        return None
+    if not (cursor.isascii() and cursor.isdigit() and len(cursor) <= CURSOR_DIGITS_MAX):
+        raise Invalid(f"{cursor[:40]!r} is not a cursor", hint="leave it out, or pass the one that the last answer had")
+    return int(cursor)

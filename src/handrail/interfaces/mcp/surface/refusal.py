@@ -1,0 +1,86 @@
+"""Refusals: errors that a caller can act on, as answers; each with a ready call that repairs it, where there is one.
+
+Pure. Which errors there are is domain/errors.py's."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from handrail.domain.check import Finding
+from handrail.domain.errors import Conflict, HandrailError, Invalid, JournalConflict, Limited, NotFound, Unavailable
+from handrail.interfaces.mcp.surface.caller import Reply
+from handrail.interfaces.mcp.surface.fitting import fitted, fitted_text, size_of
+
+REPEATED_MAX: Final = 600
+"""How long a call may be to be handed back as a whole."""
+FINDINGS_MAX: Final = 20
+
+_missing = re.compile(r"there is no (run|workflow|step|stream)\b")
+
+
+def refusal(error: HandrailError, name: str, arguments: Mapping[str, Any], tools: Collection[str]) -> Reply:
+    """What a caller is answered whose call `name` came to this error; only `tools` that it has are named."""
+    data: dict[str, Any] = {"code": error.code, "name": error.name, "message": str(error), "hint": error.hint}
+    if isinstance(error, Invalid) and error.findings:
+        data["findings"] = [finding_data(finding) for finding in error.findings[:FINDINGS_MAX]]
+    repair = _repair(error, name, arguments)
+    if repair is not None and repair[0] in tools:
+        data["next"] = {"tool": repair[0], "arguments": repair[1]}
+    return Reply(text=fitted_text(_words(data)), data=fitted(data), is_error=True)
+
+
+def finding_data(finding: Finding) -> dict[str, Any]:
+    """A finding in the words of the contract."""
+    told = {"rule": finding.rule, "severity": finding.severity.value, "where": finding.where}
+    return {**told, "message": finding.message, **({"fix": finding.fix} if finding.fix else {})}
+
+
+def finding_words(finding: Mapping[str, Any]) -> str:
+    """A finding in one line."""
+    fix = f" -> {finding['fix']}" if finding.get("fix") else ""
+    return f"- {finding['severity']} {finding['where']}: {finding['message']}{fix}"
+
+
+def _words(data: Mapping[str, Any]) -> str:
+    lines = [f"{data['name']}: {data['message']}", *map(finding_words, data.get("findings", ()))]
+    if data["hint"]:
+        lines.append(f"hint: {data['hint']}")
+    if "next" in data:
+        call = msgspec.json.encode(data["next"]["arguments"]).decode()
+        lines.append(f"next: {data['next']['tool']} {call}")
+    return "\n".join(lines)
+
+
+def _repair(error: HandrailError, name: str, arguments: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
+    run = arguments.get("run")
+    is_guide = name.startswith("workflow_")
+    if isinstance(error, NotFound):
+        return _found_again(str(error), arguments, is_guide=is_guide)
+    if isinstance(error, Unavailable | Limited | JournalConflict):
+        is_short = size_of(arguments) <= REPEATED_MAX
+        return (name, dict(arguments)) if is_short and not isinstance(error, Limited) else None
+    if isinstance(error, Conflict) and isinstance(run, str) and run:
+        if is_guide:
+            return "workflow_next", {"run": run}
+        return ("query_ledger", {"run": run}) if name.startswith("record_") else ("status", {"run": run})
+    return None
+
+
+def _found_again(message: str, arguments: Mapping[str, Any], *, is_guide: bool) -> tuple[str, dict[str, Any]] | None:
+    """A call that lists what there is."""
+    found = _missing.match(message)
+    match found[1] if found else "":
+        case "run" | "stream":
+            return ("workflow_next", {}) if is_guide else ("status", {})
+        case "workflow":
+            wanted = str(arguments.get("id") or arguments.get("workflow") or "")
+            return "workflow_list", {"query": wanted.partition("@")[0]}
+        case "step" if arguments.get("run"):
+            run = arguments["run"]
+            return ("workflow_next", {"run": run}) if is_guide else ("status", {"run": run, "detail": "full"})
+        case _:
+            return None

@@ -1,0 +1,132 @@
+"""Resources: what can be read by an address, for clients that show or keep it. Each has a tool that tells the same.
+
+Handlers translate; nothing is decided here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any, Final
+
+import msgspec
+
+from handrail.domain.authoring import definition_data
+from handrail.domain.errors import HandrailError, Invalid, NotFound
+from handrail.engine.ledger import Query, event_view
+from handrail.engine.lookout import OPEN_STATUSES
+from handrail.engine.view import Detail
+from handrail.interfaces.mcp.surface.caller import unknown
+from handrail.interfaces.mcp.surface.desk import Desk
+from handrail.interfaces.mcp.surface.fitting import fitted
+from handrail.interfaces.mcp.surface.offer import JSON_TYPE, MARKDOWN_TYPE, Content, Resource, ResourceTemplate
+from handrail.interfaces.pictures.mermaid import mermaid_text
+from handrail.library.loading import valid
+from handrail.library.structure import schema_text
+
+SCHEME: Final = "handrail://"
+GUIDE: Final = f"{SCHEME}guide"
+SCHEMA: Final = f"{SCHEME}schema/workflow"
+RUNS: Final = f"{SCHEME}runs"
+MERMAID_TYPE: Final = "text/vnd.mermaid"
+URI_LENGTH_MAX: Final = 500
+READ_MAX: Final = 200_000
+"""How many characters a resource has at most."""
+EVENTS_MAX: Final = 500
+LISTED_MAX: Final = 500
+
+TEMPLATES: Final = (
+    ResourceTemplate(pattern=f"{SCHEME}workflows/{{id}}", name="workflow", description="a workflow's definition"),
+    ResourceTemplate(pattern=f"{RUNS}/{{run}}", name="run", description="where a run stands, step by step"),
+    ResourceTemplate(pattern=f"{RUNS}/{{run}}/journal", name="journal", description="the events of a run"),
+    ResourceTemplate(
+        pattern=f"{RUNS}/{{run}}/graph", name="graph", description="a run as a Mermaid flowchart", type=MERMAID_TYPE
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What stands behind our addresses."""
+
+    desk: Desk
+
+    async def listed(self) -> Sequence[Resource]:
+        """What can be read without knowing an id, and every workflow."""
+        fixed = (
+            Resource(uri=GUIDE, name="guide", description="how an agent works with handrail", type=MARKDOWN_TYPE),
+            Resource(uri=SCHEMA, name="workflow schema", description="the JSON Schema of workflows and plans"),
+            Resource(uri=RUNS, name="runs", description="the open runs"),
+        )
+        books = [
+            Resource(uri=f"{SCHEME}workflows/{book.id}", name=book.name, description=book.description)
+            for book in self.desk.books.books()[:LISTED_MAX]
+        ]
+        return [*fixed, *books]
+
+    def templates(self) -> Sequence[ResourceTemplate]:
+        """Patterns of addresses that name an id."""
+        return TEMPLATES
+
+    async def read(self, uri: str) -> Content:
+        """What stands at an address; Unknown if nothing does."""
+        if not uri.startswith(SCHEME) or len(uri) > URI_LENGTH_MAX:
+            unknown("resource", uri[:URI_LENGTH_MAX])
+        if uri == GUIDE:
+            return Content(text=guide_text(), type=MARKDOWN_TYPE)
+        if uri == SCHEMA:
+            return Content(text=schema_text())
+        try:
+            return await self._found(uri.removeprefix(SCHEME).split("/"), uri)
+        except (NotFound, Invalid):
+            unknown("resource", uri)
+        except HandrailError as error:
+            told = {"code": error.code, "name": error.name, "message": str(error), "hint": error.hint}
+            return _json({"error": told})
+
+    async def _found(self, parts: Sequence[str], uri: str) -> Content:
+        match parts:
+            case ["workflows", *name] if name:
+                workflow = "/".join(name)
+                return _json(definition_data(valid(self.desk.books.load(workflow), workflow)))
+            case ["runs"]:
+                return await self._runs()
+            case ["runs", run]:
+                at_work = await self.desk.open()
+                return _json(msgspec.to_builtins(await at_work.lookout.status(run, detail=Detail.FULL)))
+            case ["runs", run, "journal"]:
+                return await self._journal(run)
+            case ["runs", run, "graph"]:
+                return await self._graph(run)
+            case _:
+                return unknown("resource", uri)
+
+    async def _runs(self) -> Content:
+        at_work = await self.desk.open()
+        runs = await at_work.lookout.runs(status=(*OPEN_STATUSES, "waiting"), limit=LISTED_MAX)
+        return _json({"runs": msgspec.to_builtins(runs)})
+
+    async def _journal(self, run: str) -> Content:
+        ledger = (await self.desk.open()).handrail.look.ledger
+        found = await ledger.query(Query(stream=run, limit=EVENTS_MAX))
+        data: dict[str, Any] = {"events": [event_view(hit.record) for hit in found.hits]}
+        if found.after is not None:
+            data["cursor"] = str(found.after)
+            data["more"] = "query_ledger goes on from the cursor"
+        return _json(data)
+
+    async def _graph(self, run: str) -> Content:
+        lookout = (await self.desk.open()).lookout
+        current = await lookout.run(run)
+        definition = await lookout.definition(current)
+        statuses = {step.id: current.step(step.id).status.value for step in definition.steps}
+        return Content(text=mermaid_text(definition, statuses), type=MERMAID_TYPE)
+
+
+def guide_text() -> str:
+    """How an agent works with handrail."""
+    return files("handrail.interfaces.mcp.surface").joinpath("guide.md").read_text("utf-8")
+
+
+def _json(data: dict[str, Any]) -> Content:
+    return Content(text=msgspec.json.encode(fitted(data, most=READ_MAX)).decode(), type=JSON_TYPE)

@@ -1,0 +1,96 @@
+"""Runs as tasks: a call that goes on after its answer is a run, and its id is the task's; the journal is the book.
+
+Knows no protocol. A client that follows tasks asks here instead of calling `status`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+
+from handrail.assembly import Working
+from handrail.domain.errors import HandrailError, NotFound
+from handrail.domain.legal import Action
+from handrail.domain.status import RunStatus
+from handrail.engine.clock import instant_text
+from handrail.engine.view import Status, Whom
+from handrail.interfaces.mcp.surface.answering import reply, status_words
+from handrail.interfaces.mcp.surface.approval import approval_answer, approval_question, person_here
+from handrail.interfaces.mcp.surface.caller import Answered, Caller, Question, Response, TaskStatus, TaskView, unknown
+from handrail.interfaces.mcp.surface.desk import Desk
+
+WORKING: Final = frozenset({RunStatus.RUNNING, RunStatus.COMPENSATING, RunStatus.PAUSED})
+POLL_MS: Final = 1_000
+
+
+async def task_of(at_work: Working, run_id: str) -> TaskView:
+    """A run as a task."""
+    run = await at_work.handrail.dispatch.current(run_id)
+    seen = await at_work.lookout.status(run_id)
+    questions = _questions(seen)
+    status = _status(seen, has_questions=bool(questions))
+    is_over = status is TaskStatus.COMPLETED
+    data = msgspec.to_builtins(seen)
+    return TaskView(
+        id=run_id,
+        status=status,
+        created=instant_text(run.started),
+        updated=instant_text(run.updated),
+        poll_ms=POLL_MS,
+        message=f"{seen.status.value}, {seen.progress.done} of {seen.progress.total} steps",
+        reply=reply(data, status_words(data)) if is_over else None,
+        questions=questions,
+    )
+
+
+def _status(seen: Status, *, has_questions: bool) -> TaskStatus:
+    if seen.status is RunStatus.CANCELLED:
+        return TaskStatus.CANCELLED
+    if has_questions:
+        return TaskStatus.INPUT_REQUIRED
+    # A run that waits for a decision or an agent is the caller's turn: it gets the status, with what is possible now.
+    return TaskStatus.WORKING if seen.status in WORKING else TaskStatus.COMPLETED
+
+
+def _questions(seen: Status) -> Mapping[str, Question]:
+    if seen.status is not RunStatus.WAITING or any(one.kind is not Whom.APPROVAL for one in seen.waiting_for):
+        return {}
+    return {one.step: approval_question(seen.run, one.step, one.text) for one in seen.waiting_for}
+
+
+@dataclass(frozen=True)
+class RunTasks:
+    """The book of tasks, kept by the journal."""
+
+    desk: Desk
+
+    async def get(self, task: str, caller: Caller) -> TaskView:
+        """Where a run stands, as a task."""
+        at_work = await self.desk.open()
+        try:
+            return await task_of(at_work, task)
+        except NotFound:
+            unknown("task", task)
+
+    async def answer(self, task: str, answers: Mapping[str, Answered], caller: Caller) -> None:
+        """What people answered to a run's approvals; an answer that comes too late changes nothing."""
+        at_work = await self.desk.open()
+        await self.get(task, caller)
+        for step, answer in answers.items():
+            if answer.response is Response.CANCEL:
+                continue
+            action, reason = approval_answer(answer, otherwise="asked through the client")
+            try:
+                await at_work.control.act(task, action, actor=person_here(), reason=reason, step=step)
+            except HandrailError:
+                await self.get(task, caller)  # answered meanwhile: the next look tells how
+
+    async def cancel(self, task: str, caller: Caller) -> None:
+        """End a run; one that has ended stays as it is."""
+        at_work = await self.desk.open()
+        seen = await self.get(task, caller)
+        if seen.status not in {TaskStatus.WORKING, TaskStatus.INPUT_REQUIRED}:
+            return
+        await at_work.control.act(task, Action.CANCEL, actor=caller.actor, reason="the client cancelled the task")

@@ -1,0 +1,105 @@
+"""An agent on the stage: a run with a worker behind it, and a guide that leads through it. Not a test file."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from engine.stage import ADA, Puppet, Stage, plan
+from handrail.domain.check import Finding, place
+from handrail.domain.definition import Definition
+from handrail.domain.event import Event, Outcome
+from handrail.domain.legal import Action
+from handrail.domain.run import Run
+from handrail.engine.bell import Bell
+from handrail.engine.guide import Guide, HandIn, Seen, Verdict
+from handrail.library.structure import check_against
+from handrail.storage.memory import MemoryStore
+
+CLAUDE = "agent:claude"
+ONE = plan({"id": "write", "prompt": "write"})
+TWO = plan({"id": "write", "prompt": "write"}, {"id": "read", "prompt": "read"})
+SHAPED = plan({"id": "write", "prompt": "write", "output": {"type": "object", "required": ["file"]}})
+
+
+def judge(schema: Any, value: Any) -> Sequence[Finding]:
+    """What is wrong with an output, as the program itself finds it."""
+    return [
+        Finding(rule=one.rule, severity=one.severity, where=place(one.path), message=one.message, fix=one.fix)
+        for one in check_against(schema, value, path=("output",))
+    ]
+
+
+def guide_of(stage: Stage) -> Guide:
+    """A guide beside the stage's worker."""
+    worker = stage.worker
+    return Guide(worker.dispatch, worker.horizon, Bell(worker.dispatch), worker.terms, judge)
+
+
+@dataclass
+class Led:
+    """A run that agents are led through."""
+
+    stage: Stage
+    guide: Guide
+    run: str
+
+    async def next(self, agent: str = "", *, within_s: float = 10) -> Seen:
+        """What an agent is to do next; claimed, if it names itself."""
+        seen = await self.guide.look(self.run, agent=agent, within_s=within_s)
+        return await self.guide.claim(seen, agent, actor=CLAUDE) if agent else seen
+
+    async def hand_in(self, step: str, output: Any = None, **more: Any) -> Verdict:
+        """Hand a step in; by default as done."""
+        return await self.guide.hand_in(self.run, HandIn(step=step, output=output, **more), actor=CLAUDE)
+
+    async def fail(self, step: str, note: str = "") -> Verdict:
+        """Say that a step could not be done."""
+        return await self.hand_in(step, outcome=Outcome.FAILED, note=note)
+
+    async def now(self) -> Run:
+        """The run as it stands, when handrail has done what is its own."""
+        return await self.stage.worker.settled(self.run)
+
+    async def act(self, action: Action, **more: Any) -> Run:
+        """Control the run, as a person."""
+        return await self.stage.control.act(self.run, action, actor=ADA, reason="so be it", **more)
+
+    async def events(self) -> list[Event]:
+        """All events of the run."""
+        return await self.stage.events(self.run)
+
+
+class Slow:
+    """A store in memory that takes its time, so that callers get in each other's way as with a disk."""
+
+    def __init__(self) -> None:
+        self.store = MemoryStore()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.store, name)
+
+    async def read(self, *args: Any, **more: Any) -> Any:
+        await asyncio.sleep(0.001)
+        return await self.store.read(*args, **more)
+
+    async def append(self, *args: Any, **more: Any) -> None:
+        await asyncio.sleep(0.01)
+        await self.store.append(*args, **more)
+
+
+async def led(
+    definition: Definition,
+    inputs: Mapping[str, Any] | None = None,
+    *,
+    puppets: Sequence[Puppet] = (),
+    is_slow: bool = False,
+) -> Led:
+    """A run that has begun, and waits for an agent or handrail's own steps."""
+    stage = Stage(*puppets, store=Slow() if is_slow else None)
+    await stage.open()
+    run = await stage.start(definition, inputs)
+    await asyncio.sleep(0)
+    return Led(stage, guide_of(stage), run.id)

@@ -1,0 +1,234 @@
+"""The horizon: an outlook that is kept up event by event is the one that a fresh look would give."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection
+from typing import Any
+
+import pytest
+
+from engine.stage import ADA, Stage, always, failing, plan, puppet, taking
+from handrail.domain.command import Command, CompleteStep, HandOutStep, OpenStep, RecordAction, SkipStep
+from handrail.domain.definition import Category, Definition
+from handrail.domain.errors import Unavailable
+from handrail.domain.event import Mode, Outcome
+from handrail.domain.legal import Action
+from handrail.domain.run import Run
+from handrail.engine.horizon import RUNS_KEPT, Horizon
+from handrail.engine.outlook import Outlook, outlook_of
+from virtual_time import in_virtual_time
+
+CLEAN = {"id": "clean", "version": "1.0.0", "steps": [{"id": "wipe", "prompt": "wipe"}, {"id": "do", "tool": "x.do"}]}
+UNDO = {"undo": {"tool": "x.undo"}}
+PLANS: dict[str, tuple[Any, ...]] = {
+    "chain": ({"id": "a", "tool": "x.do"}, {"id": "b", "prompt": "b"}, {"id": "c", "tool": "x.slow"}),
+    "each": (
+        {
+            "id": "e",
+            "each": "[1, 2, 3]",
+            "parallel": 2,
+            "steps": [{"id": "p", "prompt": "p"}, {"id": "t", "tool": "x.do"}],
+        },
+        {"id": "z", "prompt": "z"},
+    ),
+    "repeat": (
+        {"id": "r", "repeat": {"times": 3, "every": "30s"}, "steps": [{"id": "t", "tool": "x.slow"}]},
+        {"id": "z", "prompt": "z"},
+    ),
+    "approve": ({"id": "go", "approve": "?", "expires": "1m"}, {"id": "b", "prompt": "b"}),
+    "retry": ({"id": "a", "tool": "x.flaky", "retry": {"first": "20s"}}, {"id": "b", "prompt": "b"}),
+    "asks": ({"id": "a", "tool": "x.bad"}, {"id": "b", "prompt": "b", "after": []}, {"id": "c", "prompt": "c"}),
+    "undo": (
+        {"id": "a", "tool": "x.do", "undo": {"workflow": "clean@1.0.0"}},
+        {"id": "w", "prompt": "w", "effect": "compensatable", "undo": {"prompt": "undo w"}},
+        {"id": "b", "tool": "x.do", **UNDO},
+        {"id": "c", "tool": "x.bad", "on_failure": "compensate"},
+    ),
+    "waits": (
+        {"id": "w", "tool": "wait.for"},
+        {"id": "when", "prompt": "x", "when": "1 == 2"},
+        {"id": "b", "prompt": "b"},
+    ),
+    "called": ({"id": "k", "workflow": "clean@1.0.0"}, {"id": "z", "tool": "x.slow"}),
+}
+
+
+def seen(outlook: Outlook) -> tuple[Any, ...]:
+    return outlook.can_move, outlook.for_agent, outlook.asked, outlook.undecided
+
+
+class Watch:
+    """Compares what is kept with what a fresh look tells, at every event and between them."""
+
+    def __init__(self, stage: Stage, definition: Definition) -> None:
+        self.stage, self.definition = stage, definition
+        self.horizon = Horizon(stage.worker.dispatch)
+        self.looks = 0
+        self.flaws: list[str] = []  # told at the end: a conductor would swallow what a watcher raises
+        stage.worker.dispatch.watchers.append(self.notice)
+
+    def notice(self, run: Run, _: Collection[str] | None) -> None:
+        self.look(run)
+
+    def look(self, run: Run) -> None:
+        now = self.stage.clock()
+        kept = self.horizon.outlook(run, self.definition, now=now)
+        fresh = outlook_of(run, self.definition, now=now)
+        if seen(kept) != seen(fresh):
+            self.flaws.append(f"event {run.n}: {seen(kept)} is not {seen(fresh)}")
+        self.looks += 1
+
+
+def next_move(outlook: Outlook, run: Run, number: int) -> list[Command]:
+    """What an agent does with the first step that waits for it."""
+    if not outlook.for_agent or run.step(outlook.for_agent[0]).status.value == "compensating":
+        return []
+    step = outlook.for_agent[0]
+    return [HandOutStep(step=step)] if number % 2 == 0 else [CompleteStep(step=step, output=number)]
+
+
+@pytest.mark.parametrize("name", PLANS)
+@pytest.mark.parametrize("lazy", [False, True])
+def test_what_is_kept_up_is_what_a_fresh_look_tells_at_every_event_and_at_every_time(name: str, lazy: bool) -> None:
+    definition = plan(*PLANS[name], pinned={"clean@1.0.0": CLEAN})
+    flaky = failing(Category.TRANSIENT, Category.TRANSIENT)
+    puppets = [puppet("x.slow", taking(7)), puppet("x.bad", always(Category.PERMISSION)), puppet("x.flaky", flaky)]
+
+    async def scene() -> int:
+        stage = Stage(*puppets)
+        await stage.open()
+        watch = Watch(stage, definition)
+        if lazy:  # look only now and then: several events are caught up at once
+            stage.worker.dispatch.watchers.remove(watch.notice)
+        run = await stage.start(definition)
+        for number in range(60):
+            await asyncio.sleep(5)
+            run = await stage.worker.dispatch.current(run.id)
+            watch.look(run)
+            commands = next_move(outlook_of(run, definition, now=stage.clock()), run, number)
+            if commands:
+                await stage.worker.dispatch.grant(run.id, *commands, actor=ADA)
+            if number == 20 and run.status.value == "running":
+                await stage.control.act(run.id, Action.PAUSE, actor=ADA, reason="x")
+            if number == 25 and run.status.value == "paused":
+                await stage.control.act(run.id, Action.RESUME, actor=ADA, reason="x")
+            if number == 40 and run.status.value == "running":
+                await stage.control.act(run.id, Action.COMPENSATE, actor=ADA, reason="x")
+        assert watch.flaws == []
+        return watch.looks
+
+    assert in_virtual_time(scene) >= 60
+
+
+def test_a_recorded_run_is_kept_up_too() -> None:
+    definition = plan({"id": "a", "tool": "x.do", **UNDO}, {"id": "b", "prompt": "b"}, {"id": "c", "prompt": "c"})
+
+    async def scene() -> int:
+        stage = Stage()
+        await stage.open()
+        watch = Watch(stage, definition)
+        run = await stage.start(definition, mode=Mode.RECORD)
+        for step, outcome in (("a", Outcome.STARTED), ("a", Outcome.DONE), ("b", Outcome.FAILED)):
+            command = RecordAction(description="x", step=step, outcome=outcome)
+            await stage.worker.dispatch.grant(run.id, command, actor=ADA)
+        await stage.control.act(run.id, Action.COMPENSATE, actor=ADA, reason="x")
+        assert watch.flaws == []
+        return watch.looks
+
+    assert in_virtual_time(scene) >= 5
+
+
+def test_a_look_at_an_earlier_state_does_not_spoil_a_later_one() -> None:
+    definition = plan({"id": "a", "prompt": "a"}, {"id": "b", "prompt": "b", "after": []}, {"id": "c", "prompt": "c"})
+
+    async def scene() -> None:
+        stage = Stage()
+        await stage.open(picks_up=False)
+        dispatch = stage.worker.dispatch
+        horizon = Horizon(dispatch)
+        run = await dispatch.start(definition, {}, actor=ADA)
+        now = stage.clock()
+        horizon.outlook(run, definition, now=now)
+        one = await dispatch.grant(run.id, SkipStep(step="a", reason="x"), actor=ADA)
+        two = await dispatch.grant(run.id, SkipStep(step="b", reason="x"), actor=ADA)
+        for state in (one, two, one, run, two):
+            assert seen(horizon.outlook(state, definition, now=now)) == seen(outlook_of(state, definition, now=now))
+
+    in_virtual_time(scene)
+
+
+def test_only_the_runs_that_were_looked_at_last_are_kept() -> None:
+    definition = plan({"id": "a", "prompt": "a"})
+
+    async def scene() -> tuple[int, bool]:
+        stage = Stage()
+        await stage.open(picks_up=False)
+        horizon = Horizon(stage.worker.dispatch)
+        runs = [await stage.worker.dispatch.start(definition, {}, actor=ADA) for _ in range(RUNS_KEPT + 3)]
+        for run in runs:
+            await horizon.look(run.id, now=stage.clock())
+        return len(horizon._kept), runs[0].id in horizon._kept
+
+    assert in_virtual_time(scene) == (RUNS_KEPT, False)
+
+
+def test_a_run_that_another_process_has_moved_is_looked_at_anew() -> None:
+    definition = plan({"id": "a", "prompt": "a"}, {"id": "b", "prompt": "b"})
+
+    async def scene() -> tuple[tuple[str, ...], tuple[str, ...]]:
+        stage = Stage()
+        await stage.open(picks_up=False)
+        horizon = Horizon(stage.worker.dispatch)
+        run = await stage.worker.dispatch.start(definition, {}, actor=ADA)
+        _, _, before = await horizon.look(run.id, now=stage.clock())
+        other = Stage(store=stage.store)
+        await other.open("w-two", picks_up=False)
+        await other.worker.dispatch.grant(run.id, SkipStep(step="a", reason="x"), actor=ADA)
+        _, _, after = await horizon.look(run.id, now=stage.clock())
+        return before.for_agent, after.for_agent
+
+    assert in_virtual_time(scene) == (("a",), ("b",))
+
+
+def test_what_only_the_conductor_says_is_seen_at_every_look_until_it_is_said() -> None:
+    definition = plan({"id": "e", "each": "[]", "steps": [{"id": "p", "prompt": "p"}]}, {"id": "z", "prompt": "z"})
+
+    async def scene() -> list[bool]:
+        stage = Stage()
+        await stage.open(picks_up=False)
+        dispatch = stage.worker.dispatch
+        horizon = Horizon(dispatch)
+        run = await dispatch.start(definition, {}, actor=ADA)
+        looks = [horizon.outlook(run, definition, now=stage.clock())]
+        await stage.worker.close()
+        run = await dispatch.grant(run.id, OpenStep(step="e", rounds=0, values=[]), actor=ADA)
+        looks += [horizon.outlook(run, definition, now=stage.clock()) for _ in range(3)]
+        return [one.can_move for one in looks]
+
+    assert in_virtual_time(scene) == [True] * 4
+
+
+def test_a_run_that_had_to_be_read_again_is_looked_at_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    definition = plan({"id": "a", "prompt": "a"}, {"id": "b", "prompt": "b"})
+
+    async def refuse(*_: Any, **__: Any) -> None:
+        raise Unavailable("the disk is full")
+
+    async def scene() -> tuple[str, ...]:
+        stage = Stage()
+        await stage.open(picks_up=False)
+        horizon = Horizon(stage.worker.dispatch)
+        run = await stage.worker.dispatch.start(definition, {}, actor=ADA)
+        await horizon.look(run.id, now=stage.clock())
+        with monkeypatch.context() as full:
+            full.setattr(stage.store, "append", refuse)
+            with pytest.raises(Unavailable):
+                await stage.worker.dispatch.grant(run.id, HandOutStep(step="a"), actor=ADA)
+        other = Stage(store=stage.store)
+        await other.open("w-two", picks_up=False)
+        await other.worker.dispatch.grant(run.id, SkipStep(step="a", reason="x"), actor=ADA)
+        _, _, outlook = await horizon.look(run.id, now=stage.clock())
+        return outlook.for_agent
+
+    assert in_virtual_time(scene) == ("b",)

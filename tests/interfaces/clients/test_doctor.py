@@ -1,0 +1,224 @@
+"""`handrail doctor`: servers as clients start them, and what handrail keeps on this machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from handrail.interfaces.cli.program import COMMANDS
+from handrail.interfaces.clients import home_checks, probe
+from handrail.interfaces.clients.check import Level
+from handrail.interfaces.clients.client import CLIENTS, Client, Scope
+from handrail.interfaces.clients.configured import configured
+from handrail.interfaces.clients.entry import with_entry
+from handrail.interfaces.clients.launch import Launch
+from handrail.interfaces.clients.server_checks import tried
+from handrail.settings import read_settings
+from interfaces.clients.desk import Desk
+from interfaces.clients.fake_server import TOOLS
+from interfaces.clients.samples import ALL, broken, furnished, place_id
+from interfaces.shell import Shell
+
+FAKE = Path(__file__).with_name("fake_server.py")
+OURS = version("handrail")
+CLAUDE, CODEX, VSCODE, OPENCODE = CLIENTS["claude"], CLIENTS["codex"], CLIENTS["vscode"], CLIENTS["opencode"]
+
+
+@pytest.fixture
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
+    return Desk(tmp_path, monkeypatch)
+
+
+def fake(manner: str = "well", *more: str, said: str = OURS, env: dict[str, str] | None = None) -> Launch:
+    return Launch(sys.executable, (str(FAKE), manner, said, *more), env or {})
+
+
+def examined(desk: Desk, *words: str, code: int = 0) -> dict[str, Any]:
+    result = desk.run("doctor", *words, "--json")
+    assert result.exit_code == code, result.output
+    told: dict[str, Any] = json.loads(result.stdout)
+    return told
+
+
+def level_of(told: dict[str, Any], name: str) -> list[str]:
+    return [check["level"] for check in told["checks"] if check["name"] == name]
+
+
+async def test_a_server_that_is_well_is_timed_and_counted_in_both_eras() -> None:
+    server = await tried("it", fake(), {})
+    assert set(server.answers) == {"modern", "legacy"}
+    assert {(one.tools, one.version) for one in server.answers.values()} == {(3, OURS)}
+    assert server.answers["modern"].tokens == len(json.dumps(TOOLS, separators=(",", ":"))) // 4
+    assert server.answers["modern"].started_ms > 0
+    assert [check.level for check in server.checks] == [Level.OK]
+
+
+@pytest.mark.parametrize(
+    ("launch", "level", "words"),
+    [
+        (fake("legacy"), Level.WARN, "clients of the modern protocol can't use it"),
+        (fake(said="0.0.1"), Level.WARN, f"it is version 0.0.1, and this is {OURS}"),
+        (fake("crash"), Level.FAIL, "exit code 3 before it answered; it said: the store is locked by a ghost"),
+        (fake("chatty"), Level.FAIL, "it printed something that is no message: b'Welcome!"),
+        (Launch("/no/such/handrail", ("mcp",)), Level.FAIL, "it can't be started: No such file"),
+        (Launch(sys.executable, ("-c", "")), Level.FAIL, "it ended with exit code 0"),
+    ],
+    ids=["legacy", "older", "crash", "chatty", "missing", "empty"],
+)
+async def test_a_server_that_is_not_well_is_told_in_words_with_a_fix(launch: Launch, level: Level, words: str) -> None:
+    server = await tried("it", launch, {})
+    (check,) = [check for check in server.checks if check.level is not Level.OK]
+    assert check.level is level
+    assert words in check.message
+    assert check.fix
+
+
+async def test_a_server_that_never_answers_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probe, "PATIENCE_S", 0.5)
+    server = await tried("it", fake("silent"), {})
+    assert [check.level for check in server.checks] == [Level.FAIL]
+    assert "did not answer" in server.checks[0].message
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are POSIX's")
+async def test_a_server_that_stays_is_ended(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(probe, "GOODBYE_S", 0.5)
+    seen = tmp_path / "seen.json"
+    server = await tried("it", fake("stubborn", str(seen)), {})
+    assert set(server.answers) == {"modern", "legacy"}
+    with pytest.raises(ProcessLookupError):
+        os.kill(json.loads(seen.read_text(encoding="utf-8"))["pid"], 0)
+
+
+@pytest.mark.parametrize("client", ALL, ids=place_id)
+def test_a_server_is_started_just_as_its_client_would(desk: Desk, client: Client, tmp_path: Path) -> None:
+    seen = tmp_path / "seen.json"
+    launch = fake("well", str(seen), env={"HANDRAIL_HOME": "/chosen"})
+    scope = client.scope
+    desk.write(client, scope, with_entry(client, furnished(client), "handrail", launch))
+    told = examined(desk, "--client", client.name)
+    name = f"{client.name} ({scope})"
+    assert [server["name"] for server in told["servers"]] == [name]
+    assert level_of(told, name) == ["ok"]
+    known = json.loads(seen.read_text(encoding="utf-8"))
+    assert known["env"]["HANDRAIL_HOME"] == "/chosen"
+    assert known["env"]["HOME"] == str(desk.home)
+    assert "PYTEST_CURRENT_TEST" not in known["env"], "hosts pass on few variables"
+    begins_in = desk.project if client.starts_in_project else desk.home
+    assert Path(known["cwd"]).resolve() == begins_in.resolve()
+
+
+def test_entries_of_ours_are_found_whatever_their_name_and_variables_are_filled_in(desk: Desk) -> None:
+    launch = Launch("${userHome}/bin/handrail", ("mcp", "--project", "${workspaceFolder}"))
+    desk.write(VSCODE, Scope.PROJECT, with_entry(VSCODE, furnished(VSCODE), "rail", launch))
+    desk.write(CLAUDE, Scope.PROJECT, '{"mcpServers": {"x": {"command": "${GONE:-uvx}", "args": ["handrail@0.1.0"]}}}')
+    local = {"projects": {str(desk.project): {"mcpServers": {"handrail": {"command": "handrail", "args": ["mcp"]}}}}}
+    desk.write(CLAUDE, Scope.USER, json.dumps(local))
+    found = {(one.client.name, one.scope, one.name): one.launch for one in configured(ALL, desk.ground)}
+    assert set(found) == {("vscode", "project", "rail"), ("claude", "project", "x"), ("claude", "local", "handrail")}
+    filled = found["vscode", "project", "rail"]
+    assert filled is not None
+    assert (filled.command, filled.args[-1]) == (f"{desk.home}/bin/handrail", str(desk.project))
+    other = found["claude", "project", "x"]
+    assert other is not None
+    assert other.command == "uvx"
+
+
+def test_what_is_turned_off_or_reached_otherwise_or_unreadable_is_told(desk: Desk) -> None:
+    off = with_entry(OPENCODE, "", "handrail", fake()).replace('"enabled": true', '"enabled": false')
+    desk.write(OPENCODE, Scope.PROJECT, off)
+    desk.write(CLAUDE, Scope.PROJECT, '{"mcpServers": {"handrail": {"type": "http", "url": "http://127.0.0.1:1"}}}')
+    desk.write(CODEX, Scope.PROJECT, broken(CODEX))
+    desk.write(VSCODE, Scope.PROJECT, with_entry(VSCODE, "", "handrail", fake()))
+    told = examined(desk, code=1)
+    assert level_of(told, "opencode (project)") == ["warn"]
+    assert level_of(told, "claude (project)") == ["ok"]
+    assert level_of(told, "codex (project)") == ["fail"]
+    assert told["ok"] is False
+    assert all(check["fix"] for check in told["checks"] if check["level"] != "ok")
+
+
+def test_a_healthy_home_is_well_and_words_say_so(desk: Desk) -> None:
+    desk.write(CLAUDE, Scope.PROJECT, with_entry(CLAUDE, "", "handrail", fake()))
+    result = desk.run("doctor")
+    assert result.exit_code == 0, result.output
+    assert "all is well" in result.stderr
+    assert "shell steps stay off" in result.stdout
+    for name in ("home", "disk", "store", "keys", "clock", "tools", "sandbox", "cache"):
+        assert f" {name} " in result.stdout
+
+
+@pytest.fixture
+def kept(desk: Desk) -> Desk:
+    """A desk with a journal in which something happened."""
+    plan = desk.project / "plan.yaml"
+    plan.write_text("id: a\nsteps:\n  - {id: b, tool: value.set, args: {value: 1}}\n", encoding="utf-8")
+    assert desk.run("plan", "save", str(plan)).exit_code == 0
+    desk.write(CLAUDE, Scope.PROJECT, with_entry(CLAUDE, "", "handrail", fake()))
+    return desk
+
+
+def test_a_journal_and_its_keys_are_looked_at(kept: Desk) -> None:
+    told = examined(kept)
+    messages = {check["name"]: check["message"] for check in told["checks"]}
+    assert "is what its checkpoints say" in messages["store"]
+    assert "journal.key" in messages["keys"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="rights are POSIX's")
+def test_rights_that_are_too_wide_are_found(kept: Desk) -> None:
+    kept.state.chmod(0o755)
+    (kept.state / "keys" / "journal.key").chmod(0o644)
+    told = examined(kept, code=1)
+    assert level_of(told, "home") == ["warn"]
+    assert level_of(told, "keys") == ["fail"]
+    assert any("chmod 600" in check["fix"] for check in told["checks"])
+
+
+def test_a_journal_that_was_changed_is_found(kept: Desk) -> None:
+    shell = Shell(kept.state.parent)
+    shell.home = kept.state
+    shell.execute("delete from event")
+    told = examined(kept, code=1)
+    assert level_of(told, "store") == ["fail"]
+
+
+def test_an_event_that_is_yet_to_come_is_found(kept: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert level_of(examined(kept), "clock") == ["ok"]
+    monkeypatch.setattr(home_checks, "system_clock", lambda: 1_760_000_000_000)
+    assert level_of(examined(kept), "clock") == ["warn"]
+
+
+async def test_a_clock_that_jumps_is_found(kept: Desk) -> None:
+    settings = read_settings({"home": str(kept.state), "project": str(kept.project)}, {})
+    wall, steady = home_checks.clocks()
+    checks = [check async for check in home_checks.home_checks(settings, began=(wall - 100, steady))]
+    (clock,) = [check for check in checks if check.name == "clock"]
+    assert (clock.level, "jumped by 100" in clock.message) == (Level.WARN, True)
+
+
+def test_a_full_disk_a_grown_cache_and_broken_tools_are_found(kept: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(home_checks, "FREE_BYTES_TOO_FEW", 10**18)
+    monkeypatch.setattr(home_checks, "CACHE_BYTES_MANY", 1)
+    (kept.state / "cache" / "mcp").mkdir(parents=True)
+    (kept.state / "cache" / "mcp" / "a.json").write_text("{}", encoding="utf-8")
+    (kept.project / ".handrail").mkdir()
+    (kept.project / ".handrail" / "config.toml").write_text("[nonsense]\na = 1\n", encoding="utf-8")
+    told = examined(kept, code=1)
+    assert [level_of(told, name) for name in ("disk", "cache", "tools")] == [["fail"], ["warn"], ["fail"]]
+
+
+def test_a_home_and_a_journal_that_can_not_be_written_are_found(kept: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.access", lambda *_: False)  # rights do not hold for every user of a machine
+    told = examined(kept, code=1)
+    assert [level_of(told, name) for name in ("home", "store")] == [["fail"], ["fail"]]
+
+
+def test_both_commands_are_in_the_program() -> None:
+    assert {"init", "doctor"} <= set(COMMANDS)

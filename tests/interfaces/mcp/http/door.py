@@ -1,0 +1,181 @@
+"""A small MCP server behind the real HTTP edge, on a port of its own, for tests."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import httpx
+import mcp_types as mt
+from mcp.server.lowlevel.server import Server
+from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
+
+from handrail.interfaces.mcp.http.app import App, Limits, app_of
+from handrail.interfaces.mcp.http.guard import guard_of
+from handrail.interfaces.mcp.http.place import bound, place_of
+from handrail.interfaces.mcp.http.running import run
+
+PATIENCE_S = 10.0
+TOKEN = "t" * 43
+VERSION = "2025-11-25"
+ACCEPT = {"accept": "application/json, text/event-stream"}
+ECHO = mt.Tool(name="echo", description="Say it again.", input_schema={"type": "object"})
+INITIALIZE = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {"protocolVersion": VERSION, "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}},
+}
+
+
+@dataclass
+class Door:
+    """An open door: where it is, and what happens behind it."""
+
+    app: App
+    port: int
+    stop: asyncio.Future[None]
+    calls: Calls
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def client(self, **headers: str) -> httpx.AsyncClient:
+        shown = {"authorization": f"Bearer {TOKEN}", **ACCEPT, **headers}
+        return httpx.AsyncClient(base_url=self.url, headers=shown, timeout=PATIENCE_S, trust_env=False)
+
+    @asynccontextmanager
+    async def line(self) -> AsyncIterator[Line]:
+        """A bare connection."""
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
+        try:
+            yield Line(reader, writer)
+        finally:
+            writer.close()
+            with suppress(ConnectionError):
+                await writer.wait_closed()
+
+    async def say(self, sent: bytes) -> bytes:
+        """All that comes back for these bytes, until the other side closes."""
+        async with self.line() as line:
+            line.writer.write(sent)
+            return await line.rest()
+
+
+@dataclass
+class Line:
+    """A bare connection to the door."""
+
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+
+    async def rest(self) -> bytes:
+        """All that comes until the other side closes."""
+        return await asyncio.wait_for(self.reader.read(), PATIENCE_S)
+
+    async def is_broken(self) -> bool:
+        """Whether the other side broke off, instead of closing in peace."""
+        try:
+            await self.rest()
+        except ConnectionError:
+            return True
+        return False
+
+
+@dataclass
+class Calls:
+    """What the tools of the small server do."""
+
+    begun: asyncio.Event = field(default_factory=asyncio.Event)
+    go_on: asyncio.Event = field(default_factory=asyncio.Event)
+    cancelled: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def call(self, _: Any, params: mt.CallToolRequestParams) -> mt.CallToolResult:
+        if params.name == "break":
+            raise RuntimeError("broken on purpose")
+        if params.name == "wait":
+            self.begun.set()
+            try:
+                await self.go_on.wait()
+            except asyncio.CancelledError:
+                self.cancelled.set()
+                raise
+        text = str((params.arguments or {}).get("text", ""))
+        return mt.CallToolResult(content=[mt.TextContent(type="text", text=text)])
+
+    def server(self) -> Server[Any]:
+        async def tools(_: Any, __: Any) -> mt.ListToolsResult:
+            return mt.ListToolsResult(tools=[ECHO, replace_name("wait"), replace_name("break")])
+
+        return Server(
+            "small",
+            version="1",
+            on_list_tools=tools,
+            on_call_tool=self.call,
+            get_tool_input_schema=lambda _: ECHO.input_schema,
+            on_subscriptions_listen=ListenHandler(InMemorySubscriptionBus()),
+        )
+
+
+def replace_name(name: str) -> mt.Tool:
+    return ECHO.model_copy(update={"name": name})
+
+
+async def always_ready() -> None:
+    """Nothing is amiss."""
+
+
+@asynccontextmanager
+async def opened(limits: Limits | None = None, **changes: Any) -> AsyncIterator[Door]:
+    """The small server behind its door; `changes` are made to the guard, or to `ready`."""
+    listener = bound(place_of("127.0.0.1", 0))
+    port = listener.getsockname()[1]
+    ready = changes.pop("ready", always_ready)
+    guard = replace(guard_of(place_of("127.0.0.1", port).names, port, token=TOKEN), **changes)
+    calls = Calls()
+    app = app_of(calls.server(), ready=ready, guard=guard, limits=limits)
+    loop = asyncio.get_running_loop()
+    stop, started = loop.create_future(), asyncio.Event()
+    running = asyncio.ensure_future(run(app, listener, stop=stop, started=started.set))
+    await asyncio.wait_for(started.wait(), PATIENCE_S)
+    try:
+        yield Door(app, port, stop, calls)
+    finally:
+        if not stop.done():
+            stop.set_result(None)
+        await asyncio.wait_for(running, PATIENCE_S)
+
+
+def request(method: str, path: str, port: int, body: bytes, **headers: str) -> bytes:
+    """The bytes of a request."""
+    shown = {"host": f"127.0.0.1:{port}", "authorization": f"Bearer {TOKEN}", **headers}
+    if body and "transfer-encoding" not in shown:
+        shown.setdefault("content-length", str(len(body)))
+    head = "".join(f"{name}: {value}\r\n" for name, value in shown.items() if value)
+    return f"{method} {path} HTTP/1.1\r\n{head}\r\n".encode("latin-1") + body
+
+
+def get(path: str, port: int, **headers: str) -> bytes:
+    """The bytes of a GET."""
+    return request("GET", path, port, b"", **headers)
+
+
+def status_of(said: bytes) -> int:
+    return int(said.split(b" ", 2)[1])
+
+
+def told(said: bytes) -> Any:
+    """The JSON of an answer."""
+    return json.loads(said.partition(b"\r\n\r\n")[2])
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    """Wait until something is the case."""
+    async with asyncio.timeout(PATIENCE_S):
+        while not holds():
+            await asyncio.sleep(0.01)

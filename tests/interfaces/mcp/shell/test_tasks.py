@@ -1,0 +1,200 @@
+"""The tasks extension: a run as a task, for clients that declare it; for all others a plain answer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+import mcp_types as mt
+import pytest
+from mcp.client import ClientExtension
+from mcp.client.extension import ClaimContext, ResultClaim
+from mcp.shared.exceptions import MCPError
+from pydantic import TypeAdapter
+
+from interfaces.mcp.surface.agent import MODERN, Agent, Place, read, until, write
+
+TASKS = "io.modelcontextprotocol/tasks"
+SLOW = {"name": "Slow", "steps": [{"id": "s", "tool": "wait.for", "args": {"duration": "300ms"}}, write()]}
+LONG = {"name": "Long", "steps": [write(), {"id": "s", "tool": "wait.for", "args": {"duration": "1h"}}]}
+ASKING = {"name": "Ask", "steps": [{"id": "go", "approve": "Publish?"}, write()]}
+
+
+class TaskResult(mt.Result):
+    """A task as `tools/call` answers it."""
+
+    result_type: Literal["task"] = "task"
+    task_id: str
+    status: str
+    poll_interval_ms: int | None = None
+
+
+async def _keep(result: TaskResult, _: ClaimContext) -> mt.CallToolResult:
+    return mt.CallToolResult(content=[], structured_content={"task": result.task_id, "status": result.status})
+
+
+class Tasks(ClientExtension):
+    """A client that follows tasks."""
+
+    identifier = TASKS
+
+    def claims(self) -> list[ResultClaim[Any]]:
+        return [ResultClaim(result_type="task", model=TaskResult, resolve=_keep)]
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+class Params(mt.RequestParams):
+    """What a request about a task carries."""
+
+    task_id: str
+    input_responses: dict[str, Any] | None = None
+
+
+class Ask(mt.Request[Params, str]):
+    """A request about a task."""
+
+    method: str
+    params: Params
+
+
+async def ask(agent: Agent, method: str, task: str, **more: Any) -> dict[str, Any]:
+    session: Any = agent.client.session
+    asked = Ask(method=method, params=Params(task_id=task, **more))
+    told: dict[str, Any] = await session.send_request(asked, TypeAdapter(dict[str, Any]))
+    return told
+
+
+async def begun(agent: Agent, definition: dict[str, Any]) -> str:
+    """The task that a waiting call is answered with."""
+    session: Any = agent.client.session
+    arguments = {"definition": definition, "wait": "25s"}
+    result = await session.call_tool("execute_plan", arguments, allow_claimed=True)
+    assert isinstance(result, TaskResult)
+    return result.task_id
+
+
+async def reached(agent: Agent, task: str, *statuses: str) -> dict[str, Any]:
+    async def look() -> dict[str, Any] | None:
+        told = await ask(agent, "tasks/get", task)
+        return told if told["status"] in statuses else None
+
+    return await until(look)
+
+
+async def test_a_waiting_call_is_answered_with_a_task_whose_id_is_the_run(place: Place) -> None:
+    async with place.agent(mode=MODERN, extensions=[Tasks()]) as agent:
+        task = await begun(agent, SLOW)
+        assert task.startswith("run_")
+        working = await ask(agent, "tasks/get", task)
+        assert working["taskId"] == task
+        assert working["status"] in {"working", "completed"}
+        ended = await reached(agent, task, "completed")
+        assert ended["result"]["structuredContent"]["status"] == "completed"
+        assert ended["result"]["structuredContent"]["run"] == task
+        assert ended["createdAt"] <= ended["lastUpdatedAt"]
+        assert (await agent.call("status", run=task))["status"] == "completed"
+
+
+async def test_without_the_extension_the_answer_is_plain(place: Place) -> None:
+    async with place.agent(mode=MODERN) as agent:
+        ended = await agent.call("execute_plan", definition=SLOW, wait="20s")
+        assert ended["status"] == "completed"
+
+
+async def test_without_wait_the_answer_is_plain_even_with_the_extension(place: Place) -> None:
+    async with place.agent(mode=MODERN, extensions=[Tasks()]) as agent:
+        assert (await agent.call("execute_plan", definition=SLOW))["run"]
+
+
+async def test_an_approval_is_a_question_of_the_task_and_its_answer_moves_the_run(place: Place) -> None:
+    for answer, end in (("approve", "completed"), ("reject", "waiting")):
+        async with place.agent(mode=MODERN, extensions=[Tasks()]) as agent:
+            task = await begun(agent, ASKING)
+            asked = await reached(agent, task, "input_required")
+            (key,) = asked["inputRequests"]
+            assert "Publish?" in str(asked["inputRequests"][key])
+            response = {"action": "accept", "content": {"answer": answer, "reason": "I looked"}}
+            await ask(agent, "tasks/update", task, input_responses={key: response})
+            await agent.until(task, end)
+            kind = "approval_given" if answer == "approve" else "approval_rejected"
+            (event,) = (await agent.call("query_ledger", run=task, kinds=[kind]))["events"]
+            assert event["actor"].startswith("person:")
+            assert event["data"]["reason"] == "I looked"
+            await ask(agent, "tasks/update", task, input_responses={key: response})  # too late, and harmless
+            assert place.kinds(task).count(kind) == 1
+
+
+async def test_a_question_that_was_not_answered_stays(place: Place) -> None:
+    async with place.agent(mode=MODERN, extensions=[Tasks()]) as agent:
+        task = await begun(agent, ASKING)
+        await reached(agent, task, "input_required")
+        before = place.events(task)
+        for responses in ({"go": {"action": "cancel"}}, {"other": {"action": "accept"}}, {}, {"go": "nonsense"}):
+            await ask(agent, "tasks/update", task, input_responses=responses)
+        assert place.events(task) == before
+        await reached(agent, task, "input_required")
+
+
+async def test_a_run_that_waits_for_a_decision_is_the_callers_turn(place: Place) -> None:
+    async with place.agent(mode=MODERN, extensions=[Tasks()]) as agent:
+        task = await begun(agent, {"name": "P", "steps": [write(), read()]})
+        told = await reached(agent, task, "completed")
+        status = told["result"]["structuredContent"]
+        assert status["status"] == "waiting"
+        assert {option["action"] for option in status["failure"]["options"]} >= {"retry", "compensate"}
+
+
+async def test_a_task_that_is_cancelled_ends_the_run_and_can_be_cancelled_again(place: Place) -> None:
+    async with place.agent(mode=MODERN, extensions=[Tasks()]) as agent:
+        task = await begun(agent, LONG)
+        await ask(agent, "tasks/cancel", task)
+        await reached(agent, task, "cancelled")
+        assert (await agent.call("status", run=task))["status"] == "cancelled"
+        before = place.events(task)
+        await ask(agent, "tasks/cancel", task)
+        assert place.events(task) == before
+
+
+async def test_a_task_outlives_the_server_that_began_it(place: Place) -> None:
+    async with place.agent(mode=MODERN, extensions=[Tasks()]) as agent:
+        task = await begun(agent, SLOW)
+    async with place.agent(mode=MODERN, extensions=[Tasks()]) as agent:
+        await reached(agent, task, "completed")
+
+
+@pytest.mark.parametrize("method", ["tasks/get", "tasks/update", "tasks/cancel"])
+async def test_a_task_that_nobody_knows_is_a_mistake_of_the_protocol(place: Place, method: str) -> None:
+    async with place.agent(mode=MODERN, extensions=[Tasks()]) as agent:
+        for task in ("run_nothere", "", "\x00", "x" * 5_000):
+            with pytest.raises(MCPError) as refused:
+                await ask(agent, method, task)
+            assert refused.value.code == mt.INVALID_PARAMS
+
+
+@pytest.mark.parametrize("method", ["tasks/get", "tasks/update", "tasks/cancel"])
+async def test_tasks_are_for_clients_that_declare_them(place: Place, method: str) -> None:
+    async with place.agent(mode=MODERN) as agent:
+        run = (await agent.call("execute_plan", definition=LONG))["run"]
+        with pytest.raises(MCPError) as refused:
+            await ask(agent, method, run)
+        assert refused.value.code == mt.MISSING_REQUIRED_CLIENT_CAPABILITY
+        assert (await agent.call("status", run=run))["status"] == "running"
+
+
+async def test_a_store_that_can_not_be_opened_is_no_unknown_task(place: Place) -> None:
+    place.home.write_text("not a folder")
+    async with place.agent(mode=MODERN, extensions=[Tasks()]) as agent:
+        with pytest.raises(MCPError) as refused:
+            await ask(agent, "tasks/get", "run_x")
+        assert refused.value.code == mt.INTERNAL_ERROR
+        assert "can't be" in refused.value.message
+
+
+async def test_a_client_of_the_handshake_era_gets_a_plain_answer_whatever_it_declares(place: Place) -> None:
+    async with place.agent(mode="legacy", extensions=[Tasks()]) as agent:
+        ended = await agent.call("execute_plan", definition=SLOW, wait="20s")
+        assert ended["status"] == "completed"

@@ -1,0 +1,295 @@
+"""The bookcase: every workflow in its best version, found by words, read again when a file has changed."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from handrail.domain.definition import Effect
+from handrail.domain.errors import Invalid, NotFound, Unavailable
+from handrail.library.bookcase import Book, Bookcase
+from handrail.library.catalog import FolderCatalog
+
+STEPS = [{"id": "one", "prompt": "x"}, {"id": "two", "title": "Second thing", "prompt": "y"}]
+
+
+def put(folder: Path, file: str, **document: Any) -> Path:
+    """A workflow file; its id is the file's stem unless said otherwise."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / file
+    path.write_text(yaml.safe_dump({"id": path.stem, "steps": STEPS, **document}))
+    return path
+
+
+def ids(books: list[Book]) -> list[str]:
+    return [book.id for book in books]
+
+
+def stamped(path: Path, nanoseconds: int) -> None:
+    """Let a file look as if it had been written at this time, so that no test depends on the clock's steps."""
+    os.utime(path, ns=(nanoseconds, nanoseconds))
+
+
+# --- listing -----------------------------------------------------------------------------------------------
+
+
+def test_a_book_tells_a_workflow_at_a_glance(tmp_path: Path) -> None:
+    put(
+        tmp_path,
+        "ship.yaml",
+        name="Ship it",
+        version="1.2.0",
+        description="Ships.",
+        category="release",
+        tags=["git", "ci"],
+        inputs={"v": {"type": "string"}},
+    )
+    assert Bookcase([tmp_path]).books() == (
+        Book(
+            id="ship",
+            name="Ship it",
+            version="1.2.0",
+            description="Ships.",
+            category="release",
+            tags=("git", "ci"),
+            steps=2,
+            titles=("one", "Second thing"),
+            inputs={"v": {"type": "string"}},
+        ),
+    )
+
+
+def test_books_stand_by_id_and_nothing_is_no_book(tmp_path: Path) -> None:
+    for name in ("b", "a", "c"):
+        put(tmp_path, f"{name}.yaml")
+    put(tmp_path, "no-steps.yaml").write_text("id: no-steps\n")
+    put(tmp_path, "a-list.yaml").write_text("- id: x\n  steps: []\n")
+    put(tmp_path, "number.yaml", id=7)
+    put(tmp_path, "notes.txt")
+    assert ids(list(Bookcase([tmp_path]).books())) == ["a", "b", "c"]
+    assert Bookcase([tmp_path / "nowhere"]).books() == ()
+
+
+def test_a_book_of_half_a_document_is_told_as_far_as_it_goes(tmp_path: Path) -> None:
+    (tmp_path / "odd.yaml").write_text(
+        "id: odd\nname:\nversion:\ndescription:\ncategory:\ntags: git\ninputs: []\nsteps: {}\n"
+    )
+    put(tmp_path, "even.yaml", steps=["text", {"id": "x"}, {}], tags=[1, None])
+    odd, even = sorted(Bookcase([tmp_path]).books(), key=lambda book: book.id, reverse=True)
+    assert odd == Book(id="odd", name="odd")
+    assert (even.steps, even.titles, even.tags) == (3, ("x", ""), ("1", "None"))
+
+
+def test_earlier_folders_go_first_and_the_best_version_counts(tmp_path: Path) -> None:
+    mine, theirs = tmp_path / "mine", tmp_path / "theirs"
+    put(mine, "a.yaml", name="mine", version="1.0.0")
+    put(theirs, "a.yaml", name="theirs", version="1.0.0")
+    put(mine, "b.yaml", name="old", version="1.9.0")
+    put(theirs, "b.yaml", name="new", version="1.10.0")
+    case = Bookcase([mine, theirs])
+    assert [(book.id, book.name) for book in case.books()] == [("a", "mine"), ("b", "new")]
+    for wanted, name in (("a", "mine"), ("b", "new"), ("b@~1.9", "old"), ("b@1.9.0", "old"), ("b@^1", "new")):
+        definition = case.load(wanted).definition
+        assert definition is not None
+        assert definition.name == name
+
+
+@pytest.mark.parametrize(
+    "versions", [["", "draft"], ["1.0.0-beta.1", "1.0.0-beta.2"], ["draft"], ["", "1.0.0"], ["2.0.0-rc.1", "1.0.0"]]
+)
+def test_what_is_listed_is_what_is_loaded_whatever_its_versions_are(tmp_path: Path, versions: list[str]) -> None:
+    for number, version in enumerate(versions):
+        more = {"version": version} if version else {}
+        put(tmp_path, f"{number}.yaml", id="a", name=f"the {number}.", **more)
+    case = Bookcase([tmp_path])
+    (book,) = case.books()
+    loaded = case.load("a")
+    assert loaded.definition is not None
+    assert loaded.definition.name == book.name
+    assert book.version == ("1.0.0" if "1.0.0" in versions else versions[0])
+
+
+# --- loading -----------------------------------------------------------------------------------------------
+
+
+def test_an_unknown_workflow_is_not_found_with_the_nearest_name(tmp_path: Path) -> None:
+    case = Bookcase([tmp_path])
+    with pytest.raises(NotFound, match="no workflow 'ship'") as empty:
+        case.load("ship")
+    assert ".handrail/workflows" in empty.value.hint
+    put(tmp_path, "ship-it.yaml")
+    with pytest.raises(NotFound) as near:
+        case.load("ship-if")
+    assert near.value.hint == "did you mean `ship-it`?"
+
+
+def test_a_version_that_is_not_there_is_told_with_those_that_are(tmp_path: Path) -> None:
+    put(tmp_path, "a.yaml", version="1.0.0")
+    put(tmp_path, "old.yaml", id="a", version="0.9.0")
+    put(tmp_path, "bare.yaml")
+    case = Bookcase([tmp_path])
+    with pytest.raises(NotFound, match="'a' has no version \\^2") as known:
+        case.load("a@^2")
+    assert known.value.hint == "it has 1.0.0, 0.9.0"
+    with pytest.raises(NotFound) as bare:
+        case.load("bare@^2")
+    assert "without one" in bare.value.hint
+    with pytest.raises(Invalid, match="not a range"):
+        case.load("a@newest")
+
+
+def test_a_workflow_is_loaded_with_what_it_extends_and_inlines(tmp_path: Path) -> None:
+    put(tmp_path, "inner.yaml", version="1.1.0")
+    put(tmp_path, "outer.yaml", steps=[{"id": "k", "workflow": "inner@^1"}])
+    case = Bookcase([tmp_path])
+    definition = case.load("outer").definition
+    assert definition is not None
+    assert list(definition.pinned) == ["inner@1.1.0"]
+    plan = case.load_plan({"id": "p", "steps": [{"id": "k", "workflow": "inner"}]})
+    assert plan.definition is not None
+    assert list(plan.definition.pinned) == ["inner@1.1.0"]
+
+
+def test_tools_that_nobody_knows_are_findings_if_it_is_said_which_there_are(tmp_path: Path) -> None:
+    put(tmp_path, "a.yaml", steps=[{"id": "t", "tool": "x.do", "effect": "none"}])
+    case = Bookcase([tmp_path])
+    assert case.load("a").is_valid
+    assert case.load("a", tools={"x.do": Effect.NONE}).is_valid
+    assert not case.load("a", tools={"y.do": Effect.NONE}).is_valid
+    assert not case.load_plan({"id": "p", "steps": [{"id": "t", "tool": "x.do"}]}, tools={}).is_valid
+
+
+def test_a_file_that_goes_away_just_then_is_not_a_crash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = put(tmp_path, "a.yaml")
+    case = Bookcase([tmp_path])
+    found = case.catalog.find("a")
+    path.unlink()
+    monkeypatch.setattr(FolderCatalog, "find", lambda *_: found)
+    with pytest.raises(Unavailable, match=r"a\.yaml can't be read"):
+        case.load("a")
+
+
+# --- changes -----------------------------------------------------------------------------------------------
+
+
+def test_what_changes_comes_or_goes_is_seen_at_the_next_look(tmp_path: Path) -> None:
+    case = Bookcase([tmp_path])
+    assert case.books() == ()
+    path = put(tmp_path, "a.yaml", name="first")
+    stamped(path, 1_000)
+    before = case.fingerprint()
+    assert [book.name for book in case.books()] == ["first"]
+    assert case.books() is case.books()
+    put(tmp_path, "a.yaml", name="other")
+    stamped(path, 2_000)
+    assert case.fingerprint() != before
+    assert [book.name for book in case.books()] == ["other"]
+    loaded = case.load("a").definition
+    assert loaded is not None
+    assert loaded.name == "other"
+    path.unlink()
+    assert case.books() == ()
+    with pytest.raises(NotFound):
+        case.load("a")
+
+
+@pytest.mark.parametrize("content", [b"id: [", b"\xff\xfe\x00id", b"", b"id: a\nid: a\nsteps: []\n", b"{" * 5_000])
+def test_a_broken_file_hides_no_good_one_and_is_seen_again_when_it_is_mended(tmp_path: Path, content: bytes) -> None:
+    put(tmp_path, "good.yaml")
+    path = tmp_path / "a.yaml"
+    path.write_bytes(content)
+    stamped(path, 1_000)
+    case = Bookcase([tmp_path])
+    assert ids(list(case.books())) == ["good"]
+    assert case.load("good").is_valid
+    with pytest.raises(NotFound):
+        case.load("a")
+    put(tmp_path, "a.yaml")
+    stamped(path, 2_000)
+    assert ids(list(case.books())) == ["a", "good"]
+    assert case.load("a").is_valid
+
+
+def test_what_is_listed_but_not_sound_is_loaded_with_its_findings(tmp_path: Path) -> None:
+    put(tmp_path, "a.yaml", steps=[{"id": "x"}])
+    case = Bookcase([tmp_path])
+    assert ids(list(case.books())) == ["a"]
+    loaded = case.load("a")
+    assert not loaded.is_valid
+    assert str(loaded.findings[0].at).startswith(str(tmp_path / "a.yaml"))
+
+
+# --- searching ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def shelf(tmp_path: Path) -> Bookcase:
+    put(
+        tmp_path, "bug-fix.yaml", name="Fix a bug", description="Reproduce, test, mend.", category="code", tags=["test"]
+    )
+    put(
+        tmp_path,
+        "review.yaml",
+        name="Review a change",
+        description="Look for bugs.",
+        category="code",
+        tags=["git", "Test"],
+    )
+    put(tmp_path, "ship.yaml", name="Ship", description="Tag and publish.", category="Release", tags=["git"])
+    put(tmp_path, "tea.yaml", name="Make tea", steps=[{"id": "boil", "prompt": "x"}, {"id": "bug", "prompt": "y"}])
+    return Bookcase([tmp_path])
+
+
+def test_without_words_all_that_fit_come_by_id(shelf: Bookcase) -> None:
+    assert ids(shelf.search()) == ["bug-fix", "review", "ship", "tea"]
+    assert ids(shelf.search(" -- ")) == ["bug-fix", "review", "ship", "tea"]
+    assert ids(shelf.search(category="CODE")) == ["bug-fix", "review"]
+    assert ids(shelf.search(tags=["test"])) == ["bug-fix", "review"]
+    assert ids(shelf.search(tags=["git", "TEST"])) == ["review"]
+    assert ids(shelf.search(category="release", tags=["test"])) == []
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("bug", ["bug-fix", "tea"]),  # by id and name, then by a step's title; `bugs` is another word
+        ("BUGS", ["review"]),  # short words must fit whole: `bugs` begins like nothing else
+        ("reviewing", ["review"]),  # long ones need only begin alike
+        ("publish", ["ship"]),
+        ("git", ["review", "ship"]),  # as good as each other: by id
+        ("git ship", ["ship", "review"]),
+        ("nothing like it", []),
+    ],
+)
+def test_with_words_the_best_match_comes_first_and_what_does_not_fit_stays_away(
+    shelf: Bookcase, query: str, found: list[str]
+) -> None:
+    assert ids(shelf.search(query)) == found
+
+
+def test_words_and_filters_count_together(shelf: Bookcase) -> None:
+    assert ids(shelf.search("bug", category="code")) == ["bug-fix"]
+    assert ids(shelf.search("git", tags=["test"])) == ["review"]
+
+
+def test_folders_in_an_id_are_words_too(tmp_path: Path) -> None:
+    put(tmp_path, "a.yaml", id="team/deploy_now")
+    put(tmp_path, "b.yaml", id="other", description="über den Fluss")
+    case = Bookcase([tmp_path])
+    assert ids(case.search("team")) == ["team/deploy_now"]
+    assert ids(case.search("now")) == ["team/deploy_now"]
+    assert ids(case.search("ÜBER")) == ["other"]
+
+
+def test_a_name_says_more_than_a_description_and_all_words_more_than_one(tmp_path: Path) -> None:
+    put(tmp_path, "c.yaml", description="deploy")
+    put(tmp_path, "d.yaml", name="deploy")
+    put(tmp_path, "e.yaml", tags=["deploy"], category="deploy")
+    put(tmp_path, "deploy.yaml")
+    put(tmp_path, "f.yaml", name="deploy", description="to production")
+    case = Bookcase([tmp_path])
+    assert ids(case.search("deploy production")) == ["deploy", "f", "e", "d", "c"]
