@@ -1,15 +1,21 @@
-"""What every test leaves behind as it was: the program's logs, which a test may have turned away from the root."""
+"""What every test begins with: the program's logs as they are before anybody has started them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import logging
 
 import pytest
 
-from handrail.logs import stop_logging
+from handrail.logs import ROOT, stop_logging
 
 
 @pytest.fixture(autouse=True)
-def _logs() -> Iterator[None]:
-    yield
+def _logs() -> None:
+    """Undo what an earlier test did to the program's logs."""
     stop_logging()
+    logging.disable(logging.NOTSET)
+    for name in (ROOT, *logging.root.manager.loggerDict):
+        if name == ROOT or name.startswith(f"{ROOT}."):
+            logger = logging.getLogger(name)
+            logger.disabled = False
+            logger.setLevel(logging.NOTSET)

@@ -5,9 +5,11 @@ Opens what a caller needs and closes it again; nothing is decided here."""
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from importlib.resources import files
 from typing import Any, Final
 
 from handrail.domain.chain import Record
@@ -15,6 +17,8 @@ from handrail.domain.check import Finding, place
 from handrail.domain.definition import Definition
 from handrail.domain.duration import duration_ms
 from handrail.domain.errors import HandrailError, IntegrityBroken, Invalid, Unavailable
+from handrail.domain.judgement import Means
+from handrail.domain.model_hint import Model
 from handrail.engine import custody
 from handrail.engine.audit import Verdict, verify
 from handrail.engine.bell import Bell
@@ -32,9 +36,12 @@ from handrail.engine.plans import Plans
 from handrail.engine.scribe import Scribe
 from handrail.engine.sealing import SealingJournal
 from handrail.engine.worker import Terms, Worker
+from handrail.library.book import Source
 from handrail.library.bookcase import Bookcase
 from handrail.library.inputs import check_inputs
+from handrail.library.models import models_of
 from handrail.library.structure import check_against
+from handrail.rules.registry import built_in
 from handrail.settings import Settings
 from handrail.storage.checkpoint_log import CheckpointFile
 from handrail.storage.keys import open_key, open_public_key, open_secret
@@ -46,7 +53,7 @@ from handrail.tools.registry import Registry
 from handrail.tools.sdk import PythonTool
 
 CARRYING: Final = "carrying.key"
-OTHER_TABLES: Final = ("groups",)
+OTHER_TABLES: Final = ("groups", "models")
 """Tables of config.toml that are not about tools."""
 
 log = logging.getLogger(__name__)
@@ -137,6 +144,7 @@ class Working:
     lookout: Lookout
     books: Bookcase
     toolbox: Registry
+    models: tuple[Model, ...]
 
 
 @asynccontextmanager
@@ -146,6 +154,7 @@ async def working(
     """The program over its store, at work: it executes what it is asked to, and picks up what nobody executes.
 
     `tools` are the caller's own, beside those that are built in or installed."""
+    models = models_of(settings.tables.get("models", {}))
     toolbox = toolbox_of(settings, tools)
     try:
         async with opened(settings) as handrail:
@@ -165,9 +174,9 @@ async def working(
             try:
                 await worker.open()
                 control = replace(handrail.control, worker=worker)
-                guide = Guide(handrail.dispatch, worker.horizon, Bell(handrail.dispatch), terms, _findings)
+                guide = Guide(handrail.dispatch, worker.horizon, Bell(handrail.dispatch), terms, means_of_judging())
                 lookout = Lookout(handrail.look.store, terms.clock, toolbox, worker.horizon)
-                yield Working(handrail, worker, control, guide, lookout, bookcase_of(settings), toolbox)
+                yield Working(handrail, worker, control, guide, lookout, bookcase_of(settings), toolbox, models)
             finally:
                 await worker.close()
                 presence.leave()
@@ -186,8 +195,16 @@ def carrying_key(settings: Settings) -> bytes:
 
 
 def bookcase_of(settings: Settings) -> Bookcase:
-    """The workflows that can be chosen here: the project's own, then the user's."""
-    return Bookcase([settings.workflows, settings.home / "workflows"])
+    """The workflows that can be chosen here: the project's own, the user's, those of more folders, those built in."""
+    more = [Source("more", folder) for folder in settings.choices.library.split(os.pathsep) if folder]
+    sources = [
+        Source("project", str(settings.workflows)),
+        Source("user", str(settings.home / "workflows")),
+        *more,
+    ]
+    if settings.choices.built_in:
+        sources.append(Source("built in", str(files("handrail.library").joinpath("workflows"))))
+    return Bookcase(sources, kept=settings.home / "cache" / "library.json")
 
 
 def toolbox_of(settings: Settings, tools: Sequence[PythonTool] = ()) -> Registry:
@@ -204,6 +221,11 @@ def toolbox_of(settings: Settings, tools: Sequence[PythonTool] = ()) -> Registry
 def _inputs_checked(definition: Definition, given: Mapping[str, Any]) -> tuple[Mapping[str, Any], Sequence[str]]:
     inputs, findings = check_inputs(definition, dict(given))
     return inputs, [f"{finding.where}: {finding.message}" for finding in findings]
+
+
+def means_of_judging() -> Means:
+    """What outputs are judged by."""
+    return Means(built_in(), _findings)
 
 
 def _findings(schema: Any, value: Any) -> Sequence[Finding]:

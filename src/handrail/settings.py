@@ -43,6 +43,10 @@ class Choices(Struct, frozen=True, kw_only=True):
     """How many tools are called at once, over all runs."""
     agents_may_approve: bool = False
     """Whether an agent's yes counts as an approval."""
+    library: str = ""
+    """More folders with workflows, separated as in PATH."""
+    built_in: bool = True
+    """Whether the workflows that come with handrail are offered."""
 
 
 NAMES: Final = ("home", "project", *Choices.__struct_fields__)

@@ -46,7 +46,7 @@ def test_a_step_is_told_with_all_that_an_agent_needs() -> None:
         guidance=("be short",),
         output={"type": "object"},
         checks=("file_exists",),
-        model_hint="fast, vision, for example one: short, local task",
+        model_hint="fast, vision (one, two): short, local task",
     )
 
 
@@ -82,7 +82,7 @@ def test_a_step_is_undone_only_while_the_run_is() -> None:
         ({"tier": "fast"}, "fast"),
         ({"why": "it is hard"}, "it is hard"),
         ({"needs": ["vision", "audio"]}, "vision, audio"),
-        ({"prefer": ["one", "two"]}, "for example one"),
+        ({"prefer": ["one", "two"]}, "one, two"),
         ({"tier": "deep", "why": "it is hard"}, "deep: it is hard"),
     ],
 )

@@ -11,11 +11,13 @@ from engine.stage import ADA, Puppet, Stage, plan
 from handrail.domain.check import Finding, place
 from handrail.domain.definition import Definition
 from handrail.domain.event import Event, Outcome
+from handrail.domain.judgement import Means
 from handrail.domain.legal import Action
 from handrail.domain.run import Run
 from handrail.engine.bell import Bell
 from handrail.engine.guide import Guide, HandIn, Seen, Verdict
 from handrail.library.structure import check_against
+from handrail.rules.registry import built_in
 from handrail.storage.memory import MemoryStore
 
 CLAUDE = "agent:claude"
@@ -35,7 +37,7 @@ def judge(schema: Any, value: Any) -> Sequence[Finding]:
 def guide_of(stage: Stage) -> Guide:
     """A guide beside the stage's worker."""
     worker = stage.worker
-    return Guide(worker.dispatch, worker.horizon, Bell(worker.dispatch), worker.terms, judge)
+    return Guide(worker.dispatch, worker.horizon, Bell(worker.dispatch), worker.terms, Means(built_in(), judge))
 
 
 @dataclass

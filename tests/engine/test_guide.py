@@ -360,7 +360,8 @@ def test_what_would_be_said_of_an_output_is_said_without_writing_anything() -> N
         right = climb.guide.judged(run, SHAPED, "write", {"file": "a"})
         assert (await climb.now()).n == run.n
         tool = plan({"id": "build", "tool": "x.do", "output": {"type": "object"}})
-        return len(wrong), len(right), len(climb.guide.judged(run, tool, "build", "text"))
+        of_tool = climb.guide.judged(run, tool, "build", "text")
+        return len(wrong.findings), len(right.findings), len(of_tool.findings)
 
     assert in_virtual_time(scene) == (1, 0, 1)
 

@@ -11,7 +11,7 @@ from engine.stage import plan
 from handrail.domain.definition import Definition
 from handrail.domain.event import Outcome
 from handrail.domain.legal import Action
-from handrail.engine.guide_view import READY_MAX, RECAPPED_MAX, Guided, guided, recap_of
+from handrail.engine.guide_view import READY_MAX, RECAPPED_MAX, Guided, Telling, guided, recap_of
 from virtual_time import in_virtual_time
 
 DEFINITION = plan(
@@ -35,7 +35,7 @@ def data_of(answer: Guided) -> dict[str, Any]:
 def test_the_first_answer_holds_the_whole_step_and_what_to_know_before_it() -> None:
     async def scene() -> dict[str, Any]:
         climb = await led(DEFINITION, {"what": "a poem"})
-        return data_of(guided(await climb.next(), now=climb.stage.clock(), is_first=True))
+        return data_of(guided(await climb.next(), now=climb.stage.clock(), about=Telling(is_first=True)))
 
     data = in_virtual_time(scene)
     receipt = data.pop("receipt")
@@ -65,7 +65,9 @@ def test_a_later_answer_repeats_none_of_the_rules() -> None:
     async def scene() -> dict[str, Any]:
         climb = await led(DEFINITION, {"what": "a poem"})
         verdict = await climb.hand_in("write", {"text": "x"})
-        return data_of(guided(await climb.next(), now=climb.stage.clock(), verdict=verdict, handed_in="write"))
+        return data_of(
+            guided(await climb.next(), now=climb.stage.clock(), about=Telling(verdict=verdict, handed_in="write"))
+        )
 
     data = in_virtual_time(scene)
     assert (data["accepted"], data["step"]["id"], data["progress"]["done"]) == (True, "read", 1)
@@ -77,7 +79,9 @@ def test_what_was_refused_is_named_in_short_with_its_findings_and_tries() -> Non
         climb = await led(DEFINITION, {"what": "a poem"})
         await climb.hand_in("write", "text")
         verdict = await climb.hand_in("write", "text")
-        return data_of(guided(await climb.next(), now=climb.stage.clock(), verdict=verdict, handed_in="write"))
+        return data_of(
+            guided(await climb.next(), now=climb.stage.clock(), about=Telling(verdict=verdict, handed_in="write"))
+        )
 
     data = in_virtual_time(scene)
     assert (data["accepted"], data["tries"]) == (False, 2)
@@ -90,7 +94,9 @@ def test_a_hand_in_that_came_before_says_so() -> None:
     async def scene() -> dict[str, Any]:
         climb = await led(DEFINITION, {"what": "a poem"})
         verdicts = [await climb.hand_in("write", {}) for _ in range(2)]
-        return data_of(guided(await climb.next(), now=climb.stage.clock(), verdict=verdicts[1], handed_in="write"))
+        return data_of(
+            guided(await climb.next(), now=climb.stage.clock(), about=Telling(verdict=verdicts[1], handed_in="write"))
+        )
 
     data = in_virtual_time(scene)
     assert (data["accepted"], data["repeated"], data["step"]["id"]) == (True, True, "read")
@@ -102,7 +108,9 @@ def test_a_person_whose_word_is_missing_is_waited_for_and_not_the_agent() -> Non
     async def scene() -> dict[str, Any]:
         climb = await led(definition)
         verdict = await climb.hand_in("write")
-        return data_of(guided(await climb.next(), now=climb.stage.clock(), verdict=verdict, handed_in="write"))
+        return data_of(
+            guided(await climb.next(), now=climb.stage.clock(), about=Telling(verdict=verdict, handed_in="write"))
+        )
 
     data = in_virtual_time(scene)
     assert [(one["kind"], one["step"]) for one in data["waiting_for"]] == [
@@ -120,7 +128,7 @@ def test_a_recap_tells_goal_done_decisions_vars_and_inputs() -> None:
         await climb.hand_in("read", outcome=Outcome.SKIPPED)
         seen = await climb.next()
         recap = recap_of(seen, ["rhyme: it is nicer"])
-        return data_of(guided(seen, now=climb.stage.clock(), recap=recap))
+        return data_of(guided(seen, now=climb.stage.clock(), about=Telling(recap=recap)))
 
     data = in_virtual_time(scene)
     assert data["recap"] == {
@@ -155,7 +163,9 @@ def test_a_failure_comes_with_its_ways_out() -> None:
     async def scene() -> dict[str, Any]:
         climb = await led(DEFINITION, {"what": "a poem"})
         verdict = await climb.fail("write", note="no pen")
-        return data_of(guided(await climb.next(), now=climb.stage.clock(), verdict=verdict, handed_in="write"))
+        return data_of(
+            guided(await climb.next(), now=climb.stage.clock(), about=Telling(verdict=verdict, handed_in="write"))
+        )
 
     data = in_virtual_time(scene)
     assert (data["accepted"], data["status"]) == (True, "waiting")
@@ -187,7 +197,7 @@ def test_a_hand_in_is_answered_also_if_the_next_prompt_cant_be_filled_in() -> No
     async def scene() -> Guided:
         climb = await led(definition)
         verdict = await climb.hand_in("a", 1)
-        return guided(await climb.next(), now=0, verdict=verdict, handed_in="a")
+        return guided(await climb.next(), now=0, about=Telling(verdict=verdict, handed_in="a"))
 
     answer = in_virtual_time(scene)
     assert answer.accepted is True

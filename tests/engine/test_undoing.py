@@ -9,7 +9,7 @@ import pytest
 
 from engine.stage import ADA, Stage, always, failing, plan, puppet
 from handrail.domain.command import CompensateStep, CompleteStep, HandOutStep
-from handrail.domain.definition import Category, Definition
+from handrail.domain.definition import Category, Definition, Effect
 from handrail.domain.event import How, RunCompensated, UndoFailed, UndoStarted
 from handrail.domain.legal import Action
 from handrail.domain.run import Run
@@ -377,3 +377,19 @@ def test_a_prompt_that_changed_the_world_is_undone_too() -> None:
     run = in_virtual_time(scene)
     assert run.status is RunStatus.COMPENSATED
     assert did(stage, "x.undo") == ["write"]
+
+
+@pytest.mark.parametrize(("effect", "is_safe"), [(Effect.REVERSIBLE, False), (Effect.COMPENSATABLE, True)])
+def test_a_declared_undo_has_no_capture_and_is_repeatable_only_if_its_tool_needs_none(
+    effect: Effect, is_safe: bool
+) -> None:
+    stage = Stage(BAD, puppet("x.twice", effect=effect, idempotent=True, kept={"before": 1}))
+    step = {"id": "a", "tool": "x.twice", "undo": {"tool": "x.twice", "args": {"back": True}}}
+
+    async def scene() -> list[UndoStarted]:
+        run = await stage.play(plan(step, {"id": "b", "tool": "x.bad"}, on_failure="compensate"))
+        return [event for event in await stage.events(run.id) if isinstance(event, UndoStarted)]
+
+    [begun] = in_virtual_time(scene)
+    assert begun.idempotent is is_safe
+    assert [call.capture for call in stage.box.tools["x.twice"].calls] == [{"before": 1}, None]

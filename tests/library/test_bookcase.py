@@ -11,7 +11,8 @@ import yaml
 
 from handrail.domain.definition import Effect
 from handrail.domain.errors import Invalid, NotFound, Unavailable
-from handrail.library.bookcase import Book, Bookcase
+from handrail.library.book import Book, Source
+from handrail.library.bookcase import Bookcase
 from handrail.library.catalog import FolderCatalog
 
 STEPS = [{"id": "one", "prompt": "x"}, {"id": "two", "title": "Second thing", "prompt": "y"}]
@@ -50,6 +51,7 @@ def test_a_book_tells_a_workflow_at_a_glance(tmp_path: Path) -> None:
     )
     assert Bookcase([tmp_path]).books() == (
         Book(
+            file=str(tmp_path / "ship.yaml"),
             id="ship",
             name="Ship it",
             version="1.2.0",
@@ -80,22 +82,94 @@ def test_a_book_of_half_a_document_is_told_as_far_as_it_goes(tmp_path: Path) -> 
     )
     put(tmp_path, "even.yaml", steps=["text", {"id": "x"}, {}], tags=[1, None])
     odd, even = sorted(Bookcase([tmp_path]).books(), key=lambda book: book.id, reverse=True)
-    assert odd == Book(id="odd", name="odd")
+    assert odd == Book(id="odd", name="odd", file=str(tmp_path / "odd.yaml"))
     assert (even.steps, even.titles, even.tags) == (3, ("x", ""), ("1", "None"))
 
 
-def test_earlier_folders_go_first_and_the_best_version_counts(tmp_path: Path) -> None:
+def test_a_nearer_folder_shadows_the_others_whatever_their_versions(tmp_path: Path) -> None:
     mine, theirs = tmp_path / "mine", tmp_path / "theirs"
     put(mine, "a.yaml", name="mine", version="1.0.0")
     put(theirs, "a.yaml", name="theirs", version="1.0.0")
     put(mine, "b.yaml", name="old", version="1.9.0")
     put(theirs, "b.yaml", name="new", version="1.10.0")
-    case = Bookcase([mine, theirs])
-    assert [(book.id, book.name) for book in case.books()] == [("a", "mine"), ("b", "new")]
-    for wanted, name in (("a", "mine"), ("b", "new"), ("b@~1.9", "old"), ("b@1.9.0", "old"), ("b@^1", "new")):
+    put(theirs, "c.yaml", name="alone")
+    case = Bookcase([Source("project", str(mine)), Source("built in", str(theirs))])
+    assert [(book.id, book.name, book.source, book.shadows) for book in case.books()] == [
+        ("a", "mine", "project", ("built in",)),
+        ("b", "old", "project", ("built in",)),
+        ("c", "alone", "built in", ()),
+    ]
+    for wanted, name in (("a", "mine"), ("b", "old"), ("b@^1", "old"), ("b@1.10.0", "new"), ("b@>=1.10", "new")):
         definition = case.load(wanted).definition
         assert definition is not None
         assert definition.name == name
+
+
+def test_what_is_inlined_comes_from_the_nearest_folder_that_has_a_fitting_version(tmp_path: Path) -> None:
+    mine, theirs = tmp_path / "mine", tmp_path / "theirs"
+    put(mine, "part.yaml", name="mine", version="1.0.0")
+    put(theirs, "part.yaml", name="theirs", version="1.5.0")
+    case = Bookcase([mine, theirs])
+    for wanted, name in (("part@^1", "mine"), ("part@^1.2", "theirs"), ("part", "mine")):
+        loaded = case.load_plan({"id": "p", "steps": [{"id": "a", "workflow": wanted}]})
+        assert loaded.definition is not None
+        assert [one.name for one in loaded.definition.pinned.values()] == [name]
+
+
+def test_a_broken_file_is_reported_and_hides_nothing(tmp_path: Path) -> None:
+    put(tmp_path, "good.yaml")
+    bad = tmp_path / "bad.yaml"
+    bad.write_text("id: bad\nsteps: [")
+    (tmp_path / "bomb.yaml").write_text("id: bomb\nsteps: " + "[" * 5_000)
+    (tmp_path / "python.yaml").write_text("id: evil\nsteps: !!python/object/apply:os.system ['true']\n")
+    case = Bookcase([tmp_path])
+    assert ids(list(case.books())) == ["good"]
+    assert [Path(one.file).name for one in case.broken()] == ["bad.yaml", "bomb.yaml", "python.yaml"]
+    assert all(one.message for one in case.broken())
+    put(tmp_path, "bad.yaml")
+    assert ids(list(case.books())) == ["bad", "good"]
+    assert len(case.broken()) == 2
+
+
+def test_tests_beside_a_workflow_are_no_workflows(tmp_path: Path) -> None:
+    put(tmp_path, "good.yaml")
+    put(tmp_path, "good.tests.yaml", id="good")
+    assert [book.file for book in Bookcase([tmp_path]).books()] == [str(tmp_path / "good.yaml")]
+
+
+def test_what_was_seen_is_kept_for_the_next_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, kept = tmp_path / "w", tmp_path / "cache" / "library.json"
+    for number in range(3):
+        put(folder, f"w{number}.yaml")
+    first = Bookcase([folder], kept=kept).books()
+    read: list[str] = []
+    document = FolderCatalog.document
+
+    def counted(self: FolderCatalog, path: str, changed: int, size: int) -> Any:
+        read.append(path)
+        return document(self, path, changed, size)
+
+    monkeypatch.setattr(FolderCatalog, "document", counted)
+    assert Bookcase([folder], kept=kept).books() == first
+    assert read == []
+    stamped(put(folder, "w1.yaml", name="another"), 1)
+    assert [book.name for book in Bookcase([folder], kept=kept).books()] == ["w0", "another", "w2"]
+    assert [Path(path).name for path in read] == ["w1.yaml"]
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"format": 99, "files": {}}', b"\xff"])
+def test_a_memory_that_cant_be_read_is_made_anew(tmp_path: Path, content: bytes) -> None:
+    kept = tmp_path / "library.json"
+    kept.write_bytes(content)
+    put(tmp_path / "w", "a.yaml")
+    assert ids(list(Bookcase([tmp_path / "w"], kept=kept).books())) == ["a"]
+    assert b'"a"' in kept.read_bytes()
+
+
+def test_a_place_that_cant_be_written_does_no_harm(tmp_path: Path) -> None:
+    put(tmp_path / "w", "a.yaml")
+    (tmp_path / "file").write_text("")
+    assert ids(list(Bookcase([tmp_path / "w"], kept=tmp_path / "file" / "library.json").books())) == ["a"]
 
 
 @pytest.mark.parametrize(

@@ -133,11 +133,13 @@ WORKRAIL: Data = {
 }
 
 
-def test_a_workrail_file_gets_one_clear_finding() -> None:
+def test_a_workrail_file_is_converted_and_goes_the_same_way() -> None:
     loaded = load_data(WORKRAIL)
-    (finding,) = loaded.findings
-    assert finding.rule == "workrail"
-    assert not loaded.is_valid
+    assert loaded.is_valid
+    assert loaded.definition is not None
+    assert loaded.definition.guidance == ("Be kind.",)
+    faulty = load_data({**WORKRAIL, "steps": []})
+    assert (faulty.definition, [finding.rule for finding in faulty.findings]) == (None, ["workrail"])
 
 
 @pytest.mark.parametrize(

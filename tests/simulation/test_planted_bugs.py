@@ -159,21 +159,22 @@ PLANTED = [
 ]
 
 
-RARE = {the_store_forgets_to_look_at_leases: 450}
-"""Bugs that only few days show: the seed from which to look for them."""
+RARE: dict[Callable[[Patch], str], int] = {the_store_forgets_to_look_at_leases: 3_000}
+"""Bugs that only few days show: how many to look through for them."""
 
 
 @pytest.mark.parametrize("plant", PLANTED, ids=lambda plant: plant.__name__)
 def test_a_planted_bug_is_found(plant: Callable[[Patch], str], monkeypatch: Patch) -> None:
     wanted = plant(monkeypatch)
-    seed, words = first_found(wanted, RARE.get(plant, 0))
-    assert seed is not None, f"{SEEDS} seeds did not find it; they found: {words}"
+    seeds = RARE.get(plant, SEEDS)
+    seed, words = first_found(wanted, seeds)
+    assert seed is not None, f"{seeds} seeds did not find it; they found: {words}"
 
 
-def first_found(wanted: str, start: int) -> tuple[int | None, list[str]]:
+def first_found(wanted: str, seeds: int) -> tuple[int | None, list[str]]:
     """The first seed that complains in these words."""
     words: list[str] = []
-    for seed in range(start, start + SEEDS):
+    for seed in range(seeds):
         broken = simulate(seed).broken
         if any(wanted in complaint for complaint in broken):
             return seed, words

@@ -4,18 +4,19 @@ Pure. Handing out and taking in is engine/guide.py's work; the words around it a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
-from handrail.domain.definition import Definition, ModelHint, Prompt, title_of
+from handrail.domain.definition import Definition, Prompt, title_of
 from handrail.domain.errors import Conflict, Invalid
 from handrail.domain.guard import claimant
+from handrail.domain.model_hint import Model, hint_words
 from handrail.domain.path import UNDO, Located, locate
 from handrail.domain.run import Run
 from handrail.domain.status import RunStatus, StepStatus
-from handrail.domain.values import holds, rendered
+from handrail.domain.values import holds, holds_of, rendered
 
 UNDO_KIND: Final = "undo"
 """What the undo of a step is called that an agent has to do."""
@@ -57,7 +58,7 @@ def work_of(run: Run, found: Located, path: str) -> Prompt:
     return work
 
 
-def told(run: Run, definition: Definition, path: str) -> StepTold:
+def told(run: Run, definition: Definition, path: str, models: Sequence[Model] = ()) -> StepTold:
     """All that an agent needs to know to do this step; Invalid if its words can't be filled in."""
     found = locate(definition, path)
     work, step = work_of(run, found, path), found.step
@@ -77,7 +78,7 @@ def told(run: Run, definition: Definition, path: str) -> StepTold:
         confirm=needs_confirmation(run, found, work),
         output=work.output,
         checks=tuple(check.rule for check in work.checks),
-        model_hint=_hint(work.model),
+        model_hint=hint_words(work.model, models),
     )
 
 
@@ -88,9 +89,16 @@ def brief(run: Run, definition: Definition, path: str) -> StepTold:
     return StepTold(id=called(run, path), title=title_of(step), kind=UNDO_KIND if undoes else step.kind.value)
 
 
-def needs_confirmation(run: Run, found: Located, work: Prompt) -> bool:
-    """Whether a person has to agree before the step is done."""
-    return holds(work.confirm, run, found.lane) if isinstance(work.confirm, str) else work.confirm
+def needs_confirmation(run: Run, found: Located, work: Prompt, output: Any = UNSET) -> bool:
+    """Whether a person has to agree before the step is done; before there is an output it may speak of, probably."""
+    if not isinstance(work.confirm, str):
+        return work.confirm
+    if output is not UNSET:
+        return holds_of(output, work.confirm, run, found.lane)
+    try:
+        return holds(work.confirm, run, found.lane)
+    except Invalid:
+        return True
 
 
 def offered(run: Run, waiting: Iterable[str], *, agent: str, now: int) -> list[str]:
@@ -104,11 +112,3 @@ def offered(run: Run, waiting: Iterable[str], *, agent: str, now: int) -> list[s
         elif holder == agent:
             own.append(path)
     return [*own, *free]
-
-
-def _hint(model: ModelHint | None) -> str:
-    if model is None:
-        return ""
-    wanted = [model.tier, *model.needs, *(f"for example {name}" for name in model.prefer[:1])]
-    words = ", ".join(filter(None, wanted))
-    return f"{words}: {model.why}" if words and model.why else words or model.why

@@ -57,6 +57,26 @@ def spoken_of(value: Any, lane: Lane) -> Sequence[Path]:
     return template.paths if template is not None else ()
 
 
+def evaluated_of(output: Any, source: str, *, run: Run, lane: Lane) -> Json:
+    """The value of an expression that may also speak of an `output`, at this place."""
+    expression = compile_expression(source, _shapes(_names(lane)) | {"output": ANY})
+    return expression.evaluate({**values_of(expression.paths, run, lane), "output": output})
+
+
+def holds_of(output: Any, source: str, run: Run, lane: Lane) -> bool:
+    """Whether a condition that may also speak of an `output` holds at this place."""
+    condition = compile_condition(source, _shapes(_names(lane)) | {"output": ANY})
+    return condition.evaluate({**values_of(condition.paths, run, lane), "output": output}) is True
+
+
+def rendered_of(output: Any, value: Any, run: Run, lane: Lane) -> Any:
+    """A value with its templates filled in, which may also speak of an `output`, at this place."""
+    if not has_templates(value):
+        return value
+    template = compile_value(value, _shapes(_names(lane)) | {"output": ANY})
+    return template.render({**values_of(template.paths, run, lane), "output": output})
+
+
 def _has_redacted(value: Any) -> bool:
     match value:
         case str():

@@ -151,7 +151,9 @@ class Attempt:
             work.cancel()
 
     async def _undo(self) -> None:
-        idempotent = self.todo.own_undo or self.todo.work.idempotent or self.tool.spec.idempotent
+        # A reversible tool can be repeated by what it had captured before; a declared undo has nothing of that kind.
+        is_safe = self.tool.spec.idempotent and self.tool.spec.effect is not Effect.REVERSIBLE
+        idempotent = self.todo.own_undo or self.todo.work.idempotent or is_safe
         wrong = [] if self.todo.own_undo else self.tool.misfits(self.todo.args)
         await self._grant(StartUndo(step=self.path, idempotent=idempotent))
         if wrong:
@@ -259,7 +261,7 @@ class Attempt:
             run=self.run.id,
             step=self.path,
             attempt=(state.undo_attempts if self.is_undo else state.attempts) + 1,
-            capture=state.capture,
+            capture=None if self.is_undo and not self.todo.own_undo else state.capture,  # else it is another call's
             deferred=state.deferred,
         )
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from handrail.domain.beginning import ForAgent, begin
-from handrail.domain.check import Finding, Severity, blocks
+from handrail.domain.check import Finding, Severity
 from handrail.domain.command import (
     Command,
     CompensateStep,
@@ -30,11 +30,12 @@ from handrail.domain.command import (
     SetVars,
     SkipStep,
 )
-from handrail.domain.definition import Category, Definition, Prompt
+from handrail.domain.definition import Category, Definition, Prompt, Tool
 from handrail.domain.errors import Conflict, Invalid
 from handrail.domain.event import How, Mode, Outcome, Proof, StepCompleted
 from handrail.domain.guard import claimant, require_open, require_ready
 from handrail.domain.guidance import is_undo, needs_confirmation, offered, work_of
+from handrail.domain.judgement import Judgement, Means, judge
 from handrail.domain.path import UNDO, locate
 from handrail.domain.run import Run
 from handrail.domain.status import RunStatus, StepStatus
@@ -52,8 +53,6 @@ HAND_OUTS_MAX: Final = 20
 
 HANDED_IN_FROM: Final = frozenset({StepStatus.PENDING, StepStatus.READY, StepStatus.WAITING, StepStatus.FAILED})
 
-Judge: TypeAlias = Callable[[Any, Any], Sequence[Finding]]
-"""What is wrong with an output by its JSON Schema."""
 Progress: TypeAlias = Callable[[int, int], Awaitable[None]]
 """Told how many steps are done, of how many."""
 
@@ -82,6 +81,8 @@ class Verdict(Struct, frozen=True, kw_only=True):
     """Whether the same had been handed in before."""
     unconfirmed: bool = False
     """Whether nothing is missing but a person's word."""
+    passed: tuple[str, ...] = ()
+    """The rules that handrail ran, and that have nothing against it."""
 
 
 class Seen(Struct, frozen=True, kw_only=True):
@@ -101,7 +102,7 @@ class Guide:
     horizon: Horizon
     bell: Bell
     terms: Terms
-    judge: Judge
+    means: Means
 
     async def look(self, run_id: str, *, agent: str = "", within_s: float = 0, tell: Progress | None = None) -> Seen:
         """What an agent is to do next; waits so long for handrail's own steps before it."""
@@ -161,15 +162,14 @@ class Guide:
             raise Conflict(f"step {step!r} is not being undone", hint="ask for the current step")
         return replace(given, step=step, is_undo=True)
 
-    def judged(self, run: Run, definition: Definition, step: str, output: Any) -> tuple[Finding, ...]:
+    def judged(self, run: Run, definition: Definition, step: str, output: Any) -> Judgement:
         """What would be said of an output, if it were handed in."""
         step = step.removesuffix(UNDO)
         found = locate(definition, step)
         work = work_of(run, found, step) if is_undo(run, step) else found.step.work
-        schema = work.output if isinstance(work, Prompt) else getattr(work, "output", None)
-        shape = tuple(self.judge(schema, output)) if schema is not None else ()
-        rules = work.checks if isinstance(work, Prompt) else ()
-        return (*shape, *(_not_run(check.rule) for check in rules))
+        if not isinstance(work, Prompt | Tool):
+            return Judgement()
+        return judge(work, output, run, found.lane, self.means)
 
     async def _seen(self, run_id: str, agent: str) -> Seen:
         now = self.terms.clock()
@@ -240,13 +240,14 @@ class Guide:
     def _judged(self, run: Run, definition: Definition, given: HandIn) -> Verdict:
         if given.outcome is not Outcome.DONE:
             return Verdict(accepted=True)
-        findings = self.judged(run, definition, given.step, given.output)
-        if blocks(findings):
+        judgement = self.judged(run, definition, given.step, given.output)
+        findings = judgement.findings
+        if not judgement.is_good:
             return Verdict(accepted=False, findings=findings)
         found = locate(definition, given.step)
-        if needs_confirmation(run, found, work_of(run, found, given.step)) and not given.confirmed:
+        if needs_confirmation(run, found, work_of(run, found, given.step), given.output) and not given.confirmed:
             return Verdict(accepted=False, findings=(_UNCONFIRMED,), unconfirmed=True)
-        return Verdict(accepted=True, findings=findings)
+        return Verdict(accepted=True, findings=findings, passed=judgement.passed)
 
     def _commands(self, run: Run, definition: Definition, given: HandIn, verdict: Verdict) -> list[Command]:
         step = given.step
@@ -266,13 +267,14 @@ class Guide:
             commands.append(RecordDecision(decision="confirmed", reason=given.confirmed, step=step))
         if given.note and given.outcome is Outcome.DONE:
             commands.append(RecordAction(description=given.note, step=step, outcome=Outcome.DONE))
-        return [*commands, _ended(given)]
+        return [*commands, _ended(given, verdict.passed)]
 
 
-def _ended(given: HandIn) -> Command:
+def _ended(given: HandIn, passed: tuple[str, ...]) -> Command:
     match given.outcome:
         case Outcome.DONE:
-            return CompleteStep(step=given.step, output=given.output, proof=Proof.CLAIMED)
+            proof = Proof.VERIFIED if passed else Proof.CLAIMED
+            return CompleteStep(step=given.step, output=given.output, proof=proof, checks=passed)
         case Outcome.FAILED:
             message = given.note or "the agent could not do it"
             return FailStep(step=given.step, category=Category.TOOL_ERROR, message=message)
@@ -301,12 +303,6 @@ _UNCONFIRMED: Final = Finding(
     message="the user must agree before this step counts as done",
     fix="show it to the user; when they agree, hand in again with confirmed: true",
 )
-
-
-def _not_run(rule: str) -> Finding:
-    # Said rather than passed over: a check that nobody runs must not look like one that has passed.
-    message = f"`{rule}` was not run: no rules are built in yet, so the step counts as claimed"
-    return Finding(rule=rule, severity=Severity.MINOR, where="checks", message=message)
 
 
 def _data(finding: Finding) -> Mapping[str, Any]:

@@ -7,11 +7,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from handrail.domain.check import Finding
+from handrail.domain.definition import Definition
 from handrail.domain.errors import Invalid
 from handrail.domain.guidance import StepTold, brief, called, told
+from handrail.domain.model_hint import Model
 from handrail.domain.path import UNDO
 from handrail.domain.status import SATISFIED, RunStatus, StepStatus
 from handrail.engine.guide import Seen, Verdict
@@ -59,44 +62,67 @@ class Guided(Shown, frozen=True):
     receipt: str = ""
 
 
-def guided(
-    seen: Seen,
-    *,
-    now: int,
-    verdict: Verdict | None = None,
-    recap: Recap | None = None,
-    is_first: bool = False,
-    handed_in: str = "",
-) -> Guided:
+class Telling(Struct, frozen=True, kw_only=True):
+    """What an answer is about, beside where the run stands."""
+
+    verdict: Verdict | None = None
+    """What became of a hand-in, and of which step."""
+    handed_in: str = ""
+    recap: Recap | None = None
+    is_first: bool = False
+    models: tuple[Model, ...] = ()
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether the same step is to be done again."""
+        return self.verdict is not None and not self.verdict.accepted
+
+    @property
+    def unconfirmed(self) -> str:
+        """The step that waits for a person's word and for nothing else."""
+        return self.handed_in if self.verdict is not None and self.verdict.unconfirmed else ""
+
+
+PLAIN: Final = Telling()
+
+
+def guided(seen: Seen, *, now: int, about: Telling = PLAIN) -> Guided:
     """What an agent is answered: the whole next step, or only its name if it has read it and was not accepted."""
-    run, definition = seen.run, seen.definition
+    run, definition, verdict = seen.run, seen.definition, about.verdict
     status = status_of(run, definition, now=now, outlook=seen.outlook)
-    is_refused = verdict is not None and not verdict.accepted
-    path = handed_in.removesuffix(UNDO) if is_refused else seen.step
-    shows_rules = is_first or recap is not None
+    path = about.handed_in.removesuffix(UNDO) if about.is_refused else seen.step
     return Guided(
         run=run.id,
         status=status.status,
         progress=status.progress,
         workflow="" if verdict else run.workflow,
         accepted=verdict.accepted if verdict else None,
-        repeated=verdict.repeated if verdict else False,
-        tries=run.step(path).tries if is_refused else 0,
+        repeated=bool(verdict and verdict.repeated),
+        tries=run.step(path).tries if about.is_refused else 0,
         findings=verdict.findings if verdict else (),
-        step=_step(seen, path, is_refused=is_refused),
-        preconditions=definition.preconditions if is_first else (),
-        clarify=definition.clarify if is_first else (),
-        guidance=definition.guidance if shows_rules else (),
+        step=_step(seen, path, about),
         ready=tuple(called(run, one) for one in seen.outlook.for_agent[:READY_MAX]),
-        waiting_for=_waiting(status, handed_in if verdict and verdict.unconfirmed else ""),
+        waiting_for=_waiting(status, about.unconfirmed),
         failure=status.failure,
         options=status.options,
         reason=status.reason,
         not_compensated=status.not_compensated,
         outputs=status.outputs,
-        recap=recap,
+        recap=about.recap,
         receipt=run.receipt,
+        **_rules(definition, about),
     )
+
+
+def _rules(definition: Definition, about: Telling) -> Mapping[str, Any]:
+    """What holds for the whole run: told at its start, and to whoever begins anew with it."""
+    if about.is_first:
+        return {
+            "preconditions": definition.preconditions,
+            "clarify": definition.clarify,
+            "guidance": definition.guidance,
+        }
+    return {"guidance": definition.guidance} if about.recap is not None else {}
 
 
 def recap_of(seen: Seen, decisions: Sequence[str]) -> Recap:
@@ -113,14 +139,14 @@ def recap_of(seen: Seen, decisions: Sequence[str]) -> Recap:
     )
 
 
-def _step(seen: Seen, path: str, *, is_refused: bool) -> StepTold | None:
+def _step(seen: Seen, path: str, about: Telling) -> StepTold | None:
     if not path:
         return None
     known = brief(seen.run, seen.definition, path)
-    if is_refused:
+    if about.is_refused:
         return known
     try:
-        return told(seen.run, seen.definition, path)
+        return told(seen.run, seen.definition, path, about.models)
     except Invalid as error:  # what was handed in is accepted all the same, and must be answered
         return replace(known, prompt=f"({error}; {error.hint})")
 

@@ -9,27 +9,32 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Final, Protocol, cast
+from typing import Final, Protocol
 
 from msgspec import Struct
 
 from handrail.domain.errors import Invalid
+from handrail.domain.semver import best
 from handrail.library.document import DOCUMENT_BYTES_MAX, Document, read_document
 from handrail.library.recent import Recent
+from handrail.library.workrail.shelving import as_ours, called_here
 
 FILES_MAX: Final = 2_000
 KEPT_BYTES_MAX: Final = 4_000_000
 SUFFIXES: Final = (".yaml", ".yml", ".json")
+TEST_SUFFIXES: Final = tuple(f".tests{suffix}" for suffix in SUFFIXES)
+"""Files beside a workflow that say how it is to be walked."""
 
 # Any `id: name`, however nested: cheaper than parsing, and parsing then tells which of them is the document's own.
 _id = re.compile(rb"""\bid["']?\s*:\s*["']?([A-Za-z0-9_./-]{1,200})""")
 
 
 class Candidate(Struct, frozen=True):
-    """A document that has the id one looked for."""
+    """A document that has the id one looked for, and in the how-manieth folder it stands: earlier ones go first."""
 
     version: str
     document: Document
+    folder: int = 0
 
 
 class Source(Protocol):
@@ -92,20 +97,27 @@ class FolderCatalog:
         for file in self._files():
             document = self._document(file) if name in self._ids_in(file) else None
             if document is not None and isinstance(document.value, dict) and document.value.get("id") == name:
-                found.append(Candidate(str(document.value.get("version", "")), document))
+                version = str(document.value.get("version", ""))
+                found.append(Candidate(version, document, self._place_of(file)))
         return found
+
+    def _place_of(self, file: _File) -> int:
+        return self.folders.index(os.path.dirname(file.path))  # noqa: PTH120 - compared with what scandir was given
 
     def ids(self) -> Sequence[str]:
         """The first id that each file names: nearly always its own."""
         return tuple(dict.fromkeys(ids[0] for file in self._files() if (ids := self._ids_in(file))))
 
-    def documents(self) -> Iterator[Document]:
-        """Every readable document that has an id and steps, in the order of folders and file names."""
-        for file in self._files():
-            document = self._document(file)
-            value = document.value if document is not None else None
-            if isinstance(value, dict) and isinstance(value.get("id"), str) and "steps" in value:
-                yield cast("Document", document)
+    def files(self) -> Sequence[tuple[str, int, int, int]]:
+        """Every file: its path, when it was changed, its size, and in the how-manieth folder it stands."""
+        return [(file.path, *file.stamp, self._place_of(file)) for file in self._files()]
+
+    def document(self, path: str, changed: int, size: int) -> Document | Invalid:
+        """The document in a file as it was listed, or why there is none."""
+        file = _File(path, (changed, size))
+        self._document(file)
+        kept = self._documents.get(file)
+        return kept if kept is not None else Invalid(f"{path} is too large to be kept")
 
     def fingerprint(self) -> str:
         """A hash of all names, sizes and times of change."""
@@ -119,7 +131,7 @@ class FolderCatalog:
 
     def _ids_in(self, file: _File) -> tuple[str, ...]:
         if file not in self._ids:
-            names = (found[1].decode() for found in _id.finditer(_content(file.path)))
+            names = (called_here(found[1].decode()) for found in _id.finditer(_content(file.path)))
             self._ids[file] = tuple(dict.fromkeys(names))
         return self._ids[file]
 
@@ -127,17 +139,38 @@ class FolderCatalog:
         kept = self._documents.get(file)
         if kept is None:
             try:
-                kept = read_document(_content(file.path), name=file.path)
+                kept = as_ours(read_document(_content(file.path), name=file.path))
             except Invalid as error:
                 kept = error
             self._documents.keep(file, kept, weight=file.stamp[1])
         return kept if isinstance(kept, Document) else None
 
 
+def chosen(candidates: Sequence[Candidate], versions: str, *, takes_any: bool = False) -> Candidate | None:
+    """The best version that fits, of the first folder that has one: what is nearer shadows what is further off.
+
+    With `takes_any`, one that is no release is better than none, if no version was asked for."""
+    for folder in sorted({one.folder for one in candidates}):
+        here: dict[str, Candidate] = {}
+        for one in candidates:
+            if one.folder == folder:
+                here.setdefault(one.version, one)
+        version = best(here, versions)
+        if version is None and versions.strip() in {"", "*"}:
+            version = "" if "" in here else next(iter(here)) if takes_any else None
+        if version is not None:
+            return here[version]
+    return None
+
+
+def _is_workflow(name: str) -> bool:
+    return name.endswith(SUFFIXES) and not name.endswith(TEST_SUFFIXES)
+
+
 def _listed(folder: str) -> Iterator[_File]:
     try:
         with os.scandir(folder) as entries:
-            files = [entry for entry in entries if entry.name.endswith(SUFFIXES) and entry.is_file()]
+            files = [entry for entry in entries if _is_workflow(entry.name) and entry.is_file()]
     except OSError:
         return
     for entry in sorted(files, key=lambda entry: entry.name):

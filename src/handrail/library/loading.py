@@ -2,7 +2,8 @@
 
 read -> structure -> extends -> structure of the whole -> definition -> pins -> analysis. A later station is left out
 only where it can't be done; parts whose structure is wrong are cut off first, where that changes nothing else
-(pruning.py). What was loaded is kept for the next time, as long as nothing it depends on has changed."""
+(pruning.py). A file of WorkRail's is converted before all that (workrail/). What was loaded is kept for the next time,
+as long as nothing it depends on has changed."""
 
 from __future__ import annotations
 
@@ -25,6 +26,7 @@ from handrail.library.pruning import pruned
 from handrail.library.recent import Recent
 from handrail.library.resolve import Loaded, Trail, extend, pin
 from handrail.library.structure import check_structure, placed, structure_flaws
+from handrail.library.workrail.recognising import looks_like_workrail
 
 __all__ = [
     "EMPTY",
@@ -42,10 +44,6 @@ Tools: TypeAlias = Mapping[str, Effect]
 
 KEPT_BYTES_MAX: Final = 4_000_000
 """How much text the kept definitions may have had together."""
-WORKRAIL_KEYS: Final = frozenset({"clarificationPrompts", "metaGuidance", "functionDefinitions"})
-WORKRAIL_STEP_KEYS: Final = frozenset(
-    {"runCondition", "agentRole", "requireConfirmation", "validationCriteria", "promptBlocks", "templateCall"}
-)
 
 
 def load_definition(text: str | bytes, *, name: str, catalog: Catalog = EMPTY, tools: Tools | None = None) -> Loaded:
@@ -71,15 +69,6 @@ def valid(loaded: Loaded, name: str) -> Definition:
         blocking = sum(finding.severity is not Severity.MINOR for finding in loaded.findings)
         raise Invalid(f"{name} has {blocking} thing(s) to mend", findings=loaded.findings)
     return loaded.definition
-
-
-def looks_like_workrail(data: Json) -> bool:
-    """Whether data is a workflow in WorkRail's own format: camelCase keys that ours never had."""
-    if not isinstance(data, Mapping):
-        return False
-    steps = data.get("steps")
-    keys = [step.keys() for step in steps if isinstance(step, Mapping)] if isinstance(steps, list | tuple) else []
-    return not WORKRAIL_KEYS.isdisjoint(data) or any(not WORKRAIL_STEP_KEYS.isdisjoint(each) for each in keys)
 
 
 class _Setting(NamedTuple):
@@ -142,7 +131,7 @@ class _Loading:
 
     def load(self, document: Document, trail: Trail = ()) -> Loaded:
         if looks_like_workrail(document.value):
-            return Loaded(definition=None, findings=(_workrail(document),))
+            return self._workrail(document, trail)
         flaws = structure_flaws(document)
         findings = placed(flaws, document)
         sound = _sound_part(document, flaws)
@@ -156,6 +145,18 @@ class _Loading:
         if whole is not sound and (unfit := check_structure(whole, merged=True)):
             return _loaded(None, [*findings, *unfit], document)
         return self._understood(whole, findings, trail)
+
+    def _workrail(self, document: Document, trail: Trail) -> Loaded:
+        """What a file of WorkRail's is in our format, with all that had to be said about it."""
+        # Imported here because it costs up to 20 ms, which the cold path must not pay.
+        from handrail.library.workrail.whole import convert
+
+        converted = convert(document)
+        said = [finding_of(flaw, document) for flaw in converted.flaws]
+        if not converted.is_sound:
+            return _loaded(None, said, document)
+        loaded = self.load(converted.document, trail)
+        return _loaded(loaded.definition, [*said, *loaded.findings], document)
 
     def _understood(self, document: Document, findings: list[Finding], trail: Trail) -> Loaded:
         written = definition_from(cast("Mapping[str, Any]", document.value))
@@ -199,16 +200,3 @@ def _as_written(flaw: Flaw, document: Document) -> Flaw:
     if flaw.path[-1:] == ("prompt",) and flaw.path not in document.positions and above in document.positions:
         return replace(flaw, path=above)
     return flaw
-
-
-def _workrail(document: Document) -> Finding:
-    return finding_of(
-        Flaw(
-            rule="workrail",
-            severity=Severity.CRITICAL,
-            path=(),
-            message="a WorkRail file: conversion is not built yet",
-            fix="write it as a workflow: `handrail schema` prints the format",
-        ),
-        document,
-    )

@@ -15,10 +15,9 @@ from handrail.domain.authoring import content_hash
 from handrail.domain.check import Finding, Flaw, Path, Severity, blocks
 from handrail.domain.definition import Call, Definition, Each, Repeat, Step, Work
 from handrail.domain.errors import Invalid
-from handrail.domain.semver import best
 from handrail.domain.suggestion import did_you_mean
 from handrail.domain.works import calls_in
-from handrail.library.catalog import Candidate, Source
+from handrail.library.catalog import Candidate, Source, chosen
 from handrail.library.document import Document, finding_of
 from handrail.library.extending import merge
 from handrail.library.structure import check_structure
@@ -143,15 +142,13 @@ def _called(reference: str, trail: Trail, source: Source, load: Load) -> tuple[s
 def _chosen(reference: str, source: Source) -> Candidate:
     """The best version of what a reference names."""
     name, _, wanted = reference.partition("@")
-    candidates = {candidate.version: candidate for candidate in reversed(source.find(name))}
+    candidates = source.find(name)
     if not candidates:
         raise Invalid(f"there is no workflow `{name}`", hint=did_you_mean(name, source.ids()) or "none is known here")
-    version = best(candidates, wanted)
-    if version is not None:
-        return candidates[version]
-    if wanted.strip() in {"", "*"} and "" in candidates:
-        return candidates[""]  # one without a version is better than none
-    known = ", ".join(version or "one without a version" for version in candidates)
+    found = chosen(candidates, wanted)
+    if found is not None:
+        return found
+    known = ", ".join(dict.fromkeys(one.version or "one without a version" for one in candidates))
     raise Invalid(f"no version of `{name}` fits `{wanted}`", hint=f"there is: {known}")
 
 

@@ -89,6 +89,9 @@ def _check_spots(checks: tuple[Check, ...], path: Path, view: View) -> Iterator[
         here = (*path, "checks", index)
         if check.when is not None:
             yield Spot((*here, "when"), check.when, view, compile_condition)
+        that = check.parameters.get("that")
+        if check.rule == "expression" and isinstance(that, str) and "{" not in that:
+            yield Spot((*here, "that"), that, view, compile_condition)
         yield from _text_spots(check.parameters, here, view)
 
 

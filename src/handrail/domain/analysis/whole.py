@@ -10,6 +10,7 @@ from itertools import chain, islice
 from typing import Final
 
 from handrail.domain.analysis.call_findings import call_flaws
+from handrail.domain.analysis.check_findings import check_flaws
 from handrail.domain.analysis.effect_findings import effect_notes, tool_flaws
 from handrail.domain.analysis.loop_findings import loop_flaws, loop_notes
 from handrail.domain.analysis.name_findings import name_flaws
@@ -30,6 +31,7 @@ def analyse(definition: Definition, *, tools: Mapping[str, Effect] | None = None
         order_flaws(definition),
         name_flaws(definition),
         call_flaws(definition),
+        check_flaws(definition),
         tool_flaws(definition, known) if tools is not None else (),
         loop_flaws(definition),
         secret_flaws(definition),

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from handrail.assembly import bookcase_of
 from handrail.domain.authoring import definition_data
 from handrail.domain.check import Finding, Severity
 from handrail.domain.definition import Definition, Effect
@@ -25,7 +26,7 @@ def load_file(file: str, settings: Settings, *, tools: Mapping[str, Effect] | No
     """The definition in a file (`-`: stdin) with all findings; what it extends or inlines is looked up beside it.
 
     With `tools` given, a tool that nobody knows is a finding."""
-    folders = [settings.workflows]
+    folders = [source.folder for source in bookcase_of(settings).sources]
     if file == STDIN:
         return load_definition(sys.stdin.buffer.read(), name="<stdin>", catalog=FolderCatalog(folders), tools=tools)
     path = Path(file)

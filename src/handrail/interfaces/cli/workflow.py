@@ -1,4 +1,4 @@
-"""`handrail workflow`: validate and draw workflows."""
+"""`handrail workflow`: find, write, check, draw and test workflows."""
 
 from __future__ import annotations
 
@@ -11,6 +11,11 @@ from handrail.domain.errors import Invalid
 from handrail.interfaces.cli.answer import Exit, answer
 from handrail.interfaces.cli.definitions import load_file, tell_verdict, verdict
 from handrail.interfaces.cli.program import json_option, settings_of, told
+from handrail.interfaces.cli.workflow_diff import diff
+from handrail.interfaces.cli.workflow_import import import_
+from handrail.interfaces.cli.workflow_new import new
+from handrail.interfaces.cli.workflow_shelf import list_, show
+from handrail.interfaces.cli.workflow_test import test
 from handrail.interfaces.pictures.mermaid import mermaid_text
 from handrail.interfaces.pictures.svg import svg_text
 from handrail.interfaces.pictures.terminal import terminal_picture
@@ -18,7 +23,11 @@ from handrail.interfaces.pictures.terminal import terminal_picture
 
 @click.group()
 def command() -> None:
-    """Validate and draw workflows."""
+    """Find, write, check, draw and test workflows."""
+
+
+for one in (diff, import_, list_, new, show, test):
+    command.add_command(one)
 
 
 @command.command()

@@ -58,7 +58,8 @@ class Place:
         self.project.mkdir(exist_ok=True)
 
     def settings(self, **chosen: str) -> Settings:
-        return read_settings({"home": str(self.home), "project": str(self.project), **chosen}, {})
+        own = {"home": str(self.home), "project": str(self.project), "built_in": "false"}
+        return read_settings({**own, **chosen}, {})
 
     def workflow(self, definition: Mapping[str, Any], *, name: str = "") -> str:
         """Put a workflow on the shelf: its id."""

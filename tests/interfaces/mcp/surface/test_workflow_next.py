@@ -65,7 +65,7 @@ async def test_a_start_answers_with_the_first_step_as_the_contract_shows(place: 
                 "guidance": ["Slowly."],
                 "output": TWO["steps"][0]["output"],  # type: ignore[index]
                 "checks": ["tests_pass"],
-                "model_hint": "fast: short, local task",
+                "model_hint": "fast (gemini-flash, gpt-mini, claude-haiku): short, local task",
             },
             "preconditions": ["main is green"],
             "clarify": ["Which version?"],

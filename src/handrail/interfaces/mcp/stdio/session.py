@@ -35,7 +35,9 @@ def serve(front: Front, options: Options, unrecorded: Snapshot | None, served: S
     """Serve the front's client to the end; take a snapshot of what has none."""
     settings = read_settings(options.flags, os.environ)
     start_logging(settings.home / "logs", level=settings.choices.log_level, days=settings.choices.log_days)
-    asyncio.run(_session(front, unrecorded, served(settings, options.toolsets)))
+    # What lists show may then depend on files that the front does not look at: it has to wait for the SDK.
+    camera = unrecorded if not settings.choices.library else None
+    asyncio.run(_session(front, camera, served(settings, options.toolsets)))
 
 
 async def _session(

@@ -22,7 +22,7 @@ from handrail.domain.json import digest
 from handrail.domain.path import locate
 from handrail.domain.run import Run
 from handrail.engine.guide import HandIn, Seen, Verdict
-from handrail.engine.guide_view import Guided, guided, recap_of
+from handrail.engine.guide_view import Telling, guided, recap_of
 from handrail.interfaces.mcp.surface import arguments as args
 from handrail.interfaces.mcp.surface.answering import compact, failure_words, reply, waiting_words
 from handrail.interfaces.mcp.surface.caller import Caller, Question, Reply, Response
@@ -30,7 +30,7 @@ from handrail.interfaces.mcp.surface.desk import Desk
 from handrail.interfaces.mcp.surface.paging import page_of
 from handrail.interfaces.mcp.surface.refusal import finding_data, finding_words
 from handrail.interfaces.mcp.surface.run_list import open_runs
-from handrail.library.bookcase import Book
+from handrail.library.book import Book
 from handrail.library.inputs import check_inputs
 from handrail.library.loading import valid
 
@@ -101,8 +101,8 @@ async def workflow_validate(desk: Desk, _: Caller, given: args.ValidateWorkflow)
         findings, is_valid = loaded.findings, loaded.is_valid
     elif given.step and given.output is not UNSET and (given.run or given.workflow):
         run, definition = await _judged_in(at_work, given)
-        findings = at_work.guide.judged(run, definition, given.step, given.output)
-        is_valid = not blocks(findings)
+        judgement = at_work.guide.judged(run, definition, given.step, given.output)
+        findings, is_valid = judgement.findings, judgement.is_good
     else:
         raise Invalid("nothing to validate", hint="give a definition, or step and output together with run or workflow")
     told = [finding_data(finding) for finding in findings]
@@ -132,15 +132,14 @@ async def _start(desk: Desk, caller: Caller, given: args.NextStep, actor: str) -
     inputs = startable(at_work, definition, given.inputs)
     run = await at_work.worker.start(definition, inputs, actor=actor, ask=StartRun(goal=given.goal, vars=given.vars))
     seen = await _next(at_work, caller, run.id, given.agent, actor)
-    return _told(desk, seen, guided(seen, now=at_work.worker.terms.clock(), is_first=True))
+    return _told(desk, at_work, seen, Telling(is_first=True))
 
 
 async def _resume(desk: Desk, caller: Caller, given: args.NextStep, actor: str) -> Reply:
     at_work = await desk.open()
     seen = await _next(at_work, caller, given.run, given.agent, actor)
     decisions = await at_work.handrail.look.ledger.decisions(given.run, limit=DECISIONS_MAX)
-    now = at_work.worker.terms.clock()
-    return _told(desk, seen, guided(seen, now=now, recap=recap_of(seen, decisions)))
+    return _told(desk, at_work, seen, Telling(recap=recap_of(seen, decisions)))
 
 
 async def _hand_in(desk: Desk, caller: Caller, given: args.NextStep, actor: str) -> Reply:
@@ -161,8 +160,7 @@ async def _hand_in(desk: Desk, caller: Caller, given: args.NextStep, actor: str)
         seen = await at_work.guide.look(given.run, agent=given.agent)
     else:
         seen = await _next(at_work, caller, given.run, given.agent, actor)
-    now = at_work.worker.terms.clock()
-    return _told(desk, seen, guided(seen, now=now, verdict=verdict, handed_in=given.step))
+    return _told(desk, at_work, seen, Telling(verdict=verdict, handed_in=given.step))
 
 
 async def _confirmed(
@@ -196,11 +194,14 @@ def _listed(book: Book) -> dict[str, Any]:
         "category": book.category,
         "tags": list(book.tags),
         "steps": book.steps,
+        "shadows": list(book.shadows),
     }
     return {key: value for key, value in told.items() if value not in ("", [])}
 
 
-def _told(desk: Desk, seen: Seen, answer: Guided) -> Reply:
+def _told(desk: Desk, at_work: Working, seen: Seen, about: Telling) -> Reply:
+    about = msgspec.structs.replace(about, models=at_work.models)
+    answer = guided(seen, now=at_work.worker.terms.clock(), about=about)
     data = msgspec.to_builtins(answer)
     if CONTROL not in desk.offered:
         data.pop("options", None)

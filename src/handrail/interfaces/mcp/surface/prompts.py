@@ -13,7 +13,7 @@ from handrail.interfaces.mcp.surface.answering import compact
 from handrail.interfaces.mcp.surface.caller import unknown
 from handrail.interfaces.mcp.surface.desk import Desk
 from handrail.interfaces.mcp.surface.offer import Prompt, PromptArgument
-from handrail.library.bookcase import Book
+from handrail.library.book import Book
 
 LISTED_MAX: Final = 500
 COMPLETED_MAX: Final = 100

@@ -1,0 +1,230 @@
+"""What is the guide worth, and what does it cost? An agent that behaves badly, with the guide and without it.
+
+    python bench/guidance.py [--seeds 2] [--steps 1000] [--workflows 500]
+
+The agent is the one of tests/outside: by a seeded chance it hands in rubbish, skips ahead, repeats itself, and forgets
+everything. With the guide it works through every built-in workflow, and the journal tells what was done. Without it, the
+same moods meet nothing but the list of the steps that are to be done: what it skips stays undone, what it repeats is done
+twice, and after forgetting it goes on where it believes that it was, give or take two steps. Then: whether a long guided
+run stays flat, and how long a large library takes to be listed and searched."""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+import sys
+import tempfile
+import time
+from argparse import ArgumentParser
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from importlib.resources import files
+from pathlib import Path
+from typing import Final
+
+from msgspec import Struct
+
+from handrail.library.bookcase import Bookcase
+
+ROOT: Final = Path(__file__).parent.parent
+sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
+
+from bench.agents import HANDRAIL, Pipe, quantile, timed, told  # noqa: E402 - found by the path above
+from interfaces.mcp.surface.agent import Place  # noqa: E402
+from outside.parts import Part, built_in_names, part_of  # noqa: E402
+from outside.scripted_agent import AHEAD_MAX, OLD_MAX, Mood, Whims  # noqa: E402
+from outside.worlds import DONE, InMemory, told_of  # noqa: E402
+
+GUESS: Final = 2
+"""How far off an agent's guess is where it was, after it has forgotten everything."""
+QUERIES: Final = ("fix a bug with a failing test", "review a pull request", "database", "how do I deploy this")
+LOOKS: Final = 200
+
+
+class Tally(Struct):
+    """What became of steps, over many runs."""
+
+    steps: int = 0
+    left_out: int = 0
+    twice: int = 0
+    badly: int = 0
+    refused: int = 0
+
+    def count(self, part: Part, done: Counter[str]) -> None:
+        self.steps += len(part.for_agent)
+        self.left_out += sum(not done[path] for path in part.for_agent)
+        self.twice += sum(done[path] > 1 for path in part.for_agent)
+
+
+def main() -> None:
+    parser = ArgumentParser()
+    parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--steps", type=int, default=1_000)
+    parser.add_argument("--workflows", type=int, default=500)
+    asked = parser.parse_args()
+    print(f"{'':58}{'figure':>12}{'target':>12}")
+    worth(asked.seeds)
+    with tempfile.TemporaryDirectory() as folder:
+        flat(Path(folder), asked.steps)
+    with tempfile.TemporaryDirectory() as folder:
+        library(Path(folder), asked.workflows)
+
+
+# --- what it is worth -----------------------------------------------------------------------------------------
+
+
+def worth(seeds: int) -> None:
+    parts = [part for name in built_in_names() if (part := part_of(name)) is not None]
+    with_guide, without = Tally(), Tally()
+    for part in parts:
+        for seed in range(seeds):
+            asyncio.run(guided(part, f"{part.workflow} {seed}", with_guide))
+            unguided(part, f"{part.workflow} {seed}", without)
+    print(f"{len(parts)} workflows, {seeds} seed(s), {with_guide.steps} steps of the agent in all")
+    for title, tally, target in (("with the guide", with_guide, 0.0), ("without it", without, None)):
+        told(f"steps left out, {title}", share(tally.left_out, tally), target, "%")
+        told(f"steps done twice, {title}", share(tally.twice, tally), target, "%")
+        told(f"steps that rubbish was taken for, {title}", share(tally.badly, tally), target, "%")
+    told("hand-ins that the guide refused or knew already", share(with_guide.refused, with_guide), None, "%")
+
+
+def share(count: int, tally: Tally) -> float:
+    return 100 * count / tally.steps
+
+
+async def guided(part: Part, seed: str, tally: Tally) -> None:
+    """The agent with the guide: what was done, the journal tells."""
+    with tempfile.TemporaryDirectory() as folder:
+        place = Place(Path(folder))
+        (place.project / "docs" / "notes").mkdir(parents=True)
+        async with place.serving(built_in="true") as server:
+            world = InMemory(server)
+            agent = world.agent(part, seed)
+            run = await agent.start()
+            await agent.work(run)
+            async with world.connect() as line:
+                found = await told_of(line, run, [*DONE])
+    tally.count(part, Counter(step for _, step in found))
+    tally.refused += agent.refused
+    # The agent asserts of every piece of rubbish that it was refused: none is taken for a step.
+
+
+def unguided(part: Part, seed: str, tally: Tally) -> None:
+    """The same agent with a list of what is to be done, and its memory."""
+    whims, steps = Whims(seed), part.for_agent
+    done: Counter[str] = Counter()
+    place = 0
+    while place < len(steps):
+        mood = whims.mood()
+        match mood:
+            case Mood.AHEAD:
+                place = min(place + whims.chance.randint(1, AHEAD_MAX), len(steps) - 1)
+            case Mood.AGAIN | Mood.OTHERWISE if place:
+                done[steps[whims.chance.randrange(max(0, place - OLD_MAX), place)]] += 1
+                continue
+            case Mood.TWICE:
+                done[steps[place]] += 1
+            case Mood.RUBBISH:
+                tally.badly += 1
+            case Mood.FORGET:
+                place = guessed(whims, place, len(steps))
+                continue
+        done[steps[place]] += 1
+        place += 1
+        if mood is Mood.LOST:
+            place = guessed(whims, place, len(steps))
+    tally.count(part, done)
+
+
+def guessed(whims: Whims, place: int, steps: int) -> int:
+    return min(max(0, place + whims.chance.randint(-GUESS, GUESS)), steps)
+
+
+# --- what it costs --------------------------------------------------------------------------------------------
+
+
+def flat(folder: Path, steps: int) -> None:
+    """A run of many steps, each with a shape, a check and the words of the one before."""
+    workflows = folder / ".handrail" / "workflows"
+    workflows.mkdir(parents=True)
+    shape = "{type: object, required: [n, text], properties: {n: {type: integer}, text: {type: string}}}"
+    check = "{rule: contains, of: text, text: number, severity: major}"
+    lines = [
+        f"  - {{id: s{n}, prompt: 'Do {n}.{before(n)}', output: {shape}, checks: [{check}]}}\n" for n in range(steps)
+    ]
+    (workflows / "long.yaml").write_text("id: long\nname: A long one\nsteps:\n" + "".join(lines))
+    pipe = Pipe(HANDRAIL, folder)
+    try:
+        run = pipe.data("workflow_next", workflow="long")["run"]
+        took = [timed(partial(hand_in, pipe, run, n)) for n in range(steps)]
+        assert pipe.data("status", run=run)["status"] == "completed"
+        verified = pipe.data("query_ledger", run=run, verify=True, limit=1)["verified"]
+        assert verified["ok"], verified
+    finally:
+        pipe.close()
+    tenth = max(1, steps // 10)
+    told(f"guided step, durable, of {steps}, p50", quantile(took, 0.5), 5, "ms")
+    told("  last tenth by the first", statistics.median(took[-tenth:]) / statistics.median(took[:tenth]), 1.2)
+
+
+def before(number: int) -> str:
+    return f" Before: {{{{ steps.s{number - 1}.output.text }}}}" if number else ""
+
+
+def hand_in(pipe: Pipe, run: str, number: int) -> None:
+    output = {"n": number, "text": f"this is number {number}"}
+    answer = pipe.data("workflow_next", run=run, step=f"s{number}", output=output)
+    assert answer["accepted"], answer
+
+
+def library(folder: Path, count: int) -> None:
+    """A library of copies of the built-in workflows, each under a name of its own."""
+    workflows, kept = folder / ".handrail" / "workflows", folder / "home" / "cache" / "library.json"
+    size = copies(workflows, count)
+    title = f"{count} workflows, {size / 1e6:.1f} MB"
+    told(f"index of {title}, nothing kept", timed(lambda: Bookcase([workflows], kept=kept).books()), None, "ms")
+    cold = [timed(lambda: Bookcase([workflows], kept=kept).books()) for _ in range(5)]
+    told("cold index, as kept by another process", statistics.median(cold), 300, "ms")
+    next(workflows.glob("*.yaml")).write_text("id: changed\nsteps: [{id: a, prompt: x}]\n")
+    told("  one file changed meanwhile", timed(lambda: Bookcase([workflows], kept=kept).books()), 300, "ms")
+    case = Bookcase([workflows], kept=kept)
+    case.books()
+    looks(title, "in process", case.search, lambda query: case.search(query))
+    pipe = Pipe(HANDRAIL, folder)
+    try:
+        pipe.data("workflow_list")
+        looks(
+            title,
+            "by an agent",
+            lambda: pipe.data("workflow_list"),
+            lambda query: pipe.data("workflow_list", query=query),
+        )
+    finally:
+        pipe.close()
+
+
+def looks(title: str, who: str, every: Callable[[], object], found: Callable[[str], object]) -> None:
+    listed = [timed(every) for _ in range(LOOKS)]
+    searched = [timed(partial(found, QUERIES[number % len(QUERIES)])) for number in range(LOOKS)]
+    told(f"list {title}, {who}, p50", quantile(listed, 0.5), 5, "ms")
+    told(f"search {title}, {who}, p50", quantile(searched, 0.5), 5, "ms")
+    told("  p99", quantile(searched, 0.99), None, "ms")
+
+
+def copies(workflows: Path, count: int) -> int:
+    workflows.mkdir(parents=True)
+    own = Path(str(files("handrail.library").joinpath("workflows")))
+    texts = [file.read_text("utf-8") for file in sorted(own.glob("*.yaml")) if not file.name.endswith(".tests.yaml")]
+    size = 0
+    for number in range(count):
+        head, _, rest = texts[number % len(texts)].partition("\n")
+        text = f"{head}-{number}\n{rest}"
+        size += len(text)
+        (workflows / f"w{number}.yaml").write_text(text, "utf-8")
+    time.sleep(0.05)  # so that a file that is written later has a time of its own
+    return size
+
+
+if __name__ == "__main__":
+    main()

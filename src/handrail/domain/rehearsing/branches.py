@@ -1,0 +1,128 @@
+"""Branches: the ways that a workflow can take at each of its forks, and which of them a run has taken.
+
+Pure. Steps of inlined workflows are not counted: those are the branches of another workflow, with tests of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from enum import StrEnum
+
+from msgspec import Struct
+
+from handrail.domain.definition import Approve, Call, Definition, Each, Repeat, Step
+from handrail.domain.path import UNDO
+from handrail.domain.rehearsing.script import plain
+from handrail.domain.run import Run, StepState
+from handrail.domain.status import StepStatus
+
+SEVERAL = 2
+
+
+class Way(StrEnum):
+    """One way out of a fork."""
+
+    HOLDS = "its condition holds"
+    FAILS = "its condition does not hold"
+    NO_ROUND = "no round"
+    ONE_ROUND = "one round"
+    ROUNDS = "several rounds"
+    YES = "a person says yes"
+    NO = "a person says no"
+    FAILURE = "it fails"
+
+
+class Branch(Struct, frozen=True, order=True):
+    """A step, by its name without rounds, and one of its ways."""
+
+    step: str
+    way: Way
+
+    def __str__(self) -> str:
+        return f"{self.step}: {self.way.value}"
+
+
+FORKS = frozenset({Way.HOLDS, Way.FAILS, Way.YES, Way.NO, Way.ONE_ROUND, Way.ROUNDS})
+"""Ways that tests should take; a failure, and a loop that has nothing to do, come as they come."""
+
+
+def branches_of(definition: Definition) -> list[Branch]:
+    """Every branch that a definition's own steps have by their structure, in written order."""
+    return list(_branches(definition.steps, ""))
+
+
+def _branches(steps: tuple[Step, ...], prefix: str) -> Iterator[Branch]:
+    for step in steps:
+        name = prefix + step.id
+        conditional = (Way.HOLDS, Way.FAILS) if step.when is not None else ()
+        yield from (Branch(name, way) for way in (*conditional, *_own_ways(step)))
+        yield from _branches(step.body, f"{name}.")
+
+
+def _own_ways(step: Step) -> Sequence[Way]:
+    match step.work:
+        case Approve():
+            return (Way.YES, Way.NO)
+        case Each():
+            return (Way.NO_ROUND, Way.ONE_ROUND, Way.ROUNDS)
+        case Repeat(repeat=rounds):
+            return _ways(rounds.times, is_while=rounds.while_ is not None)
+        case Call():
+            return ()  # its steps fail, and are not counted here
+        case _:
+            return (Way.FAILURE,)
+
+
+def _ways(times: int | None, *, is_while: bool) -> list[Way]:
+    if times is not None:
+        return [_way_of(times)]
+    return [*([Way.NO_ROUND] if is_while else []), Way.ONE_ROUND, Way.ROUNDS]
+
+
+def branches_taken(definition: Definition, run: Run) -> set[Branch]:
+    """The branches that a run has taken so far."""
+    known = dict(_own(definition.steps, ""))
+    return {branch for path in run.steps for branch in _taken(run, path, known)}
+
+
+def _own(steps: tuple[Step, ...], prefix: str) -> Iterator[tuple[str, Step]]:
+    for step in steps:
+        yield prefix + step.id, step
+        yield from _own(step.body, f"{prefix}{step.id}.")
+
+
+def _taken(run: Run, path: str, known: Mapping[str, Step]) -> Iterator[Branch]:
+    name, state = plain(path), run.step(path)
+    step = known.get(name)
+    if step is None or UNDO in path:
+        return
+    ways = (_condition_way(step, state), _end_way(step, state), _rounds_way(step, state))
+    yield from (Branch(name, way) for way in ways if way is not None)
+
+
+def _condition_way(step: Step, state: StepState) -> Way | None:
+    if step.when is None or (state.started is None and state.status is not StepStatus.SKIPPED):
+        return None
+    return Way.FAILS if state.started is None else Way.HOLDS
+
+
+def _end_way(step: Step, state: StepState) -> Way | None:
+    is_asked = isinstance(step.work, Approve)
+    if state.status is StepStatus.FAILED:
+        return Way.NO if is_asked else Way.FAILURE
+    return Way.YES if is_asked and state.status is StepStatus.COMPLETED else None
+
+
+def _rounds_way(step: Step, state: StepState) -> Way | None:
+    if not step.body or state.started is None:
+        return None
+    if state.rounds is not None:
+        return _way_of(state.rounds)
+    rounds = state.round + 1
+    is_sure = state.status is StepStatus.COMPLETED or rounds >= SEVERAL  # else there may be another round
+    return _way_of(rounds) if is_sure else None
+
+
+def _way_of(rounds: int) -> Way:
+    if rounds >= SEVERAL:
+        return Way.ROUNDS
+    return Way.ONE_ROUND if rounds else Way.NO_ROUND

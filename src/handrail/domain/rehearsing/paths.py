@@ -1,0 +1,272 @@
+"""Paths: every way through a workflow, tried one after the other: what is reached, what never is, and what is missing.
+
+Pure and bounded. Values come from schemas and from what conditions compare them with (relevance.py, samples.py); a
+state that was seen before is not looked at again. What was not tried is said: whoever hides limits lies."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from handrail.domain.definition import Category, Definition, Effect, Prompt, Tool
+from handrail.domain.effect import brings_own_undo, effect_of
+from handrail.domain.event import AttemptFailed, Event, RunFailed, StepFailed, UndoFailed
+from handrail.domain.judgement import Means, judge
+from handrail.domain.path import UNDO, locate
+from handrail.domain.rehearsing.branches import Branch, branches_of, branches_taken
+from handrail.domain.rehearsing.hints import TEXT
+from handrail.domain.rehearsing.question import Answer, Approved, Done, Failed, Question, Rejected, Who
+from handrail.domain.rehearsing.relevance import INPUTS, TOP, VARS, Relevant, relevant
+from handrail.domain.rehearsing.samples import part_of, required_only, sample, variants, with_read
+from handrail.domain.rehearsing.script import names_in, plain
+from handrail.domain.rehearsing.stage import WORKING, Stage, started
+from handrail.domain.rehearsing.states import States
+from handrail.domain.run import Run
+from handrail.domain.status import StepStatus
+
+STATES_MAX: Final = 5_000
+WAITS: Final = "waiting"
+DECIDING: Final = frozenset({"expression", "equals"})
+"""Rules that tell which values go together; those about texts would only refuse a sample's words."""
+
+# How the language speaks of a value that is not there; other troubles may come from the values that were tried.
+_missing = re.compile(r"\bnull\b|has no field '[^']*' \(known|no value yet|there is no \[")
+
+
+class Missing(Struct, frozen=True, order=True):
+    """A value that a step reads though on some path nobody has set it."""
+
+    step: str
+    message: str
+
+
+class Paths(Struct, frozen=True, kw_only=True):
+    """What was found on all the paths that were tried."""
+
+    states: int
+    """How many states were looked at; ways that come to the same state are followed once."""
+    is_whole: bool
+    """Whether all that was to be tried was tried."""
+    ends: frozenset[str]
+    reached: tuple[Branch, ...]
+    unreached: tuple[Branch, ...]
+    missing: tuple[Missing, ...]
+    longest: tuple[str, ...]
+    """The steps of the longest path, loops and inlined workflows by the steps in them."""
+    without_undo: tuple[str, ...]
+    not_tried: tuple[str, ...]
+
+
+def explore(definition: Definition, means: Means, *, most: int = STATES_MAX) -> Paths:
+    """Try every path through a definition, at most so many states."""
+    return _Explorer(definition, means, most).explored()
+
+
+class _Explorer:
+    def __init__(self, definition: Definition, means: Means, most: int) -> None:
+        self.definition, self.means = definition, means
+        self.relevant: Relevant = relevant(definition)
+        self.left = self.most = most
+        self.seen: dict[bytes, int] = {}
+        self.states = States(definition, self.relevant)
+        self.failed: set[str] = set()
+        self.ends: set[str] = set()
+        self.reached: set[Branch] = set()
+        self.missing: dict[Missing, None] = {}
+        self.odd: dict[str, None] = {}
+        self.longest: tuple[str, ...] = ()
+        self.outputs: dict[str, list[Any]] = {}
+
+    def explored(self) -> Paths:
+        self._from([started(self.definition, *given) for given in self._starts()])
+        known = branches_of(self.definition)
+        if self.left <= 0:
+            self.odd[f"it was given up after {self.most:,} states"] = None
+        return Paths(
+            states=self.most - max(0, self.left),
+            is_whole=self.left > 0,
+            ends=frozenset(self.ends),
+            reached=tuple(branch for branch in known if branch in self.reached),
+            unreached=tuple(branch for branch in known if branch not in self.reached),
+            missing=tuple(self.missing),
+            longest=self.longest,
+            without_undo=tuple(_without_undo(self.definition)),
+            not_tried=tuple(self.odd),
+        )
+
+    # --- where it begins ----------------------------------------------------------------------------
+
+    def _starts(self) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
+        schemas = self.definition.inputs
+        asked = [name for name, schema in schemas.items() if "default" not in schema]
+        schema = {"type": "object", "properties": schemas, "required": asked}
+        tries = self.relevant.tries.get((TOP, INPUTS), {})
+        inputs, is_whole = variants(sample(schema), schema, tries)
+        if not is_whole:
+            self.odd["inputs were varied one at a time, not in all combinations"] = None
+        for given in inputs:
+            complete = {name: one.get("default") for name, one in schemas.items() if "default" in one} | given
+            for variables in self._variables():
+                yield complete, variables
+
+    def _variables(self) -> Iterator[Mapping[str, Any]]:
+        """All variables set, then each with another value or missing, one at a time."""
+        choices = {name: self._values(name) for name in self.relevant.variables}
+        usual = {name: values[0] for name, values in choices.items()}
+        yield usual
+        for name, values in choices.items():
+            yield {key: value for key, value in usual.items() if key != name}
+            yield from ({**usual, name: value} for value in values[1:])
+
+    def _values(self, name: str) -> list[Any]:
+        """What to try for a variable."""
+        tries = self.relevant.tries.get((TOP, VARS), {})
+        own = {path[1:]: values for path, values in tries.items() if path[:1] == (name,)}
+        return variants(TEXT, None, own)[0]
+
+    # --- from state to state ------------------------------------------------------------------------
+
+    def _from(self, starts: Sequence[Run]) -> None:
+        """Try what is usual first, then all that differs from it once, twice, and so on."""
+        stages = [self._stage(run) for run in starts]
+        pending = [stages[:1], stages[1:]]
+        while self.left > 0 and (depth := _first(pending)) is not None:
+            usual, *others = self._behind(pending[depth].pop())
+            pending[depth] += filter(None, [usual])
+            if depth + 1 == len(pending):
+                pending.append([])
+            pending[depth + 1] += filter(None, others)
+
+    def _behind(self, stage: Stage) -> list[Stage | None]:
+        """The states that a state leads to, the usual one first; None for those that are known."""
+        asked = stage.advance()
+        self._note(stage)
+        self.reached |= branches_taken(self.definition, stage.run)
+        if asked is None:
+            self._end(stage.run)
+            return [None]
+        if asked.trouble:
+            self._note_trouble(stage.run, asked.name, asked.trouble)
+        return [self._answered(stage.run, asked, answer) for answer in self._answers(asked, stage.run)]
+
+    def _stage(self, run: Run) -> Stage:
+        return Stage(self.definition, run, check=_with_defaults)
+
+    def _answered(self, run: Run, asked: Question, answer: Answer) -> Stage | None:
+        """The stage after an answer; None if that state was seen before."""
+        stage = self._stage(run)
+        stage.answer(asked, answer)
+        self._note(stage)
+        key = self.states.key(stage.run)
+        done = len(self.states.done(stage.run))
+        if self.seen.get(key, -1) >= done:
+            return None  # what comes now is known; only a longer way to here would be news
+        self.seen[key] = done
+        self.left -= 1
+        return stage
+
+    def _answers(self, asked: Question, run: Run) -> list[Answer]:
+        if asked.who is Who.PERSON:
+            return [Approved(), Rejected()]
+        if asked.is_undo:
+            return [Done()]
+        answers: list[Answer] = [Done(output) for output in self._outputs(asked)]
+        name = plain(asked.path)
+        # One failure on a path, and one of each step, is enough to see what a failure leads to.
+        if name not in self.failed and not any(one.status is StepStatus.FAILED for one in run.steps.values()):
+            self.failed.add(name)
+            answers.append(Failed(is_final=True))
+        return answers
+
+    def _outputs(self, asked: Question) -> list[Any]:
+        name = plain(asked.path)
+        if name not in self.outputs:
+            self.outputs[name] = self._made_outputs(name, asked)
+        if isinstance(asked.work, Tool) and asked.work.tool == "value.set" and isinstance(asked.args, Mapping):
+            return [asked.args.get("value")]
+        return self.outputs[name]
+
+    def _made_outputs(self, name: str, asked: Question) -> list[Any]:
+        schema = asked.work.output if isinstance(asked.work, Prompt | Tool) else None
+        place = self.states.place(asked.path)[:2]
+        empty: Any = None if isinstance(asked.work, Prompt) else {}
+        reads = [path for path in self.relevant.reads.get(place, ()) if not part_of(schema, path)]
+        base = with_read(sample(schema) if schema is not None else empty, reads)
+        tries = self.relevant.tries.get(place, {})
+        made, is_whole = variants(base, schema, tries)
+        if not is_whole:
+            self.odd[f"outputs of {name} were varied one value at a time"] = None
+        least = required_only(schema, made[0])
+        return made if least in made else [*made, least]
+
+    # --- what is found ------------------------------------------------------------------------------
+
+    def _note(self, stage: Stage) -> None:
+        for event in stage.events:
+            if (found := _invalid(event)) is not None:
+                self._note_trouble(stage.run, *found)
+        stage.events.clear()
+
+    def _note_trouble(self, run: Run, step: str, message: str) -> None:
+        if not _missing.search(message):
+            self.odd[f"{plain(step)} could not be worked out with the values that were tried: {message}"] = None
+        elif doubtful := self._doubtful(run):
+            self.odd[f"{plain(step)} may miss something, unless the checks of {doubtful} rule it out: {message}"] = None
+        else:
+            self.missing[Missing(plain(step), message)] = None
+
+    def _doubtful(self, run: Run) -> str:
+        """A step whose output was tried though its own checks would refuse it: a sample is only a sample."""
+        for path, state in run.steps.items():
+            found = locate(self.definition, path)
+            work = found.step.work
+            if not isinstance(work, Prompt) or state.status is not StepStatus.COMPLETED:
+                continue
+            checks = tuple(check for check in work.checks if check.rule in DECIDING)
+            strict = replace(work, checks=checks, output=None)
+            if checks and not judge(strict, state.output, run, found.lane, self.means).is_good:
+                return plain(path)
+        return ""
+
+    def _end(self, run: Run) -> None:
+        self.ends.add(WAITS if run.status in WORKING else run.status.value)
+        done = self.states.done(run)
+        if len(done) > len(self.longest):
+            self.longest = done
+
+
+def _first(pending: Sequence[Sequence[Stage]]) -> int | None:
+    return next((depth for depth, stages in enumerate(pending) if stages), None)
+
+
+def _with_defaults(definition: Definition, given: Mapping[str, Any]) -> tuple[Mapping[str, Any], Sequence[str]]:
+    """Inputs that are taken as they are: a sample need not fit what a schema says beyond its type."""
+    defaults = {name: schema["default"] for name, schema in definition.inputs.items() if "default" in schema}
+    return {**defaults, **given}, ()
+
+
+def _invalid(event: Event) -> tuple[str, str] | None:
+    """The step and the reason, if an event tells that something could not be worked out."""
+    match event:
+        case StepFailed(step=step, category=Category.INVALID_INPUT, message=message):
+            return step, message
+        case AttemptFailed(step=step, category=Category.INVALID_INPUT, message=message):
+            return step, message
+        case UndoFailed(step=step, category=Category.INVALID_INPUT, message=message):
+            return step + UNDO, message
+        case RunFailed(step="", message=message):
+            return "outputs", message
+        case _:
+            return None
+
+
+def _without_undo(definition: Definition) -> Iterator[str]:
+    """Steps that change the world, though nothing says how to take that back."""
+    for name, step in names_in(definition):
+        is_lasting = effect_of(step) not in {None, Effect.NONE}
+        if is_lasting and step.undo is None and not brings_own_undo(step) and UNDO not in name:
+            yield name

@@ -1,0 +1,244 @@
+"""The walk: one run through a workflow in which everybody does what a script says; what came of it, in a few words.
+
+Pure and instant. Outputs are judged as in a real run, by the rules that are handed in; what a script does not say, or
+says too little of, is told as trouble. Whether that is what was expected, difference.py tells."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from msgspec import Struct
+
+from handrail.domain.beginning import InputCheck
+from handrail.domain.check import Finding, Severity
+from handrail.domain.definition import Category, Definition, Prompt, Tool
+from handrail.domain.errors import Invalid
+from handrail.domain.event import ApprovalGiven, StepCompensated, StepCompleted, StepSkipped
+from handrail.domain.guidance import needs_confirmation
+from handrail.domain.judgement import Means, judge
+from handrail.domain.path import locate
+from handrail.domain.rehearsing.branches import Branch, branches_taken
+from handrail.domain.rehearsing.question import (
+    Answer,
+    Approved,
+    Done,
+    Failed,
+    Question,
+    Refused,
+    Rejected,
+    Skipped,
+    Unanswered,
+    Who,
+)
+from handrail.domain.rehearsing.script import EXHAUSTED, Answers, Script, plain
+from handrail.domain.rehearsing.stage import WORKING, Stage, started
+from handrail.domain.run import Run
+
+WAITING: Final = "waiting"
+SHAPE: Final = "schema"
+"""What the output's own schema is called as a rule in a test."""
+CONFIRM: Final = "confirm"
+
+
+class Walked(Struct, frozen=True, kw_only=True):
+    """What came of a walk."""
+
+    end: str
+    path: tuple[str, ...] = ()
+    """The steps that were completed, in this order."""
+    skipped: tuple[str, ...] = ()
+    findings: Mapping[str, tuple[str, ...]] = {}
+    """The rules that refused a try, by step."""
+    undone: tuple[str, ...] = ()
+    outputs: Mapping[str, Any] = {}
+    waits_for: str = ""
+    """Whom an unfinished run waits for, or why a run failed."""
+    trouble: tuple[str, ...] = ()
+    """Where the script and the workflow do not fit each other."""
+    unused: tuple[str, ...] = ()
+    """What the script has words for though nobody asked."""
+    branches: frozenset[Branch] = frozenset()
+
+
+class Cast(Struct, frozen=True, kw_only=True):
+    """What a walk needs beside its script."""
+
+    check: InputCheck
+    means: Means
+
+
+def walk_through(definition: Definition, script: Script, cast: Cast) -> Walked:
+    """Walk through a definition as the script says."""
+    inputs, wrong = cast.check(definition, script.inputs)
+    if wrong:
+        return Walked(end="", trouble=tuple(f"inputs: {one}" for one in wrong))
+    return _Walk(definition, script, cast, inputs).walked()
+
+
+class _Walk:
+    """One walk on its way."""
+
+    def __init__(self, definition: Definition, script: Script, cast: Cast, inputs: Mapping[str, Any]) -> None:
+        self.definition, self.script, self.cast = definition, script, cast
+        self.outputs, self.outcomes = Answers(script.outputs), Answers(script.outcomes)
+        self.tools, self.approvals, self.vars = Answers(script.tools), Answers(script.approvals), Answers(script.vars)
+        run = started(definition, inputs)
+        self.stage = Stage(definition, run, check=cast.check, stand_in=self._stand_in)
+        self.findings: dict[str, dict[str, None]] = {}
+        self.trouble: list[str] = []
+
+    def walked(self) -> Walked:
+        asked = self.stage.advance()
+        while asked is not None:
+            answer = self._answer(asked)
+            if answer is None:
+                break  # the script has no more to say: whoever is asked is waited for
+            variables = self.vars.next(asked.name, {}) if isinstance(answer, Done) else {}
+            self.stage.answer(asked, answer, variables=variables if isinstance(variables, Mapping) else {})
+            asked = self.stage.advance()
+        return self._told(asked)
+
+    def _told(self, asked: Question | None) -> Walked:
+        run, events = self.stage.run, self.stage.events
+        done = [one.step for one in events if isinstance(one, StepCompleted | ApprovalGiven)]
+        return Walked(
+            end=WAITING if run.status in WORKING else run.status.value,
+            path=tuple(done),
+            skipped=tuple(one.step for one in events if isinstance(one, StepSkipped)),
+            findings={step: tuple(rules) for step, rules in self.findings.items()},
+            undone=tuple(one.step for one in events if isinstance(one, StepCompensated)),
+            outputs=run.outputs,
+            waits_for=_waits_for(run, asked),
+            trouble=tuple(self.trouble),
+            unused=self._unused(),
+            branches=frozenset(branches_taken(self.definition, run)),
+        )
+
+    def _unused(self) -> tuple[str, ...]:
+        said = {**self.script.outputs, **self.script.outcomes, **self.script.tools, **self.script.approvals}
+        asked = self.outputs.asked | self.outcomes.asked | self.tools.asked | self.approvals.asked
+        return tuple(name for name in said if name not in asked)
+
+    # --- who answers what ---------------------------------------------------------------------------
+
+    def _stand_in(self, path: str) -> Done | None:
+        if not self.outputs.has(path):
+            return None
+        output = self.outputs.next(path)
+        if output is EXHAUSTED:
+            self.trouble.append(f"the script has no output for {path}: its list is too short")
+            return None
+        return Done(output)
+
+    def _answer(self, asked: Question) -> Answer | None:
+        if asked.trouble:
+            self.trouble.append(asked.trouble)
+            return None
+        match asked.who:
+            case Who.PERSON:
+                return self._decided(asked)
+            case Who.TOOL:
+                return self._called(asked)
+            case Who.AGENT:
+                return self._handed_in(asked)
+
+    def _decided(self, asked: Question) -> Answer | None:
+        said = self.approvals.next(asked.name, "approve")
+        known: dict[Any, Answer] = {"approve": Approved(), "reject": Rejected(), "expire": Unanswered()}
+        return known.get(said) if isinstance(said, str) else self._short("approvals", asked)
+
+    def _called(self, asked: Question) -> Answer | None:
+        said = self.tools.next(asked.name, _usual(asked))
+        if said is EXHAUSTED:
+            return self._short("tools", asked)
+        if isinstance(said, Mapping) and set(said) == {"fail"}:
+            return Failed(category=Category(said["fail"]), message=f"{said['fail']}, by the script")
+        return Done(said) if asked.is_undo else self._fitted(asked, said)
+
+    def _fitted(self, asked: Question, said: Any) -> Answer:
+        """What a tool answered, unless it is not what the step promises."""
+        schema = asked.work.output if isinstance(asked.work, Tool) else None
+        wrong = self.cast.means.fits(schema, said) if schema is not None else ()
+        if not wrong:
+            return Done(said)
+        if not self.tools.has(asked.name):
+            self.trouble.append(f"the script says nothing under `tools` for {asked.name}, which has an `output` to fit")
+        return Failed(message=f"output: {wrong[0].message}")
+
+    def _handed_in(self, asked: Question) -> Answer | None:
+        match self.outcomes.next(asked.name, "done"):
+            case "done":
+                return self._done(asked)
+            case "failed":
+                return Failed()
+            case "skipped":
+                return Failed() if asked.is_undo else Skipped()
+            case _:
+                return self._short("outcomes", asked)
+
+    def _done(self, asked: Question) -> Answer | None:
+        left = self.outputs.tries_left(asked.name)
+        is_again = self.stage.run.step(asked.path).tries > 0
+        if is_again and not left:
+            return None  # so a test ends on purpose that wants to see a refusal
+        output = self.outputs.next(asked.name)
+        return self._short("outputs", asked) if output is EXHAUSTED else self._judged(asked, output, is_last=left <= 1)
+
+    def _judged(self, asked: Question, output: Any, *, is_last: bool) -> Answer | None:
+        findings = self._against(asked, output)
+        blocking = [one for one in findings if one.severity is not Severity.MINOR]
+        if not blocking:
+            if not is_last:
+                self.trouble.append(f"a try of {asked.name} was accepted that should have been refused: {output!r}")
+            return Done(output)
+        self.findings.setdefault(plain(asked.path), {}).update(dict.fromkeys(self._rules(asked, output, blocking)))
+        if not self.outputs.has(asked.name):
+            self.trouble.append(f"the script says nothing under `outputs` for {asked.name}: {blocking[0].message}")
+            return None
+        data = tuple({"rule": one.rule, "message": one.message, "where": one.where} for one in blocking)
+        return Refused(data) if not asked.is_undo else Failed(message=blocking[0].message)
+
+    def _rules(self, asked: Question, output: Any, blocking: list[Finding]) -> list[str]:
+        """The rules that refused an output; what its schema says goes by that name, too."""
+        schema = asked.work.output if isinstance(asked.work, Prompt) else None
+        is_misshapen = schema is not None and bool(self.cast.means.fits(schema, output))
+        return [*([SHAPE] if is_misshapen else []), *(one.rule for one in blocking)]
+
+    def _against(self, asked: Question, output: Any) -> list[Finding]:
+        """What is said against an output: its shape, its checks, and that nobody has agreed to it."""
+        if not isinstance(asked.work, Prompt):
+            return []
+        run, found = self.stage.run, locate(self.definition, asked.path)
+        against = list(judge(asked.work, output, run, found.lane, self.cast.means).findings)
+        if any(one.severity is not Severity.MINOR for one in against) or self._is_agreed(asked):
+            return against
+        try:
+            is_needed = needs_confirmation(run, found, asked.work)
+        except Invalid as error:
+            self.trouble.append(f"`confirm` of {asked.path} can't be worked out: {error}")
+            is_needed = False
+        unconfirmed = Finding(rule=CONFIRM, severity=Severity.CRITICAL, where="confirmed", message="nobody agreed")
+        return [*against, unconfirmed] if is_needed else against
+
+    def _is_agreed(self, asked: Question) -> bool:
+        agreed = self.script.confirmed
+        return agreed if isinstance(agreed, bool) else agreed.get(plain(asked.path), True)
+
+    def _short(self, key: str, asked: Question) -> Answer | None:
+        self.trouble.append(f"the script's `{key}` has no more for {asked.name}: its list is too short")
+        return None
+
+
+def _usual(asked: Question) -> Any:
+    """What a tool answers of which the script says nothing."""
+    if isinstance(asked.work, Tool) and asked.work.tool == "value.set" and isinstance(asked.args, Mapping):
+        return asked.args.get("value")
+    return {}
+
+
+def _waits_for(run: Run, asked: Question | None) -> str:
+    if asked is not None:
+        return f"{asked.who.value}: {asked.name}"
+    failed = [f"{path}: {state.message}" for path, state in run.steps.items() if state.status.value == "failed"]
+    return failed[0] if failed else run.reason

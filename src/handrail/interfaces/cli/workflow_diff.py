@@ -1,0 +1,60 @@
+"""`handrail workflow diff`: what has changed between two workflows, and whether that breaks those who use them."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from handrail.domain.compatibility import Change, Weight, bump, changes, is_enough, next_version
+from handrail.interfaces.cli.answer import Exit, answer
+from handrail.interfaces.cli.program import json_option, settings_of, told
+from handrail.interfaces.cli.workflow_finding import found_valid
+
+COLOR_OF = {Weight.BREAKING: "red", Weight.MINOR: "yellow", Weight.PATCH: None}
+
+
+@click.command()
+@click.argument("old")
+@click.argument("new")
+@click.option("--fail-on-breaking", is_flag=True, help="End with exit code 1 if a change is breaking.")
+@json_option
+@click.pass_context
+@told
+async def diff(ctx: click.Context, old: str, new: str, fail_on_breaking: bool, as_json: bool) -> None:
+    """Say what changed from OLD to NEW (files, ids, id@version), and whether that breaks those who use it."""
+    settings = settings_of(ctx)
+    before, after = found_valid(old, settings), found_valid(new, settings)
+    found = changes(before, after)
+    weight = bump(found)
+    wanted, enough = next_version(before.version, weight), is_enough(before.version, after.version, weight)
+    data = {
+        "old": {"id": before.id, "version": before.version},
+        "new": {"id": after.id, "version": after.version},
+        "breaking": weight is Weight.BREAKING,
+        "bump": weight,
+        "version_wanted": wanted or None,
+        "version_is_enough": enough,
+        "changes": found,
+    }
+
+    def words() -> None:
+        for change in found:
+            _tell(change)
+        click.echo(_sum(found, weight, wanted, after.version if not enough else ""))
+
+    answer(data, as_json=as_json, words=words)
+    sys.exit(Exit.FAILED if fail_on_breaking and weight is Weight.BREAKING else Exit.OK)
+
+
+def _tell(change: Change) -> None:
+    click.secho(f"{change.weight.value:<9}", fg=COLOR_OF[change.weight], nl=False)
+    click.echo(f" {change.where} {change.what}")
+
+
+def _sum(found: list[Change], weight: Weight | None, wanted: str, too_low: str) -> str:
+    if weight is None:
+        return "nothing has changed"
+    asked = f": at least version {wanted}" if wanted else ""
+    low = f", and it is {too_low}" if too_low and wanted else ""
+    return f"{len(found)} change(s), the heaviest is {weight.value}{asked}{low}"

@@ -1,0 +1,78 @@
+"""Finding workflows by what a person types: a file, a folder, an id, or an id with a version.
+
+Nothing is judged here: whether a workflow is sound is the library's word."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+from handrail.assembly import bookcase_of
+from handrail.domain.definition import Definition
+from handrail.domain.errors import NotFound
+from handrail.interfaces.cli.definitions import STDIN, load_file
+from handrail.library.catalog import SUFFIXES, chosen
+from handrail.library.loading import Loaded, valid
+from handrail.library.script import TESTS_SUFFIX
+from handrail.settings import Settings
+
+SCHEMA_SUFFIX: Final = ".schema.json"
+ANY_VERSION: Final = "*"
+
+
+def found(name: str, settings: Settings) -> Loaded:
+    """The workflow in a file, or of the library by its id, with all findings; NotFound with the nearest names."""
+    if is_file_name(name):
+        return load_file(name, settings)
+    return bookcase_of(settings).load(name)
+
+
+def found_valid(name: str, settings: Settings) -> Definition:
+    """The same, fit to be used; Invalid with all findings."""
+    return valid(found(name, settings), name)
+
+
+def files_of(targets: Iterable[str], settings: Settings) -> list[str]:
+    """The files of workflows that these names lead to: files, all in a folder, or by id; NotFound if there is none."""
+    files: dict[str, None] = {}
+    for target in targets:
+        if Path(target).is_dir():
+            files |= dict.fromkeys(_files_in(Path(target)))
+        elif is_file_name(target):
+            files[_definition_file(target)] = None
+        else:
+            files[file_of(target, settings)] = None
+    return list(files)
+
+
+def file_of(name: str, settings: Settings) -> str:
+    """The file of the workflow that an id names; NotFound with the nearest names."""
+    books = bookcase_of(settings)
+    books.load(name)  # refuses what is not there, in the right words
+    wanted, _, versions = name.partition("@")
+    best = chosen(books.catalog.find(wanted), versions or ANY_VERSION, takes_any=True)
+    if best is None:  # it went away just now
+        raise NotFound(f"there is no workflow {name!r}")
+    return best.document.name
+
+
+def is_file_name(name: str) -> bool:
+    """Whether a name is that of a file rather than an id."""
+    return name == STDIN or name.endswith(SUFFIXES) or Path(name).is_file()
+
+
+def _files_in(folder: Path) -> list[str]:
+    files = [str(path) for path in sorted(folder.iterdir()) if path.name.endswith(SUFFIXES) and path.is_file()]
+    kept = [file for file in files if not file.endswith((TESTS_SUFFIX, SCHEMA_SUFFIX))]
+    if not kept:
+        raise NotFound(f"there is no workflow in {str(folder)!r}", hint="give a folder with YAML or JSON definitions")
+    return kept
+
+
+def _definition_file(file: str) -> str:
+    """The workflow's file, also for whoever names that of its tests."""
+    if not file.endswith(TESTS_SUFFIX):
+        return file
+    stem = file.removesuffix(TESTS_SUFFIX)
+    return next((stem + suffix for suffix in SUFFIXES if Path(stem + suffix).is_file()), stem + SUFFIXES[0])

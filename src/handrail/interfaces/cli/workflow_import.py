@@ -1,0 +1,148 @@
+"""`handrail workflow import`: WorkRail files as YAML of ours, with a list of what was kept as text."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+import click
+from msgspec import Struct
+from msgspec.structs import replace
+
+from handrail.domain.check import Finding, Severity
+from handrail.domain.errors import Conflict, Invalid, NotFound, Unavailable
+from handrail.interfaces.cli.answer import Exit, answer, tell_findings
+from handrail.interfaces.cli.program import json_option, settings_of, told
+from handrail.library.catalog import SUFFIXES
+from handrail.library.workrail.importing import Imported, imported
+
+STDOUT: Final = "-"
+
+
+class _Outcome(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What became of one file."""
+
+    file: str
+    id: str = ""
+    out: str = ""
+    kept: tuple[Finding, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    """What stands in the way; then nothing is written."""
+    skipped: str = ""
+    text: str = ""
+
+
+@click.command("import")
+@click.argument("source", metavar="FILE|FOLDER")
+@click.option(
+    "-o", "--out", metavar="OUT", help="File or folder to write to (`-`: stdout); default: the project's own."
+)
+@click.option("--force", is_flag=True, help="Write over files that exist.")
+@json_option
+@click.pass_context
+@told
+async def import_(ctx: click.Context, source: str, out: str | None, force: bool, as_json: bool) -> None:
+    """Convert the WorkRail workflow in FILE, or all those in FOLDER, and say what was kept as text."""
+    outcomes = _imported(Path(source), out, settings_of(ctx).workflows, force=force)
+    answer(_data(outcomes), as_json=as_json, words=lambda: _words(outcomes))
+    sys.exit(Exit.INVALID if any(one.findings for one in outcomes) else Exit.OK)
+
+
+def _imported(source: Path, out: str | None, own: Path, *, force: bool) -> list[_Outcome]:
+    """What became of each file; with `-` nothing is written, and the text is told."""
+    is_folder = source.is_dir()
+    converted = [_converted(file, is_alone=not is_folder) for file in _files(source)]
+    if out == STDOUT:
+        return [replace(one, out=STDOUT if one.text else "") for one in converted]
+    targets = _targets(converted, Path(out) if out else own, is_folder=is_folder or not out)
+    _write(targets, force=force)
+    places = {one.file: str(target) for target, one in targets.items()}
+    return [replace(one, out=places.get(one.file, ""), text="") for one in converted]
+
+
+def _files(path: Path) -> list[Path]:
+    if path.is_dir():
+        return sorted(one for one in path.iterdir() if one.name.endswith(SUFFIXES) and one.is_file())
+    if not path.is_file():
+        raise NotFound(
+            f"there is no file {str(path)!r}", hint="give the path of a WorkRail file, or of a folder of them"
+        )
+    return [path]
+
+
+def _converted(file: Path, *, is_alone: bool) -> _Outcome:
+    try:
+        found = imported(file.read_bytes(), name=str(file))
+    except OSError as error:
+        raise Unavailable(f"{file} can't be read: {error.strerror}") from error
+    except Invalid as error:
+        return _Outcome(file=str(file), findings=tuple(error.findings) or (_unreadable(file, error),))
+    if found is None:
+        if is_alone:
+            raise Invalid(
+                f"{file} is not a WorkRail workflow", hint="`handrail workflow validate` reads our own format"
+            )
+        return _Outcome(file=str(file), skipped="not a WorkRail workflow")
+    return _outcome(file, found)
+
+
+def _outcome(file: Path, found: Imported) -> _Outcome:
+    if not found.text:
+        return _Outcome(file=str(file), id=found.id, findings=found.findings)
+    return _Outcome(file=str(file), id=found.id, kept=found.kept, text=found.text)
+
+
+def _unreadable(file: Path, error: Invalid) -> Finding:
+    return Finding(rule="workrail", severity=Severity.CRITICAL, where=str(file), message=str(error), fix=error.hint)
+
+
+def _targets(converted: list[_Outcome], out: Path, *, is_folder: bool) -> dict[Path, _Outcome]:
+    """Where each workflow is written to."""
+    targets: dict[Path, _Outcome] = {}
+    for one in converted:
+        if not one.text:
+            continue
+        name = f"{one.id.replace('/', '-')}.yaml"
+        target = out / name if is_folder or out.is_dir() else out
+        if target in targets:
+            other = targets[target].file
+            raise Conflict(f"{other} and {one.file} are both called {one.id!r}", hint="import them into two folders")
+        targets[target] = one
+    return targets
+
+
+def _write(targets: dict[Path, _Outcome], *, force: bool) -> None:
+    """All of them, or none if one would be written over."""
+    taken = [target for target in targets if target.exists()]
+    if taken and not force:
+        raise Conflict(f"{taken[0]} exists already", hint="write elsewhere with -o, or over it with --force")
+    for target, one in targets.items():
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(one.text, encoding="utf-8", newline="\n")
+        except OSError as error:
+            raise Unavailable(f"{target} can't be written: {error.strerror}") from error
+
+
+def _data(outcomes: list[_Outcome]) -> dict[str, Any]:
+    return {
+        "imported": [one for one in outcomes if one.out],
+        "failed": [one for one in outcomes if one.findings],
+        "skipped": [one for one in outcomes if one.skipped],
+    }
+
+
+def _words(outcomes: list[_Outcome]) -> None:
+    for one in outcomes:
+        if one.text:
+            click.echo(one.text, nl=False)
+            tell_findings(one.kept, err=True)
+        elif one.out:
+            click.secho(f"{one.file} -> {one.out}: {one.id}, {len(one.kept)} note(s)", fg="green")
+            tell_findings(one.kept)
+        elif one.skipped:
+            click.echo(f"{one.file}: {one.skipped}", err=True)
+        else:
+            click.secho(f"{one.file}: not converted", fg="red")
+            tell_findings(one.findings)

@@ -1,0 +1,88 @@
+"""Rehearsals: a workflow with the tests beside it, and what came of them.
+
+Reads and walks; what is printed of that is workflow_test.py's matter."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from handrail.assembly import means_of_judging
+from handrail.domain.check import Finding, blocks
+from handrail.domain.definition import Definition
+from handrail.domain.errors import NotFound
+from handrail.domain.rehearsing.branches import Branch
+from handrail.domain.rehearsing.difference import Difference, differences
+from handrail.domain.rehearsing.script import Script
+from handrail.domain.rehearsing.walk import Cast, Walked, walk_through
+from handrail.interfaces.cli.definitions import load_file
+from handrail.library.loading import Loaded, check_inputs
+from handrail.library.script import read_tests, suite_file
+from handrail.settings import Settings
+
+
+class Tested(Struct, frozen=True, kw_only=True):
+    """One test, and what came of it."""
+
+    __test__ = False
+    name: str
+    passed: bool
+    differences: tuple[Difference, ...] = ()
+    walked: Walked
+
+
+class Report(Struct, frozen=True, kw_only=True):
+    """A workflow, and what came of all its tests."""
+
+    file: str
+    loaded: Loaded
+    tests: tuple[Tested, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    """What is wrong with the tests as they are written."""
+    has_tests: bool = True
+
+    @property
+    def passed(self) -> bool:
+        """Whether the workflow is sound, has tests, and passes them."""
+        is_sound = self.loaded.is_valid and not blocks(self.findings)
+        return is_sound and self.has_tests and all(test.passed for test in self.tests)
+
+    @property
+    def taken(self) -> frozenset[Branch]:
+        """The branches that some test has taken."""
+        return frozenset().union(*(test.walked.branches for test in self.tests))
+
+
+def report_on(file: str, settings: Settings) -> Report:
+    """Load the workflow in a file and walk through it as each of its tests says."""
+    loaded = load_file(file, settings)
+    if loaded.definition is None or not loaded.is_valid:
+        return Report(file=file, loaded=loaded)
+    beside = suite_file(file)
+    try:
+        text = beside.read_bytes()
+    except FileNotFoundError:
+        return Report(file=file, loaded=loaded, has_tests=False)
+    except OSError as error:
+        raise NotFound(f"{str(beside)!r} can't be read: {error.strerror}", hint="make it readable") from error
+    tests = read_tests(text, name=str(beside), definition=loaded.definition)
+    tested = tuple(_tested(loaded.definition, script) for script in tests.scripts)
+    return Report(file=file, loaded=loaded, tests=tested, findings=tests.findings)
+
+
+def cast() -> Cast:
+    """What every walk needs: how inputs are checked, and by which rules outputs are judged."""
+    return Cast(check=_inputs_checked, means=means_of_judging())
+
+
+def _tested(definition: Definition, script: Script) -> Tested:
+    walked = walk_through(definition, script, cast())
+    found = tuple(differences(script.expect, walked))
+    return Tested(name=script.name, passed=not found, differences=found, walked=walked)
+
+
+def _inputs_checked(definition: Definition, given: Mapping[str, Any]) -> tuple[Mapping[str, Any], Sequence[str]]:
+    inputs, findings = check_inputs(definition, dict(given))
+    return inputs, [f"{finding.where}: {finding.message}" for finding in findings]

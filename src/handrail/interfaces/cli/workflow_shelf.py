@@ -1,0 +1,148 @@
+"""`handrail workflow list` and `show`: what the library has. Translates; the shelves are library/bookcase.py's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from handrail.assembly import bookcase_of
+from handrail.domain.authoring import definition_data
+from handrail.domain.definition import Definition, title_of
+from handrail.interfaces.cli.answer import answer, tell_findings, tell_table
+from handrail.interfaces.cli.program import json_option, settings_of, told
+from handrail.interfaces.cli.workflow_finding import found
+from handrail.library.book import Book
+from handrail.library.loading import valid
+from handrail.library.printing import yaml_text
+
+DESCRIPTION_MAX = 100
+
+
+@click.command("list")
+@click.argument("words", nargs=-1)
+@click.option("--query", default="", help="Words that say what you want to do.")
+@click.option("--category", default="", help="Only those of this category.")
+@click.option("--tag", "tags", multiple=True, help="Only those with this tag; may be given several times.")
+@json_option
+@click.pass_context
+@told
+async def list_(
+    ctx: click.Context, words: tuple[str, ...], query: str, category: str, tags: tuple[str, ...], as_json: bool
+) -> None:
+    """List the workflows of the library; with WORDS or --query those that fit, the best first."""
+    books = bookcase_of(settings_of(ctx))
+    fitting = books.search(" ".join([query, *words]).strip(), category=category, tags=tags)
+    broken = books.broken()
+
+    def tell() -> None:
+        tell_table(("id", "version", "category", "steps", "from", "what it is for"), map(_row, fitting))
+        for one in broken:
+            click.secho(f"{one.file} can't be read: {one.message}", fg="yellow", err=True)
+        if not fitting:
+            click.echo("none fits; `handrail workflow list` shows all", err=True)
+
+    data = {"workflows": [_book_data(book) for book in fitting], "broken": broken}
+    answer(data, as_json=as_json, words=tell)
+
+
+@click.command()
+@click.argument("name", metavar="ID|FILE")
+@click.option("--yaml", "as_yaml", is_flag=True, help="The whole definition, as YAML.")
+@json_option
+@click.pass_context
+@told
+async def show(ctx: click.Context, name: str, as_yaml: bool, as_json: bool) -> None:
+    """Show a workflow: what it is for, what it needs, and its steps."""
+    settings = settings_of(ctx)
+    loaded = found(name, settings)
+    definition = valid(loaded, name)
+    book = next((one for one in bookcase_of(settings).books() if one.id == definition.id), None)
+    place = _place(book) if book is not None and book.version == definition.version else {}
+
+    def words() -> None:
+        if as_yaml:
+            click.echo(yaml_text(_written(definition)), nl=False)
+        else:
+            _tell(definition, place)
+            tell_findings(loaded.findings)
+
+    data = {**place, "hash": loaded.hash, "findings": loaded.findings, "definition": definition_data(definition)}
+    answer(data, as_json=as_json, words=words)
+
+
+def _written(definition: Definition) -> dict[str, Any]:
+    data = definition_data(definition)
+    data.pop("pinned", None)
+    return data
+
+
+def _row(book: Book) -> tuple[object, ...]:
+    text = book.description if len(book.description) <= DESCRIPTION_MAX else f"{book.description[:DESCRIPTION_MAX]}..."
+    shadows = f" (shadows {', '.join(book.shadows)})" if book.shadows else ""
+    return (book.id, book.version or "-", book.category or "-", book.steps, f"{book.source}{shadows}", text)
+
+
+def _book_data(book: Book) -> dict[str, Any]:
+    told = {
+        "id": book.id,
+        "name": book.name,
+        "version": book.version,
+        "description": book.description,
+        "category": book.category,
+        "tags": book.tags,
+        "steps": book.steps,
+    }
+    return told | _place(book)
+
+
+def _place(book: Book) -> dict[str, Any]:
+    return {"source": book.source, "file": book.file, "shadows": book.shadows}
+
+
+def _tell(definition: Definition, place: dict[str, Any]) -> None:
+    version = f"@{definition.version}" if definition.version else ""
+    click.secho(f"{definition.id}{version}  {definition.name}", bold=True)
+    click.echo(definition.description)
+    about = {
+        "category": definition.category,
+        "tags": ", ".join(definition.tags),
+        "from": " ".join(filter(None, (place.get("source"), place.get("file")))),
+        "shadows": ", ".join(place.get("shadows", ())),
+    }
+    for key, value in about.items():
+        if value:
+            click.echo(f"  {key}: {value}")
+    _tell_inputs(definition)
+    for title, lines in (
+        ("before the first step", definition.preconditions),
+        ("ask first", definition.clarify),
+        ("rules", definition.guidance),
+    ):
+        _tell_lines(title, lines)
+    _tell_lines("steps", [_step_line(definition, number) for number in range(len(definition.steps))])
+    _tell_lines("outputs", [f"{name} = {source}" for name, source in definition.outputs.items()])
+
+
+def _tell_inputs(definition: Definition) -> None:
+    lines = []
+    for name, schema in definition.inputs.items():
+        kind = schema.get("type", "anything")
+        words = [str(kind if isinstance(kind, str) else " or ".join(kind)), str(schema.get("description", ""))]
+        default = f" (default: {schema['default']!r})" if "default" in schema else ""
+        lines.append(f"{name}: {', '.join(filter(None, words))}{default}")
+    _tell_lines("inputs", lines)
+
+
+def _step_line(definition: Definition, number: int) -> str:
+    step = definition.steps[number]
+    when = f", when {step.when}" if step.when else ""
+    inside = f" [{', '.join(one.id for one in step.body)}]" if step.body else ""
+    return f"{step.id}: {title_of(step)} ({step.kind.value}{when}){inside}"
+
+
+def _tell_lines(title: str, lines: Any) -> None:
+    if lines:
+        click.secho(title, bold=True)
+    for line in lines:
+        click.echo(f"  {line}")

@@ -1,0 +1,52 @@
+"""Confirming: when the user must agree to a step of theirs, as a condition of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from handrail.library.schema_words import told
+from handrail.library.workrail.conditions import Asked, asked
+from handrail.library.workrail.naming import Names
+from handrail.library.workrail.noting import Reader
+
+KEY: Final = "requireConfirmation"
+HUMAN: Final = "human_approval"
+COORDINATOR: Final = "coordinator_eval"
+ALWAYS: Final = Asked("true")
+FIRST_ROUND: Final = Asked("index == 0")
+
+
+def confirmation_of(step: Reader, names: Names) -> Asked | None:
+    """When the user must agree; None if never, or if it is a fault."""
+    value, path = step.value.get(KEY), step.at(KEY)
+    if value is None or isinstance(value, bool):
+        return ALWAYS if value else None
+    if isinstance(value, Mapping) and "kind" in value:
+        return _of_kind(Reader(value, path, step.notes), names)
+    return asked(value, names, path, step.notes)
+
+
+def at_first(confirm: Asked | None, step: Reader) -> Asked | None:
+    """When the user must agree to a whole loop: at its first step, in the first round."""
+    if confirm is None:
+        return None
+    step.notes.note(step.at(KEY), "the user is asked at the first step of the first round")
+    return FIRST_ROUND if confirm is ALWAYS else FIRST_ROUND.joined(confirm)
+
+
+def either(one: Asked | None, other: Asked | None) -> Asked | None:
+    """When one of the two asks for it."""
+    if one is None or other is None:
+        return one or other
+    return ALWAYS if ALWAYS in (one, other) else one.joined(other, "or")
+
+
+def _of_kind(rule: Reader, names: Names) -> Asked:
+    rule.note_unknown(("kind", "condition"))
+    kind = rule.value["kind"]
+    if kind == COORDINATOR:
+        rule.notes.note(rule.at("kind"), "there is no coordinator here: the user is asked")
+    elif kind != HUMAN:
+        rule.notes.fault(rule.at("kind"), f"{told(kind)} is no kind of confirmation", f"say {HUMAN}")
+    return asked(rule.value.get("condition"), names, rule.at("condition"), rule.notes) or ALWAYS

@@ -1,0 +1,197 @@
+"""Loops: when a loop of theirs goes round, in our keys, and what its names stand for inside.
+
+WorkRail looks at a condition before each round, also at that of `until`. The steps inside are steps.py's work."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import ceil
+from typing import Any, Final, TypeGuard
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from handrail.domain.check import Path
+from handrail.library.schema_words import told
+from handrail.library.workrail.conditions import Asked, Read, asked
+from handrail.library.workrail.literals import text_literal
+from handrail.library.workrail.naming import Counter, Names, item_name
+from handrail.library.workrail.noting import Reader
+from handrail.library.workrail.recognising import LOOP_TYPES
+
+ROUNDS_DEFAULT: Final = 100
+ROUNDS_MAX: Final = 9_999
+KEYS: Final = (
+    *("type", "condition", "conditionSource", "items", "count", "maxIterations"),
+    *("iterationVar", "itemVar", "indexVar"),
+)
+LOOP_CONTROL: Final = "loop_control"
+BY_ARTIFACT: Final = "artifact_contract"
+DECISION: Final = {
+    "type": "object",
+    "required": ["decision"],
+    "properties": {"decision": {"enum": ["continue", "stop"]}},
+    "additionalProperties": True,
+}
+"""What a step hands in that decides whether its loop goes on."""
+DECIDE: Final = (
+    'Hand in an object with `decision`: "continue" for a round of the loop, "stop" for none. '
+    "Here it stands for the artifact wr.loop_control."
+)
+
+
+class Turning(Struct, frozen=True, kw_only=True):
+    """How a loop goes round."""
+
+    keys: dict[str, Any]
+    names: Names
+    guard: Asked | None = None
+    """A condition that every step inside has, too."""
+    before: tuple[Read, ...] = ()
+    """What must be set before the loop begins."""
+    within: tuple[Read, ...] = ()
+    """What each round must set anew."""
+    is_decided: bool = False
+    """Whether a step inside decides by what it hands in; then `until` is still missing."""
+
+
+def turning_of(step: Reader, names: Names, *, has_control: bool) -> Turning | None:
+    """How a loop step goes round; None if it is a fault. `has_control`: a step inside hands in the decision."""
+    loop = step.inner("loop")
+    if loop is None:
+        if "loop" not in step.value:
+            step.notes.fault(step.path, "`loop` is missing", "add {type: while, condition: ..., maxIterations: ...}")
+        return None
+    loop.note_unknown(KEYS)
+    kind, most = loop.text("type"), _most(loop)
+    inside = _names_inside(loop, names, each=kind == "forEach")
+    match kind:
+        case "while" | "until":
+            return _conditional(loop, inside, most, has_control=has_control)
+        case "for":
+            return _counting(loop, names, inside, most)
+        case "forEach":
+            return _over_items(loop, names, inside, most)
+        case _:
+            known = ", ".join(LOOP_TYPES)
+            step.notes.fault(loop.at("type"), f"{told(loop.value.get('type'))} is no loop", f"choose one of {known}")
+            return None
+
+
+def decided_by(trail: Sequence[str], step: str) -> str:
+    """The condition on which a loop ends because a step inside has said so, or was left out."""
+    path = _decision(trail, step)
+    return f'not exists({path}) or {path} != "continue"'
+
+
+def begun_by(trail: Sequence[str], step: str) -> Asked:
+    """The condition on which a loop begins, because a step before it has not said that it should not."""
+    return Asked(f'default({_decision(trail, step)}, "continue") == "continue"')
+
+
+def hands_in_decision(step: Any) -> bool:
+    """Whether a step as it was written hands in whether a loop goes on."""
+    contract = step.get("outputContract") if isinstance(step, Mapping) else None
+    return isinstance(contract, Mapping) and LOOP_CONTROL in str(contract.get("contractRef"))
+
+
+def waits_for_decision(step: Any) -> bool:
+    """Whether a step as it was written is a loop that goes on by what a step hands in."""
+    loop = step.get("loop") if isinstance(step, Mapping) else None
+    if not isinstance(loop, Mapping) or loop.get("type") not in ("while", "until"):
+        return False
+    source, body = loop.get("conditionSource"), step.get("body")
+    if isinstance(source, Mapping) and source.get("kind") == BY_ARTIFACT:
+        return True
+    return isinstance(body, list | tuple) and any(map(hands_in_decision, body))
+
+
+def _decision(trail: Sequence[str], step: str) -> str:
+    return "steps" + "".join(f"[{text_literal(name)}]" for name in (*trail, step)) + ".output.decision"
+
+
+def _is_amount(value: Any) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
+
+
+def _most(loop: Reader) -> int:
+    value = loop.value.get("maxIterations")
+    if value is None:
+        loop.notes.note(loop.path, f"the loop has no `maxIterations`: {ROUNDS_DEFAULT} are taken")
+        return ROUNDS_DEFAULT
+    if not _is_amount(value) or not 1 <= value <= ROUNDS_MAX:
+        fix = f"write a number from 1 to {ROUNDS_MAX:,}"
+        loop.notes.fault(loop.at("maxIterations"), f"{told(value)} is no number of rounds", fix)
+        return ROUNDS_DEFAULT
+    return int(value)
+
+
+def _names_inside(loop: Reader, names: Names, *, each: bool) -> Names:
+    """The names that steps inside know; `index` is the innermost loop's, so outer counters are gone."""
+    counters = {loop.text("iterationVar") or "currentIteration": Counter(1)}
+    if not each:
+        return replace(names, counters=counters)
+    counters[loop.text("indexVar") or "currentIndex"] = Counter(0)
+    item = loop.text("itemVar") or "currentItem"
+    return replace(names, items={**names.items, item: item_name(item)}, counters=counters)
+
+
+def _conditional(loop: Reader, inside: Names, most: int, *, has_control: bool) -> Turning | None:
+    source = loop.inner("conditionSource")
+    if has_control or (source is not None and source.value.get("kind") == BY_ARTIFACT):
+        if loop.value.get("condition"):
+            loop.notes.note(loop.at("condition"), "a step inside decides whether the loop goes on, not this condition")
+        return Turning(keys={"repeat": {"until": "", "max": most}}, names=inside, is_decided=True)
+    condition = _condition(source if source is not None and source.value.get("condition") else loop, inside)
+    if condition is None:
+        return None
+    whole = condition if loop.text("type") == "while" else condition.negated()
+    repeat = {"while": whole.source, "max": most}
+    return Turning(keys={"repeat": repeat}, names=inside, before=condition.reads, within=condition.reads)
+
+
+def _condition(holder: Reader, inside: Names) -> Asked | None:
+    if not holder.value.get("condition"):
+        holder.notes.fault(holder.path, "the loop has no `condition`", "add {var: ..., equals: ...}")
+        return None
+    # It is asked between two rounds, when `index` is still that of the last one.
+    ahead = {name: Counter(counter.ahead + 1) for name, counter in inside.counters.items()}
+    names = replace(inside, counters=ahead)
+    return asked(holder.value["condition"], names, holder.at("condition"), holder.notes)
+
+
+def _counting(loop: Reader, names: Names, inside: Names, most: int) -> Turning | None:
+    count = loop.value.get("count")
+    if isinstance(count, str) and count.strip():
+        return _counting_to(count.strip(), loop.at("count"), names, inside, most)
+    if not _is_amount(count):
+        loop.notes.fault(loop.at("count"), f"a number, or the name of a variable, is wanted here, not {told(count)}")
+        return None
+    if count > most:
+        loop.notes.note(loop.at("count"), f"the loop has more rounds than `maxIterations` allows: {most} are made")
+    times = min(ceil(count), most)
+    return Turning(keys={"repeat": {"times": times} if times else {"while": False}}, names=inside)
+
+
+def _counting_to(name: str, path: Path, names: Names, inside: Names, most: int) -> Turning:
+    """Without arithmetic, the loop goes one round too far: in that one every step is skipped."""
+    count = names.path(name)
+    reads = (Read(name, (f"a number, at most {most}",)),) if names.is_variable(name) else ()
+    return Turning(
+        keys={"repeat": {"while": f"exists({count}) and index < {count}", "max": most + 1}},
+        names=inside,
+        guard=Asked(f"index < {count}"),
+        before=reads,
+    )
+
+
+def _over_items(loop: Reader, names: Names, inside: Names, most: int) -> Turning | None:
+    name = loop.text("items")
+    if not name:
+        if "items" not in loop.value:
+            loop.notes.fault(loop.path, "the loop has no `items`", "name the variable that holds the list")
+        return None
+    item = item_name(loop.text("itemVar") or "currentItem")
+    reads = (Read(name, (f"a list, at most {most} items",)),) if names.is_variable(name) else ()
+    keys = {"each": f"default({names.path(name)}, [])", "as": item, "max": most}
+    return Turning(keys=keys, names=inside, before=reads)

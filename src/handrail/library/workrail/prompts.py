@@ -1,0 +1,227 @@
+"""Prompts: all that a step of theirs says to an agent, as one prompt in a fixed order.
+
+What has no counterpart in ours (contracts, assessments, audits, templates that are elsewhere) is told here in words,
+and noted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from msgspec import Struct
+
+from handrail.library.schema_words import told
+from handrail.library.workrail.conditions import Read, asked
+from handrail.library.workrail.functions import Function, calls_in, functions_in, spoken_of
+from handrail.library.workrail.naming import Names
+from handrail.library.workrail.noting import Reader
+from handrail.library.workrail.texts import (
+    bullets,
+    filled,
+    own_placeholders,
+    placeholders,
+    plain,
+    section,
+    verbatim,
+)
+
+BLOCKS: Final = ("goal", "constraints", "procedure", "outputRequired", "verify")
+HEADINGS: Final = {
+    "goal": "Goal",
+    "constraints": "Constraints",
+    "procedure": "Procedure",
+    "outputRequired": "What to hand in",
+    "verify": "Verify",
+}
+
+
+class Words(Struct, frozen=True, kw_only=True):
+    """What surrounds a step: names, the functions it may speak of, and the assessments of the whole workflow."""
+
+    names: Names
+    functions: Mapping[str, Function] = {}
+    assessments: Mapping[str, Any] = {}
+    preface: str = ""
+    """What the loop around it has to say, for the first of its steps."""
+    decides: str = ""
+    """What the step is told, if it has to say whether a loop goes on."""
+
+
+class Told(Struct, frozen=True):
+    """A prompt, the words it was made of, and the variables that it depends on."""
+
+    prompt: str
+    raw: str
+    reads: tuple[Read, ...] = ()
+    shows: tuple[Read, ...] = ()
+    """Variables that stand in its text, and nowhere else matter."""
+    used: tuple[str, ...] = ()
+    """The functions that it speaks of."""
+
+
+def prompt_of(step: Reader, words: Words) -> Told:
+    """The one prompt of a step."""
+    names = words.names
+    says = list(filter(None, (words.preface, step.text("prompt"), _blocks(step))))
+    raw = "\n\n".join(says)
+    _note_own(raw, step)
+    fragments, reads = _fragments(step, names)
+    own = functions_in(step)
+    spoken = spoken_of(step, raw, {**words.functions, **own})
+    known = dict.fromkeys([*own.values(), *spoken])
+    parts = [
+        *(filled(one, names) for one in says),
+        *fragments,
+        *(filled(one, names) for one in _kept(step, words)),
+        filled(section("Functions", bullets(function.text for function in known)), names),
+        filled(section("Call", bullets(calls_in(step))), names),
+    ]
+    prompt = "\n\n".join(filter(None, parts))
+    shown = [Read(name) for name in placeholders("\n".join([raw, *_guidance_texts(step)])) if names.is_variable(name)]
+    mentioned = "\n".join([raw, *fragments, *_guidance_texts(step)])
+    return Told(prompt, mentioned, tuple(reads), tuple(shown), tuple(function.name for function in known))
+
+
+def _guidance_texts(step: Reader) -> list[str]:
+    return [text for text in step.items("guidance") if isinstance(text, str)]
+
+
+def _blocks(step: Reader) -> str:
+    blocks = step.inner("promptBlocks")
+    if blocks is None:
+        return ""
+    blocks.note_unknown(BLOCKS)
+    sections: list[str] = []
+    for key in BLOCKS:
+        value = blocks.value.get(key)
+        if value is not None:
+            sections.append(section(HEADINGS[key], _block(key, value, blocks)))
+    return "\n\n".join(filter(None, sections))
+
+
+def _block(key: str, value: Any, blocks: Reader) -> str:
+    if key == "goal":
+        return _joined(value, blocks, key)
+    if key == "outputRequired":
+        required = blocks.inner(key)
+        return bullets(f"{name}: {plain(about)}" for name, about in required.value.items()) if required else ""
+    lines = [_joined(item, blocks, key, index) for index, item in enumerate(blocks.items(key))]
+    if key == "procedure":
+        return "\n".join(f"{number}. {line}" for number, line in enumerate(filter(None, lines), 1))
+    return bullets(filter(None, lines))
+
+
+def _joined(value: Any, blocks: Reader, *keys: str | int) -> str:
+    """A text, or the parts that make one up."""
+    if isinstance(value, str):
+        return value.strip()
+    if not isinstance(value, list | tuple):
+        blocks.notes.fault(blocks.at(*keys), f"a text is wanted here, not {told(value)}")
+        return ""
+    return "".join(_part(part, blocks, *keys, index) for index, part in enumerate(value)).strip()
+
+
+def _part(part: Any, blocks: Reader, *keys: str | int) -> str:
+    if isinstance(part, str):
+        return part
+    if isinstance(part, Mapping) and isinstance(part.get("text"), str):
+        return str(part["text"])
+    if isinstance(part, Mapping) and isinstance(part.get("refId"), str):
+        blocks.notes.note(blocks.at(*keys), f"the text `{part['refId']}` is WorkRail's own: only its name is kept")
+        return f" (see `{part['refId']}`)"
+    blocks.notes.fault(blocks.at(*keys), "a part of a text is wanted here", "write {kind: text, text: ...}")
+    return ""
+
+
+def _fragments(step: Reader, names: Names) -> tuple[list[str], list[Read]]:
+    """Texts that are there only if a condition holds."""
+    texts: list[str] = []
+    reads: list[Read] = []
+    for fragment in step.inners("promptFragments"):
+        fragment.note_unknown(("id", "when", "text"))
+        condition = asked(fragment.value.get("when"), names, fragment.at("when"), step.notes)
+        text = filled(fragment.text("text"), names)
+        if condition is not None:
+            reads += condition.reads
+            text = f"{{% if {condition.source} %}}{text}{{% endif %}}"
+        texts.append(text)
+    return texts, reads
+
+
+def _kept(step: Reader, words: Words) -> Iterator[str]:
+    """What has no counterpart in ours, in words."""
+    yield _template(step)
+    if step.flag("askForFiles"):
+        yield "Ask the user for the files that matter here before you begin."
+    if step.flag("notesOptional"):
+        yield "Notes are optional here."
+    yield from _assessed(step, words.assessments)
+    if words.decides:
+        yield words.decides
+    else:
+        yield _object(step, "outputContract", "Contract of the output")
+    yield _object(step, "audit", "Audit")
+    yield _object(step, "verification", "Verification")
+
+
+def _template(step: Reader) -> str:
+    call = step.inner("templateCall")
+    if call is None:
+        return ""
+    call.note_unknown(("templateId", "args"))
+    name = call.text("templateId")
+    step.notes.note(call.path, f"the template `{name}` is not in this file: its name and arguments are kept as text")
+    arguments = call.inner("args")
+    given = f", with:\n{plain(arguments.value)}" if arguments and arguments.value else ""
+    return f"This step is made from the template `{name}`, whose text is not here. Do what its name says{given}"
+
+
+def _assessed(step: Reader, known: Mapping[str, Any]) -> Iterator[str]:
+    for index, name in enumerate(step.texts("assessmentRefs")):
+        path = step.at("assessmentRefs", index)
+        if name not in known:
+            step.notes.note(path, f"there is no assessment `{name}` in this file: only its name is kept")
+            yield f"Make the assessment `{name}`."
+        else:
+            step.notes.note(path, "an assessment is told to the agent; handrail does not check it")
+            yield section(f"Assess: {name}", plain(known[name]))
+    for one in step.inners("assessmentConsequences"):
+        step.notes.note(one.path, "what follows from an assessment is told to the agent; handrail does not enforce it")
+        yield section("What follows from it", plain(one.value))
+
+
+def _object(step: Reader, key: str, title: str) -> str:
+    found = step.inner(key)
+    if found is None or not found.value:
+        return ""
+    step.notes.note(found.path, f"`{key}` is told to the agent; handrail does not check it")
+    return section(title, plain(found.value))
+
+
+def _note_own(text: str, step: Reader) -> None:
+    for name in dict.fromkeys(own_placeholders(text)):
+        step.notes.note(step.path, f"`{name}` is filled in by WorkRail itself: it stays in the text as it is")
+
+
+def delegated(step: Reader, words: Words) -> tuple[str, list[Read]]:
+    """The prompt of a step whose parts several agents do at the same time."""
+    step.notes.note(step.path, "a parallel step is told to the agent as one step; nothing is delegated by handrail")
+    reads: list[Read] = []
+    lines: list[str] = []
+    for one in step.inners("parallelDelegations"):
+        condition = asked(one.value.get("runCondition"), words.names, one.at("runCondition"), step.notes)
+        rest = {key: value for key, value in one.value.items() if key != "runCondition"}
+        text = filled(f"Delegate:\n{plain(rest)}", words.names)
+        if condition is not None:
+            reads += condition.reads
+            text = f"{{% if {condition.source} %}}{text}{{% endif %}}"
+        lines.append(text)
+    synthesis = step.inner("synthesis")
+    after = [filled(section("Then bring it together", plain(synthesis.value)), words.names)] if synthesis else []
+    head = "Have these done at the same time, by helpers if there are any; otherwise do them one after the other."
+    return "\n\n".join([head, *lines, *after]), reads
+
+
+def appended(prompt: str, parts: Iterable[str]) -> str:
+    """A prompt with more to say, in which no brace means anything."""
+    return "\n\n".join(filter(None, (prompt, *map(verbatim, parts))))

@@ -1,0 +1,319 @@
+"""Steps: from their standard, loop and parallel steps to our prompt, each and repeat steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from handrail.domain.check import Path
+from handrail.library.schema_words import told
+from handrail.library.workrail.conditions import Asked, Read, asked
+from handrail.library.workrail.confirming import ALWAYS, at_first, confirmation_of, either
+from handrail.library.workrail.criteria import Criteria, criteria_of
+from handrail.library.workrail.functions import functions_in
+from handrail.library.workrail.loops import (
+    DECIDE,
+    DECISION,
+    Turning,
+    begun_by,
+    decided_by,
+    hands_in_decision,
+    turning_of,
+    waits_for_decision,
+)
+from handrail.library.workrail.naming import Names, step_id
+from handrail.library.workrail.needs import Slot, Use
+from handrail.library.workrail.noting import Notes, Reader
+from handrail.library.workrail.prompts import Words, appended, delegated, prompt_of
+from handrail.library.workrail.texts import SENTENCES_MAX, bullets, filled, placeholders, section, sentences, verbatim
+
+TITLE_MAX: Final = 200
+STEP_KEYS: Final = (
+    *("id", "type", "title", "prompt", "promptBlocks", "promptFragments", "agentRole", "modelTier", "guidance"),
+    *("askForFiles", "hasValidation", "requireConfirmation", "runCondition", "validationCriteria", "outputContract"),
+    *("assessmentRefs", "assessmentConsequences", "notesOptional", "functionDefinitions", "functionCalls"),
+    *("functionReferences", "templateCall", "audit", "verification"),
+)
+LOOP_KEYS: Final = (
+    *("id", "type", "title", "loop", "body", "functionDefinitions", "requireConfirmation", "runCondition"),
+    *("prompt", "promptBlocks", "agentRole", "modelTier", "guidance"),
+)
+PARALLEL_KEYS: Final = (*STEP_KEYS, "parallelDelegations", "synthesis")
+STEPS_MAX: Final = 5_000
+TEXT_MAX: Final = 2_000_000
+"""How long all prompts of a file may be together: texts that steps share are told with each of them."""
+LOOPS_NESTED_MAX: Final = 10
+
+Step: TypeAlias = dict[str, Any]
+Placed: TypeAlias = tuple[Any, Path]
+"""A step as it was written, and where."""
+
+
+class Around(Struct, frozen=True, kw_only=True):
+    """What holds for all steps of a list."""
+
+    words: Words
+    role: str = ""
+    tier: str = ""
+    trail: tuple[str, ...] = ()
+    """The loops around the list, outermost first."""
+    guard: Asked | None = None
+    confirm: Asked | None = None
+    """On what the user must agree to the first step of the list."""
+    decider: str = ""
+    """The step before that has said whether the next loop is begun."""
+
+
+class Steps:
+    """Converts the steps of one file, list by list, and remembers what it needs and where it came from."""
+
+    def __init__(self, notes: Notes, named: Mapping[str, Placed]) -> None:
+        self.notes = notes
+        self.named = named
+        self.slots: list[Slot] = []
+        self.uses: list[Use] = []
+        self.origins: dict[int, Path] = {}
+        self.spoken_of: set[str] = set()
+        self.reached: set[Path] = set()
+        self.open: set[str] = set()
+        self.text_left = TEXT_MAX
+
+    def converted(self, steps: Sequence[Placed], around: Around, exits: Mapping[int, str] | None = None) -> list[Step]:
+        """The steps of a list; `exits` tells what is said to the one that ends the loop, what is no step is a fault."""
+        found: list[Step] = []
+        taken: dict[str, int] = {}
+        deciders = {**_deciders(steps), **(exits or {})}
+        for index, (value, path) in enumerate(steps):
+            around = replace(around, words=replace(around.words, decides=deciders.get(index, "")))
+            if not isinstance(value, Mapping):
+                self.notes.fault(path, f"a step is an object, not {told(value)}")
+                continue
+            if self._is_too_much(around):
+                break
+            self.reached.add(path)
+            step = self._step(Reader(value, path, self.notes), around, taken)
+            if step is not None:
+                self.origins[id(step)] = path
+                found.append(step)
+                decider = step["id"] if index in deciders else "" if "repeat" in step else around.decider
+                around = replace(around, confirm=None, decider=decider, words=replace(around.words, preface=""))
+        return found
+
+    def _is_too_much(self, around: Around) -> bool:
+        """Whether the file asks for more than a workflow can be; it is told once."""
+        if len(self.origins) >= STEPS_MAX:
+            self.notes.fault(("steps",), f"there are more than {STEPS_MAX:,} steps", "split the workflow")
+        elif self.text_left < 0:
+            self.notes.fault(("steps",), "too much is told to the steps: all of it together", "split the workflow")
+        elif len(around.trail) > LOOPS_NESTED_MAX:
+            self.notes.fault(("steps",), f"more than {LOOPS_NESTED_MAX} loops stand in each other", "nest them less")
+        else:
+            return False
+        return True
+
+    def _step(self, step: Reader, around: Around, taken: dict[str, int]) -> Step | None:
+        kind = step.value.get("type")
+        identity = self._identity(step, taken)
+        if kind == "loop" or ("loop" in step.value and "body" in step.value):
+            return self._loop(step, around, identity)
+        if kind == "parallel":
+            return self._parallel(step, around, identity)
+        if kind not in (None, "standard", "step"):
+            self.notes.fault(
+                step.at("type"), f"{told(kind)} is no kind of step", "leave it out, or say loop or parallel"
+            )
+        step.note_unknown(STEP_KEYS)
+        return self._agent_step(step, around, identity)
+
+    def _identity(self, step: Reader, taken: dict[str, int]) -> str:
+        written = step.text("id")
+        if not written and "id" not in step.value:
+            self.notes.fault(step.path, "the step has no `id`", "add one")
+        identity = step_id(written or step.text("title"), taken)
+        if written and identity != written:
+            self.notes.note(step.at("id"), f"the step is called `{identity}` here")
+        return identity
+
+    def _agent_step(self, step: Reader, around: Around, identity: str) -> Step:
+        names = around.words.names
+        prompt = prompt_of(step, around.words)
+        self.spoken_of.update(prompt.used)
+        criteria = self._criteria(step, names)
+        guidance = step.texts("guidance")
+        shown = [text for text in guidance if placeholders(text)]
+        filled_in = filled(section("Guidance", bullets(shown)), names)
+        words = appended("\n\n".join(filter(None, (prompt.prompt, filled_in))), criteria.rules())
+        data: Step = {
+            **self._common(step, around, identity),
+            "role": step.text("agentRole") or around.role,
+            "prompt": words or verbatim(step.text("title") or identity),
+            "guidance": self.sentences([one for one in guidance if one not in shown], step.at("guidance")),
+            **self._terms(step, around, criteria),
+        }
+        self._use(prompt.reads, len(self.slots))
+        self._use(criteria.reads, len(self.slots) + 1)
+        self.uses += [Use(read=read, first=0, last=len(self.slots), is_shown=True) for read in prompt.shows]
+        return self._slotted(data, prompt.raw)
+
+    def _criteria(self, step: Reader, names: Names) -> Criteria:
+        value, path = step.value.get("validationCriteria"), step.at("validationCriteria")
+        if step.flag("hasValidation") and not value:
+            self.notes.note(step.at("hasValidation"), "the step has no `validationCriteria`: nothing is checked")
+        return criteria_of(value, names, path, self.notes)
+
+    def _parallel(self, step: Reader, around: Around, identity: str) -> Step:
+        step.note_unknown(PARALLEL_KEYS)
+        if not step.inners("parallelDelegations"):
+            self.notes.fault(step.path, "nothing is delegated", "add `parallelDelegations`")
+        prompt, reads = delegated(step, around.words)
+        data = self._agent_step(step, around, identity)
+        data["prompt"] = f"{data['prompt']}\n\n{prompt}"
+        self._use(reads, len(self.slots) - 1)
+        return data
+
+    def _slotted(self, data: Step, raw: str) -> Step:
+        kept = {key: value for key, value in data.items() if value not in ("", [], (), None, {})}
+        self.slots.append(Slot(kept, raw))
+        self.text_left -= len(kept["prompt"])
+        return kept
+
+    def _common(self, step: Reader, around: Around, identity: str) -> Step:
+        """What steps of all kinds have."""
+        condition = asked(step.value.get("runCondition"), around.words.names, step.at("runCondition"), self.notes)
+        if condition is not None:
+            self._use(condition.reads, len(self.slots))
+        whole = around.guard.joined(condition) if around.guard else condition
+        if around.decider and step.value.get("type") == "loop":
+            whole = begun_by(around.trail, around.decider).joined(whole)
+        return {"id": identity, "title": step.text("title")[:TITLE_MAX], "when": whole.source if whole else None}
+
+    def _terms(self, step: Reader, around: Around, criteria: Criteria) -> Step:
+        """On what terms the step counts as done, and by which model it should be."""
+        own = confirmation_of(step, around.words.names)
+        self._use(own.reads if own else (), len(self.slots) + 1)  # what is handed in with a step counts for this, too
+        confirm = either(around.confirm, own)
+        tier = step.text("modelTier") or around.tier
+        return {
+            "confirm": True if confirm is ALWAYS else confirm.source if confirm else None,
+            "output": dict(DECISION) if around.words.decides else None,
+            "checks": list(criteria.checks),
+            "model": {"tier": tier} if tier else None,
+        }
+
+    def _loop(self, step: Reader, around: Around, identity: str) -> Step | None:
+        step.note_unknown(LOOP_KEYS)
+        body = self._body(step)
+        control = next((index for index, (one, _) in enumerate(body) if hands_in_decision(one)), None)
+        turning = turning_of(step, around.words.names, has_control=control is not None)
+        if turning is None or not body:
+            return None
+        first = len(self.slots)
+        self._use(turning.before, first)
+        common = self._common(step, around if turning.is_decided else replace(around, decider=""), identity)
+        inside = self._inside(step, around, turning, (*around.trail, identity))
+        exit_at = len(body) - 1 if control is None else control
+        steps = self._body_steps(body, inside, {exit_at: _decide(turning)} if turning.is_decided else {})
+        keys = self._ended(turning, steps, inside.trail, step.at("body"))
+        if not steps or keys is None:
+            return None
+        self.uses += [Use(read=read, first=first, last=len(self.slots)) for read in turning.within]
+        self._tell_rest(step, first)
+        return {**{key: value for key, value in common.items() if value}, **keys, "steps": steps}
+
+    def _ended(self, turning: Turning, steps: Sequence[Step], trail: Sequence[str], path: Path) -> Step | None:
+        """How the loop goes round, and what ends it; None if nothing can."""
+        if not turning.is_decided:
+            return turning.keys
+        deciding = next((one["id"] for one in steps if one.get("output") == DECISION), None)
+        if deciding is None:
+            self.notes.fault(path, "no step inside can decide whether the loop goes on")
+            return None
+        return {"repeat": {**turning.keys["repeat"], "until": decided_by(trail, deciding)}}
+
+    def _inside(self, step: Reader, around: Around, turning: Turning, trail: tuple[str, ...]) -> Around:
+        """What holds for the steps of a loop."""
+        says = prompt_of(Reader(_only(step.value, ("prompt", "promptBlocks")), step.path, self.notes), _bare(around))
+        guidance = bullets(step.texts("guidance"))
+        preface = "\n\n".join(filter(None, (says.raw, guidance)))
+        if preface:
+            self.notes.note(step.path, "what the loop itself says is told with its first step")
+        confirm = confirmation_of(step, around.words.names)
+        self._use(confirm.reads if confirm else (), len(self.slots))
+        functions = {**around.words.functions, **functions_in(step)}
+        return Around(
+            words=replace(around.words, names=turning.names, functions=functions, preface=preface, decides=""),
+            role=step.text("agentRole") or around.role,
+            tier=step.text("modelTier") or around.tier,
+            trail=trail,
+            guard=turning.guard,
+            confirm=at_first(confirm, step),
+        )
+
+    def _body(self, step: Reader) -> list[Placed]:
+        """The steps of a loop: written there, or named and taken from where they stand."""
+        body, path = step.value.get("body"), step.at("body")
+        if isinstance(body, str):
+            return self._named(body, path)
+        if not isinstance(body, list | tuple) or not body:
+            self.notes.fault(path if "body" in step.value else step.path, "the loop has no steps in its `body`")
+            return []
+        placed: list[Placed] = []
+        for index, one in enumerate(body):
+            placed += self._named(one, (*path, index)) if isinstance(one, str) else [(one, (*path, index))]
+        return placed
+
+    def _named(self, name: str, path: Path) -> list[Placed]:
+        found = self.named.get(name.strip())
+        if found is None:
+            self.notes.fault(path, f"there is no step `{name[:60]}`", "name a step of this file")
+            return []
+        if name.strip() in self.open:
+            self.notes.fault(path, f"the loop `{name[:60]}` holds itself", "take it out of its own body")
+            return []
+        return [found]
+
+    def _body_steps(self, body: Sequence[Placed], inside: Around, exits: Mapping[int, str]) -> list[Step]:
+        names = {str(one.get("id")) for one, _ in body if isinstance(one, Mapping)} - self.open
+        self.open |= names
+        steps = self.converted(body, inside, exits)
+        self.open -= names
+        return steps
+
+    def _tell_rest(self, step: Reader, first: int) -> None:
+        """A loop's functions that no step speaks of are told with its first step."""
+        rest = [one.text for name, one in functions_in(step).items() if name not in self.spoken_of]
+        if rest and first < len(self.slots):
+            slot = self.slots[first]
+            slot.step["prompt"] = appended(slot.step["prompt"], [section("Functions of the loop", bullets(rest))])
+
+    def _use(self, reads: Iterable[Read], last: int) -> None:
+        self.uses += [Use(read=read, first=0, last=last) for read in reads]
+
+    def sentences(self, texts: Iterable[str], path: Path) -> list[str]:
+        """Texts as sentences, and not too many."""
+        found = sentences(texts)
+        if len(found) > SENTENCES_MAX:
+            self.notes.note(path, f"only the first {SENTENCES_MAX} are kept")
+        return found[:SENTENCES_MAX]
+
+
+def _deciders(steps: Sequence[Placed]) -> dict[int, str]:
+    """Which steps of a list decide about a loop that follows, and what they are told."""
+    waiting = [index for index, (step, _) in enumerate(steps) if waits_for_decision(step)]
+    last = waiting[-1] if waiting else 0
+    return {index: DECIDE for index, (step, _) in enumerate(steps[:last]) if hands_in_decision(step)}
+
+
+def _decide(turning: Turning) -> str:
+    return f"{DECIDE} There are at most {turning.keys['repeat']['max']} rounds."
+
+
+def _only(value: Mapping[str, Any], keys: Sequence[str]) -> dict[str, Any]:
+    return {key: value[key] for key in keys if key in value}
+
+
+def _bare(around: Around) -> Words:
+    return replace(around.words, preface="", functions={}, decides="")

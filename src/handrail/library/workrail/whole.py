@@ -1,0 +1,201 @@
+"""The whole: a WorkRail document as one of ours, with all that had to be said on the way.
+
+The converted document keeps the places of the original text, so that later findings point there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from handrail.domain.check import Flaw, Path, Severity
+from handrail.library.document import Document, Place
+from handrail.library.schema_words import told
+from handrail.library.workrail.conditions import not_texts
+from handrail.library.workrail.functions import Function, functions_in
+from handrail.library.workrail.naming import Names, workflow_id
+from handrail.library.workrail.needs import tell_needs
+from handrail.library.workrail.noting import Notes, Reader
+from handrail.library.workrail.prompts import Words
+from handrail.library.workrail.steps import Around, Placed, Steps
+from handrail.library.workrail.texts import plain
+
+DESCRIPTION_MAX: Final = 2_000
+NAME_MAX: Final = 200
+KEYS: Final = (
+    *("$schema", "id", "name", "description", "version", "preconditions", "clarificationPrompts", "metaGuidance"),
+    *("functionDefinitions", "steps", "recommendedPreferences", "features", "assessments", "extensionPoints"),
+    *("references", "modelTier", "metricsProfile", "about", "examples", "validatedAgainstSpecVersion"),
+)
+THEIR_WORDS: Final = ("continue_workflow", "complete_step", "notesMarkdown")
+TRANSLATED: Final = (
+    "This was written for WorkRail. Where it speaks of continue_workflow or complete_step, call workflow_next; its "
+    "`context` is `vars` here, and its notes and artifacts are the `output`."
+)
+LEFT_OUT: Final = ("metricsProfile", "validatedAgainstSpecVersion")
+AS_GUIDANCE: Final = {
+    "recommendedPreferences": "Recommended preferences",
+    "features": "Features of WorkRail's that this was written for",
+    "extensionPoints": "Parts that a project may replace",
+    "references": "References, to be read when they matter",
+}
+ORIGINS: Final = {
+    "when": "runCondition",
+    "confirm": "requireConfirmation",
+    "checks": "validationCriteria",
+    "role": "agentRole",
+    "model": "modelTier",
+    "repeat": "loop",
+    "each": "loop",
+}
+"""Which key of theirs a key of ours was made of, where the name is another."""
+
+
+class Converted(Struct, frozen=True):
+    """A document of ours, and what is to be said of the one it was made of."""
+
+    document: Document
+    flaws: tuple[Flaw, ...]
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether everything could be made sense of."""
+        return all(flaw.severity is Severity.MINOR for flaw in self.flaws)
+
+
+def convert(document: Document) -> Converted:
+    """A WorkRail document as one of ours."""
+    notes = Notes()
+    if not isinstance(document.value, Mapping):
+        notes.fault((), f"a workflow is an object, not {told(document.value)}")
+        return Converted(document, notes.flaws())
+    source = Reader(document.value, (), notes)
+    source.note_unknown(KEYS)
+    functions = functions_in(source)
+    steps, conversion = _steps(source, functions)
+    needed = tell_needs(conversion.slots, conversion.uses)
+    value = {
+        **_head(source),
+        "preconditions": conversion.sentences(
+            [*source.texts("preconditions"), *(f"in `vars`, given at the start: {one}" for one in needed)],
+            source.at("preconditions"),
+        ),
+        "clarify": conversion.sentences(source.texts("clarificationPrompts"), source.at("clarificationPrompts")),
+        "guidance": conversion.sentences(_guidance(source, conversion, functions), source.at("metaGuidance")),
+        "steps": steps,
+    }
+    kept = {key: item for key, item in value.items() if item or key == "steps"}
+    positions = dict(_positions(document, steps, conversion.origins))
+    return Converted(replace(document, value=kept, positions=positions), notes.flaws())
+
+
+def _steps(source: Reader, functions: Mapping[str, Function]) -> tuple[list[dict[str, Any]], Steps]:
+    placed: list[Placed] = [(step, source.at("steps", index)) for index, step in enumerate(source.items("steps"))]
+    if not placed:
+        source.notes.fault(source.at("steps") if "steps" in source.value else (), "the workflow has no steps")
+    conversion = Steps(source.notes, {name: one for one in placed if (name := _name_of(one))})
+    inside = {name for step, _ in placed for name in _named_in_bodies(step)}
+    # A step that a loop names is done there, and nowhere else.
+    own = [one for one in placed if _name_of(one) not in inside]
+    assessments = {one.text("id"): one.value for one in source.inners("assessments")}
+    words = Words(names=Names(not_texts=not_texts(source.value)), functions=functions, assessments=assessments)
+    around = Around(words=words, tier=source.text("modelTier"))
+    steps = conversion.converted(own, around)
+    if not source.notes.has_faults:
+        _refuse_unreached(placed, conversion)
+    return steps, conversion
+
+
+def _refuse_unreached(placed: Iterable[Placed], conversion: Steps) -> None:
+    for _, path in placed:
+        if path not in conversion.reached:
+            message = "the step is only inside a loop that is never reached"
+            conversion.notes.fault(path, message, "take it out of the loop's body")
+
+
+def _name_of(placed: Placed) -> str:
+    name = placed[0].get("id") if isinstance(placed[0], Mapping) else None
+    return name.strip() if isinstance(name, str) else ""
+
+
+def _named_in_bodies(step: Any) -> Iterator[str]:
+    body = step.get("body") if isinstance(step, Mapping) else None
+    names = body if isinstance(body, list | tuple) else [body]
+    return (name.strip() for name in names if isinstance(name, str))
+
+
+def _head(source: Reader) -> dict[str, Any]:
+    """What the workflow is called, and what it is for."""
+    written = source.text("id")
+    identity = workflow_id(written or source.text("name"))
+    if not identity:
+        source.notes.fault((), "the workflow has no `id`", "add one")
+    elif written != identity:
+        source.notes.note(source.at("id") if written else (), f"the workflow is called `{identity}` here")
+    for key in LEFT_OUT:
+        if key in source.value:
+            source.notes.note(source.at(key), f"`{key}` has no counterpart: left out")
+    name, version = source.text("name")[:NAME_MAX], source.text("version")
+    return {"id": identity, "name": name, "version": version, "description": _description(source)}
+
+
+def _description(source: Reader) -> str:
+    description = source.text("description")
+    examples = source.value.get("examples")
+    more = {"about": source.text("about"), "examples": f"Examples:\n{plain(examples)}" if examples else ""}
+    for key, text in more.items():
+        if not text:
+            continue
+        longer = f"{description}\n\n{text}".strip()
+        if len(longer) <= DESCRIPTION_MAX:
+            description = longer
+            source.notes.note(source.at(key), f"`{key}` is kept at the end of the description")
+        else:
+            source.notes.note(source.at(key), f"`{key}` is too long for the description: left out")
+    return description[:DESCRIPTION_MAX]
+
+
+def _guidance(source: Reader, conversion: Steps, functions: Mapping[str, Function]) -> list[str]:
+    """Rules for the whole run, and what else an agent should know of it at the start."""
+    texts = source.texts("metaGuidance")
+    if any(word in slot.raw for slot in conversion.slots for word in THEIR_WORDS):
+        texts.insert(0, TRANSLATED)
+    texts += [f"Function {one.text}" for name, one in functions.items() if name not in conversion.spoken_of]
+    for key, title in AS_GUIDANCE.items():
+        value = source.value.get(key)
+        if value:
+            texts.append(f"{title}:\n{plain(value)}")
+            source.notes.note(source.at(key), f"`{key}` is kept as text in the guidance")
+    return texts
+
+
+def _positions(
+    document: Document, steps: list[dict[str, Any]], origins: Mapping[int, Path]
+) -> Iterator[tuple[Path, Place]]:
+    """Where the parts of the converted document stand in the original text."""
+    known = document.positions
+    for key in ("id", "name", "version", "description", "preconditions"):
+        if (key,) in known:
+            yield (key,), replace(known[(key,)], text=None)
+    for key, theirs in (("clarify", "clarificationPrompts"), ("guidance", "metaGuidance"), ("steps", "steps")):
+        if (theirs,) in known:
+            yield (key,), replace(known[(theirs,)], text=None)
+    if () in known:
+        yield (), known[()]
+    yield from _step_positions(known, steps, ("steps",), origins)
+
+
+def _step_positions(
+    known: Mapping[Path, Place], steps: list[dict[str, Any]], path: Path, origins: Mapping[int, Path]
+) -> Iterator[tuple[Path, Place]]:
+    for index, step in enumerate(steps):
+        here, origin = (*path, index), origins.get(id(step), ())
+        if origin in known:
+            yield here, known[origin]
+        for key in step:
+            theirs = (*origin, ORIGINS.get(key, key))
+            if origin and theirs in known:
+                yield (*here, key), replace(known[theirs], text=None)
+        yield from _step_positions(known, step.get("steps", []), (*here, "steps"), origins)

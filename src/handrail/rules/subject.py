@@ -1,0 +1,62 @@
+"""What a rule looks at: the whole output, or the part of it that `of` names; and findings about it. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from handrail.domain.check import Finding, Severity
+from handrail.domain.json import Json
+from handrail.domain.rule import Given
+
+MISSING: Final = object()
+PATH: Final = re.compile(r"[^.\[\]]+|\[\d{1,9}\]")
+
+
+def subject_of(parameters: Mapping[str, Any], given: Given) -> Any:
+    """The value that is looked at; MISSING if the output has no such part."""
+    value: Any = given.output
+    for part in PATH.findall(str(parameters.get("of", ""))):
+        name = part.strip("[]")
+        if isinstance(value, Mapping) and name in value:
+            value = value[name]
+        elif isinstance(value, list | tuple) and name.isdigit() and int(name) < len(value):
+            value = value[int(name)]
+        else:
+            return MISSING
+    return value
+
+
+def text_of(value: Json) -> str:
+    """A value as text: itself, or its JSON."""
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def where(parameters: Mapping[str, Any]) -> str:
+    """The name of what is looked at."""
+    of = str(parameters.get("of", ""))
+    return f"output.{of}" if of and not of.startswith("[") else f"output{of}"
+
+
+def finding(rule: str, parameters: Mapping[str, Any], message: str, fix: str = "") -> Finding:
+    """A finding of this rule; how bad it is, the check says."""
+    return Finding(rule=rule, severity=Severity.MAJOR, where=where(parameters), message=message, fix=fix)
+
+
+def missing(rule: str, parameters: Mapping[str, Any]) -> Finding:
+    """The finding that there is nothing to look at."""
+    return finding(rule, parameters, "it is not there", f"hand in `{where(parameters)}`")
+
+
+def unfit(rule: str, parameter: str, message: str) -> Finding:
+    """The finding that the check itself can't be applied: never a pass."""
+    return Finding(
+        rule=rule,
+        severity=Severity.CRITICAL,
+        where=f"checks.{rule}.{parameter}",
+        message=f"the check can't be applied: {message}",
+        fix="the workflow's author must mend it",
+    )

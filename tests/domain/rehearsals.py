@@ -1,0 +1,38 @@
+"""Rehearsals for tests: definitions from YAML, scripts from plain words. Not a test file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from textwrap import dedent
+from typing import Any
+
+from handrail.assembly import means_of_judging
+from handrail.domain.definition import Definition
+from handrail.domain.rehearsing.difference import differences
+from handrail.domain.rehearsing.paths import Paths, explore
+from handrail.domain.rehearsing.script import Expected, Script
+from handrail.domain.rehearsing.walk import Cast, Walked, walk_through
+from handrail.library.loading import check_inputs, load_definition, valid
+from library.shelf import Shelf
+
+
+def workflow(text: str, *shelf: str) -> Definition:
+    loaded = load_definition(dedent(text), name="a.yaml", catalog=Shelf(*shelf))
+    return valid(loaded, "a.yaml")
+
+
+def walked(definition: Definition, **script: Any) -> Walked:
+    return walk_through(definition, Script(name="a test", **script), Cast(check=_checked, means=means_of_judging()))
+
+
+def differing(definition: Definition, expect: Expected, **script: Any) -> list[str]:
+    return [str(one) for one in differences(expect, walked(definition, **script))]
+
+
+def explored(definition: Definition, **terms: Any) -> Paths:
+    return explore(definition, means_of_judging(), **terms)
+
+
+def _checked(definition: Definition, given: Mapping[str, Any]) -> tuple[Mapping[str, Any], Sequence[str]]:
+    inputs, findings = check_inputs(definition, dict(given))
+    return inputs, [f"{one.where}: {one.message}" for one in findings]

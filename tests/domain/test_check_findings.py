@@ -1,0 +1,35 @@
+"""Checks that can never be applied are found when a definition is loaded, with their place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from handrail.library.loading import load_data
+
+
+def found(*checks: dict[str, Any], **step: Any) -> list[tuple[str, str]]:
+    data: Any = {"id": "p", "steps": [{"id": "a", "prompt": "x", "checks": list(checks), **step}]}
+    return [(finding.rule, finding.where) for finding in load_data(data).findings]
+
+
+@pytest.mark.parametrize("pattern", ["(", "(?=x)", r"(a)\1", "(?i)x"])
+def test_a_pattern_that_cant_be_used(pattern: str) -> None:
+    check = {"rule": "matches", "pattern": pattern}
+    assert found(check) == [("pattern", "steps[0].checks[0].pattern")]
+    assert found({"rule": "any_of", "checks": [check]}) == [("pattern", "steps[0].checks[0].checks[0].pattern")]
+
+
+def test_patterns_that_can_be_used_or_are_made_later_are_left_alone() -> None:
+    assert found({"rule": "matches", "pattern": r"^v\d+$", "flags": "i"}) == []
+    assert found({"rule": "matches", "pattern": "{{ output.pattern }}"}) == []
+    assert found({"rule": "all_of", "checks": ["text", {"rule": "matches"}]}) == []
+
+
+def test_an_expression_speaks_of_what_is_there() -> None:
+    shape = {"type": "object", "properties": {"files": {"type": "array"}}, "additionalProperties": False}
+    assert found({"rule": "expression", "that": "len(output.files) > 0"}, output=shape) == []
+    for wrong in ("output.files - 2", "outputs.files != []", "len(", "output.file == 1"):
+        [(_, where)] = found({"rule": "expression", "that": wrong}, output=shape)
+        assert where == "steps[0].checks[0].that"

@@ -1,0 +1,233 @@
+"""Walks through workflows with a script: what is done, in which order, and how it ends."""
+
+from __future__ import annotations
+
+import pytest
+
+from domain.rehearsals import differing, walked, workflow
+from handrail.domain.rehearsing.branches import Branch, Way
+from handrail.domain.rehearsing.script import Expected
+
+REVIEW = workflow("""
+    id: review
+    inputs: {change: {type: string}, deep: {type: boolean, default: false}}
+    steps:
+      - id: scope
+        prompt: Look at {{ inputs.change }}.
+        output:
+          type: object
+          required: [files]
+          properties: {files: {type: array, items: {type: string}}, risk: {type: string}}
+      - id: read
+        each: steps.scope.output.files
+        as: file
+        steps:
+          - id: note
+            prompt: Read {{ file }}.
+            output: {type: object, required: [bad], properties: {bad: {type: boolean}}}
+      - {id: deep-dive, when: inputs.deep, prompt: Look deeper.}
+      - id: verdict
+        prompt: Decide.
+        confirm: true
+        output: {type: object, required: [text], properties: {text: {type: string}}}
+        checks: [{rule: contains, of: text, text: because, severity: major}]
+    outputs: {verdict: steps.verdict.output.text}
+""")
+SAID = {"scope": {"files": ["a.py"]}, "read.note": {"bad": False}, "verdict": {"text": "yes, because"}}
+SAGA = workflow("""
+    id: saga
+    on_failure: compensate
+    steps:
+      - {id: notes, prompt: Write., effect: reversible, undo: {prompt: Take it back.}}
+      - {id: tag, tool: git.tag, effect: compensatable, undo: {tool: git.untag}}
+      - {id: file, tool: file.write, args: {path: a, text: b}}
+      - {id: go, approve: Publish?, expires: 1h}
+      - {id: publish, tool: ci.publish, effect: irreversible, retry: {attempts: 3, first: 1s}}
+""")
+
+
+def test_a_walk_does_every_step_in_order_and_hands_out_the_outputs() -> None:
+    told = walked(REVIEW, inputs={"change": "x"}, outputs=SAID)
+    assert (told.end, told.trouble) == ("completed", ())
+    assert told.path == ("scope", "read[0].note", "read", "verdict")
+    assert told.skipped == ("deep-dive",)
+    assert told.outputs == {"verdict": "yes, because"}
+    assert Branch("deep-dive", Way.FAILS) in told.branches
+    assert Branch("read", Way.ONE_ROUND) in told.branches
+
+
+def test_each_round_of_a_loop_takes_its_own_output() -> None:
+    said = {**SAID, "scope": {"files": ["a", "b"]}, "read.note": {"each": [{"bad": False}, {"bad": True}]}}
+    told = walked(REVIEW, inputs={"change": "x"}, outputs=said)
+    assert told.end == "completed"
+    assert told.path[1:3] == ("read[0].note", "read[1].note")
+    short = walked(REVIEW, inputs={"change": "x"}, outputs={**said, "read.note": {"each": [{"bad": False}]}})
+    assert short.end == "waiting"
+    assert "read[1].note" in short.trouble[0]
+
+
+def test_a_refused_try_names_its_rules_and_the_next_one_is_accepted() -> None:
+    tries = {"try": [{"no": 1}, {"text": "yes"}, {"text": "yes, because"}]}
+    told = walked(REVIEW, inputs={"change": "x"}, outputs={**SAID, "verdict": tries})
+    assert (told.end, told.trouble) == ("completed", ())
+    assert {"schema", "contains"} <= set(told.findings["verdict"])
+
+
+def test_a_last_try_that_is_refused_leaves_the_run_waiting_for_the_agent() -> None:
+    told = walked(REVIEW, inputs={"change": "x"}, outputs={**SAID, "verdict": {"text": "yes"}})
+    assert (told.end, told.waits_for, told.trouble) == ("waiting", "agent: verdict", ())
+
+
+def test_a_try_that_was_to_be_refused_and_is_not_is_told() -> None:
+    tries = {"try": [{"text": "because"}, {"text": "because, too"}]}
+    told = walked(REVIEW, inputs={"change": "x"}, outputs={**SAID, "verdict": tries})
+    assert "should have been refused" in told.trouble[0]
+
+
+@pytest.mark.parametrize("confirmed", [False, {"verdict": False}])
+def test_without_a_word_of_the_user_nothing_is_confirmed(confirmed: object) -> None:
+    told = walked(REVIEW, inputs={"change": "x"}, outputs=SAID, confirmed=confirmed)
+    assert (told.end, told.findings) == ("waiting", {"verdict": ("confirm",)})
+
+
+def test_a_script_that_says_nothing_for_a_step_with_an_output_is_told_so() -> None:
+    told = walked(REVIEW, inputs={"change": "x"}, outputs={"scope": {"files": []}})
+    assert (told.end, told.waits_for) == ("waiting", "agent: verdict")
+    assert "nothing under `outputs` for verdict" in told.trouble[0]
+
+
+def test_wrong_inputs_end_a_walk_before_it_begins() -> None:
+    told = walked(REVIEW, inputs={"chnge": "x"})
+    assert told.end == ""
+    assert any("chnge" in one for one in told.trouble)
+
+
+def test_an_agent_may_fail_or_skip_a_step() -> None:
+    failed = walked(REVIEW, inputs={"change": "x"}, outputs=SAID, outcomes={"scope": "failed"})
+    assert (failed.end, failed.path) == ("waiting", ())
+    skipped = walked(REVIEW, inputs={"change": "x", "deep": True}, outputs=SAID, outcomes={"deep-dive": "skipped"})
+    assert (skipped.end, skipped.skipped) == ("completed", ("deep-dive",))
+    assert Branch("deep-dive", Way.HOLDS) in skipped.branches
+
+
+def test_a_no_undoes_what_was_done_newest_first() -> None:
+    told = walked(SAGA, approvals={"go": "reject"})
+    assert (told.end, told.path, told.undone) == ("compensated", ("notes", "tag", "file"), ("file", "tag", "notes"))
+    assert Branch("go", Way.NO) in told.branches
+
+
+def test_a_question_that_nobody_answers_in_time_is_a_no() -> None:
+    assert walked(SAGA, approvals={"go": "expire"}).end == "compensated"
+
+
+def test_a_tool_that_fails_for_a_while_is_tried_again_without_waiting() -> None:
+    told = walked(SAGA, tools={"publish": {"try": [{"fail": "transient"}, {"fail": "timeout"}, {"ok": True}]}})
+    assert (told.end, told.path[-1]) == ("completed", "publish")
+    assert walked(SAGA, tools={"publish": {"fail": "transient"}}).end == "compensated"
+
+
+def test_an_undo_that_fails_holds_back_what_came_before_it() -> None:
+    told = walked(SAGA, approvals={"go": "reject"}, tools={"tag!undo": {"fail": "permission"}})
+    assert (told.end, told.undone) == ("compensation_failed", ("file",))
+    by_agent = walked(SAGA, approvals={"go": "reject"}, outcomes={"notes!undo": "failed"})
+    assert (by_agent.end, by_agent.undone) == ("compensation_failed", ("file", "tag"))
+
+
+CALLED = """
+    id: inner
+    version: 1.0.0
+    inputs: {n: {type: integer}}
+    steps:
+      - id: think
+        prompt: Think of {{ inputs.n }}.
+        output: {type: object, required: [good], properties: {good: {type: boolean}}}
+    outputs: {good: steps.think.output.good}
+"""
+CALLER = workflow(
+    """
+    id: outer
+    steps:
+      - {id: ask, workflow: inner@^1, with: {n: 3}}
+      - {id: praise, when: steps.ask.output.good, prompt: Say so.}
+    """,
+    CALLED,
+)
+
+
+def test_the_steps_of_an_inlined_workflow_are_named_behind_its_call() -> None:
+    told = walked(CALLER, outputs={"ask.think": {"good": False}})
+    assert (told.end, told.path, told.skipped) == ("completed", ("ask.think", "ask"), ("praise",))
+
+
+def test_an_inlined_workflow_may_be_given_its_outputs_as_a_whole() -> None:
+    told = walked(CALLER, outputs={"ask": {"good": True}})
+    assert (told.end, told.path) == ("completed", ("ask", "praise"))
+
+
+def test_a_repeat_goes_round_until_it_is_done_and_jumps_over_the_time_between() -> None:
+    poll = workflow("""
+        id: poll
+        steps:
+          - id: ready
+            repeat: {until: steps.ready.probe.output.ok, max: 3, every: 15m}
+            steps: [{id: probe, tool: ci.probe, effect: none}]
+    """)
+    told = walked(poll, tools={"ready.probe": {"each": [{"ok": False}, {"ok": True}]}})
+    assert (told.end, told.path) == ("completed", ("ready[0].probe", "ready[1].probe", "ready"))
+    never = walked(poll, tools={"ready.probe": {"ok": False}})
+    assert (never.end, "its bound" in never.waits_for) == ("waiting", True)
+
+
+def test_variables_that_an_agent_leaves_are_known_to_later_steps() -> None:
+    leaving = workflow("""
+        id: leaving
+        steps:
+          - {id: choose, prompt: Choose a branch.}
+          - {id: push, tool: value.set, args: {value: '{{ vars.branch }}'}}
+        outputs: {branch: steps.push.output}
+    """)
+    assert walked(leaving, vars={"choose": {"branch": "main"}}).outputs == {"branch": "main"}
+    assert walked(leaving).end == "waiting"
+
+
+def test_a_prompt_that_can_not_be_filled_in_is_told_as_trouble() -> None:
+    hole = workflow("""
+        id: hole
+        inputs: {deep: {type: boolean, default: false}}
+        steps:
+          - id: dig
+            when: inputs.deep
+            prompt: Dig.
+            output: {type: object, required: [gold], properties: {gold: {type: string}}}
+          - {id: sell, prompt: 'Sell {{ steps.dig.output.gold }}.'}
+    """)
+    told = walked(hole)
+    assert (told.end, "can't be filled in" in told.trouble[0]) == ("waiting", True)
+    assert walked(hole, inputs={"deep": True}, outputs={"dig": {"gold": "a lump"}}).end == "completed"
+
+
+@pytest.mark.parametrize(
+    ("expect", "told"),
+    [
+        (Expected(path=("scope", "verdict")), ""),
+        (Expected(path=("verdict", "scope")), "no scope came after verdict"),
+        (Expected(path=()), "path: expected none, got scope"),
+        (Expected(skipped=("deep-dive",)), ""),
+        (Expected(skipped=()), "skipped: expected none, got deep-dive"),
+        (Expected(end="failed"), "end: expected failed, got completed"),
+        (Expected(findings={"verdict": ("contains",)}), "findings of verdict: expected contains, got none"),
+        (Expected(findings={}), ""),
+        (Expected(undone=("scope",)), "undone: expected scope; no scope came, got none"),
+        (Expected(outputs={"verdict": "no"}), 'outputs.verdict: expected "no", got "yes, because"'),
+        (Expected(outputs={"other": 1}), "outputs.other: expected 1, got nothing of that name"),
+    ],
+)
+def test_a_difference_says_what_was_expected_and_what_came(expect: Expected, told: str) -> None:
+    found = differing(REVIEW, expect, inputs={"change": "x"}, outputs=SAID)
+    assert bool(found) == bool(told)
+    assert not told or told in found[0]
+
+
+def test_what_a_script_says_for_nothing_is_named() -> None:
+    told = walked(REVIEW, inputs={"change": "x"}, outputs={**SAID, "deep-dive": "never asked"})
+    assert told.unused == ("deep-dive",)

@@ -1,0 +1,257 @@
+"""`handrail workflow` as authors meet it: new, list, show, test, diff."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from handrail.library.structure import schema_text
+from interfaces.shell import Shell
+from tidy.yardstick import ROOT
+
+WORKFLOW = """\
+id: greet
+name: Greet
+version: 1.0.0
+description: Say hello to somebody.
+category: delivery
+tags: [hello]
+inputs: {who: {type: string}, loud: {type: boolean, default: false}}
+steps:
+  - id: say
+    prompt: Say hello to {{ inputs.who }}.
+    output: {type: object, required: [text], properties: {text: {type: string}}}
+    checks: [{rule: contains, of: text, text: hello, severity: major}]
+  - {id: shout, when: inputs.loud, prompt: Shout it.}
+outputs: {text: steps.say.output.text}
+"""
+TESTS = """\
+workflow: greet
+tests:
+  - name: a quiet hello
+    inputs: {who: Ann}
+    outputs: {say: {text: hello}}
+    expect: {end: completed, path: [say], skipped: [shout], outputs: {text: hello}}
+  - name: a bad word is refused, then a loud hello
+    inputs: {who: Ann, loud: true}
+    outputs: {say: {try: [{text: bye}, {text: hello}]}}
+    expect: {end: completed, path: [say, shout], findings: {say: [contains]}}
+"""
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Shell:
+    return Shell(tmp_path)
+
+
+# --- test -------------------------------------------------------------------------------------------
+
+
+def test_tests_that_pass_are_listed_and_nothing_is_written(shell: Shell) -> None:
+    file = shell.write(WORKFLOW, "greet.yaml")
+    shell.write(TESTS, "greet.tests.yaml")
+    result = shell.run("workflow", "test", file)
+    assert result.exit_code == 0, result.output
+    assert "passed  a quiet hello" in result.stdout
+    assert "tests take 2 of 2 branch(es)" in result.stdout
+    assert "2 of 2 test(s) passed in 1 workflow(s)" in result.stdout
+    assert not shell.home.exists()
+
+
+def test_a_test_that_fails_is_explained_by_its_first_difference(shell: Shell) -> None:
+    file = shell.write(WORKFLOW, "greet.yaml")
+    shell.write(TESTS.replace("path: [say, shout]", "path: [shout, say]"), "greet.tests.yaml")
+    result = shell.run("workflow", "test", file)
+    assert result.exit_code == 1
+    assert "FAILED  a bad word is refused" in result.stdout
+    assert "expected: shout, say; no say came after shout" in result.stdout
+    assert "got:      say, shout" in result.stdout
+    assert "it went: say, shout -> completed" in result.stdout
+    (told,) = shell.json("workflow", "test", file, code=1)
+    assert [test["passed"] for test in told["tests"]] == [True, False]
+    assert told["tests"][1]["differences"][0]["what"] == "path"
+
+
+@pytest.mark.parametrize("target", ["greet.yaml", "greet.tests.yaml", ".", "greet", "greet@^1"])
+def test_workflows_are_named_by_file_by_their_tests_by_folder_or_by_id(
+    shell: Shell, target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shell.write(WORKFLOW, ".handrail/workflows/greet.yaml")
+    shell.write(TESTS, ".handrail/workflows/greet.tests.yaml")
+    monkeypatch.chdir(shell.folder / ".handrail" / "workflows")
+    (told,) = shell.json("workflow", "test", target)
+    assert (told["workflow"], told["passed"]) == ("greet", True)
+
+
+def test_a_workflow_without_tests_or_with_faults_does_not_pass(shell: Shell) -> None:
+    bare = shell.write(WORKFLOW, "greet.yaml")
+    assert "there are no tests beside it" in shell.run("workflow", "test", bare).stdout
+    assert shell.run("workflow", "test", bare).exit_code == 1
+    broken = shell.write(WORKFLOW.replace("inputs.loud", "inputs.lod"), "broken.yaml")
+    result = shell.run("workflow", "test", broken)
+    assert (result.exit_code, "not sound" in result.stdout, "did you mean" in result.stdout) == (1, True, True)
+
+
+def test_tests_that_can_not_be_read_are_told_with_their_place(shell: Shell) -> None:
+    file = shell.write(WORKFLOW, "greet.yaml")
+    tests = shell.write(TESTS.replace("outputs: {say: {text:", "outputs: {sai: {text:"), "greet.tests.yaml")
+    result = shell.run("workflow", "test", file)
+    assert result.exit_code == 1
+    assert f"{tests}:5:" in result.stdout
+    assert "did you mean `say`?" in result.stdout
+
+
+def test_all_paths_are_told_beside_what_tests_take(shell: Shell) -> None:
+    hole = WORKFLOW + "  loud: steps.shout.output.text\n"
+    hole = hole.replace("outputs: {text: steps.say.output.text}\n", "outputs:\n  text: steps.say.output.text\n")
+    file = shell.write(hole, "greet.yaml")
+    tests = TESTS.split("  - name: a bad word")[0].replace("end: completed", "end: failed")
+    shell.write(tests.replace(", outputs: {text: hello}}", "}"), "greet.tests.yaml")
+    result = shell.run("workflow", "test", file, "--paths")
+    assert result.exit_code == 0, result.output
+    assert "shout: its condition holds" in result.stdout
+    assert "missing on some path" in result.stdout
+    (told,) = shell.json("workflow", "test", file, "--paths")
+    assert told["paths"]["missing"][0]["step"] == "outputs"
+    assert told["paths"]["untested"] == [{"step": "shout", "way": "its condition holds"}]
+    assert (told["paths"]["whole"], told["paths"]["longest"]) == (True, ["say", "shout"])
+
+
+def test_a_target_that_is_not_there_is_not_found(shell: Shell) -> None:
+    assert shell.json("workflow", "test", "nothing.yaml", code=3)["error"]["name"] == "not_found"
+    assert shell.json("workflow", "test", "nothing-of-that-name", code=3)["error"]["name"] == "not_found"
+    (shell.folder / "empty").mkdir()
+    assert "no workflow in" in shell.json("workflow", "test", str(shell.folder / "empty"), code=3)["error"]["message"]
+
+
+# --- new --------------------------------------------------------------------------------------------
+
+
+def test_a_new_workflow_is_sound_passes_its_tests_and_is_completed_by_editors(shell: Shell) -> None:
+    told = shell.json("workflow", "new", "rename-thing")
+    file = Path(told["file"])
+    assert file == shell.folder / ".handrail" / "workflows" / "rename-thing.yaml"
+    first = file.read_text(encoding="utf-8").splitlines()[0]
+    assert first == "# yaml-language-server: $schema=../workflow.schema.json"
+    assert (file.parent / "../workflow.schema.json").read_text(encoding="utf-8") == schema_text()
+    checked = shell.json("workflow", "validate", str(file))
+    assert (checked["valid"], checked["findings"]) == (True, [])
+    (tested,) = shell.json("workflow", "test", "rename-thing", "--paths")
+    assert tested["passed"]
+    assert (tested["paths"]["untested"], tested["paths"]["missing"], tested["paths"]["unreached"]) == ([], [], [])
+
+
+def test_a_new_workflow_overwrites_nothing(shell: Shell) -> None:
+    file = shell.write("mine", "mine.yaml")
+    assert shell.json("workflow", "new", "mine", "-o", file, code=6)["error"]["name"] == "conflict"
+    shell.write("mine", "other.tests.yaml")
+    other = shell.folder / "other.yaml"
+    assert shell.json("workflow", "new", "other", "-o", str(other), code=6)["error"]["name"] == "conflict"
+    assert not other.exists(), "all files or none"
+    assert Path(file).read_text(encoding="utf-8") == "mine"
+
+
+def test_a_new_workflow_may_begin_as_another_one_with_its_comments_and_tests(shell: Shell) -> None:
+    source = shell.write("# why it is so\n" + WORKFLOW, "greet.yaml")
+    shell.write(TESTS, "greet.tests.yaml")
+    told = shell.json("workflow", "new", "welcome", "--from", source)
+    text = Path(told["file"]).read_text(encoding="utf-8")
+    assert "# why it is so" in text
+    assert "\nid: welcome\n" in text
+    assert "\nversion: 0.1.0\n" in text
+    assert shell.json("workflow", "test", "welcome")[0]["passed"]
+
+
+def test_a_new_workflow_may_begin_as_json_and_ends_as_yaml(shell: Shell) -> None:
+    source = shell.write(json.dumps({"id": "greet", "steps": ["wave", "smile"]}), "greet.json")
+    told = shell.json("workflow", "new", "welcome", "--from", source)
+    assert shell.json("workflow", "validate", told["file"])["id"] == "welcome"
+
+
+@pytest.mark.parametrize("name", ["Not An Id", "-x", "a b"])
+def test_what_can_be_no_id_is_refused_before_anything_is_written(shell: Shell, name: str) -> None:
+    result = shell.run("workflow", "new", "--json", "--", name)
+    assert result.exit_code == 5, result.output
+    assert not (shell.folder / ".handrail").exists()
+
+
+# --- list and show ----------------------------------------------------------------------------------
+
+
+def test_the_library_is_listed_and_searched(shell: Shell) -> None:
+    shell.write(WORKFLOW, ".handrail/workflows/greet.yaml")
+    shell.write("id: [", ".handrail/workflows/broken.yaml")
+    told = shell.json("workflow", "list", "--tag", "hello")
+    (own,) = told["workflows"]
+    assert (own["id"], own["source"], own["steps"]) == ("greet", "project", 2)
+    assert told["broken"][0]["file"].endswith("broken.yaml")
+    assert shell.json("workflow", "list", "--query", "say hello to somebody")["workflows"][0]["id"] == "greet"
+    assert shell.json("workflow", "list", "hello", "--category", "knowledge", "--tag", "hello")["workflows"] == []
+    words = shell.run("workflow", "list", "--tag", "hello")
+    assert "Say hello to somebody." in words.stdout
+    assert "broken.yaml can't be read" in words.stderr
+
+
+def test_a_workflow_that_shadows_one_that_is_built_in_says_so(shell: Shell) -> None:
+    shell.write(WORKFLOW.replace("id: greet", "id: code-review"), ".handrail/workflows/code-review.yaml")
+    shown = shell.json("workflow", "show", "code-review")
+    assert (shown["source"], shown["shadows"]) == ("project", ["built in"])
+    assert "shadows: built in" in shell.run("workflow", "show", "code-review").stdout
+
+
+def test_a_workflow_is_shown_by_id_or_file_in_words_and_as_yaml(shell: Shell) -> None:
+    file = shell.write(WORKFLOW, "greet.yaml")
+    words = shell.run("workflow", "show", file).stdout
+    assert "greet@1.0.0  Greet" in words
+    assert "shout: Shout (prompt, when inputs.loud)" in words
+    assert "loud: boolean (default: False)" in words
+    text = shell.run("workflow", "show", file, "--yaml").stdout
+    again = shell.write(text, "again.yaml")
+    assert shell.json("workflow", "validate", again)["hash"] == shell.json("workflow", "validate", file)["hash"]
+    assert shell.json("workflow", "show", "no-such-thing", code=3)["error"]["name"] == "not_found"
+
+
+# --- diff -------------------------------------------------------------------------------------------
+
+
+def test_a_breaking_change_is_told_with_the_version_that_it_asks_for(shell: Shell) -> None:
+    old = shell.write(WORKFLOW, "old.yaml")
+    new = shell.write(WORKFLOW.replace("{who:", "{whom:").replace("inputs.who", "inputs.whom"), "new.yaml")
+    told = shell.json("workflow", "diff", old, new)
+    assert (told["breaking"], told["version_wanted"], told["version_is_enough"]) == (True, "2.0.0", False)
+    assert {one["where"] for one in told["changes"] if one["weight"] == "breaking"} == {"inputs.who", "inputs.whom"}
+    words = shell.run("workflow", "diff", old, new, "--fail-on-breaking")
+    assert words.exit_code == 1
+    assert "at least version 2.0.0, and it is 1.0.0" in words.stdout
+
+
+def test_other_words_are_a_patch_and_nothing_is_nothing(shell: Shell) -> None:
+    old = shell.write(WORKFLOW, "old.yaml")
+    new = shell.write(WORKFLOW.replace("Shout it.", "Shout it well.").replace("1.0.0", "1.0.1"), "new.yaml")
+    told = shell.json("workflow", "diff", old, new, "--fail-on-breaking")
+    assert (told["bump"], told["version_is_enough"], len(told["changes"])) == ("patch", True, 1)
+    assert "nothing has changed" in shell.run("workflow", "diff", old, old).stdout
+
+
+def test_two_versions_in_the_library_are_compared_by_id(shell: Shell) -> None:
+    shell.write(WORKFLOW, ".handrail/workflows/greet-1.yaml")
+    shell.write(WORKFLOW.replace("1.0.0", "1.1.0"), ".handrail/workflows/greet-2.yaml")
+    told = shell.json("workflow", "diff", "greet@1.0.0", "greet@1.1.0")
+    assert (told["old"]["version"], told["new"]["version"], told["changes"]) == ("1.0.0", "1.1.0", [])
+
+
+# --- the guide --------------------------------------------------------------------------------------
+
+
+def test_the_example_of_the_guide_is_sound_tested_and_has_no_holes(shell: Shell) -> None:
+    guide = (ROOT / "docs" / "guides" / "writing-a-workflow.md").read_text(encoding="utf-8")
+    texts = re.findall(r"```yaml\n# (\S+)\n(.*?)```", guide, re.DOTALL)
+    assert [name for name, _ in texts] == ["tidy-up.yaml", "tidy-up.tests.yaml"]
+    file, _ = (shell.write(text, name) for name, text in texts)
+    assert shell.json("workflow", "validate", file)["findings"] == []
+    (told,) = shell.json("workflow", "test", file, "--paths")
+    assert [test["name"] for test in told["tests"] if not test["passed"]] == []
+    assert (told["paths"]["missing"], told["paths"]["untested"], told["paths"]["without_undo"]) == ([], [], [])

@@ -1,0 +1,124 @@
+"""Worlds for scripted agents: a server, the agents who come to it, and the person who decides; and what must be true
+of a run afterwards, whatever its agents did. What an agent does is scripted_agent.py's matter."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections import Counter
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import mcp_types as mt
+from mcp.client import ClientRequestContext
+
+from interfaces.mcp.surface.agent import Agent, data_of, joined
+from outside.mcp_client import McpClient
+from outside.parts import Part
+from outside.scripted_agent import Data, Line, ScriptedAgent, Whims
+
+DONE = ("step_completed", "approval_given")
+SKIPPED, COMPENSATED = "step_skipped", "step_compensated"
+EVENTS_MAX = 100
+
+
+class _InMemory:
+    def __init__(self, agent: Agent) -> None:
+        self.agent = agent
+
+    async def ask(self, tool: str, arguments: Mapping[str, Any]) -> Data:
+        return data_of(await self.agent.answer(tool, arguments))
+
+
+class _ByPipe:
+    def __init__(self, client: McpClient) -> None:
+        self.client = client
+
+    async def ask(self, tool: str, arguments: Mapping[str, Any]) -> Data:
+        return await self.client.call(tool, **arguments)
+
+
+class InMemory:
+    """A server in this process: agents come by the official client, and a person answers what theirs asks."""
+
+    def __init__(self, server: Any) -> None:
+        self.server = server
+
+    @asynccontextmanager
+    async def connect(self) -> AsyncIterator[Line]:
+        async with joined(self.server, name="badly") as agent:
+            yield _InMemory(agent)
+
+    async def decide(self, run: str, step: str, is_yes: bool) -> None:
+        """A person answers the question that their client shows."""
+
+        async def answer(_: ClientRequestContext, params: mt.ElicitRequestParams) -> mt.ElicitResult:
+            assert run in params.message
+            return mt.ElicitResult(action="accept", content={"answer": "approve" if is_yes else "reject"})
+
+        async with joined(self.server, name="person", elicitation_callback=answer) as agent:
+            # The other agent may have asked, too: then there is nothing left to be decided.
+            await agent.answer("control", {"run": run, "action": "approve", "step": step, "reason": "asked"})
+
+    def agent(self, part: Part, seed: str, *, name: str = "", is_alone: bool = True) -> ScriptedAgent:
+        return ScriptedAgent(part, Whims(seed), self.connect, self.decide, name=name, is_alone=is_alone)
+
+
+class ByPipe:
+    """A server process on a home: agents come by its pipes, and a person uses the command line."""
+
+    def __init__(self, client: McpClient, home: Path, project: Path) -> None:
+        self.client, self.home, self.project = client, home, project
+
+    @asynccontextmanager
+    async def connect(self) -> AsyncIterator[Line]:
+        yield _ByPipe(self.client)
+
+    async def decide(self, run: str, step: str, is_yes: bool) -> None:
+        """A person says so in a shell."""
+        words = ["approve" if is_yes else "reject", run, step, "--reason", "I looked at it"]
+        chosen = ["--home", str(self.home), "--project", str(self.project)]
+        quiet = asyncio.subprocess.DEVNULL
+        command = [sys.executable, "-m", "handrail", *chosen, *words]
+        process = await asyncio.create_subprocess_exec(*command, stdout=quiet, stderr=quiet)
+        await process.wait()
+
+    def agent(self, part: Part, seed: str, *, name: str = "", is_alone: bool = True) -> ScriptedAgent:
+        return ScriptedAgent(part, Whims(seed), self.connect, self.decide, name=name, is_alone=is_alone)
+
+
+async def told_of(line: Line, run: str, kinds: list[str]) -> list[tuple[str, str]]:
+    """What the journal tells of these kinds, in order: each with its step."""
+    found: list[tuple[str, str]] = []
+    more: dict[str, Any] = {}
+    while True:
+        page = await line.ask("query_ledger", {"run": run, "kinds": kinds, "limit": EVENTS_MAX, **more})
+        assert "events" in page, page
+        whole = [one for one in page["events"] if one["data"].get("part", {}).get("from", 0) == 0]  # large: in parts
+        found += [(event["kind"], event["step"]) for event in whole]
+        if "cursor" not in page:
+            return found
+        more = {"cursor": page["cursor"]}
+
+
+async def hold(line: Line, run: str, part: Part) -> None:
+    """What must be true of a run that was worked through: all of the path is done, once, and the journal proves it."""
+    status = await line.ask("status", {"run": run})
+    assert status["status"] == part.walked.end, status
+    found = await told_of(line, run, [*DONE, SKIPPED, COMPENSATED])
+    done = Counter(step for kind, step in found if kind in DONE)
+    assert done == Counter(part.walked.path)
+    assert Counter(step for kind, step in found if kind == SKIPPED) == Counter(part.walked.skipped)
+    assert Counter(step for kind, step in found if kind == COMPENSATED) == Counter(part.walked.undone)
+    hold_order(part, [step for kind, step in found if kind != COMPENSATED])
+    verified = (await line.ask("query_ledger", {"run": run, "verify": True, "limit": 1}))["verified"]
+    assert verified["ok"], verified
+
+
+def hold_order(part: Part, ended: list[str]) -> None:
+    """No step has ended before those that it waits for."""
+    for step in part.definition.steps:
+        for before in step.after if step.id in ended else ():
+            assert ended.index(before) < ended.index(step.id), (before, step.id)

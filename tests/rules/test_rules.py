@@ -1,0 +1,157 @@
+"""The built-in rules: what each has against an output, in words that say how to mend it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from engine.guiding import judge as fits
+from engine.stage import plan
+from handrail.domain.check import Finding, Severity
+from handrail.domain.definition import Prompt
+from handrail.domain.judgement import Judgement, Means, judge
+from handrail.domain.path import locate
+from handrail.domain.run import Run
+from handrail.rules.registry import built_in
+
+MEANS = Means(built_in(), fits)
+LATER = ("file_exists", "tests_pass", "git_clean")
+
+
+def judged(output: Any, *checks: dict[str, Any], shape: dict[str, Any] | None = None) -> Judgement:
+    step = {"id": "a", "prompt": "x", "checks": list(checks), **({"output": shape} if shape else {})}
+    definition = plan(step, inputs={"least": {"default": 2}})
+    found = locate(definition, "a")
+    assert isinstance(found.step.work, Prompt)
+    return judge(found.step.work, output, Run(id="run_1", inputs={"least": 2}), found.lane, MEANS)
+
+
+def messages(output: Any, *checks: dict[str, Any]) -> list[str]:
+    return [finding.message for finding in judged(output, *checks).findings]
+
+
+@pytest.mark.parametrize(
+    ("check", "good", "bad"),
+    [
+        ({"rule": "contains", "text": "why"}, "this is why", "no reason"),
+        ({"rule": "contains", "texts": ["a", "b"]}, "a and b", "a alone"),
+        ({"rule": "contains", "text": "x", "of": "list"}, {"list": ["x"]}, {"list": ["y"]}),
+        ({"rule": "matches", "pattern": r"^v\d+\.\d+$"}, "v1.2", "1.2"),
+        ({"rule": "matches", "pattern": r"^(?:done|[a-c.]\d)$", "flags": "i", "of": "s"}, {"s": "DoNe"}, {"s": "d1"}),
+        ({"rule": "matches", "pattern": r"^[^a]\D$", "flags": "i"}, "bX", "Ax"),
+        ({"rule": "matches", "pattern": "a.b", "flags": "s"}, "a\nb", "ab"),
+        ({"rule": "matches", "pattern": "a.b"}, "axb", "a\nb"),
+        ({"rule": "length", "min": 2}, "ab", "a"),
+        ({"rule": "length", "max": 1, "of": "files"}, {"files": ["a"]}, {"files": ["a", "b"]}),
+        ({"rule": "length", "min": 3}, 12345, 1),
+        ({"rule": "equals", "value": 1}, 1, 2),
+        ({"rule": "equals", "value": True, "of": "ok"}, {"ok": True}, {"ok": 1}),
+        ({"rule": "equals", "value": "x", "of": "rows[1].name"}, {"rows": [{}, {"name": "x"}]}, {"rows": [{}]}),
+        ({"rule": "expression", "that": "len(output.files) >= inputs.least"}, {"files": [1, 2]}, {"files": [1]}),
+        ({"rule": "schema", "schema": {"type": "integer"}}, 1, "one"),
+        ({"rule": "schema", "schema": {"minItems": 1}, "of": "files"}, {"files": [1]}, {"files": []}),
+        ({"rule": "json"}, '{"a": 1}', "{a"),
+        ({"rule": "json"}, {"a": 1}, "'"),
+    ],
+)
+def test_a_rule_passes_what_is_good_and_finds_what_is_bad(check: dict[str, Any], good: Any, bad: Any) -> None:
+    assert judged(good, check) == Judgement((), (check["rule"],))
+    judgement = judged(bad, check)
+    assert not judgement.is_good
+    assert judgement.passed == ()
+    assert all(finding.rule == check["rule"] and finding.message for finding in judgement.findings)
+
+
+@pytest.mark.parametrize("rule", ["contains", "matches", "length", "equals", "schema", "json"])
+def test_a_part_that_is_not_there_is_a_finding_never_a_pass(rule: str) -> None:
+    parameters = {"text": "x", "pattern": "x", "min": 1, "value": 1, "schema": {}, "of": "not.there"}
+    [finding] = judged({"there": 1}, {"rule": rule, **parameters}).findings
+    assert (finding.where, finding.message) == ("output.not.there", "it is not there")
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        {"rule": "contains"},
+        {"rule": "contains", "texts": [1]},
+        {"rule": "matches"},
+        {"rule": "matches", "pattern": "("},
+        {"rule": "matches", "pattern": "x", "flags": "m"},
+        {"rule": "matches", "pattern": "(?=x)"},
+        {"rule": "length"},
+        {"rule": "length", "min": "two"},
+        {"rule": "equals"},
+        {"rule": "expression"},
+        {"rule": "schema", "schema": 1},
+        {"rule": "all_of"},
+        {"rule": "any_of", "checks": []},
+        {"rule": "none_of", "checks": [{"rule": "no_such_rule"}]},
+        {"rule": "all_of", "checks": ["text"]},
+    ],
+)
+def test_a_check_that_cant_be_applied_blocks(check: dict[str, Any]) -> None:
+    judgement = judged("x", check)
+    assert not judgement.is_good
+    said = [finding.message for finding in judgement.findings]
+    assert any("can't be applied" in one or "none of these passes" in one for one in said)
+
+
+def test_an_expression_that_cant_be_worked_out_says_so() -> None:
+    [finding] = judged({}, {"rule": "expression", "that": "output.files != []"}).findings
+    assert "can't be worked out" in finding.message
+
+
+A, B = {"rule": "contains", "text": "a"}, {"rule": "contains", "text": "b"}
+
+
+@pytest.mark.parametrize(
+    ("rule", "output", "passes"),
+    [
+        ("all_of", "ab", True),
+        ("all_of", "a", False),
+        ("any_of", "a", True),
+        ("any_of", "x", False),
+        ("none_of", "x", True),
+        ("none_of", "xa", False),
+    ],
+)
+def test_rules_are_put_together(rule: str, output: str, passes: bool) -> None:
+    assert judged(output, {"rule": rule, "checks": [A, B]}).is_good is passes
+    assert judged(output, {"rule": "all_of", "checks": [{"rule": rule, "checks": [A, B]}]}).is_good is passes
+
+
+def test_the_check_says_how_bad_it_is_and_may_say_it_in_its_own_words() -> None:
+    check = {"rule": "contains", "text": "x", "severity": "minor", "message": "name the x"}
+    judgement = judged("y", check)
+    assert judgement.is_good
+    assert judgement.passed == ("contains",)
+    [finding] = judgement.findings
+    assert (finding.severity, finding.message) == (Severity.MINOR, "name the x")
+
+
+def test_a_check_with_a_condition_is_applied_when_it_holds() -> None:
+    check = {"rule": "contains", "text": "x", "when": "inputs.least > 2"}
+    assert messages("y", check) == []
+    assert messages("y", {**check, "when": "inputs.least == 2"}) == ["`x` is not in it"]
+    assert "can't be worked out" in messages({}, {**check, "when": "output.a.b == 1"})[0]
+
+
+def test_parameters_speak_of_the_output_and_the_run() -> None:
+    check = {"rule": "contains", "text": "{{ output.name }} {{ inputs.least }}", "of": "text"}
+    assert messages({"name": "v", "text": "v 2"}, check) == []
+    assert messages({"name": "v", "text": "v 3"}, check) == ["`v 2` is not in it"]
+
+
+def test_checks_wait_until_the_shape_is_right() -> None:
+    judgement = judged("text", A, shape={"type": "object"})
+    assert [finding.rule for finding in judgement.findings] == ["type"]
+
+
+@pytest.mark.parametrize("rule", LATER)
+def test_a_rule_that_is_not_there_is_told_as_not_run(rule: str) -> None:
+    judgement = judged("x", {"rule": rule, "path": "a", "severity": "critical"}, A)
+    told: list[Finding] = [finding for finding in judgement.findings if finding.rule == rule]
+    assert [finding.severity for finding in told] == [Severity.MINOR]
+    assert "was not run" in told[0].message
+    assert rule not in judgement.passed
