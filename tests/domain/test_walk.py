@@ -133,6 +133,18 @@ def test_an_undo_that_fails_holds_back_what_came_before_it() -> None:
     assert (by_agent.end, by_agent.undone) == ("compensation_failed", ("file", "tag"))
 
 
+def test_an_undo_is_not_taken_for_another_try_of_its_step() -> None:
+    saga = workflow("""
+        id: saga
+        on_failure: compensate
+        steps:
+          - {id: notes, prompt: Write., checks: [{rule: length, min: 3, severity: major}], undo: {prompt: Undo.}}
+          - {id: go, approve: Publish?}
+    """)
+    told = walked(saga, outputs={"notes": {"try": ["", "long"]}}, approvals={"go": "reject"})
+    assert (told.end, told.undone, told.trouble) == ("compensated", ("notes",), ())
+
+
 CALLED = """
     id: inner
     version: 1.0.0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from domain.rehearsals import explored, workflow
 from handrail.domain.rehearsing.paths import Paths
 
@@ -47,6 +49,13 @@ def test_both_sides_of_every_kind_of_condition_are_reached() -> None:
     )
     assert unreached(found) == set()
     assert not found.missing
+
+
+@pytest.mark.parametrize("sign", ["<", "<=", ">", ">=", "==", "!="])
+def test_a_number_is_tried_on_both_sides_of_what_it_is_compared_with(sign: str) -> None:
+    output = "{type: object, required: [n], properties: {n: {type: integer}}}"
+    steps = f"{{id: a, prompt: x, output: {output}}}, {{id: b, when: steps.a.output.n {sign} 7, prompt: x}}"
+    assert unreached(explored(workflow(f"{{id: numbers, steps: [{steps}]}}"))) == set()
 
 
 def test_a_branch_that_nothing_leads_to_is_named() -> None:

@@ -395,3 +395,15 @@ def test_what_does_not_fit_is_mended_before_anybody_is_asked_to_agree() -> None:
     verdict = in_virtual_time(scene)
     assert not verdict.unconfirmed
     assert [finding.rule for finding in verdict.findings] != ["confirm"]
+
+
+def test_vars_that_come_with_an_output_count_for_its_own_confirmation() -> None:
+    definition = plan({"id": "write", "prompt": "write", "confirm": 'vars.size == "big"'})
+
+    async def scene() -> tuple[Verdict, Verdict]:
+        climb = await led(definition)
+        big = await climb.hand_in("write", 1, vars={"size": "big"})
+        return big, await climb.hand_in("write", 1, vars={"size": "small"})
+
+    big, small = in_virtual_time(scene)
+    assert (big.unconfirmed, small.accepted) == (True, True)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -89,30 +89,36 @@ class ByPipe:
         return ScriptedAgent(part, Whims(seed), self.connect, self.decide, name=name, is_alone=is_alone)
 
 
-async def told_of(line: Line, run: str, kinds: list[str]) -> list[tuple[str, str]]:
-    """What the journal tells of these kinds, in order: each with its step."""
-    found: list[tuple[str, str]] = []
+async def events_of(line: Line, run: str, kinds: Iterable[str]) -> list[Data]:
+    """What the journal tells of these kinds, in order; of a large event the first part."""
+    events: list[Data] = []
     more: dict[str, Any] = {}
     while True:
-        page = await line.ask("query_ledger", {"run": run, "kinds": kinds, "limit": EVENTS_MAX, **more})
+        page = await line.ask("query_ledger", {"run": run, "kinds": [*kinds], "limit": EVENTS_MAX, **more})
         assert "events" in page, page
-        whole = [one for one in page["events"] if one["data"].get("part", {}).get("from", 0) == 0]  # large: in parts
-        found += [(event["kind"], event["step"]) for event in whole]
+        events += [one for one in page["events"] if one["data"].get("part", {}).get("from", 0) == 0]
         if "cursor" not in page:
-            return found
+            return events
         more = {"cursor": page["cursor"]}
+
+
+def is_as_scripted(event: Data, part: Part) -> bool:
+    """Whether the output that a completed step has is the good one, if it is the agent's."""
+    is_own = event["kind"] == "step_completed" and event["step"] in part.for_agent
+    return not is_own or "part" in event["data"] or event["data"].get("output") == part.tries(event["step"])[-1]
 
 
 async def hold(line: Line, run: str, part: Part) -> None:
     """What must be true of a run that was worked through: all of the path is done, once, and the journal proves it."""
     status = await line.ask("status", {"run": run})
     assert status["status"] == part.walked.end, status
-    found = await told_of(line, run, [*DONE, SKIPPED, COMPENSATED])
-    done = Counter(step for kind, step in found if kind in DONE)
-    assert done == Counter(part.walked.path)
-    assert Counter(step for kind, step in found if kind == SKIPPED) == Counter(part.walked.skipped)
-    assert Counter(step for kind, step in found if kind == COMPENSATED) == Counter(part.walked.undone)
-    hold_order(part, [step for kind, step in found if kind != COMPENSATED])
+    events = await events_of(line, run, [*DONE, SKIPPED, COMPENSATED])
+    steps = {kind: [one["step"] for one in events if one["kind"] == kind] for kind in (*DONE, SKIPPED, COMPENSATED)}
+    assert Counter(step for kind in DONE for step in steps[kind]) == Counter(part.walked.path)
+    assert Counter(steps[SKIPPED]) == Counter(part.walked.skipped)
+    assert Counter(steps[COMPENSATED]) == Counter(part.walked.undone)
+    assert [one for one in events if not is_as_scripted(one, part)] == []
+    hold_order(part, [one["step"] for one in events if one["kind"] != COMPENSATED])
     verified = (await line.ask("query_ledger", {"run": run, "verify": True, "limit": 1}))["verified"]
     assert verified["ok"], verified
 

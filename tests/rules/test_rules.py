@@ -121,6 +121,14 @@ def test_rules_are_put_together(rule: str, output: str, passes: bool) -> None:
     assert judged(output, {"rule": "all_of", "checks": [{"rule": rule, "checks": [A, B]}]}).is_good is passes
 
 
+def test_a_rule_inside_another_may_have_a_condition() -> None:
+    never = {**A, "when": "inputs.least > 2"}
+    assert judged("x", {"rule": "all_of", "checks": [never]}).is_good
+    assert judged("x", {"rule": "any_of", "checks": [never]}).is_good
+    assert not judged("x", {"rule": "all_of", "checks": [{**A, "when": "inputs.least == 2"}]}).is_good
+    assert not judged("x", {"rule": "all_of", "checks": [{**A, "when": "nobody.knows"}]}).is_good
+
+
 def test_the_check_says_how_bad_it_is_and_may_say_it_in_its_own_words() -> None:
     check = {"rule": "contains", "text": "x", "severity": "minor", "message": "name the x"}
     judgement = judged("y", check)

@@ -240,6 +240,7 @@ class Guide:
     def _judged(self, run: Run, definition: Definition, given: HandIn) -> Verdict:
         if given.outcome is not Outcome.DONE:
             return Verdict(accepted=True)
+        run = replace(run, vars={**run.vars, **given.vars})  # what comes with the output may be spoken of
         judgement = self.judged(run, definition, given.step, given.output)
         findings = judgement.findings
         if not judgement.is_good:

@@ -5,7 +5,9 @@ Pure. The words are split once for each book, not for each search."""
 from __future__ import annotations
 
 import re
-from typing import Final, TypeAlias
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Final
 
 from handrail.library.book import Book
 
@@ -44,10 +46,8 @@ IDLE: Final = frozenset(
 )
 """Words of a query that say nothing about a task."""
 
-Words: TypeAlias = tuple[tuple[int, frozenset[str], frozenset[str]], ...]
-"""By weight: the words, and their beginnings."""
-
 _word = re.compile(r"[^\W_]+")
+_NONE: Final[Mapping[str, int]] = {}
 
 
 def split(text: str) -> frozenset[str]:
@@ -56,23 +56,33 @@ def split(text: str) -> frozenset[str]:
     return words - IDLE or words
 
 
-def words_of(book: Book) -> Words:
-    """Everything that a book can be found by."""
-    found = []
-    for name, weight in WEIGHTS.items():
-        value = getattr(book, name)
-        words = frozenset(_word.findall((value if isinstance(value, str) else " ".join(value)).lower()))
-        found.append((weight, words, frozenset(word[:STEM] for word in words)))
-    return tuple(found)
+class WordIndex:
+    """The words that books can be found by: where each stands, so that only books that have it are looked at."""
 
+    def __init__(self, books: Iterable[Book]) -> None:
+        self._known: dict[str, Counter[str]] = {}
+        self._begun: dict[str, Counter[str]] = {}
+        for book in books:
+            for name, weight in WEIGHTS.items():
+                value = getattr(book, name)
+                words = set(_word.findall((value if isinstance(value, str) else " ".join(value)).lower()))
+                _add(self._known, words, book.id, weight)
+                _add(self._begun, {word[:STEM] for word in words}, book.id, weight)
 
-def score(words: Words, query: frozenset[str]) -> int:
-    """How well a book answers a query; 0 if not at all."""
-    points = 0
-    for weight, known, stems in words:
+    def scores(self, query: frozenset[str]) -> Mapping[str, int]:
+        """How well books answer a query, by their ids; those that do not are not there.
+
+        A whole word counts twice: as it is, and as one that begins like itself."""
+        points: Counter[str] = Counter()
         for word in query:
-            if word in known:
-                points += 2 * weight
-            elif len(word) >= STEM and word[:STEM] in stems:
-                points += weight
-    return points
+            is_long = len(word) >= STEM
+            for book, weight in self._known.get(word, _NONE).items():
+                points[book] += weight if is_long else 2 * weight
+            for book, weight in self._begun.get(word[:STEM], _NONE).items() if is_long else ():
+                points[book] += weight
+        return points
+
+
+def _add(index: dict[str, Counter[str]], words: Iterable[str], book: str, weight: int) -> None:
+    for word in words:
+        index.setdefault(word, Counter())[book] += weight

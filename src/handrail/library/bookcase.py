@@ -17,7 +17,7 @@ from handrail.domain.semver import best
 from handrail.domain.suggestion import did_you_mean
 from handrail.library.book import Book, Broken, Source
 from handrail.library.book_index import Index
-from handrail.library.book_words import Words, score, split, words_of
+from handrail.library.book_words import WordIndex, split
 from handrail.library.catalog import FolderCatalog, chosen
 from handrail.library.loading import Loaded, load_data, load_definition
 
@@ -38,7 +38,7 @@ class Bookcase:
         )
         self._index = Index(kept)
         self._books: tuple[Book, ...] = ()
-        self._words: dict[str, Words] = {}
+        self._words = WordIndex(())
         self._stamp: str | None = None
 
     def books(self) -> Sequence[Book]:
@@ -46,7 +46,7 @@ class Bookcase:
         stamp = self.catalog.fingerprint()
         if stamp != self._stamp:
             self._books, self._stamp = tuple(self._read()), stamp
-            self._words = {book.id: words_of(book) for book in self._books}
+            self._words = WordIndex(self._books)
         return self._books
 
     def broken(self) -> Sequence[Broken]:
@@ -65,13 +65,14 @@ class Bookcase:
             book
             for book in self.books()
             if (not category or book.category.lower() == category.lower())
-            and wanted <= {tag.lower() for tag in book.tags}
+            and (not wanted or wanted <= {tag.lower() for tag in book.tags})
         ]
         words = split(query)
         if not words:
             return fitting
-        scored = [(score(self._words[book.id], words), book) for book in fitting]
-        return [book for points, book in sorted(scored, key=lambda one: (-one[0], one[1].id)) if points]
+        points = self._words.scores(words)
+        found = [book for book in fitting if book.id in points]
+        return sorted(found, key=lambda book: (-points[book.id], book.id))
 
     def load(self, name: str, *, tools: Mapping[str, Effect] | None = None) -> Loaded:
         """The workflow that `id` or `id@range` names, the best of its versions, with all findings."""

@@ -195,15 +195,20 @@ class _Reader:
         return {name: tuple(rules) for name, rules in findings.items() if isinstance(rules, list)}
 
     def _rules(self, rules: Any, name: str, path: Path) -> None:
-        """See that a step has the checks that a test speaks of; a schema has rules of its own."""
-        work = self.steps[plain(name)].work if self.steps is not None and plain(name) in self.steps else None
-        known = {check.rule for check in work.checks} | SPOKEN_RULES if isinstance(work, Prompt) else None
-        is_free = known is None or (isinstance(work, Prompt) and work.output is not None)
+        """See that a step has the checks that a test speaks of."""
+        known = self._rules_of(name)
         for index, rule in enumerate(self._of(list, rules, path) or []):
             if not isinstance(rule, str):
                 self.wrong((*path, index), "a rule is a name", "write the name of a rule")
-            elif not is_free and rule not in (known or ()):
-                self.wrong((*path, index), f"`{name}` has no check `{shown(rule)}`", did_you_mean(rule, known or ()))
+            elif known is not None and rule not in known:
+                self.wrong((*path, index), f"`{name}` has no check `{shown(rule)}`", did_you_mean(rule, known))
+
+    def _rules_of(self, name: str) -> frozenset[str] | None:
+        """The rules of a step; None if nobody can tell: a schema has rules of its own."""
+        step = (self.steps or {}).get(plain(name))
+        if step is None or not isinstance(step.work, Prompt) or step.work.output is not None:
+            return None
+        return SPOKEN_RULES.union(check.rule for check in step.work.checks)
 
     # --- names and words ----------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from handrail.domain.check import Finding
+from handrail.domain.errors import Invalid
 from handrail.domain.rule import Given, Rules
 from handrail.rules.subject import finding, unfit
 
@@ -19,9 +20,9 @@ def all_of(rules: Rules, parameters: Mapping[str, Any], given: Given) -> Iterato
 def any_of(rules: Rules, parameters: Mapping[str, Any], given: Given) -> Iterator[Finding]:
     """At least one of `checks` passes."""
     every = list(_applied("any_of", rules, parameters, given))
-    if all(found for _, found in every):
+    if every and all(found for _, found in every):
         names = ", ".join(name for name, _ in every)
-        yield finding("any_of", parameters, f"none of these passes: {names}", every[0][1][0].fix if every else "")
+        yield finding("any_of", parameters, f"none of these passes: {names}", every[0][1][0].fix)
 
 
 def none_of(rules: Rules, parameters: Mapping[str, Any], given: Given) -> Iterator[Finding]:
@@ -44,5 +45,11 @@ def _applied(
         name = str(check.get("rule", "")) if isinstance(check, Mapping) else ""
         if name not in rules:
             yield name or rule, [unfit(rule, "checks", f"there is no rule `{name}`")]
-        else:
+            continue
+        try:
+            is_wanted = "when" not in check or given.evaluate(str(check["when"])) is True
+        except Invalid as error:
+            yield name, [unfit(rule, "when", str(error))]
+            continue
+        if is_wanted:
             yield name, list(rules[name](check, given))

@@ -41,7 +41,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "serve": "MCP over HTTP, on this machine",
     "tools": "list what plans can call, and call one by hand",
     "worker": "one more executor on the store",
-    "workflow": "validate and draw workflows",
+    "workflow": "find, write, check, draw and test workflows",
 }
 
 
