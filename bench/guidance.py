@@ -15,7 +15,6 @@ import asyncio
 import statistics
 import sys
 import tempfile
-import time
 from argparse import ArgumentParser
 from collections import Counter
 from collections.abc import Callable
@@ -41,6 +40,7 @@ GUESS: Final = 2
 """How far off an agent's guess is where it was, after it has forgotten everything."""
 QUERIES: Final = ("fix a bug with a failing test", "review a pull request", "database", "how do I deploy this")
 LOOKS: Final = 200
+STEPS_OF_SHORT: Final = 2
 
 
 class Tally(Struct):
@@ -180,15 +180,16 @@ def hand_in(pipe: Pipe, run: str, number: int) -> None:
 
 
 def library(folder: Path, count: int) -> None:
-    """A library of copies of the built-in workflows, each under a name of its own."""
+    """A library of copies of the built-in workflows, each under a name of its own, and one of short workflows."""
     workflows, kept = folder / ".handrail" / "workflows", folder / "home" / "cache" / "library.json"
-    size = copies(workflows, count)
-    title = f"{count} workflows, {size / 1e6:.1f} MB"
-    told(f"index of {title}, nothing kept", timed(lambda: Bookcase([workflows], kept=kept).books()), None, "ms")
-    cold = [timed(lambda: Bookcase([workflows], kept=kept).books()) for _ in range(5)]
-    told("cold index, as kept by another process", statistics.median(cold), 300, "ms")
+    short = folder / "short"
+    indexed(
+        f"{count} short workflows, {copies(short, count, STEPS_OF_SHORT) / 1e6:.1f} MB", short, folder / "short.json"
+    )
+    title = f"{count} workflows, {copies(workflows, count) / 1e6:.1f} MB"
+    indexed(title, workflows, kept)
     next(workflows.glob("*.yaml")).write_text("id: changed\nsteps: [{id: a, prompt: x}]\n")
-    told("  one file changed meanwhile", timed(lambda: Bookcase([workflows], kept=kept).books()), 300, "ms")
+    told("  and one file changed meanwhile", timed(lambda: Bookcase([workflows], kept=kept).books()), 300, "ms")
     case = Bookcase([workflows], kept=kept)
     case.books()
     looks(title, "in process", case.search, lambda query: case.search(query))
@@ -205,6 +206,12 @@ def library(folder: Path, count: int) -> None:
         pipe.close()
 
 
+def indexed(title: str, workflows: Path, kept: Path) -> None:
+    told(f"cold index of {title}, never seen", timed(lambda: Bookcase([workflows], kept=kept).books()), 300, "ms")
+    cold = [timed(lambda: Bookcase([workflows], kept=kept).books()) for _ in range(5)]
+    told("  as kept by another process", statistics.median(cold), 300, "ms")
+
+
 def looks(title: str, who: str, every: Callable[[], object], found: Callable[[str], object]) -> None:
     listed = [timed(every) for _ in range(LOOKS)]
     searched = [timed(partial(found, QUERIES[number % len(QUERIES)])) for number in range(LOOKS)]
@@ -213,17 +220,20 @@ def looks(title: str, who: str, every: Callable[[], object], found: Callable[[st
     told("  p99", quantile(searched, 0.99), None, "ms")
 
 
-def copies(workflows: Path, count: int) -> int:
+def copies(workflows: Path, count: int, steps: int | None = None) -> int:
+    """Write so many workflows into a folder, with all their steps or only the first; how many characters it took."""
     workflows.mkdir(parents=True)
     own = Path(str(files("handrail.library").joinpath("workflows")))
     texts = [file.read_text("utf-8") for file in sorted(own.glob("*.yaml")) if not file.name.endswith(".tests.yaml")]
     size = 0
     for number in range(count):
         head, _, rest = texts[number % len(texts)].partition("\n")
+        if steps is not None:
+            before, *parts = rest.split("\n  - id: ")
+            rest = "\n  - id: ".join([before, *parts[:steps]]) + "\n"
         text = f"{head}-{number}\n{rest}"
         size += len(text)
         (workflows / f"w{number}.yaml").write_text(text, "utf-8")
-    time.sleep(0.05)  # so that a file that is written later has a time of its own
     return size
 
 

@@ -198,7 +198,7 @@ def bookcase_of(settings: Settings) -> Bookcase:
     """The workflows that can be chosen here: the project's own, the user's, those of more folders, those built in."""
     more = [Source("more", folder) for folder in settings.choices.library.split(os.pathsep) if folder]
     sources = [
-        Source("project", str(settings.workflows)),
+        Source("project", str(settings.workflows), within=str(settings.project)),
         Source("user", str(settings.home / "workflows")),
         *more,
     ]

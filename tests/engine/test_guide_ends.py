@@ -174,8 +174,8 @@ async def undoing(definition: Any = WITH_UNDO) -> Led:
 def test_an_agent_undoes_its_own_step_and_that_ends_the_compensation() -> None:
     async def scene() -> tuple[Verdict, Verdict, Run]:
         climb = await undoing()
-        verdict = await climb.hand_in("write", {"deleted": 1}, note="gone")
-        return verdict, await climb.hand_in("write", {"deleted": 1}), await climb.now()
+        verdict = await climb.hand_in("write!undo", {"deleted": 1}, note="gone")
+        return verdict, await climb.hand_in("write!undo", {"deleted": 1}), await climb.now()
 
     verdict, again, run = in_virtual_time(scene)
     assert (verdict.accepted, verdict.repeated, again.repeated) == (True, False, True)
@@ -194,6 +194,17 @@ def test_what_was_handed_in_for_the_step_and_comes_again_is_not_taken_for_its_un
     late, between, undone, end = in_virtual_time(scene)
     assert (late.repeated, between) == (True, RunStatus.COMPENSATING)
     assert (undone.repeated, end) == (False, RunStatus.COMPENSATED)
+
+
+def test_another_output_under_the_steps_own_name_is_not_taken_for_its_undo() -> None:
+    async def scene() -> RunStatus:
+        climb = await undoing()
+        with pytest.raises(Conflict, match="is being undone") as refused:
+            await climb.hand_in("write", "b.txt")
+        assert "write!undo" in refused.value.hint
+        return (await climb.now()).status
+
+    assert in_virtual_time(scene) is RunStatus.COMPENSATING
 
 
 def test_an_undo_that_nobody_asked_for_is_refused() -> None:
@@ -238,7 +249,7 @@ def test_an_undo_is_nobodys_claim_and_is_offered_until_it_is_done() -> None:
 def test_an_undo_that_the_agent_could_not_do_fails_the_compensation(outcome: Outcome) -> None:
     async def scene() -> Run:
         climb = await undoing()
-        await climb.hand_in("write", outcome=outcome, note="locked")
+        await climb.hand_in("write!undo", outcome=outcome, note="locked")
         return await climb.now()
 
     run = in_virtual_time(scene)
@@ -255,11 +266,11 @@ def test_an_undo_has_its_own_shape_and_its_own_confirmation() -> None:
     async def scene() -> tuple[Verdict, Verdict]:
         climb = await undoing(definition)
         with pytest.raises(Invalid, match="not accepted") as refused:
-            await climb.hand_in("write", "text")
+            await climb.hand_in("write!undo", "text")
         assert refused.value.findings
         with pytest.raises(Invalid, match="'started'"):
-            await climb.hand_in("write", outcome=Outcome.STARTED)
-        return await climb.hand_in("write", {}), await climb.hand_in("write", {}, confirmed="ada said yes")
+            await climb.hand_in("write!undo", outcome=Outcome.STARTED)
+        return await climb.hand_in("write!undo", {}), await climb.hand_in("write!undo", {}, confirmed="ada said yes")
 
     unconfirmed, confirmed = in_virtual_time(scene)
     assert (unconfirmed.unconfirmed, confirmed.accepted) == (True, True)

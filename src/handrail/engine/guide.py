@@ -134,12 +134,12 @@ class Guide:
 
     async def hand_in(self, run_id: str, given: HandIn, *, actor: str) -> Verdict:
         """Take in what an agent did; what does not hold is not accepted, and the findings say why."""
-        run = await self.dispatch.current(run_id)
-        definition = await self.dispatch.definition(run.definition)
+        run, definition, outlook = await self.horizon.look(run_id, now=self.terms.clock())
         given = self._meant(run, given)
         if (verdict := self._repeated(run, definition, given)) is not None:
             return verdict
         self._require_turn(run, definition, given)
+        _require_round(run, outlook, given.step)
         verdict = self._judged(run, definition, given)
         if verdict.unconfirmed:
             return verdict
@@ -183,9 +183,14 @@ class Guide:
         state, outcome = run.step(given.step), given.outcome
         if is_undo(run, given.step):
             # The same as was handed in for the step itself, under the step's own name: that answer was lost.
-            is_old = not given.is_undo and outcome is Outcome.DONE and self._is_kept(run, given)
-            return Verdict(accepted=True, repeated=True) if is_old else None
-        if state.status is StepStatus.COMPENSATED and outcome is Outcome.DONE and state.compensation == How.BY_AGENT:
+            if given.is_undo:
+                return None
+            if outcome is Outcome.DONE and self._is_kept(run, given):
+                return Verdict(accepted=True, repeated=True)
+            name = given.step + UNDO
+            raise Conflict(f"step {given.step!r} is being undone", hint=f"undo it, and hand that in as {name!r}")
+        is_undone = state.status is StepStatus.COMPENSATED and state.compensation == How.BY_AGENT
+        if is_undone and outcome is Outcome.DONE and (given.is_undo or self._is_kept(run, given)):
             return Verdict(accepted=True, repeated=True)
         if state.status is StepStatus.COMPLETED and run.status is not RunStatus.COMPENSATING:
             if outcome is Outcome.DONE and self._is_kept(run, given):
@@ -269,6 +274,13 @@ class Guide:
         if given.note and given.outcome is Outcome.DONE:
             commands.append(RecordAction(description=given.note, step=step, outcome=Outcome.DONE))
         return [*commands, _ended(given, verdict.passed)]
+
+
+def _require_round(run: Run, outlook: Outlook, step: str) -> None:
+    """Refuse a step of a round that has not begun: rounds are worked on in order, only so many at once."""
+    is_begun = run.step(step).status not in {StepStatus.PENDING, StepStatus.READY}
+    if not is_begun and step not in outlook.for_agent and not is_undo(run, step):
+        raise Conflict(f"step {step!r} is not ready: its round has not come", hint="ask for the current step")
 
 
 def _ended(given: HandIn, passed: tuple[str, ...]) -> Command:

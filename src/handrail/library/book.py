@@ -13,6 +13,8 @@ class Source(Struct, frozen=True):
 
     name: str
     folder: str
+    within: str = ""
+    """The folder that its files may not lead out of, if it comes from others; empty if it is the user's own."""
 
 
 class Book(Struct, frozen=True, kw_only=True, omit_defaults=True):

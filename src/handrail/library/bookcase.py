@@ -32,7 +32,8 @@ class Bookcase:
     def __init__(self, folders: Sequence[str | os.PathLike[str] | Source], *, kept: Path | None = None) -> None:
         """`kept` is a file in which what was seen is kept for the next process."""
         sources = [one if isinstance(one, Source) else Source("", os.fspath(one)) for one in folders]
-        self.catalog = FolderCatalog([source.folder for source in sources])
+        within = {source.folder: source.within for source in sources if source.within}
+        self.catalog = FolderCatalog([source.folder for source in sources], within=within)
         self.sources = tuple(
             next(source for source in sources if source.folder == folder) for folder in self.catalog.folders
         )

@@ -7,7 +7,8 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterator, Sequence
+import stat
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -20,6 +21,7 @@ from handrail.library.recent import Recent
 from handrail.library.workrail.shelving import as_ours, called_here
 
 FILES_MAX: Final = 2_000
+"""How many files of one folder are looked at: a full one must not hide the others."""
 KEPT_BYTES_MAX: Final = 4_000_000
 SUFFIXES: Final = (".yaml", ".yml", ".json")
 TEST_SUFFIXES: Final = tuple(f".tests{suffix}" for suffix in SUFFIXES)
@@ -83,11 +85,13 @@ class _File(Struct, frozen=True):
 class FolderCatalog:
     """The workflows in the files of some folders; earlier folders go first. Reads a file when it may be the one."""
 
-    def __init__(self, folders: Sequence[str | os.PathLike[str]]) -> None:
+    def __init__(self, folders: Sequence[str | os.PathLike[str]], *, within: Mapping[str, str] | None = None) -> None:
+        """`within` says for a folder which other its files may not lead out of, be it by links."""
         known: dict[Path, str] = {}
         for folder in folders:
             known.setdefault(Path(folder).resolve(), os.fspath(folder))
         self.folders = tuple(known.values())
+        self._within = {folder: Path(root).resolve() for folder, root in (within or {}).items()}
         self._ids: dict[_File, tuple[str, ...]] = {}
         self._documents: Recent[Document | Invalid] = Recent(KEPT_BYTES_MAX)
 
@@ -124,14 +128,16 @@ class FolderCatalog:
         return hashlib.sha256(repr([(file.path, file.stamp) for file in self._files()]).encode()).hexdigest()
 
     def _files(self) -> list[_File]:
-        files = [file for folder in self.folders for file in _listed(folder)][:FILES_MAX]
+        files = [file for folder in self.folders for file in _listed(folder)]
         for gone in self._ids.keys() - set(files):
             self._ids.pop(gone, None)
         return files
 
     def _ids_in(self, file: _File) -> tuple[str, ...]:
         if file not in self._ids:
-            names = (called_here(found[1].decode()) for found in _id.finditer(_content(file.path)))
+            is_read = file.stamp[1] <= DOCUMENT_BYTES_MAX and not self._leads_out(file)
+            content = _content(file.path) if is_read else b""
+            names = (called_here(found[1].decode()) for found in _id.finditer(content))
             self._ids[file] = tuple(dict.fromkeys(names))
         return self._ids[file]
 
@@ -139,11 +145,20 @@ class FolderCatalog:
         kept = self._documents.get(file)
         if kept is None:
             try:
+                self._require_inside(file)
                 kept = as_ours(read_document(_content(file.path), name=file.path))
             except Invalid as error:
                 kept = error
-            self._documents.keep(file, kept, weight=file.stamp[1])
+            self._documents.keep(file, kept, weight=min(file.stamp[1], DOCUMENT_BYTES_MAX))
         return kept if isinstance(kept, Document) else None
+
+    def _leads_out(self, file: _File) -> bool:
+        root = self._within.get(self.folders[self._place_of(file)])
+        return root is not None and not Path(file.path).resolve().is_relative_to(root)
+
+    def _require_inside(self, file: _File) -> None:
+        if self._leads_out(file):
+            raise Invalid(f"{file.path} is a link out of the project: it is not read", hint="copy it into the project")
 
 
 def chosen(candidates: Sequence[Candidate], versions: str, *, takes_any: bool = False) -> Candidate | None:
@@ -170,15 +185,15 @@ def _is_workflow(name: str) -> bool:
 def _listed(folder: str) -> Iterator[_File]:
     try:
         with os.scandir(folder) as entries:
-            files = [entry for entry in entries if _is_workflow(entry.name) and entry.is_file()]
+            found = sorted((entry for entry in entries if _is_workflow(entry.name)), key=lambda entry: entry.name)
     except OSError:
         return
-    for entry in sorted(files, key=lambda entry: entry.name):
+    for entry in found[:FILES_MAX]:
         try:
             status = entry.stat()
-        except OSError:  # it went away just now
+        except OSError:  # it went away just now, or leads nowhere
             continue
-        if status.st_size <= DOCUMENT_BYTES_MAX:
+        if stat.S_ISREG(status.st_mode):
             yield _File(entry.path, (status.st_mtime_ns, status.st_size))
 
 

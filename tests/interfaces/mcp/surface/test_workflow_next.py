@@ -296,11 +296,13 @@ async def test_an_undo_that_only_an_agent_can_do_is_handed_to_it_as_a_step(place
     async with place.agent() as agent:
         run = (await agent.call("workflow_next", workflow="w"))["run"]
         told = await agent.call("workflow_next", run=run, step="call", output={"booking": 7})
-        assert (told["status"], told["step"]["kind"]) == ("compensating", "undo")
+        assert (told["status"], told["step"]["kind"], told["step"]["id"]) == ("compensating", "undo", "call!undo")
         assert told["step"]["prompt"] == "Cancel the booking."
         assert told["step"]["title"].startswith("Undo: ")
         assert not (place.project / "a.txt").exists()
-        ended = await agent.call("workflow_next", run=run, step="call", output={"cancelled": True}, note="by phone")
+        ended = await agent.call(
+            "workflow_next", run=run, step=told["step"]["id"], output={"cancelled": True}, note="by phone"
+        )
         assert (ended["accepted"], ended["status"]) == (True, "compensated")
         steps = {step["id"]: step for step in (await agent.call("status", run=run, detail="full"))["steps"]}
         assert steps["call"]["compensation"] == "by_agent"
@@ -313,7 +315,7 @@ async def test_an_undo_that_the_agent_could_not_do_is_a_failed_compensation(plac
     async with place.agent() as agent:
         run = (await agent.call("workflow_next", workflow="w"))["run"]
         await agent.call("workflow_next", run=run, step="call", output=1)
-        failed = await agent.call("workflow_next", run=run, step="call", outcome="failed", note="nobody answers")
+        failed = await agent.call("workflow_next", run=run, step="call!undo", outcome="failed", note="nobody answers")
         assert failed["status"] == "compensation_failed"
         assert failed["failure"]["message"] == "nobody answers"
 
