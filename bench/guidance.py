@@ -98,7 +98,6 @@ async def guided(part: Part, seed: str, tally: Tally) -> None:
     """The agent with the guide: what was done, the journal tells."""
     with tempfile.TemporaryDirectory() as folder:
         place = Place(Path(folder))
-        (place.project / "docs" / "notes").mkdir(parents=True)
         async with place.serving(built_in="true") as server:
             world = InMemory(server)
             agent = world.agent(part, seed)

@@ -50,4 +50,18 @@ def test_the_projects_workflows_go_before_the_users(settings: Settings) -> None:
     own.mkdir(parents=True)
     (own / "write.yaml").write_text(WRITE.replace("id: write", "id: write\nname: mine"))
     (own / "read.yaml").write_text(WRITE.replace("id: write", "id: read"))
-    assert [(book.id, book.name) for book in bookcase_of(settings).books()] == [("read", "read"), ("write", "write")]
+    books = {book.id: book for book in bookcase_of(settings).books()}
+    assert [(books[one].name, books[one].source) for one in ("read", "write")] == [
+        ("read", "user"),
+        ("write", "project"),
+    ]
+    assert books["write"].shadows == ("user",)
+    assert books["code-review"].source == "built in"
+
+
+def test_more_folders_can_be_named_and_what_is_built_in_left_out(tmp_path: Path) -> None:
+    more = tmp_path / "more"
+    more.mkdir()
+    (more / "read.yaml").write_text(WRITE.replace("id: write", "id: read"))
+    flags = {"home": str(tmp_path / "home"), "project": str(tmp_path), "library": str(more), "built_in": "false"}
+    assert [(book.id, book.source) for book in bookcase_of(read_settings(flags, {})).books()] == [("read", "more")]

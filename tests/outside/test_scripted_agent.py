@@ -27,9 +27,7 @@ BY_PIPE = ["code-review", "multi-service-booking", "routine-approval-request"]
 
 @pytest.fixture
 def place(tmp_path: Path) -> Place:
-    place = Place(tmp_path)
-    (place.project / "docs" / "notes").mkdir(parents=True)  # where some workflows keep what they have found out
-    return place
+    return Place(tmp_path)
 
 
 def played(name: str, end: str = COMPLETED) -> Part:
