@@ -96,7 +96,8 @@ class DayFileHandler(logging.Handler):
         if self._file is None or day != self._day:
             if self._file is not None:
                 self._file.close()
-            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self.folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)  # parents it makes would be open to all
+            self.folder.mkdir(exist_ok=True, mode=0o700)
             remove_old(self.folder, before=_days_before(day, self.days))
             self._file = (self.folder / f"{ROOT}-{day}.jsonl").open("a", encoding="utf-8")
             self._day = day

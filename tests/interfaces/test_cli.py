@@ -309,3 +309,11 @@ def test_the_installed_program_keeps_stdout_for_data(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "handrail", "plan", "save", "plan.yaml", "--json"]
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
     assert json.loads(done.stdout)["plan"] == "ship"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="folders have no such mode there")
+@pytest.mark.parametrize("words", [("workflow", "list"), ("config", "show"), ("run", "list"), ("plan", "list")])
+def test_the_home_that_a_command_makes_is_its_owners_alone(shell: Shell, words: tuple[str, ...]) -> None:
+    shell.run(*words)
+    made = [folder for folder in (shell.home, *shell.home.rglob("*")) if folder.is_dir()]
+    assert all(folder.stat().st_mode & 0o077 == 0 for folder in made if folder.exists())

@@ -75,7 +75,8 @@ class Index:
         if self.kept is None:
             return
         with contextlib.suppress(OSError):
-            self.kept.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            for folder in (self.kept.parent.parent, self.kept.parent):  # parents that are made along are open to all
+                folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             part = self.kept.with_name(f"{self.kept.name}.{os.getpid()}.part")
             part.write_bytes(msgspec.json.encode(_Kept(FORMAT, files)))
             part.replace(self.kept)

@@ -55,7 +55,9 @@ class Snapshot:
         data = _head(self.stamp) + str(len(lines)).encode() + b"\n" + lines
         if len(data) > FILE_BYTES_MAX:
             return False
-        os.makedirs(self._places.snapshots, mode=0o700, exist_ok=True)
+        cache = os.path.dirname(self._places.snapshots)
+        for folder in (os.path.dirname(cache), cache, self._places.snapshots):  # else those above are open to all
+            os.makedirs(folder, mode=0o700, exist_ok=True)
         target = self._file(self.stamp)
         draft = f"{target}.{os.getpid()}.draft"
         with open(draft, "wb") as file:
