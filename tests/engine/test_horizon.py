@@ -158,6 +158,22 @@ def test_a_look_at_an_earlier_state_does_not_spoil_a_later_one() -> None:
     in_virtual_time(scene)
 
 
+def test_a_first_look_that_is_behind_what_was_told_does_not_spoil_a_later_one() -> None:
+    definition = plan({"id": "a", "prompt": "a"}, {"id": "b", "prompt": "b"})
+
+    async def scene() -> tuple[tuple[str, ...], tuple[str, ...]]:
+        stage = Stage()
+        await stage.open(picks_up=False)
+        dispatch = stage.worker.dispatch
+        horizon = Horizon(dispatch)
+        earlier = await dispatch.start(definition, {}, actor=ADA)
+        later = await dispatch.grant(earlier.id, HandOutStep(step="a"), CompleteStep(step="a"), actor=ADA)
+        behind = horizon.outlook(earlier, definition, now=stage.clock()).for_agent
+        return behind, horizon.outlook(later, definition, now=stage.clock()).for_agent
+
+    assert in_virtual_time(scene) == (("a",), ("b",))
+
+
 def test_only_the_runs_that_were_looked_at_last_are_kept() -> None:
     definition = plan({"id": "a", "prompt": "a"})
 

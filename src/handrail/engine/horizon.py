@@ -16,6 +16,7 @@ from handrail.engine.dispatch import Dispatch
 from handrail.engine.outlook import Outlook, outlook_by, outlook_of
 
 RUNS_KEPT: Final = 50
+TOLD_MAX: Final = 10_000
 
 
 @dataclass
@@ -33,6 +34,8 @@ class Horizon:
 
     dispatch: Dispatch
     _kept: OrderedDict[str, _Kept] = field(default_factory=OrderedDict)
+    _told: OrderedDict[str, int] = field(default_factory=OrderedDict)
+    """The last event of each run that dispatch has told of."""
 
     def __post_init__(self) -> None:
         self.dispatch.watchers.append(self._notice)
@@ -46,8 +49,9 @@ class Horizon:
     def outlook(self, run: Run, definition: Definition, *, now: int) -> Outlook:
         """The outlook of a run that dispatch has just told."""
         kept = self._kept.get(run.id)
-        if kept is not None and kept.n > run.n:
-            return outlook_of(run, definition, now=now)  # somebody has looked further meanwhile
+        if (kept is not None and kept.n > run.n) or (kept is None and self._told.get(run.id, 0) > run.n):
+            # Somebody has looked further meanwhile, or was told of more: what is kept must miss nothing of that.
+            return outlook_of(run, definition, now=now)
         if kept is None:
             kept = _Kept(run.n, Agenda(definition, run))
         elif kept.n < run.n:
@@ -66,6 +70,9 @@ class Horizon:
         return outlook
 
     def _notice(self, run: Run, steps: Collection[str] | None) -> None:
+        self._told[run.id] = max(run.n, self._told.get(run.id, 0))
+        while len(self._told) > TOLD_MAX:
+            self._told.popitem(last=False)
         if steps is None:
             self._kept.pop(run.id, None)
         elif run.id in self._kept:
