@@ -115,7 +115,7 @@ async def agent_at_work(client: McpClient, run: str, name: str, tally: dict[str,
 
 
 async def test_two_agents_with_two_servers_work_on_one_run_at_the_same_time(home: Path, project: Path) -> None:
-    names = [f"s{number}" for number in range(40)]
+    names = [f"s{number}" for number in range(50)]
     steps = "\n".join(f"  - {{id: {name}, prompt: 'Do {name}.', after: []}}" for name in names)
     text = WIDE.format(steps=steps, names=", ".join(names))
     (project / ".handrail" / "workflows" / "wide.yaml").write_text(text)
