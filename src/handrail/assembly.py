@@ -13,7 +13,7 @@ from importlib.resources import files
 from typing import Any, Final
 
 from handrail.domain.chain import Record
-from handrail.domain.check import Finding, place
+from handrail.domain.check import Finding, finding_without_text
 from handrail.domain.definition import Definition
 from handrail.domain.duration import duration_ms
 from handrail.domain.errors import HandrailError, IntegrityBroken, Invalid, Unavailable
@@ -229,10 +229,7 @@ def means_of_judging() -> Means:
 
 
 def _findings(schema: Any, value: Any) -> Sequence[Finding]:
-    return [
-        Finding(rule=one.rule, severity=one.severity, where=place(one.path), message=one.message, fix=one.fix)
-        for one in check_against(schema, value, path=("output",))
-    ]
+    return [finding_without_text(flaw) for flaw in check_against(schema, value, path=("output",))]
 
 
 def _misfits(schema: Any, value: Any) -> Sequence[str]:

@@ -366,6 +366,13 @@ def test_redaction_is_idempotent_and_its_outcome_always_decodes(value: Any) -> N
     assert redact_body(once) == once
 
 
+@pytest.mark.parametrize("before", ["\n", "\r", "\t", "\b", "\f", "\\", '"', " ", "", "/", "\0", "é"])
+@pytest.mark.parametrize("token", sorted(TOKENS.values()))
+def test_a_token_is_found_whatever_stands_before_it(before: str, token: str) -> None:
+    body = encode_body({"output": f"{before}{token}"})
+    assert token.encode() not in redact_body(body)
+
+
 @given(messy_values)
 @settings(max_examples=300, deadline=None)
 def test_the_cheap_look_never_overlooks_what_the_thorough_one_finds(value: Any) -> None:

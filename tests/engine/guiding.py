@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from engine.stage import ADA, Puppet, Stage, plan
-from handrail.domain.check import Finding, place
+from handrail.domain.check import Finding, finding_without_text
 from handrail.domain.definition import Definition
 from handrail.domain.event import Event, Outcome
 from handrail.domain.judgement import Means
@@ -28,10 +28,7 @@ SHAPED = plan({"id": "write", "prompt": "write", "output": {"type": "object", "r
 
 def judge(schema: Any, value: Any) -> Sequence[Finding]:
     """What is wrong with an output, as the program itself finds it."""
-    return [
-        Finding(rule=one.rule, severity=one.severity, where=place(one.path), message=one.message, fix=one.fix)
-        for one in check_against(schema, value, path=("output",))
-    ]
+    return [finding_without_text(flaw) for flaw in check_against(schema, value, path=("output",))]
 
 
 def guide_of(stage: Stage) -> Guide:

@@ -63,6 +63,12 @@ class Finding(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return f"{place}{self.severity.value}: {self.where}: {self.message}{fix}"
 
 
+def finding_without_text(flaw: Flaw) -> Finding:
+    """A flaw of data that came without a text: it has a path, and no line."""
+    where = place(flaw.path)
+    return Finding(rule=flaw.rule, severity=flaw.severity, where=where, message=flaw.message, fix=flaw.fix)
+
+
 def blocks(findings: Iterable[Finding]) -> bool:
     """Whether any finding is bad enough to refuse what was checked."""
     return any(finding.severity is not Severity.MINOR for finding in findings)

@@ -42,7 +42,8 @@ _at_colon: Final = re.compile(
 ).search
 _at_equals: Final = re.compile(rf"""=(?:(?<={_NAME}=)|(?<={_NAME}[ "']=)|(?<={_NAME}\\"=))""").search
 _at_score: Final = re.compile(r"_(?:(?<=(?:gh[pousr]|pat|npm)_)|(?<=k_(?:live|test)_))").search
-_at_dash: Final = re.compile(r"-(?:(?<=(?:pat|ypi|ox.|---)-)|(?<=sk-)(?<![a-z0-9]sk-))").search
+# A line's end is spelled `\n` in a body: the letter before `sk-` is none then.
+_at_dash: Final = re.compile(r"-(?:(?<=(?:pat|ypi|ox.|---)-)|(?<=sk-)(?:(?<![a-z0-9]sk-)|(?<=\\[bfnrt]sk-)))").search
 
 _encode: Final = msgspec.json.Encoder().encode
 _decode: Final = msgspec.json.Decoder().decode

@@ -74,7 +74,7 @@ class Index:
     def _write(self, files: dict[str, _Seen]) -> None:
         if self.kept is None:
             return
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError):  # it is only a memory: the next process reads all of it anew
             for folder in (self.kept.parent.parent, self.kept.parent):  # parents that are made along are open to all
                 folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             part = self.kept.with_name(f"{self.kept.name}.{os.getpid()}.part")

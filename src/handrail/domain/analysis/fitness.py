@@ -7,17 +7,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from handrail.domain.analysis.whole import analyse
-from handrail.domain.check import Finding, Severity, blocks, place
+from handrail.domain.check import Finding, Severity, blocks, finding_without_text, place
 from handrail.domain.definition import Definition, Effect, Tool, walk
 from handrail.domain.errors import Invalid
 
 
 def require_fit(definition: Definition, tools: Mapping[str, Effect]) -> None:
     """Refuse a definition that names tools nobody knows, or asks for what is not built yet; Invalid with findings."""
-    findings = [
-        Finding(rule=one.rule, severity=one.severity, where=place(one.path), message=one.message, fix=one.fix)
-        for one in analyse(definition, tools=tools)
-    ]
+    findings = [finding_without_text(flaw) for flaw in analyse(definition, tools=tools)]
     if blocks(findings):
         raise Invalid(f"{definition.id} can't be run", findings=findings)
     if refused := list(_tool_checks(definition)):

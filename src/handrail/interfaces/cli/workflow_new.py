@@ -63,7 +63,8 @@ def _texts(name: str, template: str | None, settings: Settings) -> tuple[str, st
     """The workflow and its tests, as they are to be written; the tests are empty if the template has none."""
     if template is None:
         title = name.rpartition("/")[2].replace("-", " ").capitalize()
-        return tuple(text.replace("ID", name).replace("NAME", title) for text in (WORKFLOW, TESTS))  # type: ignore[return-value]
+        workflow, tests = (text.replace("ID", name).replace("NAME", title) for text in (WORKFLOW, TESTS))
+        return workflow, tests
     source = Path(template if is_file_name(template) else file_of(template, settings))
     try:
         text = source.read_text(encoding="utf-8")

@@ -25,7 +25,7 @@ FREE_BYTES_FEW: Final = 1_000_000_000
 FREE_BYTES_TOO_FEW: Final = 50_000_000
 CACHE_BYTES_MANY: Final = 50_000_000
 CACHE_FILES_MAX: Final = 1_000
-TOKEN: Final = "http-token"  # noqa: S105
+TOKEN: Final = "http-token"  # noqa: S105 - the name of a file
 """What clients show over HTTP; it lies in the home."""
 AHEAD_MS_MAX: Final = 5_000
 JUMP_S_MAX: Final = 1.0

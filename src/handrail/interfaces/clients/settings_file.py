@@ -128,6 +128,6 @@ def _replace(target: Path, content: bytes, old: os.stat_result | None, new_mode:
         if old and hasattr(os, "chown") and (old.st_uid, old.st_gid) != (os.getuid(), os.getgid()):
             os.chown(part, old.st_uid, old.st_gid)
         Path(part).replace(target)
-    except BaseException:
+    except BaseException:  # also when the process is asked to end: no half file may stay
         Path(part).unlink(missing_ok=True)
         raise

@@ -46,8 +46,7 @@ async def attended(settings: Settings, toolsets: Collection[str]) -> AsyncIterat
         yield build(surface, keys=[carrying_key(settings)]), ready
     finally:
         opening.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await opening
+        await asyncio.gather(opening, return_exceptions=True)
         await desk.close()
 
 

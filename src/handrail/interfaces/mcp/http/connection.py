@@ -68,6 +68,7 @@ class Connection(H11Protocol):
         self.alarm: asyncio.TimerHandle | None = None
         self.write_alarm: asyncio.TimerHandle | None = None
 
+    # uvicorn narrows the type of asyncio's own method, and so must we.
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Watch from the first moment on: a client may never say anything."""
         super().connection_made(transport)

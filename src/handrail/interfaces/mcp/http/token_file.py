@@ -15,7 +15,7 @@ from typing import Final
 
 from handrail.domain.errors import Forbidden, Invalid, Unavailable
 
-TOKEN_FILE: Final = "http-token"  # noqa: S105
+TOKEN_FILE: Final = "http-token"  # noqa: S105 - the name of a file
 TOKEN_BYTES: Final = 32
 TOKEN: Final = re.compile(r"[A-Za-z0-9._~+/-]{32,512}=*")
 """What can be sent behind `Bearer`, and is too long to be guessed."""

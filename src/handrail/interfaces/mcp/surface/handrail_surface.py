@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from handrail.domain.check import Finding, place
+from handrail.domain.check import finding_without_text
 from handrail.domain.errors import HandrailError, Invalid
 from handrail.interfaces.mcp.surface import guide_tools, journal_tools, run_tools
 from handrail.interfaces.mcp.surface.arguments import Arguments
@@ -137,11 +137,7 @@ def checked(name: str, arguments: Mapping[str, Any]) -> Arguments:
     kind = ARGUMENTS[name]
     flaws = check_against(strict_schema(kind), dict(arguments))
     if flaws:
-        findings = [
-            Finding(rule=one.rule, severity=one.severity, where=place(one.path), message=one.message, fix=one.fix)
-            for one in flaws
-        ]
-        raise Invalid(f"the arguments of {name} do not fit", findings=findings)
+        raise Invalid(f"the arguments of {name} do not fit", findings=[finding_without_text(flaw) for flaw in flaws])
     try:
         return msgspec.convert(arguments, kind)
     except msgspec.ValidationError as error:
