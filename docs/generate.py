@@ -14,8 +14,9 @@ import click
 
 from handrail.domain import errors
 from handrail.domain.codec import KINDS
-from handrail.domain.event import PlanEvent, RunEvent, StepEvent, StoreEvent
+from handrail.domain.event import RunEvent, StepEvent
 from handrail.domain.status import MOVES, RUN_MOVES
+from handrail.domain.store_event import PlanEvent, StoreEvent
 from handrail.interfaces.cli.answer import Exit
 from handrail.interfaces.cli.program import COMMANDS, program
 from handrail.interfaces.mcp.surface.catalog import INSTRUCTIONS, TOOLS

@@ -35,6 +35,7 @@ from handrail.engine.notary import Notary, found_text
 from handrail.engine.plans import Plans
 from handrail.engine.scribe import Scribe
 from handrail.engine.sealing import SealingJournal
+from handrail.engine.secrets import SecretStore
 from handrail.engine.worker import Terms, Worker
 from handrail.library.book import Source
 from handrail.library.bookcase import Bookcase
@@ -42,18 +43,25 @@ from handrail.library.inputs import check_inputs
 from handrail.library.models import models_of
 from handrail.library.structure import check_against
 from handrail.rules.registry import built_in
-from handrail.settings import Settings
+from handrail.settings import PROJECT_FOLDER, Settings
 from handrail.storage.checkpoint_log import CheckpointFile
 from handrail.storage.keys import open_key, open_public_key, open_secret
 from handrail.storage.memory import MemoryStore
 from handrail.storage.presence import Presence
+from handrail.storage.secret_file import SecretFile
 from handrail.storage.sqlite import SqliteStore
 from handrail.tools.configuration import tool_configuration
+from handrail.tools.kept import Kept
+from handrail.tools.mcp.declaration import declared_servers
+from handrail.tools.mcp.servers import Servers
 from handrail.tools.registry import Registry
 from handrail.tools.sdk import PythonTool
+from handrail.tools.shell import shell_configuration, shell_tools
+from handrail.tools.vault import Vault
 
 CARRYING: Final = "carrying.key"
-OTHER_TABLES: Final = ("groups", "models")
+TOOLS_FILE: Final = "tools.json"
+OTHER_TABLES: Final = ("groups", "models", "secrets")
 """Tables of config.toml that are not about tools."""
 
 log = logging.getLogger(__name__)
@@ -127,7 +135,7 @@ async def opened(settings: Settings, *, compare: bool = True) -> AsyncIterator[H
             await custody.create(journal, scribe, key=key.public)
             steady = steady_clock(scribe.clock)
             dispatch = Dispatch(journal, scribe, steady)
-            control = Control(dispatch, steady, _say(settings))
+            control = Control(dispatch, steady, _say(settings), fits=_misfits)
             yield Handrail(look, scribe, notary, dispatch, Plans(journal, scribe), control)
         finally:
             await journal.close()
@@ -149,13 +157,19 @@ class Working:
 
 @asynccontextmanager
 async def working(
-    settings: Settings, *, actor: str = "handrail", picks_up: bool = True, tools: Sequence[PythonTool] = ()
+    settings: Settings,
+    *,
+    actor: str = "handrail",
+    picks_up: bool = True,
+    tools: Sequence[PythonTool] = (),
+    toolbox: Registry | None = None,
 ) -> AsyncIterator[Working]:
     """The program over its store, at work: it executes what it is asked to, and picks up what nobody executes.
 
-    `tools` are the caller's own, beside those that are built in or installed."""
+    `tools` are the caller's own, beside those that are built in or installed; `toolbox` is one that knows servers
+    already, and is closed in the end."""
     models = models_of(settings.tables.get("models", {}))
-    toolbox = toolbox_of(settings, tools)
+    toolbox = toolbox or toolbox_of(settings, tools)
     try:
         async with opened(settings) as handrail:
             owner = new_id("w-", handrail.scribe.entropy)
@@ -209,13 +223,40 @@ def bookcase_of(settings: Settings) -> Bookcase:
 
 def toolbox_of(settings: Settings, tools: Sequence[PythonTool] = ()) -> Registry:
     """All tools that plans of this project can call."""
+    configuration = tool_configuration(settings.tables, others=OTHER_TABLES)
+    vault = Vault(secrets_of(settings), allowed_env=_allowed_env(settings))
+    servers = Servers(
+        declared_servers([settings.home / TOOLS_FILE, settings.project / PROJECT_FOLDER / TOOLS_FILE]),
+        project=settings.project,
+        logs=settings.home / "logs" / "servers",
+        cache=settings.home / "cache" / "servers.json",
+        kept=Kept(settings.kept),
+        vault=vault,
+        configuration=configuration,
+    )
     return Registry(
         project=settings.project,
         kept=settings.kept,
         private=(settings.home,),
-        configuration=tool_configuration(settings.tables, others=OTHER_TABLES),
+        configuration=configuration,
         own=tools,
+        more=shell_tools(settings.project, shell_configuration(settings.tables), private=(settings.home,)),
+        servers=servers,
+        vault=vault,
     )
+
+
+def secrets_of(settings: Settings) -> SecretStore:
+    """What a person has entrusted to handrail, for tools to be called with."""
+    return SecretFile(settings.keys, choice=settings.choices.secrets_in)
+
+
+def _allowed_env(settings: Settings) -> Sequence[str]:
+    table = settings.home_tables.get("secrets", {})  # not the project's: what was cloned must not help itself
+    names = table.get("env", [])
+    if set(table) - {"env"} or not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise Invalid("config.toml: [secrets] takes a list of names: env", hint='write: env = ["GITHUB_TOKEN"]')
+    return names
 
 
 def _inputs_checked(definition: Definition, given: Mapping[str, Any]) -> tuple[Mapping[str, Any], Sequence[str]]:

@@ -45,6 +45,8 @@ class Choices(Struct, frozen=True, kw_only=True):
     """Whether an agent's yes counts as an approval."""
     library: str = ""
     """More folders with workflows, separated as in PATH."""
+    secrets_in: Literal["auto", "file", "keyring"] = "auto"
+    """Where secrets are kept: in the platform's keyring, or in a file that only you can read."""
     built_in: bool = True
     """Whether the workflows that come with handrail are offered."""
 
@@ -61,6 +63,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     origins: Mapping[str, str]
     tables: Mapping[str, Any] = {}
     """What config files say in tables, for the parts that read them: [http], [tools], [servers], [groups]."""
+    home_tables: Mapping[str, Any] = {}
+    """The same by the file in HANDRAIL_HOME alone: what only its owner may say."""
 
     @property
     def journal(self) -> Path:
@@ -99,15 +103,25 @@ def read_settings(flags: Mapping[str, str | None], environment: Mapping[str, str
     home = Path(given.get("home", (default_home(environment), ""))[0]).expanduser().absolute()
     project = Path(given.get("project", (os.curdir, ""))[0]).expanduser().absolute()
     found: dict[str, tuple[Any, str]] = {}
-    tables: dict[str, Any] = {}
-    for file in (home / CONFIG_NAME, project / PROJECT_FOLDER / CONFIG_NAME):
-        plain, more = _file_choices(file)
+    own, home_tables = _file_choices(home / CONFIG_NAME)
+    projects, project_tables = _file_choices(project / PROJECT_FOLDER / CONFIG_NAME)
+    for file, plain in ((home / CONFIG_NAME, own), (project / PROJECT_FOLDER / CONFIG_NAME, projects)):
         found.update({name: (value, str(file)) for name, value in plain.items()})
-        tables |= {name: {**tables.get(name, {}), **table} for name, table in more.items()}
+    tables = {
+        name: {**home_tables.get(name, {}), **project_tables.get(name, {})}
+        for name in {**home_tables, **project_tables}
+    }
     found.update(given)
     chosen = {name: found[name] for name in Choices.__struct_fields__ if name in found}
     origins = {name: found[name][1] if name in found else "default" for name in NAMES}
-    return Settings(home=home, project=project, choices=_choices(chosen), origins=origins, tables=tables)
+    return Settings(
+        home=home,
+        project=project,
+        choices=_choices(chosen),
+        origins=origins,
+        tables=tables,
+        home_tables=home_tables,
+    )
 
 
 def _given(flags: Mapping[str, str | None], environment: Mapping[str, str]) -> dict[str, tuple[str, str]]:

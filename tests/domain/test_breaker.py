@@ -19,8 +19,8 @@ from handrail.domain.breaker import (
 )
 from handrail.domain.definition import Category
 from handrail.domain.errors import Invalid
-from handrail.domain.event import BreakerClosed, BreakerOpened, BreakerProbed
 from handrail.domain.pace import Bucket, Pace, pace_of, taken
+from handrail.domain.store_event import BreakerClosed, BreakerOpened, BreakerProbed
 
 CI = Breaker(server="ci")
 OPENED = BreakerOpened(server="ci", failures=5, until=1_000, message="503")

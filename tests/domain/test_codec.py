@@ -35,7 +35,7 @@ def values_of(hint: Any) -> st.SearchStrategy[Any]:
     if origin is tuple:
         return st.lists(values_of(inner[0]), max_size=3).map(tuple)
     if origin is not None and issubclass(origin, Mapping):
-        return st.dictionaries(texts, json_values, max_size=3)
+        return st.dictionaries(texts, values_of(inner[1]), max_size=3)
     if isinstance(hint, type) and issubclass(hint, Enum):
         return st.sampled_from(hint)
     if isinstance(hint, type) and issubclass(hint, Struct):

@@ -15,17 +15,15 @@ from handrail.domain.event import (
     AttemptStarted,
     DecisionRecorded,
     Event,
-    PlanRetired,
-    PlanSaved,
     RunCompleted,
     RunFailed,
     RunStarted,
     StepCompleted,
     StepFailed,
     StepHandedOut,
-    StoreCreated,
 )
 from handrail.domain.json import JsonObject, canonical_bytes, digest
+from handrail.domain.store_event import PlanRetired, PlanSaved, StoreCreated
 from handrail.engine.mending import Store
 from handrail.engine.notary import Notary
 from handrail.engine.replay import change_of

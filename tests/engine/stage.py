@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,6 +27,10 @@ Deed = Callable[[ToolCall], Awaitable[Any]]
 ADA = "person:ada"
 
 
+async def at_hand() -> None:
+    """Nothing has to be started."""
+
+
 @dataclass
 class Puppet:
     """A tool that does as it is told, and remembers its calls."""
@@ -35,8 +39,18 @@ class Puppet:
     deed: Deed
     reach: str = ""
     kept: Any = None
+    told: Mapping[str, Any] | None = None
+    """What its server says of it."""
+    prepares: Callable[[], Awaitable[None]] = at_hand
     calls: list[ToolCall] = field(default_factory=list)
     undone: list[ToolCall] = field(default_factory=list)
+
+    @property
+    def card(self) -> Mapping[str, Any] | None:
+        return self.told
+
+    async def ready(self) -> None:
+        await self.prepares()
 
     def effect(self, args: Mapping[str, Any]) -> Effect:
         return self.spec.effect
@@ -105,9 +119,9 @@ async def waiting(call: ToolCall) -> Any:
 
 
 def puppet(name: str, deed: Deed = done, effect: Effect = Effect.COMPENSATABLE, **more: Any) -> Puppet:
-    reach, kept = more.pop("reach", ""), more.pop("kept", None)
+    own = {key: more.pop(key) for key in ("reach", "kept", "told", "prepares") if key in more}
     spec = ToolSpec(name=name, description="", effect=effect, **more)
-    return Puppet(spec, deed, reach, kept)
+    return Puppet(spec, deed, **own)
 
 
 @dataclass
@@ -124,6 +138,10 @@ class Box:
 
     def specs(self) -> Sequence[ToolSpec]:
         return [tool.spec for tool in self.tools.values()]
+
+    async def meet(self, names: Collection[str]) -> Mapping[str, Mapping[str, Any]]:
+        cards = {name: self.tools[name].card for name in names if name in self.tools}
+        return {name: card for name, card in cards.items() if card is not None}
 
     async def forget(self, run: str) -> None:
         self.forgotten.append(run)

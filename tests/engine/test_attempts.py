@@ -11,19 +11,11 @@ from engine.stage import Stage, always, done, failing, plan, puppet, taking
 from handrail.domain.breaker import TRIPS_AFTER
 from handrail.domain.command import PauseRun
 from handrail.domain.definition import Category, Effect, Retry
-from handrail.domain.event import (
-    AnswerCameLate,
-    AttemptFailed,
-    AttemptStarted,
-    BreakerClosed,
-    BreakerOpened,
-    BreakerProbed,
-    RetryScheduled,
-    StepFailed,
-)
+from handrail.domain.event import AnswerCameLate, AttemptFailed, AttemptStarted, RetryScheduled, StepFailed
 from handrail.domain.legal import Action
 from handrail.domain.run import Run
 from handrail.domain.status import RunStatus, StepStatus
+from handrail.domain.store_event import BreakerClosed, BreakerOpened, BreakerProbed
 from handrail.engine.answer import HEARTBEATS_MAX
 from handrail.engine.tool import ToolFailed
 from virtual_time import in_virtual_time
@@ -164,7 +156,7 @@ def test_a_server_that_keeps_failing_is_left_alone_and_its_steps_wait() -> None:
     assert held == ["the circuit breaker of x is open"]
     assert [type(event) for event in events] == [BreakerOpened, BreakerProbed, BreakerClosed]
     assert run.ended is not None
-    assert run.ended - run.started >= 15_000
+    assert run.ended - run.started >= 5_000
 
 
 def test_a_breaker_that_is_open_is_known_after_a_restart() -> None:
@@ -174,7 +166,7 @@ def test_a_breaker_that_is_open_is_known_after_a_restart() -> None:
         retry = {"attempts": 9, "first": "1ms", "max": "1ms"}
         await stage.open()
         run = await stage.start(plan({"id": "a", "tool": "x.down", "retry": retry, "idempotent": True}))
-        await asyncio.sleep(5)
+        await asyncio.sleep(1)
         await stage.die()
         await stage.open("w-two")
         before = asyncio.get_running_loop().time()
@@ -182,7 +174,7 @@ def test_a_breaker_that_is_open_is_known_after_a_restart() -> None:
         return [asyncio.get_running_loop().time() - before]
 
     (waited_s,) = in_virtual_time(scene)
-    assert waited_s >= 5
+    assert waited_s >= 3
 
 
 def test_a_tool_is_called_no_faster_than_its_rate() -> None:

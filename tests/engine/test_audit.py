@@ -12,8 +12,9 @@ from engine.history import KEY, OTHER_KEY, PLAN, RUN_A, RUN_B, RUN_C, STARTED, f
 from handrail.domain.chain import GENESIS, Break, Record, body_digest, chained, receipt
 from handrail.domain.checkpoint import SealedCheckpoint, checkpoint_digest, checkpoint_from, checkpoint_line
 from handrail.domain.errors import IntegrityBroken, Invalid, NotFound, Unavailable
-from handrail.domain.event import Entry, JournalAccepted, PayloadErased, RunPaused
+from handrail.domain.event import Entry, RunPaused
 from handrail.domain.projection import NO_CHANGE, Change, PlanRow, RunRow, StepRow
+from handrail.domain.store_event import JournalAccepted, PayloadErased
 from handrail.engine import audit as audits
 from handrail.engine.audit import Verdict, verify
 from handrail.engine.journal import Placed

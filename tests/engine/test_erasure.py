@@ -11,8 +11,9 @@ from engine.history import KEY, PLAN, RUN_A, RUN_B, RUN_C, fill, notary_of, writ
 from handrail.domain.chain import Head, Record, body_digest, first_break
 from handrail.domain.codec import entry_of
 from handrail.domain.errors import Conflict, Forbidden, JournalConflict, NotFound
-from handrail.domain.event import DecisionRecorded, JournalAccepted, PayloadErased, RunPaused
+from handrail.domain.event import DecisionRecorded, RunPaused
 from handrail.domain.projection import Change
+from handrail.domain.store_event import JournalAccepted, PayloadErased
 from handrail.engine import erasure as erasures
 from handrail.engine.audit import verify
 from handrail.engine.erasure import erase_payload

@@ -8,7 +8,8 @@ from domain.facts import CHAIN
 from handrail.domain.chain import GENESIS, Head
 from handrail.domain.command import RecordDecision
 from handrail.domain.errors import NotFound
-from handrail.domain.event import DecisionRecorded, Event, PlanSaved
+from handrail.domain.event import DecisionRecorded, Event
+from handrail.domain.store_event import PlanSaved
 from handrail.engine.dispatch import Dispatch
 from handrail.engine.ledger import Ledger, event_view, summary
 from handrail.storage.memory import MemoryStore

@@ -13,7 +13,8 @@ from engine.history import KEY, OTHER_KEY, PLAN, RUN_A, RUN_B, RUN_C, fill, nota
 from handrail.domain.chain import Break, Record
 from handrail.domain.checkpoint import SealedCheckpoint, checkpoint_bytes, checkpoint_digest
 from handrail.domain.errors import IntegrityBroken, Unavailable
-from handrail.domain.event import JournalAccepted, RunPaused
+from handrail.domain.event import RunPaused
+from handrail.domain.store_event import JournalAccepted
 from handrail.engine import notary as notaries
 from handrail.engine.notary import Notary, found_text, store_id, unsigned
 from handrail.storage.checkpoint_log import CheckpointFile

@@ -105,7 +105,7 @@ async def test_the_newest_text_of_a_plan_is_found_unless_it_is_offered_no_longer
         await plans.newest("a-plan")
     await plans.save(CHAIN, actor=ADA)
     await plans.save(SECOND, actor=ADA)
-    assert await plans.newest("a-plan") == SECOND
+    assert await plans.newest("a-plan") == (SECOND, {})
     await plans.retire("a-plan", reason="replaced", actor=ADA)
     with pytest.raises(NotFound, match="no plan 'a-plan'"):
         await plans.newest("a-plan")

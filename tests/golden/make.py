@@ -14,10 +14,11 @@ from pathlib import Path
 import msgspec
 
 from handrail.domain import event as fact
+from handrail.domain import store_event as beside
 from handrail.domain.chain import Head, Record
 from handrail.domain.codec import FORMAT, entry_of
 from handrail.domain.definition import Category, Effect
-from handrail.domain.event import Event, How, Mode, Outcome, Proof
+from handrail.domain.event import About, Event, How, Mode, Outcome, Proof
 from handrail.engine.replay import change_of
 from support import scribe
 
@@ -97,14 +98,14 @@ LEFT: list[Event] = [
     fact.RunCancelled(reason="nobody there"),
 ]
 PLANNED: list[Event] = [
-    fact.PlanSaved(version=1, definition="sha256:" + "3" * 64, name="Ship", steps=4, note="first"),
-    fact.PlanSaved(version=2, definition="sha256:" + "4" * 64, name="Ship it", steps=5),
-    fact.PlanRetired(reason="replaced"),
+    beside.PlanSaved(version=1, definition="sha256:" + "3" * 64, name="Ship", steps=4, note="first"),
+    beside.PlanSaved(version=2, definition="sha256:" + "4" * 64, name="Ship it", steps=5),
+    beside.PlanRetired(reason="replaced"),
 ]
 KEPT: list[Event] = [
-    fact.StoreCreated(store="store_golden22", key="ed25519:00"),
-    fact.JournalAccepted(reason="restored from backup", found="shorter than its last checkpoint"),
-    fact.PayloadErased(stream="run_golden22", event=3, digest="aa", residue="bb", reason="a name"),
+    beside.StoreCreated(store="store_golden22", key="ed25519:00"),
+    beside.JournalAccepted(reason="restored from backup", found="shorter than its last checkpoint"),
+    beside.PayloadErased(stream="run_golden22", event=3, digest="aa", residue="bb", reason="a name"),
 ]
 FORKED: list[Event] = [
     fact.RunStarted(
@@ -146,9 +147,9 @@ FORKED: list[Event] = [
     fact.RunCompensated(),
 ]
 BROKEN: list[Event] = [
-    fact.BreakerOpened(server="http:ci.example:443", failures=5, until=1_763_230_200_000, message="503"),
-    fact.BreakerProbed(server="http:ci.example:443"),
-    fact.BreakerClosed(server="http:ci.example:443"),
+    beside.BreakerOpened(server="http:ci.example:443", failures=5, until=1_763_230_200_000, message="503"),
+    beside.BreakerProbed(server="http:ci.example:443"),
+    beside.BreakerClosed(server="http:ci.example:443"),
 ]
 KEYED: list[Event] = [
     fact.RunStarted(
@@ -183,6 +184,56 @@ CLAIMED: list[Event] = [
     fact.StepCompensated(step="write", how=How.BY_AGENT, description="gone", details={"output": 1}),
     fact.RunCompensated(),
 ]
+REACHING: list[Event] = [
+    fact.RunStarted(
+        definition="sha256:" + "b" * 64, workflow="branched", pins={"git.create_branch": "sha256:" + "c" * 64}
+    ),
+    fact.ApprovalRequested(
+        step="branch", digest="sha256:" + "d" * 64, text="git.create_branch is not what it was", about=About.TOOL
+    ),
+    fact.ApprovalGiven(step="branch", digest="sha256:" + "d" * 64, reason="I know"),
+    fact.AttemptStarted(
+        step="branch",
+        attempt=1,
+        effect=Effect.COMPENSATABLE,
+        capture={"undo": {"tool": "git.delete_branch", "args": {"name": "{{ args.name }}"}, "idempotent": False}},
+    ),
+    fact.ApprovalRequested(
+        step="branch",
+        digest="sha256:2",
+        text="Which base?",
+        about=About.QUESTION,
+        schema={"type": "object", "properties": {"base": {"type": "string"}}},
+    ),
+    fact.ApprovalGiven(step="branch", digest="sha256:2", reason="as usual", content={"base": "main"}),
+    fact.AttemptStarted(step="branch", attempt=2, effect=Effect.COMPENSATABLE),
+    fact.AttemptFailed(step="branch", attempt=2, category=Category.TRANSIENT, message="it died", took=31),
+    fact.RetryScheduled(step="branch", attempt=3, due=1_763_230_000_900),
+    fact.AttemptStarted(step="branch", attempt=3, effect=Effect.COMPENSATABLE),
+    fact.ApprovalRequested(step="branch", digest="sha256:3", text="Sure?", about=About.QUESTION),
+    fact.ApprovalRejected(step="branch", digest="sha256:3", reason="no need to ask"),
+    fact.AttemptStarted(step="branch", attempt=4, effect=Effect.COMPENSATABLE),
+    fact.StepCompleted(step="branch", output={"sha": "1f"}, took=250),
+    fact.ApprovalRequested(step="push", digest="sha256:4", text="git.push is not what it was", about=About.TOOL),
+    fact.ApprovalRejected(step="push", digest="sha256:4", reason="who changed it?"),
+    fact.CompensationStarted(reason="push failed", steps=("branch",)),
+    fact.UndoStarted(step="branch", attempt=1),
+    fact.UndoFailed(
+        step="branch", attempt=1, category=Category.TIMEOUT, message="30s", due=1_763_230_000_999, took=30_000
+    ),
+    fact.UndoStarted(step="branch", attempt=2),
+    fact.StepCompensated(step="branch", how=How.EXECUTED, took=12),
+    fact.RunCompensated(),
+]
+PINNED: list[Event] = [
+    beside.PlanSaved(
+        version=1,
+        definition="sha256:" + "b" * 64,
+        name="Branch",
+        steps=2,
+        pins={"git.create_branch": "sha256:" + "c" * 64},
+    )
+]
 JOURNALS: dict[str, dict[str, list[Event]]] = {
     "format-1": {
         "run_shipped2": SHIPPED,
@@ -194,6 +245,7 @@ JOURNALS: dict[str, dict[str, list[Event]]] = {
     },
     "format-1-b": {"run_forked22": FORKED, "server/http:ci.example:443": BROKEN},
     "format-1-c": {"run_keyed222": KEYED, "run_claimed2": CLAIMED},
+    "format-1-d": {"run_reaching": REACHING, "plan/branch": PINNED},
 }
 
 

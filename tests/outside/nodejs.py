@@ -3,7 +3,7 @@
 Node itself comes from Python's registry, so that the machine needs none; the rest comes from Node's. All is checked
 by hash, and no install script runs. Where it can't be installed, tests are left out, and say so.
 
-python tests/outside/nodejs.py          install now
+python tests/outside/nodejs.py          install now, and the tool servers that need no Node (tool_servers.py) too
 python tests/outside/nodejs.py lock     resolve package-lock.json anew"""
 
 from __future__ import annotations
@@ -16,16 +16,17 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
 from handrail.storage.private_file import locked
 
-BUILD = Path(__file__).parents[2] / "build" / "node"
+TESTS = Path(__file__).parents[1]
+BUILD = TESTS.parent / "build" / "node"
 LOCKS = Path(__file__).parent / "node"
 LOCKED = ("node.lock", "package.json", "package-lock.json", ".npmrc")
 WAIT_S = 280.0
@@ -71,7 +72,12 @@ def installed(judge: str) -> Node:
     try:
         return _installed()
     except NotInstalled as error:
-        reason = f"not judged by {judge}: {error}"
+        left_out(judge, error)
+
+
+def left_out(judge: str, error: NotInstalled) -> NoReturn:
+    """Leave a test out, or let it fail where nothing may be left out."""
+    reason = f"not judged by {judge}: {error}"
     if os.environ.get(REQUIRED) == "required":
         pytest.fail(reason)
     pytest.skip(reason)
@@ -95,24 +101,29 @@ def _once() -> Node | NotInstalled:
 
 def install() -> Node:
     """Install what the locks name, unless it is there; what other locks had named is removed."""
-    node = Node(BUILD / _fingerprint())
-    if node.folder.exists():
-        return node
-    BUILD.mkdir(parents=True, exist_ok=True)
-    with locked(BUILD / "lock", wait_s=WAIT_S):
-        if node.folder.exists():  # another process was first
-            return node
-        for old in (path for path in BUILD.iterdir() if path.is_dir()):
+    return Node(filled(BUILD, [LOCKS / name for name in LOCKED], lambda folder: _fill(Node(folder))))
+
+
+def filled(build: Path, locks: Sequence[Path], fill: Callable[[Path], None]) -> Path:
+    """The folder that belongs to these locks, filled once by whoever comes first."""
+    folder = build / _fingerprint(locks)
+    if folder.exists():
+        return folder
+    build.mkdir(parents=True, exist_ok=True)
+    with locked(build / "lock", wait_s=WAIT_S):
+        if folder.exists():  # another process was first
+            return folder
+        for old in (path for path in build.iterdir() if path.is_dir()):
             shutil.rmtree(old)
-        part = Node(BUILD / "part")
-        part.folder.mkdir()
-        _fill(part)
-        part.folder.rename(node.folder)
-    return node
+        part = build / "part"
+        part.mkdir()
+        fill(part)
+        part.rename(folder)
+    return folder
 
 
-def _fingerprint() -> str:
-    content = b"\0".join((LOCKS / name).read_bytes() for name in LOCKED)
+def _fingerprint(locks: Sequence[Path]) -> str:
+    content = b"\0".join(lock.read_bytes() for lock in locks)
     return hashlib.sha256(content).hexdigest()[:16]
 
 
@@ -120,16 +131,17 @@ def _fill(node: Node) -> None:
     for name in LOCKED:
         shutil.copy(LOCKS / name, node.folder / name)
     _fill_python(node)
-    _do([*node.npm, "ci", "--loglevel=error", "--cache", "cache"], node.folder)
+    do([*node.npm, "ci", "--loglevel=error", "--cache", "cache"], node.folder)
     shutil.rmtree(node.folder / "cache")
 
 
 def _fill_python(node: Node) -> None:
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
-    _do([*pip, "--require-hashes", "--target", "python", "-r", str(LOCKS / "node.lock")], node.folder)
+    do([*pip, "--require-hashes", "--target", "python", "-r", str(LOCKS / "node.lock")], node.folder)
 
 
-def _do(command: Sequence[str], folder: Path) -> None:
+def do(command: Sequence[str], folder: Path) -> None:
+    """Run an installer in a folder; what it said is why it could not."""
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode:
         name = "pip" if "pip" in command else "npm"
@@ -143,7 +155,7 @@ def lock() -> None:
         node = Node(Path(folder))
         _fill_python(node)
         path.unlink(missing_ok=True)
-        _do([*node.npm, "install", "--package-lock-only", "--cache", str(node.folder / "cache")], LOCKS)
+        do([*node.npm, "install", "--package-lock-only", "--cache", str(node.folder / "cache")], LOCKS)
     resolved: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     for package in resolved["packages"].values():
         for key in ADDRESSES & package.keys():
@@ -151,8 +163,18 @@ def lock() -> None:
     path.write_text(json.dumps(resolved, indent=2) + "\n", encoding="utf-8")
 
 
-if __name__ == "__main__":
+def _main() -> int:
+    failed = 0
     try:
         lock() if sys.argv[1:] == ["lock"] else install()
     except NotInstalled as error:
-        sys.exit(f"the judges from outside are not installed: {error}")
+        sys.stderr.write(f"the judges from outside are not installed: {error}\n")
+        failed = 1
+    if not sys.argv[1:]:
+        # In a process of its own: as a script, this file is not the module that the other one imports.
+        failed |= subprocess.run([sys.executable, "-m", "outside.tool_servers"], cwd=TESTS, check=False).returncode
+    return failed
+
+
+if __name__ == "__main__":
+    sys.exit(_main())

@@ -113,8 +113,8 @@ def left_behind(worker: Worker, process: Process) -> Iterator[str]:
     throttle = worker._means.throttle
     if worker.conductors:
         yield f"conductors of {list(worker.conductors)}"
-    if throttle._under_way or any(throttle._by_tool.values()):
-        yield f"{throttle._under_way} calls under way: {throttle._by_tool}"
+    if throttle._under_way or any(throttle._by_name.values()):
+        yield f"{throttle._under_way} calls under way: {throttle._by_name}"
     if any(throttle._waiting.values()) or throttle._offers:
         yield f"runs that wait for a tool: {throttle._waiting} {throttle._offers}"
     if throttle._queued or any(throttle._turns.values()):

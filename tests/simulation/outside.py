@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from random import Random
 from typing import Any, Final, Protocol
 
@@ -82,6 +82,10 @@ class Box:
         """Nobody asks."""
         return []
 
+    async def meet(self, names: Collection[str]) -> Mapping[str, Mapping[str, Any]]:
+        """All are our own."""
+        return {}
+
     async def forget(self, run: str) -> None:
         """Nothing is kept."""
 
@@ -109,6 +113,14 @@ class SimulatedTool:
     def __init__(self, name: str, outside: Outside) -> None:
         self.spec = spec_of(name)
         self._outside = outside
+
+    @property
+    def card(self) -> Mapping[str, Any] | None:
+        """All are our own."""
+        return None
+
+    async def ready(self) -> None:
+        """They are at hand."""
 
     def effect(self, args: Mapping[str, Any]) -> Effect:
         """What it says."""

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 from msgspec import Struct
 
+from handrail.domain.check import Path
 from handrail.domain.command import (
     Command,
     FailAttempt,
@@ -25,7 +26,8 @@ from handrail.domain.definition import Approve, Call, Category, Definition, Each
 from handrail.domain.duration import duration_ms
 from handrail.domain.errors import Invalid
 from handrail.domain.json import digest
-from handrail.domain.path import Located, locate
+from handrail.domain.path import Lane, Located, locate
+from handrail.domain.reference import reference_places
 from handrail.domain.run import Run
 from handrail.domain.values import evaluate, holds, rendered
 
@@ -34,12 +36,15 @@ InputCheck: TypeAlias = Callable[[Definition, Mapping[str, Any]], tuple[Mapping[
 
 
 class ToCall(Struct, frozen=True):
-    """A tool is to be called with these arguments; `own_undo` if the tool is to take back what it did."""
+    """A tool is to be called with these arguments; `own_undo` if the tool is to take back what it did.
+
+    `references` are the places in the arguments where references to secrets stand by an author's hand."""
 
     path: str
     work: Tool
     args: Mapping[str, Any]
     own_undo: bool = False
+    references: tuple[Path, ...] = ()
 
 
 class ForAgent(Struct, frozen=True):
@@ -67,7 +72,7 @@ def begin(run: Run, definition: Definition, path: str, *, now: int, check: Input
             return ToGrant((SkipStep(step=path, reason=f"`when: {step.when}` does not hold"),))
         match step.work:
             case Tool() as work:
-                return ToCall(path, work, rendered(work.args, run, lane))
+                return _to_call(run, lane, path, work)
             case Prompt():
                 return ForAgent(path)
             case Approve() as work:
@@ -91,18 +96,23 @@ def begin_undo(run: Run, definition: Definition, path: str, *, check: InputCheck
     try:
         match step.undo:
             case Tool() as work:
-                return ToCall(path, work, rendered(work.args, run, lane))
+                return _to_call(run, lane, path, work)
             case Call() as work:
                 inputs = _inputs(definition, work, rendered(work.with_, run, lane), check)
                 return ToGrant((StartUndo(step=path, values=inputs),))
             case Prompt():
                 return ToGrant((StartUndo(step=path),))
             case None if isinstance(step.work, Tool):
-                return ToCall(path, step.work, rendered(step.work.args, run, lane), own_undo=True)
+                return _to_call(run, lane, path, step.work, own_undo=True)
             case None:
                 return _no_undo(path, "nothing says how this step is undone")
     except Invalid as error:
         return _no_undo(path, str(error))
+
+
+def _to_call(run: Run, lane: Lane, path: str, work: Tool, *, own_undo: bool = False) -> ToCall:
+    args = rendered(work.args, run, lane)
+    return ToCall(path, work, args, own_undo, reference_places(work.args, args, is_top=not lane.caller))
 
 
 def _no_undo(path: str, message: str) -> ToGrant:

@@ -13,12 +13,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from handrail.domain.definition import Category
-from handrail.domain.event import BreakerClosed, BreakerOpened, BreakerProbed, Entry, ServerEvent
+from handrail.domain.event import Entry
+from handrail.domain.store_event import BreakerClosed, BreakerOpened, BreakerProbed, ServerEvent
 
 TRIPS_AFTER: Final = 5
 """How many failures in a row open the breaker."""
-OPEN_MS_FIRST: Final = 15_000
-OPEN_MS_MAX: Final = 300_000
+OPEN_MS_FIRST: Final = 5_000
+OPEN_MS_MAX: Final = 20_000
+"""A server that is well again is seen within half a minute, however long it was not."""
 SERVERS_FAULT: Final = frozenset({Category.TRANSIENT, Category.TIMEOUT})
 
 

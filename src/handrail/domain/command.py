@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from msgspec import Struct, field
 
 from handrail.domain.definition import Category, Effect
-from handrail.domain.event import ActionKind, Fork, How, Mode, Outcome, Proof, StepCarried
+from handrail.domain.event import About, ActionKind, Fork, How, Mode, Outcome, Proof, StepCarried
 
 
 class Ask(Struct, frozen=True, kw_only=True):
@@ -38,6 +38,8 @@ class StartRun(Ask, frozen=True):
     """The caller's name for this start: asked for twice, the run is begun once. Only its digest is kept."""
     asked: str = ""
     """The digest of all that was asked under the key, so that it can't stand for something else later."""
+    pins: Mapping[str, str] = field(default_factory=dict)
+    """By tool: the content hash of what its server says of it."""
 
 
 class PauseRun(Ask, frozen=True):
@@ -150,13 +152,24 @@ class RequestApproval(Ask, frozen=True):
     expires: int | None = None
 
 
+class AskPerson(Ask, frozen=True):
+    """Ask a person in the middle of a step that calls a tool: about the tool, or what the tool wants to know."""
+
+    step: str
+    digest: str
+    text: str
+    about: About
+    schema: Any = None
+
+
 class GiveApproval(Ask, frozen=True):
-    """Say yes to exactly what the digest stands for, at this instant."""
+    """Say yes to exactly what the digest stands for, at this instant; with what was asked for."""
 
     step: str
     digest: str
     reason: str
     at: int = 0
+    content: Any = None
 
 
 class RejectApproval(Ask, frozen=True):
@@ -190,6 +203,7 @@ class CompleteStep(Ask, frozen=True):
     output: Any = None
     proof: Proof = Proof.VERIFIED
     checks: tuple[str, ...] = ()
+    took: int = 0
 
 
 class FailAttempt(Ask, frozen=True):
@@ -199,6 +213,7 @@ class FailAttempt(Ask, frozen=True):
     category: Category
     message: str
     due: int | None = None
+    took: int = 0
 
 
 class DeferStep(Ask, frozen=True):
@@ -272,6 +287,7 @@ class FailUndo(Ask, frozen=True):
     category: Category
     message: str
     due: int | None = None
+    took: int = 0
 
 
 class LoseUndo(Ask, frozen=True):
@@ -287,6 +303,7 @@ class CompensateStep(Ask, frozen=True):
     how: How
     description: str = ""
     details: Mapping[str, Any] = field(default_factory=dict)
+    took: int = 0
 
 
 # --- plans ------------------------------------------------------------------------------------------
@@ -299,6 +316,7 @@ class SavePlan(Ask, frozen=True):
     name: str
     steps: int
     note: str = ""
+    pins: Mapping[str, str] = field(default_factory=dict)
 
 
 class RetirePlan(Ask, frozen=True):
@@ -320,7 +338,9 @@ RunCommand: TypeAlias = (
     | RecordDecision
     | RecordAction
 )
-WaitCommand: TypeAlias = HandOutStep | RefuseOutput | RequestApproval | GiveApproval | RejectApproval | ExpireApproval
+WaitCommand: TypeAlias = (
+    HandOutStep | RefuseOutput | RequestApproval | AskPerson | GiveApproval | RejectApproval | ExpireApproval
+)
 HolderCommand: TypeAlias = OpenStep | StartRound | FailStep
 AttemptCommand: TypeAlias = StartAttempt | FailAttempt | DeferStep | LoseAttempt
 EndCommand: TypeAlias = CompleteStep | SkipStep | RetryStep | AcceptStep

@@ -35,6 +35,7 @@ from handrail.domain.decide_step import decide_attempt, decide_end, decide_holde
 from handrail.domain.definition import Call, Category, Definition, Each, OnFailure, Repeat
 from handrail.domain.errors import Conflict
 from handrail.domain.event import (
+    About,
     ActionRecorded,
     AnswerCameLate,
     AttemptStarted,
@@ -105,6 +106,7 @@ def _start(run: Run, command: StartRun) -> list[Event]:
         fork=command.fork,
         key=command.key,
         asked=command.asked,
+        pins=command.pins,
     )
     values = [VarsSet(vars=command.vars)] if command.vars else []
     return [started, *values, *command.carried]
@@ -172,7 +174,10 @@ def _is_open(state: StepState) -> bool:
     """Whether a try was cut short or lost, or failed in a way that does not tell whether it did something."""
     if state.status is StepStatus.RUNNING:
         return True
-    is_untold = state.lost > 0 or state.deferred > 0 or (state.failures > 0 and state.category in UNTOLD)
+    # A tool that asks a person has been called: what it did before it asked, nobody knows.
+    has_asked = state.about is About.QUESTION or (state.attempts > 0 and bool(state.answers))
+    has_begun = state.lost > 0 or state.deferred > 0 or has_asked
+    is_untold = has_begun or (state.failures > 0 and state.category in UNTOLD)
     return state.status in {StepStatus.READY, StepStatus.WAITING} and is_untold
 
 

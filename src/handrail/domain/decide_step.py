@@ -8,6 +8,7 @@ from typing import Final, assert_never
 
 from handrail.domain.command import (
     AcceptStep,
+    AskPerson,
     AttemptCommand,
     CompensateStep,
     CompleteStep,
@@ -90,9 +91,18 @@ def decide_wait(run: Run, command: WaitCommand, definition: Definition) -> list[
                 step=step, digest=command.digest, text=command.text, by=command.by, expires=command.expires
             )
             return [asked]
+        case AskPerson(step=step, about=about):
+            require_step_move(step, state, StepStatus.WAITING)
+            if state.status is not StepStatus.RUNNING:
+                require_ready(run, step, definition)
+            return [
+                ApprovalRequested(
+                    step=step, digest=command.digest, text=command.text, about=about, schema=command.schema
+                )
+            ]
         case GiveApproval(step=step, digest=digest, reason=reason):
             _require_asked(step, state, digest, at=command.at)
-            return [ApprovalGiven(step=step, digest=digest, reason=reason)]
+            return [ApprovalGiven(step=step, digest=digest, reason=reason, content=command.content)]
         case RejectApproval(step=step, digest=digest, reason=reason):
             _require_asked(step, state, digest, at=command.at)
             return [ApprovalRejected(step=step, digest=digest, reason=reason)]
@@ -159,7 +169,9 @@ def decide_attempt(run: Run, command: AttemptCommand, definition: Definition) ->
             return [begun]
         case FailAttempt(step=step, category=category, message=message, due=due):
             require_step_move(step, state, StepStatus.FAILED)
-            failed = AttemptFailed(step=step, attempt=state.attempts, category=category, message=message)
+            failed = AttemptFailed(
+                step=step, attempt=state.attempts, category=category, message=message, took=command.took
+            )
             if due is None:
                 return [failed, StepFailed(step=step, category=category, message=message)]
             return [failed, RetryScheduled(step=step, attempt=state.attempts + 1, due=due)]
@@ -184,8 +196,15 @@ def decide_end(run: Run, command: EndCommand, definition: Definition) -> list[Ev
             require_step_move(step, state, StepStatus.COMPLETED)
             if state.status is StepStatus.UNCERTAIN:
                 raise Conflict(f"step {step!r} is uncertain", hint="accept it, retry it, skip it or compensate")
-            done = StepCompleted(step=step, output=command.output, proof=command.proof, checks=command.checks)
-            return [done]
+            return [
+                StepCompleted(
+                    step=step,
+                    output=command.output,
+                    proof=command.proof,
+                    checks=command.checks,
+                    took=command.took,
+                )
+            ]
         case SkipStep(step=step, reason=reason):
             require_step_move(step, state, StepStatus.SKIPPED)
             if state.status in {StepStatus.PENDING, StepStatus.READY}:
@@ -235,16 +254,23 @@ def decide_undo(run: Run, command: UndoCommand, definition: Definition) -> list[
         case FailUndo(step=step, category=category, message=message, due=due):
             _require_compensating(run)
             require_step_move(step, state, StepStatus.COMPENSATION_FAILED)
-            return [_undo_failed(step, state, category, message, due)]
+            return [_undo_failed(step, state, category, message, due=due, took=command.took)]
         case LoseUndo(step=step):
             _require_compensating(run)
             require_step_move(step, state, StepStatus.COMPENSATION_FAILED)
             message = "handrail stopped in the middle of it: whether it was undone is not known"
-            return [] if state.repeatable else [_undo_failed(step, state, Category.INTERNAL, message, None)]
+            return [] if state.repeatable else [_undo_failed(step, state, Category.INTERNAL, message)]
         case CompensateStep(step=step):
             require_step_move(step, state, StepStatus.COMPENSATED)
-            done = StepCompensated(step=step, how=command.how, description=command.description, details=command.details)
-            return [done]
+            return [
+                StepCompensated(
+                    step=step,
+                    how=command.how,
+                    description=command.description,
+                    details=command.details,
+                    took=command.took,
+                )
+            ]
         case _:
             assert_never(command)
 
@@ -254,6 +280,15 @@ def _require_compensating(run: Run) -> None:
         raise Conflict(f"run {run.id} is {run.status.value}, not compensating", hint=legal_text(RUN_MOVES[run.status]))
 
 
-def _undo_failed(step: str, state: StepState, category: Category, message: str, due: int | None) -> UndoFailed:
-    attempt = state.undo_attempts
-    return UndoFailed(step=step, attempt=attempt, category=category, message=message, final=due is None, due=due)
+def _undo_failed(
+    step: str, state: StepState, category: Category, message: str, *, due: int | None = None, took: int = 0
+) -> UndoFailed:
+    return UndoFailed(
+        step=step,
+        attempt=state.undo_attempts,
+        category=category,
+        message=message,
+        final=due is None,
+        due=due,
+        took=took,
+    )

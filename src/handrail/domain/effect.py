@@ -44,6 +44,6 @@ def effect_of(step: Step, tools: Mapping[str, Effect] = BUILT_IN_EFFECTS) -> Eff
     return known
 
 
-def brings_own_undo(step: Step) -> bool:
-    """Whether the step's tool captures by itself how to take it back."""
-    return isinstance(step.work, Tool) and BUILT_IN_EFFECTS.get(step.work.tool) is Effect.REVERSIBLE
+def brings_own_undo(step: Step, tools: Mapping[str, Effect] = BUILT_IN_EFFECTS) -> bool:
+    """Whether the step's tool knows by itself how to take it back."""
+    return isinstance(step.work, Tool) and tools.get(step.work.tool) is Effect.REVERSIBLE

@@ -12,6 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from handrail.domain import event as e
+from handrail.domain import store_event as s
 
 ERASED_TEXT: Final = "[erased]"
 ERASED_VALUE: Final[Mapping[str, bool]] = {"erased": True}
@@ -32,7 +33,7 @@ _STEPS: Final = Fields(kept=("steps",))
 _ANSWER: Final = Fields(payload=("reason",), kept=("step", "digest"))
 
 FIELDS: Final[Mapping[type[e.Event], Fields]] = {
-    e.RunStarted: Fields(payload=("inputs", "goal"), kept=("definition", "workflow", "key", "asked")),
+    e.RunStarted: Fields(payload=("inputs", "goal"), kept=("definition", "workflow", "key", "asked", "pins")),
     e.RunPaused: _REASON,
     e.RunResumed: _REASON,
     e.RunCancelled: _REASON,
@@ -49,8 +50,8 @@ FIELDS: Final[Mapping[type[e.Event], Fields]] = {
     e.RoundStarted: _STEP,
     e.StepHandedOut: Fields(kept=("step", "agent")),
     e.OutputRefused: Fields(payload=("findings",), kept=("step",)),
-    e.ApprovalRequested: Fields(payload=("text",), kept=("step", "digest", "by")),
-    e.ApprovalGiven: _ANSWER,
+    e.ApprovalRequested: Fields(payload=("text", "schema"), kept=("step", "digest", "by")),
+    e.ApprovalGiven: Fields(payload=("reason", "content"), kept=("step", "digest")),
     e.ApprovalRejected: _ANSWER,
     e.ApprovalExpired: _STEP,
     # What a capture holds are paths and digests: without them the step could not be undone.
@@ -70,16 +71,16 @@ FIELDS: Final[Mapping[type[e.Event], Fields]] = {
     e.UndoStarted: Fields(payload=("values",), kept=("step",)),
     e.UndoFailed: _STEP_MESSAGE,
     e.StepCompensated: Fields(payload=("description", "details"), kept=("step",)),
-    e.BreakerOpened: Fields(payload=("message",), kept=("server",)),
-    e.BreakerProbed: Fields(kept=("server",)),
-    e.BreakerClosed: Fields(kept=("server",)),
+    s.BreakerOpened: Fields(payload=("message",), kept=("server",)),
+    s.BreakerProbed: Fields(kept=("server",)),
+    s.BreakerClosed: Fields(kept=("server",)),
     # The name also stands in the definition's text, which an erasure does not reach.
-    e.PlanSaved: Fields(payload=("note",), kept=("definition", "name")),
-    e.PlanRetired: _REASON,
+    s.PlanSaved: Fields(payload=("note",), kept=("definition", "name", "pins")),
+    s.PlanRetired: _REASON,
     # The store's own stream says what was done to the journal: nothing of it can be erased.
-    e.StoreCreated: Fields(kept=("store", "key")),
-    e.JournalAccepted: Fields(kept=("reason", "found")),
-    e.PayloadErased: Fields(kept=("stream", "digest", "residue", "reason")),
+    s.StoreCreated: Fields(kept=("store", "key")),
+    s.JournalAccepted: Fields(kept=("reason", "found")),
+    s.PayloadErased: Fields(kept=("stream", "digest", "residue", "reason")),
 }
 
 

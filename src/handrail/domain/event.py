@@ -1,8 +1,8 @@
 """Events: what has happened, as frozen values in the past tense. The set is closed.
 
 Four kinds of stream are kept: a run's (`run_...`), a plan's (`plan/<id>`), a tool server's (`server/<name>`) and the
-store's own (`store`). Who caused an event, when, and its place in the chain stand beside it, in `Entry`. How an event
-becomes bytes is codec.py's."""
+store's own (`store`); the last three stand in store_event.py. Who caused an event, when, and its place in the chain
+stand beside it, in `Entry`. How an event becomes bytes is codec.py's."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from typing import Any, Final, TypeAlias, get_args
 from msgspec import Struct, field
 
 from handrail.domain.definition import Category, Effect
+from handrail.domain.fact import Fact
+from handrail.domain.store_event import PlanEvent, ServerEvent, StoreEvent
 
 STORE_STREAM: Final = "store"
 PLAN_PREFIX: Final = "plan/"
@@ -52,6 +54,13 @@ class Outcome(StrEnum):
     SKIPPED = "skipped"
 
 
+class About(StrEnum):
+    """What a person is asked about in the middle of a step: a tool that has changed, or what the tool wants to know."""
+
+    TOOL = "tool"
+    QUESTION = "question"
+
+
 class ActionKind(StrEnum):
     """What sort of action somebody reports."""
 
@@ -61,10 +70,6 @@ class ActionKind(StrEnum):
     NOTIFIED = "notified"
     ROLLED_BACK = "rolled_back"
     OTHER = "other"
-
-
-class Fact(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The shape all events share: frozen, spoken by keyword, brief on disk."""
 
 
 # --- a run as a whole ---------------------------------------------------------------------------
@@ -80,7 +85,9 @@ class Fork(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class RunStarted(Fact, frozen=True):
-    """A run began, pinned for ever to the definition with this content hash; under a key, nothing else begins."""
+    """A run began, pinned for ever to the definition with this content hash; under a key, nothing else begins.
+
+    `pins` are the content hashes of what tool servers said of the tools that it calls."""
 
     definition: str
     workflow: str
@@ -92,6 +99,7 @@ class RunStarted(Fact, frozen=True):
     fork: Fork | None = None
     key: str = ""
     asked: str = ""
+    pins: Mapping[str, str] = field(default_factory=dict)
 
 
 class RunPaused(Fact, frozen=True):
@@ -216,21 +224,26 @@ class OutputRefused(Fact, frozen=True):
 
 
 class ApprovalRequested(Fact, frozen=True):
-    """A person was asked; the answer is bound to the digest of what was shown."""
+    """A person was asked; the answer is bound to the digest of what was shown.
+
+    With `about`, the step is one that calls a tool, and goes on when the answer is there; `schema` is its form."""
 
     step: str
     digest: str
     text: str
     by: tuple[str, ...] = ()
     expires: int | None = None
+    about: About | None = None
+    schema: Any = None
 
 
 class ApprovalGiven(Fact, frozen=True):
-    """A person said yes to exactly what the digest stands for."""
+    """A person said yes to exactly what the digest stands for; `content` is what was asked for."""
 
     step: str
     digest: str
     reason: str
+    content: Any = None
 
 
 class ApprovalRejected(Fact, frozen=True):
@@ -260,12 +273,13 @@ class AttemptStarted(Fact, frozen=True):
 
 
 class AttemptFailed(Fact, frozen=True):
-    """A try failed. Whether there is another is the next fact: RetryScheduled or StepFailed."""
+    """A try failed, after so many milliseconds. What follows is the next fact: RetryScheduled or StepFailed."""
 
     step: str
     attempt: int
     category: Category
     message: str
+    took: int = 0
 
 
 class RetryScheduled(Fact, frozen=True):
@@ -302,12 +316,13 @@ class AnswerCameLate(Fact, frozen=True):
 
 
 class StepCompleted(Fact, frozen=True):
-    """The step's work is done and its output known."""
+    """The step's work is done and its output known; `took` is how many milliseconds its tool needed."""
 
     step: str
     output: Any = None
     proof: Proof = Proof.VERIFIED
     checks: tuple[str, ...] = ()
+    took: int = 0
 
 
 class StepFailed(Fact, frozen=True):
@@ -376,6 +391,7 @@ class UndoFailed(Fact, frozen=True):
     message: str
     final: bool = False
     due: int | None = None
+    took: int = 0
 
 
 class StepCompensated(Fact, frozen=True):
@@ -385,70 +401,7 @@ class StepCompensated(Fact, frozen=True):
     how: How
     description: str = ""
     details: Mapping[str, Any] = field(default_factory=dict)
-
-
-# --- tool servers, plans and the store ------------------------------------------------------------
-
-
-class BreakerOpened(Fact, frozen=True):
-    """A tool server failed so often in a row that nothing calls it until this instant."""
-
-    server: str
-    failures: int
-    until: int
-    message: str
-
-
-class BreakerProbed(Fact, frozen=True):
-    """The wait is over: one call is let through to see whether the server is well again."""
-
-    server: str
-
-
-class BreakerClosed(Fact, frozen=True):
-    """The tool server is well again."""
-
-    server: str
-
-
-class PlanSaved(Fact, frozen=True):
-    """A version of a plan was kept; its text is in the store under this content hash."""
-
-    version: int
-    definition: str
-    name: str
-    steps: int
-    note: str = ""
-
-
-class PlanRetired(Fact, frozen=True):
-    """The plan is no longer offered. Nothing is erased: this is its tombstone."""
-
-    reason: str
-
-
-class StoreCreated(Fact, frozen=True):
-    """A store was made, with the public key that signs its checkpoints."""
-
-    store: str
-    key: str
-
-
-class JournalAccepted(Fact, frozen=True):
-    """An operator accepted a journal that differs from its last checkpoint."""
-
-    reason: str
-    found: str
-
-
-class PayloadErased(Fact, frozen=True):
-    """The words of one event were erased; its place in the chain stays provable by the two digests."""
-
-    stream: str
-    event: int
-    digest: str
-    residue: str
-    reason: str
+    took: int = 0
 
 
 RunEvent: TypeAlias = (
@@ -477,9 +430,6 @@ EndEvent: TypeAlias = (
 )
 UndoEvent: TypeAlias = UndoStarted | UndoFailed | StepCompensated
 StepEvent: TypeAlias = WaitEvent | HolderEvent | AttemptEvent | EndEvent | UndoEvent
-ServerEvent: TypeAlias = BreakerOpened | BreakerProbed | BreakerClosed
-PlanEvent: TypeAlias = PlanSaved | PlanRetired
-StoreEvent: TypeAlias = StoreCreated | JournalAccepted | PayloadErased
 Event: TypeAlias = RunEvent | StepEvent | ServerEvent | PlanEvent | StoreEvent
 STEP_EVENTS: Final[frozenset[type[Event]]] = frozenset(get_args(StepEvent))  # much quicker to ask than the union
 

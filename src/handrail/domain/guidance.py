@@ -4,20 +4,22 @@ Pure. Handing out and taking in is engine/guide.py's work; the words around it a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from msgspec import UNSET, Struct
 
-from handrail.domain.definition import Definition, Prompt, title_of
+from handrail.domain.definition import Definition, Prompt, Tool, title_of
 from handrail.domain.errors import Conflict, Invalid
 from handrail.domain.guard import claimant
 from handrail.domain.model_hint import Model, hint_words
 from handrail.domain.path import UNDO, Located, locate
 from handrail.domain.run import Run
 from handrail.domain.status import RunStatus, StepStatus
-from handrail.domain.values import holds, holds_of, rendered
+from handrail.domain.values import holds, holds_of, rendered, spoken_of
 
+OWN_WORDS: Final = frozenset({"value.set", "wait.for"})
+"""Tools that bring nothing into a run that was not in it."""
 UNDO_KIND: Final = "undo"
 """What the undo of a step is called that an agent has to do."""
 
@@ -35,6 +37,8 @@ class StepTold(Struct, frozen=True, kw_only=True, omit_defaults=True):
     output: Mapping[str, Any] | None = None
     checks: tuple[str, ...] = ()
     model_hint: str = ""
+    outside: tuple[str, ...] = ()
+    """Steps whose results stand in the prompt: words from outside, which are data and no instructions."""
 
 
 def is_undo(run: Run, path: str) -> bool:
@@ -79,7 +83,18 @@ def told(run: Run, definition: Definition, path: str, models: Sequence[Model] = 
         output=work.output,
         checks=tuple(check.rule for check in work.checks),
         model_hint=hint_words(work.model, models),
+        outside=tuple(_outside(work.prompt, found)),
     )
+
+
+def _outside(prompt: str, found: Located) -> Iterator[str]:
+    """The steps before this one whose tools brought words of the world into its prompt."""
+    paths = (path[1:] for path in spoken_of(prompt, found.lane) if path[:1] == ("steps",))
+    for name in sorted({part for path in paths for part in path if isinstance(part, str)}):
+        for _, course in found.lane.outer:
+            work = course.named[name].work if name in course.named else None
+            if isinstance(work, Tool) and work.tool not in OWN_WORDS:
+                yield f"{name} ({work.tool})"
 
 
 def brief(run: Run, definition: Definition, path: str) -> StepTold:

@@ -4,17 +4,18 @@ Pure: the fold of a plan's stream, the decision on its commands, and its project
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import assert_never
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from handrail.domain.chain import GENESIS, receipt
 from handrail.domain.command import PlanCommand, RetirePlan, SavePlan
 from handrail.domain.errors import Conflict, NotFound
-from handrail.domain.event import Entry, PlanEvent, PlanRetired, PlanSaved
+from handrail.domain.event import Entry
 from handrail.domain.projection import Change, PlanRow
+from handrail.domain.store_event import PlanEvent, PlanRetired, PlanSaved
 
 
 class PlanVersion(Struct, frozen=True, kw_only=True):
@@ -27,6 +28,7 @@ class PlanVersion(Struct, frozen=True, kw_only=True):
     note: str
     saved: int
     actor: str
+    pins: Mapping[str, str] = field(default_factory=dict)
 
 
 class Plan(Struct, frozen=True, kw_only=True):
@@ -55,7 +57,7 @@ def decide_plan(plan: Plan, command: PlanCommand) -> list[PlanEvent]:
     """The events that granting the command means; none when the same text is saved twice in a row."""
     match command:
         case SavePlan():
-            if plan.versions and plan.retired is None and plan.newest.definition == command.definition:
+            if plan.versions and plan.retired is None and _is_same(plan.newest, command):
                 return []
             saved = PlanSaved(
                 version=len(plan.versions) + 1,
@@ -63,6 +65,7 @@ def decide_plan(plan: Plan, command: PlanCommand) -> list[PlanEvent]:
                 name=command.name,
                 steps=command.steps,
                 note=command.note,
+                pins=command.pins,
             )
             return [saved]
         case RetirePlan(reason=reason):
@@ -72,6 +75,10 @@ def decide_plan(plan: Plan, command: PlanCommand) -> list[PlanEvent]:
             return [PlanRetired(reason=reason)]
         case _:
             assert_never(command)
+
+
+def _is_same(version: PlanVersion, command: SavePlan) -> bool:
+    return (version.definition, version.pins) == (command.definition, command.pins)
 
 
 def replay_plan(entries: Iterable[Entry], start: Plan) -> Plan:
@@ -94,6 +101,7 @@ def _apply(plan: Plan, event: PlanEvent, entry: Entry) -> Plan:
                 note=event.note,
                 saved=entry.at,
                 actor=entry.actor,
+                pins=event.pins,
             )
             return replace(plan, versions=(*plan.versions, version), retired=None)
         case PlanRetired():

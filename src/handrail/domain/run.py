@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from handrail.domain.chain import GENESIS, receipt
 from handrail.domain.definition import Category, Effect
 from handrail.domain.event import (
+    About,
     ActionRecorded,
     AnswerCameLate,
     ApprovalExpired,
@@ -64,6 +65,7 @@ from handrail.domain.event import (
     step_of,
 )
 from handrail.domain.projection import Change, RunRow, StepRow
+from handrail.domain.question import Reply
 from handrail.domain.status import SATISFIED, RunStatus, StepStatus
 from handrail.domain.table import Table
 
@@ -82,6 +84,8 @@ class StepState(Struct, frozen=True, kw_only=True):
     actor: str = ""
     agent: str = ""
     digest: str = ""
+    about: About | None = None
+    """What a person is asked in the middle of it; None if the step itself is the question."""
     proof: str = ""
     compensation: str = ""
     category: Category | None = None
@@ -104,6 +108,8 @@ class StepState(Struct, frozen=True, kw_only=True):
     values: Any = None
     """What the steps inside are given: the items of a loop, or the inputs of an inlined workflow; or what a person
     was asked."""
+    answers: Mapping[str, Reply] = field(default_factory=dict)
+    """What persons have said in the middle of the step, by the digest of what they were asked."""
     undo_values: Any = None
     """The inputs of the workflow that undoes it."""
     broke: int = 0
@@ -128,6 +134,8 @@ class Run(Struct, frozen=True, kw_only=True):
     fork: Fork | None = None
     key: str = ""
     asked: str = ""
+    pins: Mapping[str, str] = field(default_factory=dict)
+    """By tool: the content hash of what its server said of it."""
     reason: str = ""
     """Why it is paused, was cancelled, failed, or is undone."""
     turned: int = 0
@@ -194,6 +202,7 @@ def apply_to_run(run: Run, event: RunEvent, entry: Entry) -> Run:
                 fork=event.fork,
                 key=event.key,
                 asked=event.asked,
+                pins=event.pins,
                 started=entry.at,
             )
         case RunPaused():
@@ -253,11 +262,33 @@ def _after_wait(state: StepState, event: WaitEvent, entry: Entry) -> StepState:
         case OutputRefused():
             return replace(state, tries=state.tries + 1)
         case ApprovalRequested():
-            waiting = replace(state, status=StepStatus.WAITING, digest=event.digest, due=event.expires)
-            asked = {"text": event.text, "by": list(event.by)}
-            return replace(waiting, started=entry.at, effect=Effect.NONE, values=asked)
+            return _after_request(state, event, entry)
+        case _ if state.about is not None:
+            return _after_reply(state, event, entry)
         case _:
             return _after_answer(state, event, entry)
+
+
+def _after_request(state: StepState, event: ApprovalRequested, entry: Entry) -> StepState:
+    waiting = replace(state, status=StepStatus.WAITING, digest=event.digest, due=event.expires, about=event.about)
+    asked = {"text": event.text, "by": list(event.by)}
+    if event.about is None:
+        return replace(waiting, started=entry.at, effect=Effect.NONE, values=asked)
+    form = {"schema": event.schema} if event.schema is not None else {}
+    return replace(waiting, started=entry.at if state.started is None else state.started, values={**asked, **form})
+
+
+def _after_reply(
+    state: StepState, event: ApprovalGiven | ApprovalRejected | ApprovalExpired, entry: Entry
+) -> StepState:
+    """A step that calls a tool goes on with what a person said; unless that is a no to the tool itself."""
+    if state.about is About.TOOL and not isinstance(event, ApprovalGiven):
+        return replace(_after_answer(state, event, entry), about=None, digest="", values=None)
+    content = event.content if isinstance(event, ApprovalGiven) else None
+    reply = Reply(agreed=isinstance(event, ApprovalGiven), content=content)
+    answers = {**state.answers, state.digest: reply}
+    again = replace(state, status=StepStatus.READY, due=None, digest="", about=None, values=None)
+    return replace(again, answers=answers)
 
 
 def _after_answer(
@@ -326,7 +357,7 @@ def _after_end(state: StepState, event: EndEvent, entry: Entry) -> StepState:
             return replace(ended, status=StepStatus.CANCELLED)
         case StepRetried():
             again = replace(state, status=StepStatus.READY, ended=None, due=None, failures=0, lost=0)
-            return replace(again, tries=0, digest="", granted=state.round + 1)
+            return replace(again, tries=0, digest="", about=None, granted=state.round + 1)
         case StepAccepted():
             done = replace(ended, status=StepStatus.COMPLETED, output=event.output, proof="claimed")
             return replace(done, actor=entry.actor, category=None, message="")

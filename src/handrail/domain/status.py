@@ -76,6 +76,7 @@ MOVES: Final[Mapping[StepStatus, frozenset[StepStatus]]] = {
             StepStatus.RUNNING,
             StepStatus.UNCERTAIN,  # stopped while a try that failed may have done something
             StepStatus.WAITING,  # handed out again, to the same agent or another
+            StepStatus.READY,  # a person said what its tool wanted to know
             StepStatus.COMPLETED,
             StepStatus.FAILED,
             StepStatus.SKIPPED,

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
 from handrail.domain.check import Path
-from handrail.domain.definition import Call, Definition, Work, walk
+from handrail.domain.definition import Call, Definition, Tool, Work, walk
+
+NODES_MAX: Final = 100_000
+"""How many values of a document are looked at for the names of tools."""
 
 
 def works_in(definition: Definition) -> Iterator[tuple[Path, Work]]:
@@ -19,3 +23,26 @@ def works_in(definition: Definition) -> Iterator[tuple[Path, Work]]:
 def calls_in(definition: Definition) -> Iterator[tuple[Path, Call]]:
     """The calls of other workflows among them."""
     return ((path, work) for path, work in works_in(definition) if isinstance(work, Call))
+
+
+def tools_in(definition: Definition) -> frozenset[str]:
+    """The names of all tools that a run of it may call, also those of workflows that are inlined."""
+    works = (work for one in (definition, *definition.pinned.values()) for _, work in works_in(one))
+    return frozenset(work.tool for work in works if isinstance(work, Tool))
+
+
+def tools_named(document: Any) -> frozenset[str]:
+    """The names of tools in a document that was not read yet, so that their servers can be asked about them."""
+    found: set[str] = set()
+    waiting = [document]
+    for _ in range(NODES_MAX):
+        if not waiting:
+            break
+        value = waiting.pop()
+        if isinstance(value, Mapping):
+            if isinstance(value.get("tool"), str):
+                found.add(value["tool"])
+            waiting.extend(value.values())
+        elif isinstance(value, list | tuple):
+            waiting.extend(value)
+    return frozenset(found)

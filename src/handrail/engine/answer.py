@@ -15,7 +15,8 @@ from msgspec.structs import replace as with_
 
 from handrail.domain.definition import Category
 from handrail.domain.duration import duration_text
-from handrail.engine.tool import Later, Tool, ToolCall, ToolFailed
+from handrail.domain.question import Question
+from handrail.engine.tool import Later, Tool, ToolAsks, ToolCall, ToolFailed
 
 OUTPUT_BYTES_MAX: Final = 900_000
 MESSAGE_LENGTH_MAX: Final = 2_000
@@ -29,13 +30,16 @@ _encode = msgspec.json.Encoder().encode
 
 @dataclass(frozen=True)
 class Answer:
-    """What came of a call: an output, a failure with its category, or a wish to be called again later."""
+    """What came of a call: an output, a failure with its category, a wish to be called again later, or a question."""
 
     output: Any = None
     category: Category | None = None
     message: str = ""
     retry_after_ms: int | None = None
     later_ms: int | None = None
+    question: Question | None = None
+    """What a person must say before the call can be made again."""
+    took_ms: int = 0
     late: Any = None
     """A task of a call that was given up and has not ended yet."""
 
@@ -44,6 +48,9 @@ async def answer_of(tool: Tool, call: ToolCall, *, timeout_ms: int, is_undo: boo
     """Call the tool and wait for what it says, as long as its timeout allows."""
     loop = asyncio.get_running_loop()
     began = heard = loop.time()
+
+    def timed(answer: Answer) -> Answer:
+        return replace(answer, took_ms=round(1_000 * (loop.time() - began)))
 
     def progress(words: str) -> None:
         nonlocal heard
@@ -57,9 +64,9 @@ async def answer_of(tool: Tool, call: ToolCall, *, timeout_ms: int, is_undo: boo
             until = min(heard + timeout_ms / 1_000, began + HEARTBEATS_MAX * timeout_ms / 1_000)
             await asyncio.wait({work}, timeout=max(0.0, until - loop.time()))
             if work.done():
-                return work.result()
+                return timed(work.result())
             if loop.time() >= min(heard + timeout_ms / 1_000, began + HEARTBEATS_MAX * timeout_ms / 1_000):
-                return await _given_up(work, timeout_ms)
+                return timed(await _given_up(work, timeout_ms))
     finally:
         work.cancel()
 
@@ -87,6 +94,8 @@ async def _said(saying: Coroutine[Any, Any, Any]) -> Answer:
             message=failure.message[:MESSAGE_LENGTH_MAX],
             retry_after_ms=failure.retry_after_ms,
         )
+    except ToolAsks as asking:
+        return Answer(question=asking.question)
     except Exception as error:  # a tool is not ours: whatever it raises is a fact about the call, not a crash
         message = f"{type(error).__name__}: {error}"[:MESSAGE_LENGTH_MAX]
         return Answer(category=Category.INTERNAL, message=message)

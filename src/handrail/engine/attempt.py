@@ -11,10 +11,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
+import msgspec
 from msgspec.structs import replace
 
 from handrail.domain.beginning import InputCheck, ToCall
 from handrail.domain.command import (
+    AskPerson,
     Command,
     CompensateStep,
     CompleteStep,
@@ -27,8 +29,11 @@ from handrail.domain.command import (
 )
 from handrail.domain.definition import Category, Effect, Step
 from handrail.domain.duration import duration_ms
-from handrail.domain.errors import Conflict, HandrailError, LeaseLost, Limited, Unavailable
-from handrail.domain.event import How
+from handrail.domain.errors import Conflict, HandrailError, LeaseLost, Limited, NotFound, Unavailable
+from handrail.domain.event import About, How
+from handrail.domain.json import digest
+from handrail.domain.pin import Card, difference
+from handrail.domain.question import Question
 from handrail.domain.retry import due_of, policy_of
 from handrail.domain.run import Run
 from handrail.domain.status import StepStatus
@@ -38,7 +43,7 @@ from handrail.engine.clock import Clock, Entropy
 from handrail.engine.dispatch import Dispatch
 from handrail.engine.lease import Lease
 from handrail.engine.throttle import Throttle
-from handrail.engine.tool import Tool, Toolbox, ToolCall, ToolFailed
+from handrail.engine.tool import OWN, Progress, Tool, Toolbox, ToolCall, ToolFailed, silent
 
 TIMEOUT_MS_DEFAULT: Final = 60_000
 QUIET_S: Final = 0.05
@@ -47,6 +52,8 @@ DEFER_MS_MAX: Final = 366 * 86_400_000
 """A tool may ask to be called again within a year."""
 TROUBLE_S_FIRST: Final = 0.1
 TROUBLE_S_MAX: Final = 5.0
+QUESTIONS_MAX: Final = 20
+"""How many questions a step's tool may ask."""
 
 SchemaCheck: TypeAlias = Callable[[Any, Any], Sequence[str]]
 """What is wrong with a value by a JSON Schema, in words."""
@@ -87,11 +94,23 @@ class Attempt:
     todo: ToCall
     tool: Tool
     is_undo: bool = False
+    progress: Progress = silent
 
     @property
     def path(self) -> str:
         """The step's path."""
         return self.todo.path
+
+    @property
+    def _called(self) -> Tool:
+        """The tool that is called in the end: a server's own undo is another tool of it."""
+        undo = self.tool.spec.undo
+        if not self.todo.own_undo or undo in {"", OWN}:
+            return self.tool
+        try:
+            return self.means.toolbox.find(undo)
+        except NotFound:
+            return self.tool  # which says so itself when it is to undo
 
     @property
     def effect(self) -> Effect:
@@ -112,12 +131,52 @@ class Attempt:
 
     async def make(self) -> None:
         """Try it, and journal what came of it."""
-        if self.is_undo:
+        try:
+            await self.tool.ready()
+        except ToolFailed as failure:
+            await self._not_begun(_failed(failure))
+            return
+        if changed := self._changed():
+            await self._stopped(changed)
+        elif self.is_undo:
             await self._undo()
         elif wrong := self.tool.misfits(self.todo.args):
             await self._grant(*self._misfit(wrong))
         else:
             await self._do()
+
+    async def _not_begun(self, answer: Answer) -> None:
+        """Journal a try that could not even begin: nothing was called, so what earlier tries may have done stands."""
+        state = self.run.step(self.path)
+        before = state.effect if state.attempts and state.effect is not None else Effect.NONE
+        start = StartAttempt(step=self.path, effect=before, idempotent=state.repeatable and before is not Effect.NONE)
+        await self._finish(answer, StartUndo(step=self.path, idempotent=True) if self.is_undo else start)
+
+    def _changed(self) -> Card | None:
+        """What the tool's server says of it now, if that is not what the run is pinned to and nobody agreed to it."""
+        card = self._called.card
+        if card is None:
+            return None
+        pin, now = self.run.pins.get(self._called.spec.name, ""), digest(card)
+        reply = self.run.step(self.path).answers.get(now)
+        is_agreed = reply is not None and reply.agreed
+        return card if pin and pin != now and not is_agreed else None
+
+    async def _stopped(self, card: Card) -> None:
+        """Stop before a tool that is not what it was, and ask; an undo fails, and is made when somebody retries it."""
+        name = self._called.spec.name
+        told = await self.means.dispatch.text(self.run.pins[name])
+        before = msgspec.json.decode(told) if told is not None else None
+        text = f"{name} is not what it was when the plan was pinned:\n{difference(before, card)}"
+        text = text[:MESSAGE_LENGTH_MAX]
+        state = self.run.step(self.path)
+        if not self.is_undo:
+            question = f"{text}\nMay it be called as it is now?"
+            await self._grant(AskPerson(step=self.path, digest=digest(card), text=question, about=About.TOOL))
+        elif state.broke and state.message == text:
+            await self._undo()  # whoever asked for it again has read this
+        else:
+            await self._not_begun(Answer(category=Category.CONFLICT, message=text))
 
     async def _do(self) -> None:
         effect = self.effect
@@ -130,8 +189,7 @@ class Attempt:
             try:
                 call, start = await self._captured(call, start)
             except ToolFailed as failure:
-                answer = Answer(category=failure.category, message=failure.message)
-                await self._grant(StartAttempt(step=self.path, effect=Effect.NONE), self._outcome(answer))
+                await self._not_begun(_failed(failure))
                 return
         await self._grant(start)
         answer = await answer_of(self.tool, call, timeout_ms=self._timeout_ms())
@@ -152,8 +210,9 @@ class Attempt:
 
     async def _undo(self) -> None:
         # A reversible tool can be repeated by what it had captured before; a declared undo has nothing of that kind.
-        is_safe = self.tool.spec.idempotent and self.tool.spec.effect is not Effect.REVERSIBLE
-        idempotent = self.todo.own_undo or self.todo.work.idempotent or is_safe
+        spec = self.tool.spec
+        is_safe = spec.idempotent and spec.effect is not Effect.REVERSIBLE
+        idempotent = spec.undo_idempotent if self.todo.own_undo else self.todo.work.idempotent or is_safe
         wrong = [] if self.todo.own_undo else self.tool.misfits(self.todo.args)
         await self._grant(StartUndo(step=self.path, idempotent=idempotent))
         if wrong:
@@ -179,7 +238,7 @@ class Attempt:
     def _checked(self, answer: Answer) -> Answer:
         """The answer, unless its output is not what the step promises."""
         schema = self.todo.work.output
-        if schema is None or answer.category is not None or answer.later_ms is not None:
+        if schema is None or answer.category is not None or answer.later_ms is not None or answer.question is not None:
             return answer
         wrong = self.means.fits(schema, answer.output)
         return Answer(category=Category.TOOL_ERROR, message=f"output: {_listed(wrong)}") if wrong else answer
@@ -189,12 +248,21 @@ class Attempt:
         if answer.category is not None:
             due = self._due(answer, answer.category, now)
             fail = FailUndo if self.is_undo else FailAttempt
-            return fail(step=path, category=answer.category, message=answer.message, due=due)
+            return fail(step=path, category=answer.category, message=answer.message, due=due, took=answer.took_ms)
         if self.is_undo:
-            return CompensateStep(step=path, how=How.EXECUTED)
+            return CompensateStep(step=path, how=How.EXECUTED, took=answer.took_ms)
+        if answer.question is not None:
+            return self._asked(answer.question)
         if answer.later_ms is not None:
             return DeferStep(step=path, due=now + min(answer.later_ms, DEFER_MS_MAX))
-        return CompleteStep(step=path, output=answer.output)
+        return CompleteStep(step=path, output=answer.output, took=answer.took_ms)
+
+    def _asked(self, question: Question) -> Command:
+        if len(self.run.step(self.path).answers) >= QUESTIONS_MAX:
+            message = f"it asked {QUESTIONS_MAX} questions, and still has one: {question.text}"[:MESSAGE_LENGTH_MAX]
+            return FailAttempt(step=self.path, category=Category.TOOL_ERROR, message=message)
+        text, schema = question.text[:MESSAGE_LENGTH_MAX], question.schema
+        return AskPerson(step=self.path, digest=question.digest, text=text, schema=schema, about=About.QUESTION)
 
     def _due(self, answer: Answer, category: Category, now: int) -> int | None:
         state = self.run.step(self.path)
@@ -263,6 +331,10 @@ class Attempt:
             attempt=(state.undo_attempts if self.is_undo else state.attempts) + 1,
             capture=None if self.is_undo and not self.todo.own_undo else state.capture,  # else it is another call's
             deferred=state.deferred,
+            output=state.output if self.is_undo else None,
+            references=self.todo.references,
+            answers=state.answers,
+            progress=self.progress,
         )
 
     def _timeout_ms(self) -> int:
@@ -281,10 +353,18 @@ class Attempt:
 
 
 def _undone(answer: Answer) -> Answer:
-    """The answer of an undo: one that wants to be called again has not undone anything yet."""
+    """The answer of an undo: one that wants to be called again, or to know something, has not undone anything yet."""
+    if answer.question is not None:
+        message = f"it asks a person, which an undo can't: {answer.question.text}"[:MESSAGE_LENGTH_MAX]
+        return Answer(category=Category.PERMISSION, message=message, took_ms=answer.took_ms)
     if answer.later_ms is None:
         return answer
     return Answer(category=Category.TRANSIENT, message="it is not undone yet", retry_after_ms=answer.later_ms)
+
+
+def _failed(failure: ToolFailed) -> Answer:
+    message = failure.message[:MESSAGE_LENGTH_MAX]
+    return Answer(category=failure.category, message=message, retry_after_ms=failure.retry_after_ms)
 
 
 def _listed(wrong: Sequence[str]) -> str:

@@ -17,7 +17,8 @@ from handrail.domain.chain import Break, Head, Record, first_break
 from handrail.domain.checkpoint import CHECKPOINTS, JOURNAL, Checkpoint, SealedCheckpoint, another_store, misplaced
 from handrail.domain.codec import entry_of
 from handrail.domain.errors import IntegrityBroken, NotFound
-from handrail.domain.event import STORE_STREAM, Entry, JournalAccepted, PayloadErased, StoreCreated
+from handrail.domain.event import STORE_STREAM, Entry
+from handrail.domain.store_event import JournalAccepted, PayloadErased, StoreCreated
 from handrail.domain.trail import NEVER, Trail
 from handrail.engine import evidence
 from handrail.engine.clock import instant_text

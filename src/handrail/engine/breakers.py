@@ -21,8 +21,9 @@ from handrail.domain.breaker import (
 from handrail.domain.chain import Head
 from handrail.domain.definition import Category
 from handrail.domain.errors import JournalConflict
-from handrail.domain.event import SERVER_PREFIX, BreakerProbed, ServerEvent
+from handrail.domain.event import SERVER_PREFIX
 from handrail.domain.projection import NO_CHANGE
+from handrail.domain.store_event import BreakerProbed, ServerEvent
 from handrail.engine.journal import Journal
 from handrail.engine.scribe import Scribe
 from handrail.engine.stream import entries_of

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Collection, Iterator
+from functools import partial
 from itertools import chain
 from typing import Final
 
@@ -44,6 +45,7 @@ HELD_MAX: Final = 20
 """How many steps that are held back are looked past in one turn, to find one that may begin."""
 TROUBLE_S_FIRST: Final = 0.1
 TROUBLE_S_MAX: Final = 5.0
+WORDS_LENGTH_MAX: Final = 200
 
 WORKING: Final = frozenset({RunStatus.RUNNING, RunStatus.COMPENSATING})
 
@@ -70,6 +72,8 @@ class Conductor:
         self.calls: dict[str, asyncio.Task[None]] = {}
         self.holds: dict[str, Hold] = {}
         """Why steps that are ready do not begin."""
+        self.words: dict[str, str] = {}
+        """What the tools of steps that are under way say about how far they are."""
         self.is_lost = False
         self._on_rest = on_rest
         self._task: asyncio.Task[None] | None = None
@@ -330,7 +334,8 @@ class Conductor:
         except NotFound as error:
             return _no_such_tool(todo.path, f"{error}; {error.hint}", is_undo=is_undo)
         step = locate(self.definition, todo.path).step
-        attempt = Attempt(self.means, self.run, self.lease, step, todo, tool, is_undo=is_undo)
+        saying = partial(self._say, name)
+        attempt = Attempt(self.means, self.run, self.lease, step, todo, tool, is_undo=is_undo, progress=saying)
         if hold := await self._hold(attempt, now):
             self.holds[name] = hold
             return []
@@ -358,10 +363,14 @@ class Conductor:
         finally:
             if not is_let_through:
                 self.means.throttle.leave(spec)
-        return None if is_let_through else Hold(f"the circuit breaker of {server} is open", until)
+        return None if is_let_through else Hold(f"the circuit breaker of {server} is open", until, is_breaker=True)
+
+    def _say(self, name: str, words: str) -> None:
+        self.words[name] = words[:WORDS_LENGTH_MAX]
 
     def _call_ended(self, name: str, spec: ToolSpec) -> None:
         self.calls.pop(name, None)
+        self.words.pop(name, None)
         self.means.throttle.leave(spec)
         self.wake()
 

@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from msgspec import json
+
 from handrail.domain.command import (
     AcceptStep,
     CancelRun,
@@ -34,6 +36,7 @@ from handrail.domain.path import locate
 from handrail.domain.run import Run
 from handrail.domain.status import SATISFIED, RunStatus, StepStatus
 from handrail.domain.values import outputs_of_rounds
+from handrail.engine.attempt import SchemaCheck
 from handrail.engine.clock import Clock
 from handrail.engine.dispatch import Dispatch
 from handrail.engine.worker import Worker
@@ -73,6 +76,8 @@ class Control:
     clock: Clock
     say: Say = field(default_factory=Say)
     worker: Worker | None = None
+    fits: SchemaCheck | None = None
+    """What is wrong with an answer by the form that was asked for."""
 
     async def act(
         self, run_id: str, action: Action, *, actor: str, reason: str, step: str = "", output: Any = None
@@ -141,7 +146,7 @@ class Control:
             case Action.COMPENSATE:
                 return [StartCompensation(reason=reason)]
             case Action.APPROVE | Action.REJECT:
-                return [self._answer(run, action, step, reason, actor)]
+                return [self._answer(run, action, step, reason, output, actor)]
             case Action.SKIP:
                 return [SkipStep(step=step, reason=reason)]
             case Action.ACCEPT:
@@ -150,12 +155,27 @@ class Control:
                 is_undo = run.step(step).status is StepStatus.COMPENSATION_FAILED
                 return [StartCompensation(reason=reason) if is_undo else RetryStep(step=step, reason=reason)]
 
-    def _answer(self, run: Run, action: Action, step: str, reason: str, actor: str) -> Command:
+    def _answer(self, run: Run, action: Action, step: str, reason: str, content: Any, actor: str) -> Command:
         state = run.step(step)
         asked = state.values if isinstance(state.values, Mapping) else {}
         self.say.require_answer(actor, asked.get("by", ()))
-        kind = GiveApproval if action is Action.APPROVE else RejectApproval
-        return kind(step=step, digest=state.digest, reason=reason, at=self.clock())
+        if action is Action.REJECT:
+            return RejectApproval(step=step, digest=state.digest, reason=reason, at=self.clock())
+        self._require_form(step, asked.get("schema"), content)
+        return GiveApproval(step=step, digest=state.digest, reason=reason, at=self.clock(), content=content)
+
+    def _require_form(self, step: str, schema: Any, content: Any) -> None:
+        """Refuse a yes without the answer that was asked for."""
+        if schema is None:
+            return
+        wrong = self.fits(schema, content) if self.fits is not None else []
+        if content is None or wrong:
+            flaw = "; ".join(wrong) if content is not None else "the answer is missing"
+            form = json.encode(schema).decode()
+            raise Invalid(
+                f"step {step!r} asks for an answer in a form: {flaw}",
+                hint=f"give the answer (`output`, or --answer) in this form: {form}",
+            )
 
     async def _close_compensation(self, run: Run, actor: str) -> Run:
         """Go on with a compensation that had failed, when nothing of it is in the way any more; or end one that the

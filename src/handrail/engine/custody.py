@@ -8,8 +8,9 @@ from typing import Final
 
 from handrail.domain.chain import Head
 from handrail.domain.errors import JournalConflict
-from handrail.domain.event import STORE_STREAM, JournalAccepted, StoreCreated, StoreEvent
+from handrail.domain.event import STORE_STREAM
 from handrail.domain.projection import NO_CHANGE
+from handrail.domain.store_event import JournalAccepted, StoreCreated, StoreEvent
 from handrail.engine.clock import new_id
 from handrail.engine.journal import Journal
 from handrail.engine.scribe import Scribe

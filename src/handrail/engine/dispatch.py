@@ -94,11 +94,13 @@ class Dispatch:
         actor: str,
         ask: StartRun = PLAIN_START,
         owner: str = "",
+        texts: Texts = (),
     ) -> Run:
         """Start a run pinned to the definition; the inputs have been checked and are complete.
 
         `ask` holds what else is wanted (goal, mode, priority, fork, key); `owner` executes the run from its first
-        moment. What was begun under the same key before is Conflict: `begun` tells of it."""
+        moment; `texts` are what its pins stand for. What was begun under the same key before is Conflict: `begun`
+        tells of it."""
         content_hash, text = self._pinned(definition)
         kept, secrets = redact_inputs(inputs, definition.inputs)
         workflow = f"{definition.id}@{definition.version}" if definition.version else definition.id
@@ -113,7 +115,7 @@ class Dispatch:
             draft = self._drafted(run, [command], definition, actor=actor)
             lease = Lease(run.id, owner) if owner else None
             try:
-                return await self._commit(draft, lease=lease, texts=((content_hash, text),))
+                return await self._commit(draft, lease=lease, texts=((content_hash, text), *texts))
             except (JournalConflict, LeaseLost):
                 continue  # the id is taken
         raise JournalConflict("no free id could be found for the run")
@@ -180,6 +182,10 @@ class Dispatch:
     def kept(self, run_id: str, event: EventT) -> EventT:
         """An event of a run as the journal would keep it, without secrets: to compare with what was kept before."""
         return cast("EventT", self.scribe.kept(event, self._secrets.get(run_id, ())))
+
+    async def text(self, content_hash: str) -> bytes | None:
+        """The text that the store keeps under a content hash: of a definition, or of what is said of a tool."""
+        return await self.journal.definition(content_hash)
 
     async def definition(self, content_hash: str) -> Definition:
         """The definition with this content hash, as it was pinned."""

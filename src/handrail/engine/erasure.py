@@ -13,7 +13,8 @@ from handrail.domain.chain import Record, body_digest
 from handrail.domain.codec import encode_body, entry_of
 from handrail.domain.erasure import residue
 from handrail.domain.errors import Conflict, Forbidden, JournalConflict, NotFound
-from handrail.domain.event import STORE_STREAM, PayloadErased
+from handrail.domain.event import STORE_STREAM
+from handrail.domain.store_event import PayloadErased
 from handrail.engine.clock import Clock, Entropy
 from handrail.engine.journal import Archive, Journal
 from handrail.engine.mending import ChangeOf

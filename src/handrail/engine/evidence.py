@@ -14,7 +14,8 @@ from msgspec import Struct
 from handrail.domain.chain import RECEIPT_DIGITS, Break, Record, body_digest
 from handrail.domain.codec import entry_of
 from handrail.domain.errors import IntegrityBroken, Invalid
-from handrail.domain.event import PLAN_PREFIX, RUN_PREFIX, PayloadErased, PlanSaved, RunStarted
+from handrail.domain.event import PLAN_PREFIX, RUN_PREFIX, RunStarted
+from handrail.domain.store_event import PayloadErased, PlanSaved
 from handrail.engine.mending import TRIES_MAX, ChangeOf, Store, difference, plan_rows, run_rows
 from handrail.engine.stream import pages_of
 

@@ -4,18 +4,21 @@ Async; speaks to the journal's and the shelf's protocols. What is told of a run 
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 import msgspec
+from msgspec.structs import replace
 
 from handrail.domain.authoring import definition_from
 from handrail.domain.beginning import ToCall, begin
 from handrail.domain.breaker import Breaker, BreakerStatus, replay_breaker
+from handrail.domain.codec import entry_of
 from handrail.domain.definition import Definition, Tool
 from handrail.domain.errors import HandrailError, IntegrityBroken, NotFound
-from handrail.domain.event import SERVER_PREFIX
+from handrail.domain.event import SERVER_PREFIX, AttemptFailed, UndoFailed
 from handrail.domain.path import locate
 from handrail.domain.projection import RunRow
 from handrail.domain.run import Run, replay
@@ -26,16 +29,18 @@ from handrail.engine.dispatch import ENDS
 from handrail.engine.horizon import Horizon
 from handrail.engine.journal import Journal, Shelf
 from handrail.engine.outlook import Outlook, outlook_of
-from handrail.engine.step_view import Held, Why
-from handrail.engine.stream import entries_of
-from handrail.engine.throttle import Hold
+from handrail.engine.step_view import NOTHING, Held, Why, Within
+from handrail.engine.stream import entries_of, pages_of
 from handrail.engine.tool import Toolbox
-from handrail.engine.view import Detail, Listed, Status, listed, status_of
+from handrail.engine.view import Detail, Listed, Status, Try, listed, status_of
 
 LOOKED_AT_MAX: Final = 1_000
 """How many open runs of a list are looked at closely."""
 RUNS_KEPT: Final = 100
 """How many runs are remembered, so that whoever watches them reads only what is new."""
+TRIES_SHOWN: Final = 5
+TRY_LENGTH_MAX: Final = 300
+FAILING: Final = frozenset({"attempt_failed", "undo_failed"})
 HELD_MAX: Final = 50
 """For how many ready steps it is found out whether their server is left alone."""
 OPEN_STATUSES: Final = tuple(
@@ -59,6 +64,8 @@ class Lookout:
     """What a process at work knows anyhow; without it, the store alone is read."""
     _runs: dict[str, Run] = field(default_factory=dict)
     _definitions: dict[str, Definition] = field(default_factory=dict)
+    _tried: dict[str, tuple[int, str, tuple[Try, ...]]] = field(default_factory=dict)
+    """By run: the attempts of the step that failed, as of this event."""
 
     async def run(self, run_id: str) -> Run:
         """A run as it stands now; NotFound with the nearest names."""
@@ -104,19 +111,36 @@ class Lookout:
             known = self._definitions[run.definition] = definition_from(msgspec.json.decode(text))
         return known
 
-    async def status(
-        self, run_id: str, *, detail: Detail = Detail.SUMMARY, holds: Mapping[str, Hold] | None = None
-    ) -> Status:
-        """Where a run stands; `holds` is what a worker in this process knows of steps that it holds back."""
+    async def status(self, run_id: str, *, detail: Detail = Detail.SUMMARY, within: Within = NOTHING) -> Status:
+        """Where a run stands; `within` is what a worker in this process knows of it."""
         run = await self.run(run_id)
         definition = await self.definition(run)
         held = await self._held(run, definition) if detail is Detail.FULL else {}
-        limits = {path: _limit(hold) for path, hold in (holds or {}).items()}
-        held = {**limits, **held}
+        within = Within({**within.held, **held}, within.words)
         now = self.clock()
-        return status_of(
-            run, definition, now=now, detail=detail, held=held, outlook=self._outlook(run, definition, now)
-        )
+        outlook = self._outlook(run, definition, now)
+        seen = status_of(run, definition, now=now, detail=detail, within=within, outlook=outlook)
+        if seen.failure is None:
+            return seen
+        return replace(seen, failure=replace(seen.failure, tries=await self._tries(run, seen.failure.step)))
+
+    async def _tries(self, run: Run, path: str) -> tuple[Try, ...]:
+        """The last attempts of a step that failed, or of its undo."""
+        known = self._tried.get(run.id)
+        if known is not None and known[:2] == (run.n, path):
+            return known[2]
+        tries: deque[Try] = deque(maxlen=TRIES_SHOWN)
+        async for page in pages_of(self.store, run.id):
+            for record in page:
+                if record.step != path or record.kind not in FAILING:
+                    continue  # decoding is dear, and most events are others
+                event = entry_of(record).event
+                if isinstance(event, AttemptFailed | UndoFailed):
+                    tries.append(_try(record.at, event))
+        self._tried[run.id] = (run.n, path, tuple(tries))
+        while len(self._tried) > RUNS_KEPT:
+            del self._tried[next(iter(self._tried))]
+        return tuple(tries)
 
     async def is_settled(self, run_id: str) -> bool:
         """Whether nothing happens to a run until an agent or a person does something."""
@@ -186,5 +210,11 @@ class Lookout:
         return replay_breaker(await entries_of(self.store, SERVER_PREFIX + server), Breaker(server=server))
 
 
-def _limit(hold: Hold) -> Held:
-    return Held(kind=Why.LIMIT, until=instant_text(hold.due) if hold.due is not None else "", reason=hold.reason)
+def _try(at: int, event: AttemptFailed | UndoFailed) -> Try:
+    return Try(
+        attempt=event.attempt,
+        at=instant_text(at - event.took),
+        category=event.category,
+        message=event.message[:TRY_LENGTH_MAX],
+        took_ms=event.took,
+    )

@@ -26,7 +26,8 @@ from handrail.domain.checkpoint import (
 )
 from handrail.domain.codec import entry_of
 from handrail.domain.errors import IntegrityBroken, Unavailable
-from handrail.domain.event import STORE_STREAM, StoreCreated
+from handrail.domain.event import STORE_STREAM
+from handrail.domain.store_event import StoreCreated
 from handrail.engine.clock import Clock
 from handrail.engine.journal import Placed
 

@@ -5,6 +5,7 @@ Async; speaks to the journal's protocol alone. What is granted is decided in dom
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -18,6 +19,7 @@ from handrail.domain.definition import Definition
 from handrail.domain.errors import IntegrityBroken, JournalConflict, NotFound
 from handrail.domain.event import PLAN_PREFIX
 from handrail.domain.json import canonical_bytes, digest
+from handrail.domain.pin import NO_CARDS, Card, pins_of, texts_of
 from handrail.domain.plan import Plan, PlanVersion, decide_plan, project_plan, replay_plan
 from handrail.engine.journal import Journal
 from handrail.engine.scribe import Scribe
@@ -35,12 +37,17 @@ class Plans:
     journal: Journal
     scribe: Scribe
 
-    async def save(self, definition: Definition, *, actor: str, note: str = "") -> Plan:
-        """Keep a version of a plan; the same text twice in a row is one version."""
+    async def save(
+        self, definition: Definition, *, actor: str, note: str = "", cards: Mapping[str, Card] = NO_CARDS
+    ) -> Plan:
+        """Keep a version of a plan, pinned to what tool servers say of its tools (`cards`); the same twice in a row is
+        one version."""
         data = definition_data(definition)
         content_hash = digest(data)
-        command = SavePlan(definition=content_hash, name=definition.name, steps=len(definition.steps), note=note)
-        return await self._grant(definition.id, command, actor=actor, texts=((content_hash, canonical_bytes(data)),))
+        steps, pins = len(definition.steps), pins_of(cards)
+        command = SavePlan(definition=content_hash, name=definition.name, steps=steps, note=note, pins=pins)
+        texts = ((content_hash, canonical_bytes(data)), *texts_of(cards))
+        return await self._grant(definition.id, command, actor=actor, texts=texts)
 
     async def retire(self, plan_id: str, *, reason: str, actor: str) -> Plan:
         """Offer a plan no longer; nothing is erased."""
@@ -50,12 +57,12 @@ class Plans:
         """A plan with all its versions; without any if none was ever saved."""
         return replay_plan(await entries_of(self.journal, PLAN_PREFIX + plan_id), Plan(id=plan_id))
 
-    async def newest(self, plan_id: str) -> Definition:
-        """The text of a plan's newest version; NotFound if there is none, or it is offered no longer."""
+    async def newest(self, plan_id: str) -> tuple[Definition, Mapping[str, str]]:
+        """A plan's newest version, and what its tools are pinned to; NotFound if there is none, or no longer."""
         plan = await self.get(plan_id)
         if not plan.versions or plan.retired is not None:
             raise NotFound(f"there is no plan {plan_id!r}", hint="list the plans, or save one first")
-        return await self.definition(plan.newest)
+        return await self.definition(plan.newest), plan.newest.pins
 
     async def definition(self, version: PlanVersion) -> Definition:
         """The text of one version."""

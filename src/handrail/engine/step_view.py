@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
+from typing import Final
 
 from msgspec import Struct
 
@@ -43,6 +44,16 @@ class Held(Shown, frozen=True):
     reason: str = ""
 
 
+class Within(Struct, frozen=True):
+    """What the journal does not tell: why ready steps do not begin, and what tools at work say of how far they are."""
+
+    held: Mapping[str, Held] = {}
+    words: Mapping[str, str] = {}
+
+
+NOTHING: Final = Within()
+
+
 class StepView(Shown, frozen=True):
     """One step of a run."""
 
@@ -59,16 +70,18 @@ class StepView(Shown, frozen=True):
     compensation: str = ""
     category: Category | None = None
     message: str = ""
+    says: str = ""
+    """What its tool says of how far it is."""
     round: int = 0
     rounds: int = 0
     waits_for: tuple[Held, ...] = ()
 
 
 def steps_of(
-    run: Run, definition: Definition, outlook: Outlook, held: Mapping[str, Held], lasting: Sequence[str]
+    run: Run, definition: Definition, outlook: Outlook, within: Within, lasting: Sequence[str]
 ) -> tuple[StepView, ...]:
     """Every step that is known by now."""
-    teller = _Teller(run, definition, outlook, held, frozenset(lasting))
+    teller = _Teller(run, definition, outlook, within, frozenset(lasting))
     return tuple(teller.told(definition.steps, ""))
 
 
@@ -76,11 +89,12 @@ class _Teller:
     """Tells the steps of one run."""
 
     def __init__(
-        self, run: Run, definition: Definition, outlook: Outlook, held: Mapping[str, Held], lasting: frozenset[str]
+        self, run: Run, definition: Definition, outlook: Outlook, within: Within, lasting: frozenset[str]
     ) -> None:
         self.run = run
         self.definition = definition
-        self.held = held
+        self.held = within.held
+        self.words = within.words
         self.lasting = lasting
         self.lanes = outlook.agenda.lanes
         self.for_agent = frozenset(outlook.for_agent)
@@ -136,6 +150,7 @@ class _Teller:
             compensation=state.compensation or ("none" if path in self.lasting else ""),
             category=state.category,
             message=state.message,
+            says=self.words.get(path, "") or self.words.get(path + UNDO, ""),
             round=self._begun(path, state) if step.body else 0,
             rounds=_bound(step, state),
             waits_for=tuple(self._waits(step, path, prefix, state, status)),
@@ -153,7 +168,7 @@ class _Teller:
             yield from (Held(kind=Why.STEP, step=prefix + name) for name in open_needs)
         elif state.digest and status is StepStatus.WAITING:
             yield Held(kind=Why.APPROVAL, until=_instant(state.due))
-        elif state.due is not None and path not in self.for_agent:
+        elif state.due is not None and path not in self.for_agent and path not in self.held:
             yield _timer(step, state)
 
 

@@ -4,19 +4,34 @@ Protocols and values only. The tools are in tools/; choosing when to call one is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol, TypeAlias
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, Final, Protocol, TypeAlias
 
 from msgspec import Struct, field
 
+from handrail.domain.check import Path
 from handrail.domain.definition import Category, Effect, Retry
+from handrail.domain.pin import Card
+from handrail.domain.question import Question, Reply
 
 Progress: TypeAlias = Callable[[str], None]
 """How a tool says that it is still at work, in a few words; each time its timeout starts anew, up to a bound."""
 
 
-def _silent(_words: str) -> None:
+def silent(_words: str) -> None:
     """Nobody listens."""
+
+
+OWN: Final = "own"
+"""What is said of a tool that takes back by itself what it did."""
+
+
+class Limits(Struct, frozen=True, kw_only=True):
+    """Bounds on all calls of one server together."""
+
+    name: str
+    concurrency: int | None = None
+    rate: str | None = None
 
 
 class ToolSpec(Struct, frozen=True, kw_only=True):
@@ -40,6 +55,14 @@ class ToolSpec(Struct, frozen=True, kw_only=True):
     """How many calls may be under way at once."""
     rate: str | None = None
     """How many calls may begin in a time: `10/s`, `100/m`."""
+    server: str = ""
+    """The tool server that it is on; empty for a tool of this process."""
+    shared: Limits | None = None
+    """What its server as a whole allows, over all its tools."""
+    undo: str = ""
+    """How its effect is taken back without a word of the plan: `own`, or the tool that does it; empty if by nobody."""
+    undo_idempotent: bool = True
+    """Whether that undo may be repeated when nobody knows whether it has been done."""
 
 
 class ToolCall(Struct, frozen=True, kw_only=True):
@@ -56,7 +79,14 @@ class ToolCall(Struct, frozen=True, kw_only=True):
     """What `capture` found before the first attempt."""
     deferred: int = 0
     """How often the tool has asked to be called again later."""
-    progress: Progress = _silent
+    output: Any = None
+    """For an undo: what the call came to, as far as that is known."""
+    references: tuple[Path, ...] = ()
+    """Where in the arguments `${secret:NAME}` and `${env:NAME}` stand by an author's hand: only there they are filled
+    in. The same words inside a tool's result are data."""
+    answers: Mapping[str, Reply] = field(default_factory=dict)
+    """What persons have said to questions of this tool, by the question's digest."""
+    progress: Progress = silent
 
 
 class Later(Struct, frozen=True):
@@ -76,12 +106,30 @@ class ToolFailed(Exception):
         """How long the other side asked to be left alone."""
 
 
+class ToolAsks(Exception):
+    """A call that can't go on before a person has answered; it is then made again, with the answer in `answers`."""
+
+    def __init__(self, question: Question) -> None:
+        super().__init__(question.text)
+        self.question = question
+
+
 class Tool(Protocol):
     """Something a plan can call."""
 
     @property
     def spec(self) -> ToolSpec:
         """What the tool says of itself."""
+        ...
+
+    @property
+    def card(self) -> Card | None:
+        """Name, description and schema, as a tool server tells them: what a plan is pinned to; None for our own."""
+        ...
+
+    async def ready(self) -> None:
+        """Make sure that the tool can be called and has said what it is; ToolFailed says why not, and nothing was
+        called."""
         ...
 
     def effect(self, args: Mapping[str, Any]) -> Effect:
@@ -103,7 +151,7 @@ class Tool(Protocol):
         ...
 
     async def call(self, call: ToolCall) -> Any:
-        """Do it: the output as JSON, or Later; ToolFailed says why not."""
+        """Do it: the output as JSON, or Later; ToolFailed says why not, ToolAsks what a person must say first."""
         ...
 
     async def undo(self, call: ToolCall) -> Any:
@@ -120,6 +168,11 @@ class Toolbox(Protocol):
 
     def specs(self) -> Sequence[ToolSpec]:
         """What all tools say of themselves, by name."""
+        ...
+
+    async def meet(self, names: Collection[str]) -> Mapping[str, Card]:
+        """Learn of the tools of these names, starting servers that were not met yet: what these say of them, by name;
+        our own are not among them. Unavailable names a server that can't be reached."""
         ...
 
     async def forget(self, run: str) -> None:

@@ -19,7 +19,7 @@ from handrail.domain.run import Run, StepState
 from handrail.domain.status import RunStatus, StepStatus
 from handrail.engine.clock import instant_text
 from handrail.engine.outlook import Outlook, outlook_of
-from handrail.engine.step_view import Held, Shown, StepView, steps_of
+from handrail.engine.step_view import NOTHING, Shown, StepView, Within, steps_of
 
 NAMED_MAX: Final = 10
 """How many steps are named in one line of words."""
@@ -62,6 +62,8 @@ class WaitingFor(Shown, frozen=True):
     text: str = ""
     by: tuple[str, ...] = ()
     expires: str = ""
+    schema: Any = None
+    """The form of the answer, if a yes or no is not enough."""
 
 
 class Next(Shown, frozen=True):
@@ -79,6 +81,16 @@ class Option(Shown, frozen=True):
     next: Next
 
 
+class Try(Shown, frozen=True):
+    """One attempt that failed: when, how long it took, and what was said."""
+
+    attempt: int
+    at: str
+    category: Category
+    message: str
+    took_ms: int = 0
+
+
 class Failure(Shown, frozen=True):
     """What went wrong, and the ways out; without a category nobody knows whether it happened."""
 
@@ -86,6 +98,8 @@ class Failure(Shown, frozen=True):
     message: str
     attempts: int
     category: Category | None = None
+    tries: tuple[Try, ...] = ()
+    """The last of its attempts, as the journal tells them."""
     options: tuple[Option, ...] = ()
 
 
@@ -141,14 +155,14 @@ def status_of(
     *,
     now: int,
     detail: Detail = Detail.SUMMARY,
-    held: Mapping[str, Held] | None = None,
+    within: Within = NOTHING,
     outlook: Outlook | None = None,
 ) -> Status:
-    """Where a run stands; `held` says why steps that are ready do not begin, as far as somebody knows, and `outlook`
-    what it could do next, if somebody has looked already."""
+    """Where a run stands; `within` is what only the process that executes it knows, and `outlook` what it could do
+    next, if somebody has looked already."""
     outlook = outlook or outlook_of(run, definition, now=now)
     lasting = tuple(not_compensated(run, definition)) if run.status in UNDOING else ()
-    steps = steps_of(run, definition, outlook, held or {}, lasting) if detail is Detail.FULL else ()
+    steps = steps_of(run, definition, outlook, within, lasting) if detail is Detail.FULL else ()
     return Status(
         run=run.id,
         workflow=run.workflow,
@@ -220,6 +234,7 @@ def _question(path: str, state: StepState) -> WaitingFor:
         text=str(asked.get("text", "")),
         by=tuple(asked.get("by", ())),
         expires=_instant(state.due),
+        schema=asked.get("schema"),
     )
 
 

@@ -12,22 +12,27 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
+from msgspec.structs import replace
+
 from handrail.domain.beginning import InputCheck
 from handrail.domain.command import StartRun
 from handrail.domain.definition import Definition
 from handrail.domain.errors import Conflict, HandrailError
 from handrail.domain.event import Mode
+from handrail.domain.pin import pins_of, texts_of
 from handrail.domain.run import Run
 from handrail.domain.status import RunStatus
+from handrail.domain.works import tools_in
 from handrail.engine.attempt import Means, SchemaCheck
 from handrail.engine.breakers import Breakers
-from handrail.engine.clock import Clock
+from handrail.engine.clock import Clock, instant_text
 from handrail.engine.conductor import WORKING, Conductor
 from handrail.engine.dispatch import PLAIN_START, Dispatch
 from handrail.engine.horizon import Horizon
 from handrail.engine.journal import FAR_BEHIND, Archive
 from handrail.engine.lease import Holding, Lease, Leases
-from handrail.engine.throttle import CALLS_MAX, Throttle
+from handrail.engine.step_view import NOTHING, Held, Why, Within
+from handrail.engine.throttle import CALLS_MAX, Hold, Throttle
 from handrail.engine.tool import Toolbox
 
 POLL_S: Final = 0.2
@@ -158,10 +163,13 @@ class Worker:
         if known := await self.dispatch.begun(ask):
             return known
         owner = self.terms.owner if ask.mode is Mode.RUN else ""
+        cards = await self.toolbox.meet(tools_in(definition)) if owner else {}
+        ask = replace(ask, pins={**pins_of(cards), **ask.pins})  # a plan's own pins are older, and count
         self._starting += 1
         try:
             try:
-                run = await self.dispatch.start(definition, inputs, actor=actor, ask=ask, owner=owner)
+                texts = texts_of(cards)
+                run = await self.dispatch.start(definition, inputs, actor=actor, ask=ask, owner=owner, texts=texts)
             except Conflict:
                 if known := await self.dispatch.begun(ask):
                     return known  # somebody was quicker with the same key
@@ -180,6 +188,14 @@ class Worker:
         if holding is None or not await self._is_free(holding):
             return False
         return run_id in await self._claim([holding])
+
+    def within(self, run_id: str) -> Within:
+        """What only this process knows of a run that it executes."""
+        conductor = self.conductors.get(run_id)
+        if conductor is None:
+            return NOTHING
+        held = {path: limit_of(hold) for path, hold in conductor.holds.items()}
+        return Within(held, conductor.words)
 
     async def settled(self, run_id: str) -> Run:
         """Wait until a run has ended, or waits for an agent or a person: the run as it is then."""
@@ -388,3 +404,9 @@ class Worker:
         run = await self.dispatch.current(lease.run)
         definition = await self.dispatch.definition(run.definition)
         self._conduct(definition, run, lease)
+
+
+def limit_of(hold: Hold) -> Held:
+    """Why a step is held back, as readers see it."""
+    kind = Why.BREAKER if hold.is_breaker else Why.LIMIT
+    return Held(kind=kind, until=instant_text(hold.due) if hold.due is not None else "", reason=hold.reason)

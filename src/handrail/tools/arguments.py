@@ -48,7 +48,7 @@ class Arguments:
         except (RecursionError, TypeError, ValueError) as error:
             return [f"the arguments are not plain JSON: {error}"]
         errors = islice(self._validator.iter_errors(dict(args)), MISFITS_MAX)
-        found = list(islice((words for error in errors for words in self._words(error)), MISFITS_MAX))
+        found = list(islice((words for error in errors for words in misfit_words(error, self.schema)), MISFITS_MAX))
         self._fitting = None if found else args
         return found
 
@@ -60,18 +60,20 @@ class Arguments:
         options = RegexOptions(size_limit=PATTERN_BYTES_MAX)
         return Draft7Validator(dict(self.schema), pattern_options=options, offline=True, mask=HIDDEN)
 
-    def _words(self, error: ValidationError) -> Iterator[str]:
-        place = ".".join(str(part) for part in error.instance_path)
-        unexpected = getattr(error.kind, "unexpected", None)
-        missing = getattr(error.kind, "property", None)
-        if unexpected is not None:
-            known = self.schema.get("properties", {}) if not place else {}
-            for name in unexpected:
-                yield f"`{_joined(place, name)}` is unknown; {did_you_mean(name, known) or 'leave it out'}"
-        elif missing is not None:
-            yield f"`{_joined(place, missing)}` is missing"
-        else:
-            yield f"`{place or 'arguments'}`: {error.message}"
+
+def misfit_words(error: ValidationError, schema: Mapping[str, Any]) -> Iterator[str]:
+    """What a schema has against one place of the arguments, in words."""
+    place = ".".join(str(part) for part in error.instance_path)
+    unexpected = getattr(error.kind, "unexpected", None)
+    missing = getattr(error.kind, "property", None)
+    if unexpected is not None:
+        known = schema.get("properties", {}) if not place else {}
+        for name in unexpected:
+            yield f"`{_joined(place, name)}` is unknown; {did_you_mean(name, known) or 'leave it out'}"
+    elif missing is not None:
+        yield f"`{_joined(place, missing)}` is missing"
+    else:
+        yield f"`{place or 'arguments'}`: {error.message}"
 
 
 def _joined(place: str, name: str) -> str:

@@ -26,7 +26,7 @@ from handrail.domain.definition import Category, Retry
 from handrail.domain.duration import DURATION_PATTERN
 from handrail.domain.errors import Invalid
 from handrail.domain.suggestion import did_you_mean
-from handrail.engine.tool import ToolSpec
+from handrail.engine.tool import Limits, ToolSpec
 
 TABLES: Final = ("http", "servers", "shell", "tools")
 RATE_PATTERN: Final = r"^[1-9][0-9]{0,5}/(s|m|h)$"
@@ -87,16 +87,24 @@ def configured(spec: ToolSpec, configuration: ToolConfiguration) -> ToolSpec:
     server = configuration.servers.get(spec.name.partition(".")[0], CallChoice())
     if mine == server == CallChoice():
         return spec
+    each = CallChoice() if spec.server else server  # a tool server's limits hold for all its tools together
     return replace(
         spec,
         timeout=_first(mine.timeout, spec.timeout, server.timeout),
-        concurrency=_first(mine.concurrency, spec.concurrency, server.concurrency),
-        rate=_first(mine.rate, spec.rate, server.rate),
-        retry=_merged(mine.retry, spec.retry, server.retry),
+        concurrency=_first(mine.concurrency, spec.concurrency, each.concurrency),
+        rate=_first(mine.rate, spec.rate, each.rate),
+        retry=merged_retry(mine.retry, spec.retry, server.retry),
+        shared=_shared(spec, server) if spec.server else spec.shared,
     )
 
 
-def _merged(*policies: RetryChoice | Retry | None) -> Retry | None:
+def _shared(spec: ToolSpec, server: CallChoice) -> Limits | None:
+    own = spec.shared or Limits(name=spec.server)
+    concurrency, rate = _first(server.concurrency, own.concurrency), _first(server.rate, own.rate)
+    return replace(own, concurrency=concurrency, rate=rate) if concurrency or rate else None
+
+
+def merged_retry(*policies: RetryChoice | Retry | None) -> Retry | None:
     """Each field from the first policy that says something about it."""
     said = [asdict(policy) for policy in policies if policy is not None]
     if not said:

@@ -4,14 +4,19 @@ Here arguments are held against their schema before anything happens. What the f
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
 
+from msgspec.structs import replace
+
 from handrail.domain.definition import Category, Effect
+from handrail.domain.pin import Card
 from handrail.engine.tool import ToolCall, ToolFailed, ToolSpec
 from handrail.tools.arguments import Arguments
+from handrail.tools.vault import Vault
 
 Deed: TypeAlias = Callable[[ToolCall], Awaitable[Any]]
 Args: TypeAlias = Mapping[str, Any]
@@ -30,6 +35,16 @@ class FunctionTool:
     server_of: Callable[[Args], str] | None = None
     flaws_of: Callable[[Args], Sequence[str]] | None = None
     """What is wrong with arguments that fit the schema."""
+    vault: Vault | None = None
+    """Fills in what stands for secrets in the arguments."""
+
+    @property
+    def card(self) -> Card | None:
+        """Nothing to pin: these tools change with handrail, or with what is installed."""
+        return None
+
+    async def ready(self) -> None:
+        """Always: nothing has to be started."""
 
     def effect(self, args: Args) -> Effect:
         """What a call with these arguments does to the world."""
@@ -46,19 +61,34 @@ class FunctionTool:
     async def capture(self, call: ToolCall) -> Any:
         """What the tool's own undo will need; None if it brings none. Fails as a call does."""
         self._require_fit(call)
-        return await self.look(call) if self.look else None
+        return await self._kept_quiet(self.look, call) if self.look else None
 
     async def call(self, call: ToolCall) -> Any:
         """Do it, if the arguments fit."""
         self._require_fit(call)
-        return await self.do(call)
+        return await self._kept_quiet(self.do, call)
 
     async def undo(self, call: ToolCall) -> Any:
         """Take back what was done, by its capture."""
         if self.take_back is None:
             hint = "give the step an `undo:`"
             raise ToolFailed(Category.TOOL_ERROR, f"{self.spec.name} brings no undo of its own; {hint}")
-        return await self.take_back(call)
+        return await self._kept_quiet(self.take_back, call)
+
+    async def _kept_quiet(self, deed: Deed, call: ToolCall) -> Any:
+        """Do it with its secrets filled in; what comes of it has none of them, nor of those given to others before."""
+        vault = self.vault
+        if vault is None:
+            return await deed(call)
+        try:
+            if call.references:
+                # In a thread: the keyring may have to ask its person.
+                call = replace(call, args=await asyncio.to_thread(vault.arguments, call))
+                self._require_fit(call)
+            return vault.scrubbed(await deed(call))
+        except ToolFailed as failure:
+            words = vault.scrubbed(failure.message)
+            raise ToolFailed(failure.category, words, retry_after_ms=failure.retry_after_ms) from None
 
     @cached_property
     def _arguments(self) -> Arguments:

@@ -128,7 +128,7 @@ def _ask(call: ToolCall) -> Ask:
         content = args["body"].encode()
         headers.setdefault("content-type", "text/plain; charset=utf-8")
     headers["idempotency-key"] = call.key
-    return Ask(method=_method(args), url=args["url"], headers=headers, content=content)
+    return Ask(method=_method(args), url=args["url"], headers=headers, content=content, stays=bool(call.references))
 
 
 def category_of(status: int) -> Category:

@@ -206,6 +206,9 @@ def _by_status(ask: Ask, status: int) -> Ask:
 def _at_origin(ask: Ask, here: httpx.URL, there: httpx.URL) -> Ask:
     if _origin(here) == _origin(there):
         return replace(ask, url=str(there))
+    if ask.stays:
+        message = f"redirected to {there.host}; a request with secrets in it is not taken elsewhere"
+        raise ToolFailed(Category.PERMISSION, message)
     return replace(ask, url=str(there), headers=_without(ask.headers, {*map(str.lower, ask.headers)} - TELLING))
 
 

@@ -16,6 +16,8 @@ class Ask(Struct, frozen=True, kw_only=True):
     url: str
     headers: Mapping[str, str]
     content: bytes | None = None
+    stays: bool = False
+    """Whether it holds secrets, so that no redirect may take it elsewhere."""
 
 
 class Answer(Struct, frozen=True, kw_only=True):

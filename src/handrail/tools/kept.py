@@ -1,4 +1,5 @@
-"""Kept contents: what files held before a run changed them, so that the change can be taken back.
+"""Kept contents: what files held before a run changed them, so that the change can be taken back; and what tools
+answered that is too large for the journal.
 
 For the owner's eyes only, synced before the effect, and apart from the journal, which stays small and free of secrets.
 Kept until the run has ended for good."""
@@ -57,6 +58,19 @@ class Kept:
         if hashlib.sha256(content).hexdigest() != sha256:
             raise ToolFailed(Category.CONFLICT, f"what was kept for this undo has been changed; {hint}")
         return content
+
+    def find(self, run: str, name: str, *, sha256: str) -> bytes | None:
+        """What was kept under that name with that digest; None if a run has no such thing."""
+        try:
+            return self.get(run, name, sha256=sha256)
+        except (ToolFailed, OSError):
+            return None
+
+    def size(self, run: str) -> int:
+        """How many bytes are kept for a run."""
+        with suppress(FileNotFoundError), os.scandir(self._of(run)) as files:
+            return sum(file.stat().st_size for file in files)
+        return 0
 
     def has(self, run: str) -> bool:
         """Whether anything is kept for a run."""

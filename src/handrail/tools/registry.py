@@ -1,4 +1,4 @@
-"""The registry: all tools that plans can call, built in or brought by plugins, as a person configured them.
+"""The registry: all tools that plans can call, built in, brought by plugins or on servers, as a person configured them.
 
 What each tool does is told in its own file; when it is called, the engine decides."""
 
@@ -10,21 +10,26 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
+from msgspec.structs import replace as with_
+
 from handrail.domain.definition import Effect
 from handrail.domain.effect import BUILT_IN_EFFECTS
-from handrail.domain.errors import NotFound
+from handrail.domain.errors import NotFound, Unavailable
+from handrail.domain.pin import Card
 from handrail.domain.suggestion import did_you_mean
-from handrail.engine.tool import Tool, ToolSpec
+from handrail.engine.tool import OWN, Tool, ToolSpec
 from handrail.tools.configuration import ToolConfiguration, configured
 from handrail.tools.file import file_tools
 from handrail.tools.function_tool import FunctionTool
 from handrail.tools.http import HttpTools
 from handrail.tools.kept import Kept
+from handrail.tools.mcp.servers import Servers
 from handrail.tools.plugin import Plugins, discover
 from handrail.tools.python_tool import built
 from handrail.tools.rooted import Root
 from handrail.tools.sdk import PythonTool
 from handrail.tools.value import value_tools
+from handrail.tools.vault import Vault
 from handrail.tools.wait import wait_tools
 
 
@@ -39,33 +44,61 @@ class Registry:
         private: Sequence[Path] = (),
         configuration: ToolConfiguration | None = None,
         own: Sequence[PythonTool] = (),
+        more: Sequence[FunctionTool] = (),
+        servers: Servers | None = None,
+        vault: Vault | None = None,
         discovering: Callable[[Collection[str]], Plugins] = discover,
     ) -> None:
         """`kept` is where contents wait for an undo; `private` are folders that no plan may read or change; `own` are
-        tools that a program brings along."""
+        tools that a program brings along, `more` those that need more than the project to be made."""
+        self.servers = servers
+        self._vault = vault
         self._configuration = configuration or ToolConfiguration()
         self._discovering = discovering
         self._kept = Kept(kept)
         self._http = HttpTools(self._configuration.allow)
         root = Root(project, private=(*private, kept))
-        families = (file_tools(root, self._kept), self._http.tools(), wait_tools(), value_tools(), map(built, own))
+        ours = (file_tools(root, self._kept), self._http.tools(), wait_tools(), value_tools(), more)
+        families = (*ours, map(built, own))
         self._built_in = self._named(tool for family in families for tool in family)
 
     def find(self, name: str) -> Tool:
         """The tool of that name; NotFound with the nearest names."""
         # Built-in tools first: plugins are looked for only when somebody asks for what is not built in.
-        found = self._built_in.get(name) or self._tools.get(name)
+        found: Tool | None = self._built_in.get(name)
+        if found is None and self.servers is not None:
+            found = self.servers.find(name)
+        found = found or self._tools.get(name)
         if found is None:
-            raise NotFound(f"there is no tool `{name}`", hint=did_you_mean(name, sorted(self._tools)))
+            known = [spec.name for spec in self.specs()]
+            raise NotFound(f"there is no tool `{name}`", hint=did_you_mean(name, known))
         return found
 
     def specs(self) -> Sequence[ToolSpec]:
-        """What all tools say of themselves, by name."""
-        return [self._tools[name].spec for name in sorted(self._tools)]
+        """What all tools say of themselves, by name; of servers, those that were met."""
+        met = self.servers.specs() if self.servers is not None else ()
+        return sorted((*(tool.spec for tool in self._tools.values()), *met), key=lambda spec: spec.name)
+
+    async def meet(self, names: Collection[str]) -> Mapping[str, Card]:
+        """Learn of the tools of these names: what their servers say of them; Unavailable if one can't be reached."""
+        if self.servers is None:
+            return {}
+        known = self.servers.names()
+        wanted = {server for name in names if (server := name.partition(".")[0]) in known}
+        if not wanted:
+            return {}
+        for server, reason in (await self.servers.meet(wanted)).items():
+            raise Unavailable(
+                f"the tool server `{server}` can't be reached: {reason}",
+                hint=f"`handrail tools check {server}` tells more; nothing was changed",
+            )
+        tools = [found for name in names if (found := self.servers.find(name)) is not None]
+        undos = [found for tool in tools if (found := self.servers.find(tool.spec.undo)) is not None]
+        return {tool.spec.name: card for tool in (*tools, *undos) if (card := tool.card) is not None}
 
     def effects(self) -> Mapping[str, Effect]:
-        """What the calls of each tool do to the world, at most."""
-        return {spec.name: spec.effect for spec in self.specs()}
+        """What the calls of each tool do to the world, at most; what brings its own undo counts as reversible."""
+        return {spec.name: Effect.REVERSIBLE if spec.undo else spec.effect for spec in self.specs()}
 
     @property
     def broken(self) -> Mapping[str, str]:
@@ -80,6 +113,8 @@ class Registry:
     async def close(self) -> None:
         """Close what tools hold open between calls."""
         await self._http.close()
+        if self.servers is not None:
+            await self.servers.close()
 
     @cached_property
     def _plugins(self) -> Plugins:
@@ -90,5 +125,9 @@ class Registry:
         return {**self._named(self._plugins.tools.values()), **self._built_in}
 
     def _named(self, tools: Iterable[FunctionTool]) -> dict[str, FunctionTool]:
-        specs = ((tool, configured(tool.spec, self._configuration)) for tool in tools)
-        return {spec.name: tool if spec is tool.spec else replace(tool, spec=spec) for tool, spec in specs}
+        specs = ((tool, configured(_with_undo(tool), self._configuration)) for tool in tools)
+        return {spec.name: replace(tool, spec=spec, vault=self._vault) for tool, spec in specs}
+
+
+def _with_undo(tool: FunctionTool) -> ToolSpec:
+    return with_(tool.spec, undo=OWN) if tool.take_back is not None else tool.spec

@@ -80,7 +80,8 @@ class Root:
     def require_movable(self, place: Place) -> None:
         """Refuse to move a folder that holds one of handrail's own."""
         status = place.status()
-        around = {parent for folder in self._private for parent in folder.absolute().parents}
+        named = (path for folder in self._private for path in (folder.absolute(), folder.resolve()))
+        around = {parent for path in named for parent in path.parents}
         self._require_open(status, _identities(around), place.shown)
 
     def _by_handles(self, parts: tuple[str, ...], closed: frozenset[tuple[int, int]], held: ExitStack) -> Place:

@@ -30,11 +30,12 @@ def tool_flaws(definition: Definition, tools: Mapping[str, Effect]) -> Iterator[
 def effect_notes(definition: Definition, tools: Mapping[str, Effect]) -> Iterator[Flaw]:
     """Effects that nobody stated, that nothing undoes, or that come before something that can still fail."""
     for path, step in walk(definition.steps):
-        yield from _undo_notes(step, path, effect_of(step, tools))
+        yield from _undo_notes(step, path, tools)
     yield from _early_notes(definition.steps, ("steps",), tools, beyond="")
 
 
-def _undo_notes(step: Step, path: Path, effect: Effect | None) -> Iterator[Flaw]:
+def _undo_notes(step: Step, path: Path, tools: Mapping[str, Effect]) -> Iterator[Flaw]:
+    effect = effect_of(step, tools)
     if effect is None:
         yield Flaw(
             rule="unknown_effect",
@@ -43,7 +44,7 @@ def _undo_notes(step: Step, path: Path, effect: Effect | None) -> Iterator[Flaw]
             message=f"nobody knows what `{step.id}` does to the world",
             fix="state `effect:` none, reversible, compensatable or irreversible",
         )
-    elif effect is not Effect.NONE and step.undo is None and not brings_own_undo(step):
+    elif effect is not Effect.NONE and step.undo is None and not brings_own_undo(step, tools):
         yield Flaw(
             rule="no_undo",
             severity=Severity.MINOR,

@@ -15,7 +15,7 @@ import click
 
 from handrail.assembly import Working
 from handrail.engine.lookout import Lookout
-from handrail.engine.throttle import Hold
+from handrail.engine.step_view import Within
 from handrail.engine.view import Status
 from handrail.engine.worker import Worker
 from handrail.interfaces.cli.answer import answer
@@ -68,16 +68,15 @@ async def execute(working: Working, run_id: str, *, is_watched: bool, as_json: b
     lookout = Lookout(working.handrail.look.store, working.worker.terms.clock, working.worker.toolbox)
     worker = working.worker
 
-    def holds() -> dict[str, Hold]:
-        conductor = worker.conductors.get(run_id)
-        return conductor.holds if conductor else {}
+    def within() -> Within:
+        return worker.within(run_id)
 
     with stoppable() as stop:
         task = asyncio.ensure_future(_executed(worker, lookout, run_id))
         until = asyncio.ensure_future(first_of(task, stop))
         try:
             if is_watched:
-                with onlooker(err=as_json, holds=holds) as shown:
+                with onlooker(err=as_json, within=within) as shown:
                     await watch(lookout, run_id, shown, until, after=after)
             await until
         except Stopped as stopped:

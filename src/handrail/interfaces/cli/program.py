@@ -38,8 +38,9 @@ COMMANDS: Final[Mapping[str, str]] = {
     "reject": "say no to what a run asks",
     "run": "start, list, show, watch and control runs",
     "schema": "print the JSON Schema of definitions",
+    "secrets": "keep secrets for tools, list and remove them",
     "serve": "MCP over HTTP, on this machine",
-    "tools": "list what plans can call, and call one by hand",
+    "tools": "list, check, call and see figures of what plans can call",
     "worker": "one more executor on the store",
     "workflow": "find, write, check, draw and test workflows",
 }

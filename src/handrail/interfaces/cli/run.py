@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Mapping
+from typing import Any
 
 import click
+from msgspec.structs import replace
 
 from handrail.assembly import Reading, opened, reading, toolbox_of, working
 from handrail.domain.command import StartRun
+from handrail.domain.definition import Definition
+from handrail.domain.pin import pins_of, texts_of
 from handrail.domain.status import RunStatus
+from handrail.domain.works import tools_in
 from handrail.engine.clock import system_clock
 from handrail.engine.lookout import OPEN_STATUSES, Lookout
 from handrail.engine.view import Detail, Status
@@ -21,6 +27,7 @@ from handrail.interfaces.cli.run_view import EXIT_OF_STATUS, tell_list, tell_sta
 from handrail.interfaces.cli.run_watch import onlooker, watch
 from handrail.interfaces.cli.runnable import definition_of, inputs_of
 from handrail.settings import Settings
+from handrail.tools.registry import Registry
 
 STATUSES = [status.value for status in RunStatus if status is not RunStatus.NEW]
 
@@ -56,21 +63,34 @@ async def start(
 ) -> None:
     """Run FILE (`-`: stdin), or the workflow or saved plan with this ID, until it ends or waits for somebody."""
     settings = settings_of(ctx)
-    ask = StartRun(goal=goal, priority=priority)
-    async with reading(settings) as look:
-        definition = await definition_of(name, look, toolbox_of(settings).effects())
-    inputs = inputs_of(definition, typed)
-    if detach:
-        async with opened(settings) as handrail:
-            run = await handrail.dispatch.start(definition, inputs, actor=person(), ask=ask)
-            status = await Lookout(handrail.look.store, system_clock).status(run.id)
-        _say_id(run.id, as_json=as_json)
-        end_with(status, as_json=as_json)
-    async with working(settings, picks_up=False) as at_work:
-        run = await at_work.worker.start(definition, inputs, actor=person(), ask=ask)
-        _say_id(run.id, as_json=as_json)
-        status = await execute(at_work, run.id, is_watched=is_watched, as_json=as_json)
+    toolbox = toolbox_of(settings)
+    try:
+        async with reading(settings) as look:
+            definition, pins = await definition_of(name, look, toolbox)
+        ask = StartRun(goal=goal, priority=priority, pins=pins)
+        inputs = inputs_of(definition, typed)
+        if detach:
+            status = await _left_to_a_worker(settings, toolbox, definition, inputs, ask)
+            _say_id(status.run, as_json=as_json)
+        else:
+            async with working(settings, picks_up=False, toolbox=toolbox) as at_work:
+                run = await at_work.worker.start(definition, inputs, actor=person(), ask=ask)
+                _say_id(run.id, as_json=as_json)
+                status = await execute(at_work, run.id, is_watched=is_watched, as_json=as_json)
+    finally:
+        await toolbox.close()
     end_with(status, as_json=as_json)
+
+
+async def _left_to_a_worker(
+    settings: Settings, toolbox: Registry, definition: Definition, inputs: Mapping[str, Any], ask: StartRun
+) -> Status:
+    cards = await toolbox.meet(tools_in(definition))
+    ask = replace(ask, pins={**pins_of(cards), **ask.pins})
+    async with opened(settings) as handrail:
+        texts = texts_of(cards)
+        run = await handrail.dispatch.start(definition, inputs, actor=person(), ask=ask, texts=texts)
+        return await Lookout(handrail.look.store, system_clock).status(run.id)
 
 
 def _say_id(run_id: str, *, as_json: bool) -> None:

@@ -60,6 +60,10 @@ def _with_options(action: Action, call: Callable[..., Any]) -> Callable[..., Any
         call = click.option("--watch", "is_watched", is_flag=True, help="Show what happens.")(call)
     if action is Action.ACCEPT:
         call = click.option("--output", metavar="JSON", help="What the step would have handed out.")(call)
+    if action is Action.APPROVE:
+        call = click.option("--answer", "output", metavar="JSON", help="What was asked for, if a yes is not enough.")(
+            call
+        )
     needs_reason = action is not Action.RESUME
     call = click.option("--reason", required=needs_reason, help="Why; it becomes an event.")(call)
     if action not in ON_RUN:
@@ -129,7 +133,7 @@ def _value(text: str | None) -> Any:
     try:
         return msgspec.json.decode(text)
     except msgspec.DecodeError as error:
-        raise Invalid(f"--output is not JSON: {error}", hint="""write it as JSON: --output '{"id": 7}'""") from error
+        raise Invalid(f"it is not JSON: {error}", hint="""write it as JSON: '{"id": 7}'""") from error
 
 
 CONTROLS: Final = [control_command(action) for action in Action if action not in {Action.APPROVE, Action.REJECT}]

@@ -8,9 +8,10 @@ import sys
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from shlex import quote
-from typing import Final
+from typing import Any, Final
 
 import click
+import msgspec
 
 from handrail.domain.status import RunStatus, StepStatus
 from handrail.engine.step_view import Held, StepView
@@ -114,8 +115,14 @@ def tell_waiting(run: str, one: WaitingFor) -> None:
     until = f", until {one.expires}" if one.expires else ""
     match one.kind:
         case Whom.APPROVAL:
-            click.secho(f"  waits for approval of {one.step}{who}{until}: {plain(one.text)}", fg="yellow")
-            click.echo(f"    handrail approve {run} {quote(one.step)} --reason '...'    (or: handrail reject ...)")
+            first, *more = one.text.splitlines() or [""]
+            click.secho(f"  waits for approval of {one.step}{who}{until}: {plain(first)}", fg="yellow")
+            for line in more:
+                click.echo(f"    {plain(line)}")
+            answer = f" --answer {quote(_blank_of(one.schema))}" if one.schema is not None else ""
+            click.echo(
+                f"    handrail approve {run} {quote(one.step)} --reason '...'{answer}    (or: handrail reject ...)"
+            )
         case Whom.DECISION:
             click.secho(f"  waits for a decision on {one.step}", fg="yellow")
         case _:
@@ -126,7 +133,17 @@ def _tell_failure(run: str, failure: Failure) -> None:
     category = f" ({failure.category.value})" if failure.category else ""
     tries = f", {failure.attempts} tries" if failure.attempts > 1 else ""
     click.secho(f"  {failure.step} failed{category}{tries}: {plain(failure.message)}", fg="red")
+    for one in failure.tries if failure.attempts > 1 else ():
+        spent = f", {one.took_ms} ms" if one.took_ms else ""
+        click.echo(f"    try {one.attempt} at {one.at}{spent}: {one.category.value}: {plain(one.message)}")
     _tell_options(run, failure.options)
+
+
+def _blank_of(schema: Any) -> str:
+    """A form to be filled in: what was asked for, with its types in place of the answers."""
+    fields = schema.get("properties", {}) if isinstance(schema, Mapping) else {}
+    blank = {name: one.get("type", "...") if isinstance(one, Mapping) else "..." for name, one in fields.items()}
+    return msgspec.json.encode(blank).decode() if fields else "..."
 
 
 def _tell_options(run: str, options: Sequence[Option]) -> None:
@@ -166,7 +183,7 @@ def note_on(step: StepView) -> str:
     proof = "claimed" if step.proof == "claimed" else ""
     waits = "waits for " + ", ".join(map(_held, step.waits_for)) if step.waits_for else ""
     message = plain(step.message)
-    return "; ".join(word for word in (rounds, waits, undone, proof, message) if word)
+    return "; ".join(word for word in (rounds, waits, undone, proof, plain(step.says), message) if word)
 
 
 def _held(held: Held) -> str:

@@ -21,9 +21,8 @@ from handrail.domain.event import Entry
 from handrail.domain.status import StepStatus
 from handrail.engine.clock import instant_text, system_clock
 from handrail.engine.lookout import Lookout
-from handrail.engine.step_view import StepView
+from handrail.engine.step_view import StepView, Within
 from handrail.engine.stream import entries_of
-from handrail.engine.throttle import Hold
 from handrail.engine.view import Detail, Status
 from handrail.interfaces.cli.run_view import (
     COLOR_OF_RUN,
@@ -46,8 +45,8 @@ ROWS_SPARED: Final = EVENTS_SHOWN + 6
 """Lines of a terminal that the list of steps leaves to the rest."""
 QUIET: Final = frozenset({StepStatus.PENDING, StepStatus.COMPLETED, StepStatus.SKIPPED})
 
-Holds: TypeAlias = Callable[[], dict[str, Hold]]
-"""What a worker of this process knows of steps that it holds back."""
+Looking: TypeAlias = Callable[[], Within]
+"""What a worker of this process knows of a run, beside what the journal tells."""
 
 
 class Onlooker(Protocol):
@@ -73,16 +72,16 @@ class Lines:
 class Picture:
     """A live picture of the run."""
 
-    def __init__(self, live: Live, *, unicode: bool, holds: Holds) -> None:
+    def __init__(self, live: Live, *, unicode: bool, within: Looking) -> None:
         self.live = live
         self.unicode = unicode
-        self.holds = holds
+        self.within = within
         self.latest: list[Entry] = []
 
     async def show(self, lookout: Lookout, run_id: str, entries: Sequence[Entry]) -> None:
         """Draw it anew."""
         self.latest = [*self.latest, *entries][-EVENTS_SHOWN:]
-        status = await lookout.status(run_id, detail=Detail.FULL, holds=self.holds())
+        status = await lookout.status(run_id, detail=Detail.FULL, within=self.within())
         self.live.update(self.drawn(status), refresh=True)
 
     def drawn(self, status: Status) -> Group:
@@ -135,7 +134,7 @@ def shortened(steps: Sequence[StepView], room: int) -> tuple[Sequence[StepView],
 
 
 @contextlib.contextmanager
-def onlooker(*, err: bool, holds: Holds = dict) -> Iterator[Onlooker]:
+def onlooker(*, err: bool, within: Looking = Within) -> Iterator[Onlooker]:
     """A live picture where there is a terminal, else lines; on stderr when stdout is for data."""
     stream = sys.stderr if err else sys.stdout
     if not stream.isatty():
@@ -143,7 +142,7 @@ def onlooker(*, err: bool, holds: Holds = dict) -> Iterator[Onlooker]:
         return
     unicode = has_unicode()  # asked before the picture takes stdout over
     with Live(console=Console(stderr=err), auto_refresh=False) as live:
-        yield Picture(live, unicode=unicode, holds=holds)
+        yield Picture(live, unicode=unicode, within=within)
 
 
 async def watch(lookout: Lookout, run_id: str, shown: Onlooker, until: asyncio.Future[Any], *, after: int = 0) -> None:

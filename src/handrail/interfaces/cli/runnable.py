@@ -16,28 +16,35 @@ from handrail.domain.check import blocks
 from handrail.domain.definition import Definition, Effect
 from handrail.domain.errors import Invalid, NotFound
 from handrail.domain.suggestion import did_you_mean
+from handrail.domain.works import tools_in
 from handrail.interfaces.cli.definitions import STDIN, load_valid
 from handrail.library.catalog import SUFFIXES
 from handrail.library.document import read_document
 from handrail.library.loading import check_inputs, valid
+from handrail.tools.registry import Registry
 
 FILE_MARK: Final = "@"
 
 
-async def definition_of(name: str, look: Reading, tools: Mapping[str, Effect]) -> Definition:
-    """The definition in a file, of a workflow, or of the saved plan of that name, fit to be run."""
-    definition = await _found(name, look, tools)
-    require_fit(definition, tools)
-    return definition
+async def definition_of(name: str, look: Reading, toolbox: Registry) -> tuple[Definition, Mapping[str, str]]:
+    """The definition in a file, of a workflow, or of the saved plan of that name, fit to be run; and its pins."""
+    definition, pins = await _found(name, look, None)
+    tools = tools_in(definition)
+    await toolbox.meet(tools)
+    effects = toolbox.effects()
+    if name != STDIN and not tools <= effects.keys():
+        await _found(name, look, effects)  # says where in the file a tool stands that nobody knows
+    require_fit(definition, effects)
+    return definition, pins
 
 
-async def _found(name: str, look: Reading, tools: Mapping[str, Effect]) -> Definition:
+async def _found(name: str, look: Reading, tools: Mapping[str, Effect] | None) -> tuple[Definition, Mapping[str, str]]:
     if name == STDIN or name.endswith(SUFFIXES) or _is_file(name):
         definition, _ = load_valid(name, look.settings, tools=tools)
-        return definition
+        return definition, {}
     books = bookcase_of(look.settings)
     if books.catalog.find(name.partition("@")[0]):
-        return valid(books.load(name, tools=tools), name)
+        return valid(books.load(name, tools=tools), name), {}
     try:
         return await look.plans.newest(name)
     except NotFound as error:

@@ -1,24 +1,35 @@
-"""`handrail tools`: what plans can call, and a call by hand."""
+"""`handrail tools`: what plans can call, how it does, and a call by hand.
+
+Here: the group, and the call. The other commands are modules beside this one."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 import click
 import msgspec
+from msgspec.structs import replace
 
 from handrail.assembly import toolbox_of
 from handrail.domain.definition import Category, Effect
 from handrail.domain.errors import Conflict, Forbidden, HandrailError, Invalid, Limited, NotFound, Unavailable
+from handrail.domain.question import Question, Reply
+from handrail.domain.reference import reference_places
 from handrail.engine.clock import new_id, system_entropy
-from handrail.engine.tool import Later, Tool, ToolCall, ToolFailed, ToolSpec
-from handrail.interfaces.cli.answer import answer, tell_table
+from handrail.engine.tool import Later, Tool, ToolAsks, ToolCall, ToolFailed, ToolSpec
+from handrail.interfaces.cli.answer import Exit, answer
 from handrail.interfaces.cli.program import json_option, settings_of, told
 from handrail.interfaces.cli.runnable import value_of
+from handrail.interfaces.cli.tools_check import check
+from handrail.interfaces.cli.tools_list import list_, say
+from handrail.interfaces.cli.tools_stats import stats
+from handrail.interfaces.pictures.caption import plain
 from handrail.tools.registry import Registry
 
+QUESTIONS_MAX: Final = 20
+"""How many questions of a tool are answered in one call."""
 ERROR_OF: Mapping[Category, type[HandrailError]] = {
     Category.NOT_FOUND: NotFound,
     Category.INVALID_INPUT: Invalid,
@@ -32,94 +43,132 @@ ERROR_OF: Mapping[Category, type[HandrailError]] = {
 
 @click.group()
 def command() -> None:
-    """List what plans can call, and call one by hand."""
+    """List what plans can call, check the servers, see how they did, and call a tool by hand."""
 
 
-@command.command("list")
-@json_option
-@click.pass_context
-@told
-async def list_(ctx: click.Context, as_json: bool) -> None:
-    """All tools that plans of this project can call; plugins that can't be used, with the reason."""
-    toolbox = toolbox_of(settings_of(ctx))
-    specs, broken = toolbox.specs(), dict(toolbox.broken)
-    data = {"tools": [_as_data(spec) for spec in specs], "broken": broken}
-
-    def words() -> None:
-        cells = [(spec.name, spec.effect.value, _idempotent(spec), _limits(spec), spec.description) for spec in specs]
-        tell_table(("tool", "effect", "idempotent", "limits", "what it does"), cells)
-        for name, reason in broken.items():
-            click.secho(f"plugin {name} can't be used: {reason}", fg="red", err=True)
-
-    answer(data, as_json=as_json, words=words)
-
-
-def _as_data(spec: ToolSpec) -> dict[str, Any]:
-    fields = msgspec.to_builtins(spec)
-    return {name: value for name, value in fields.items() if value is not None}
-
-
-def _idempotent(spec: ToolSpec) -> str:
-    return "yes" if spec.idempotent or spec.effect is Effect.NONE else "no"
-
-
-def _limits(spec: ToolSpec) -> str:
-    limits = (
-        ("timeout", spec.timeout),
-        ("at once", spec.concurrency),
-        ("rate", spec.rate),
-        ("tries", spec.retry.attempts if spec.retry else None),
-    )
-    return ", ".join(f"{name} {value}" for name, value in limits if value is not None)
+for one in (check, list_, stats):
+    command.add_command(one)
 
 
 @command.command()
 @click.argument("name")
 @click.option("-a", "--arg", "typed", multiple=True, metavar="NAME=VALUE", help="An argument.")
 @click.option("--args", "text", metavar="JSON", help="All arguments as one JSON object.")
+@click.option("--answer", "answers", multiple=True, metavar="JSON", help="What to say if the tool asks; false: no.")
 @click.option("--yes", is_flag=True, help="Do not ask, even if the tool changes something.")
 @json_option
 @click.pass_context
 @told
 async def call(
-    ctx: click.Context, name: str, typed: tuple[str, ...], text: str | None, yes: bool, as_json: bool
+    ctx: click.Context,
+    name: str,
+    typed: tuple[str, ...],
+    text: str | None,
+    answers: tuple[str, ...],
+    yes: bool,
+    as_json: bool,
 ) -> None:
     """Call one tool by hand, outside any run: nothing of it is journaled, and nothing undoes it."""
+    replies = [_reply(one) for one in answers]
     toolbox = toolbox_of(settings_of(ctx))
     try:
-        output = await _called(toolbox, name, typed, text, is_agreed=yes)
+        output = await _called(toolbox, name, _Typed(typed, text, replies), is_agreed=yes)
+    except ToolAsks as asked:
+        _tell_question(name, asked.question, as_json=as_json)
+        sys.exit(Exit.WAITING)
     finally:
         await toolbox.close()
     answer(output, as_json=as_json, words=lambda: _tell(output))
 
 
-async def _called(toolbox: Registry, name: str, typed: tuple[str, ...], text: str | None, *, is_agreed: bool) -> Any:
+class _Typed(msgspec.Struct, frozen=True):
+    """What was typed for a call."""
+
+    args: Sequence[str]
+    text: str | None
+    replies: Sequence[Reply]
+
+
+async def _called(toolbox: Registry, name: str, typed: _Typed, *, is_agreed: bool) -> Any:
+    if "." in name:
+        say(f"meeting {name.partition('.')[0]}")
+    await toolbox.meet([name])
     tool = toolbox.find(name)
-    args = _arguments(tool.spec, typed, text)
+    try:
+        await tool.ready()
+    except ToolFailed as failure:
+        raise _error_of(name, failure) from failure
+    args = _arguments(tool.spec, typed.args, typed.text)
     if wrong := tool.misfits(args):
         hint = f"it takes: {', '.join(tool.spec.args.get('properties', {})) or 'nothing'}"
         raise Invalid(f"{name}: {'; '.join(wrong)}", hint=hint)
     if tool.effect(args) is not Effect.NONE and not is_agreed:
         _require_yes(name, tool.effect(args))
     click.echo(f"{name} is called outside any run: nothing is journaled", err=True)
-    return await _answered(tool, args)
+    return await _answered(tool, args, typed.replies)
 
 
-async def _answered(tool: Tool, args: Mapping[str, Any]) -> Any:
+async def _answered(tool: Tool, args: Mapping[str, Any], replies: Sequence[Reply]) -> Any:
+    """What the tool says; its questions get the replies in their order, and one without a reply leaves as ToolAsks."""
     key = new_id("call_", system_entropy)
-    call = ToolCall(tool=tool.spec.name, args=args, key=key, run=key, step="call")
+    call = ToolCall(
+        tool=tool.spec.name,
+        args=args,
+        key=key,
+        run=key,
+        step="call",
+        references=reference_places(args, args, is_top=False),
+        progress=lambda words: click.echo(f"  {plain(words)}", err=True),
+    )
+    for reply in (*replies[:QUESTIONS_MAX], None):
+        try:
+            return await _answer_of(tool, call)
+        except ToolAsks as asked:
+            if reply is None:
+                raise
+            call = replace(call, answers={**call.answers, asked.question.digest: reply})
+    raise AssertionError("the last round returns or raises")
+
+
+async def _answer_of(tool: Tool, call: ToolCall) -> Any:
     try:
         output = await tool.call(call)
     except ToolFailed as failure:
-        kind = ERROR_OF.get(failure.category, HandrailError)
-        message = f"{tool.spec.name} failed ({failure.category.value}): {failure.message}"
-        raise kind(message, hint="mend what it says, then call it again") from failure
-    if isinstance(output, Later):
-        return {"again_in_ms": output.delay_ms}
-    return output
+        raise _error_of(tool.spec.name, failure) from failure
+    return {"again_in_ms": output.delay_ms} if isinstance(output, Later) else output
 
 
-def _arguments(spec: ToolSpec, typed: tuple[str, ...], text: str | None) -> dict[str, Any]:
+def _error_of(name: str, failure: ToolFailed) -> HandrailError:
+    kind = ERROR_OF.get(failure.category, HandrailError)
+    message = f"{name} failed ({failure.category.value}): {failure.message}"
+    return kind(message, hint="mend what it says, then call it again")
+
+
+def _reply(text: str) -> Reply:
+    try:
+        said = msgspec.json.decode(text)
+    except msgspec.DecodeError as error:
+        hint = """write --answer '{"branch": "main"}', or --answer true, or --answer false"""
+        raise Invalid(f"--answer is not JSON: {error}", hint=hint) from error
+    if isinstance(said, bool):
+        return Reply(agreed=said)
+    return Reply(agreed=True, content=said)
+
+
+def _tell_question(name: str, question: Question, *, as_json: bool) -> None:
+    hint = f"""call it again with --answer '{"true" if question.schema is None else "{...}"}', or --answer false"""
+    data = {"asks": {"text": question.text, "schema": question.schema}, "hint": hint}
+
+    def words() -> None:
+        click.secho(f"{name} asks: {plain(question.text)}", fg="yellow", err=True)
+        if question.schema is not None:
+            click.echo(f"  the answer must fit: {plain(msgspec.json.encode(question.schema).decode())}", err=True)
+        click.echo(f"  what to do: {hint}", err=True)
+
+    answer(data, as_json=as_json, words=words)
+
+
+def _arguments(spec: ToolSpec, typed: Sequence[str], text: str | None) -> dict[str, Any]:
     args: dict[str, Any] = {}
     if text is not None:
         try:

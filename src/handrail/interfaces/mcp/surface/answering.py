@@ -51,7 +51,8 @@ def waiting_words(one: Mapping[str, Any]) -> str:
     """Somebody a run waits for, in one line."""
     whom = {"agent": "an agent", "approval": "an approval", "confirmation": "the user's word", "decision": "a decision"}
     text = f": {compact(one['text'])}" if one.get("text") else ""
-    return f"waits for {whom[one['kind']]} on {one['step']}{text}"
+    form = f"; the answer (output) must fit {compact(one['schema'], 1_000)}" if one.get("schema") is not None else ""
+    return f"waits for {whom[one['kind']]} on {one['step']}{text}{form}"
 
 
 def failure_words(failure: Mapping[str, Any] | None) -> list[str]:
@@ -60,7 +61,12 @@ def failure_words(failure: Mapping[str, Any] | None) -> list[str]:
         return []
     category = f" ({failure['category']})" if failure.get("category") else ""
     head = f"failed: {failure['step']}{category}: {compact(failure['message'])}; attempts {failure['attempts']}"
-    return [head, *map(option_words, failure.get("options", ()))]
+    tries = [
+        f"- try {one['attempt']} at {one['at']}: {one['category']}: {compact(one['message'])}"
+        for one in failure.get("tries", ())
+        if failure["attempts"] > 1
+    ]
+    return [head, *tries, *map(option_words, failure.get("options", ()))]
 
 
 def option_words(option: Mapping[str, Any]) -> str:
@@ -71,5 +77,5 @@ def option_words(option: Mapping[str, Any]) -> str:
 
 def step_words(step: Mapping[str, Any]) -> str:
     """One step, in one line."""
-    more = [f"{key} {step[key]}" for key in ("attempts", "proof", "compensation", "message") if step.get(key)]
+    more = [f"{key} {step[key]}" for key in ("attempts", "proof", "compensation", "says", "message") if step.get(key)]
     return f"- {step['id']} {step['status']}" + (f" ({compact(', '.join(more))})" if more else "")

@@ -106,7 +106,7 @@ class ControlRun(Arguments, frozen=True):
     reason: Said
     step: StepPath = ""
     by: Annotated[Name, Meta(description="for whom")] = ""
-    output: Annotated[Any, Meta(description="with accept")] = UNSET
+    output: Annotated[Any, Meta(description="with accept; with approve: the answer asked for")] = UNSET
 
 
 class RecordCompensation(Arguments, frozen=True):

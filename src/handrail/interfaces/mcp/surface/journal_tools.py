@@ -46,7 +46,7 @@ async def record_plan(desk: Desk, caller: Caller, given: args.RecordPlan) -> Rep
 async def record_execution_start(desk: Desk, caller: Caller, given: args.RecordStart) -> Reply:
     """Begin a run whose steps the agent performs itself."""
     at_work = await desk.open()
-    definition = await at_work.handrail.plans.newest(given.plan)
+    definition, _ = await at_work.handrail.plans.newest(given.plan)
     inputs, findings = check_inputs(definition, dict(given.inputs))
     if blocks(findings):
         raise Invalid(f"{given.plan} can't start with these inputs", findings=findings)

@@ -5,6 +5,7 @@ Handlers translate: words in, a call of the engine, words out. Nothing is decide
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
@@ -20,11 +21,13 @@ from handrail.domain.graph import waves
 from handrail.domain.json import digest
 from handrail.domain.legal import Action
 from handrail.domain.path import locate
+from handrail.domain.pin import NO_CARDS, Card
 from handrail.domain.plan import Plan
 from handrail.domain.redaction import redact_inputs
 from handrail.domain.rehearsal import rehearse
 from handrail.domain.run import Run
 from handrail.domain.status import StepStatus
+from handrail.domain.works import tools_in, tools_named
 from handrail.engine.control import fork_key
 from handrail.engine.view import Detail, Status
 from handrail.interfaces.mcp.surface import arguments as args
@@ -46,15 +49,18 @@ ANSWERS: Final = frozenset({Action.APPROVE, Action.REJECT})
 async def save_plan(desk: Desk, caller: Caller, given: args.SavePlan) -> Reply:
     """Keep a plan that can be run here."""
     at_work = await desk.open()
+    cards = await at_work.toolbox.meet(tools_named(given.plan))
     loaded = at_work.books.load_plan(given.plan, tools=at_work.toolbox.effects())
-    return await saved(at_work, caller, loaded, given.note)
+    return await saved(at_work, caller, loaded, given.note, cards)
 
 
-async def saved(at_work: Working, caller: Caller, loaded: Loaded, note: str) -> Reply:
-    """Keep a plan that was found to be sound."""
+async def saved(
+    at_work: Working, caller: Caller, loaded: Loaded, note: str, cards: Mapping[str, Card] = NO_CARDS
+) -> Reply:
+    """Keep a plan that was found to be sound, pinned to what servers say of its tools."""
     definition = valid(loaded, "the plan")
     before = await at_work.handrail.plans.get(definition.id)
-    plan = await at_work.handrail.plans.save(definition, actor=caller.actor, note=note)
+    plan = await at_work.handrail.plans.save(definition, actor=caller.actor, note=note, cards=cards)
     return _plan(plan, definition, loaded, is_repeated=plan.n == before.n)
 
 
@@ -76,7 +82,7 @@ async def execute_plan(desk: Desk, caller: Caller, given: args.ExecutePlan) -> R
     wait_ms = duration_ms(given.wait)
     if wait_ms > WAIT_MS_MAX:
         raise Limited("a call waits for 25s at most", hint="leave `wait` out and look with status: the run goes on")
-    definition = await _definition(at_work, given)
+    definition, pins = await _definition(at_work, given)
     inputs = startable(at_work, definition, given.inputs)
     if given.dry_run:
         shown, _ = redact_inputs(inputs, definition.inputs)
@@ -84,7 +90,7 @@ async def execute_plan(desk: Desk, caller: Caller, given: args.ExecutePlan) -> R
         lines = [f"{one['id']}: {one['kind']} {compact(one)}" for wave in steps for one in wave]
         return reply({"status": "dry_run", "workflow": definition.id, "waves": steps}, "\n".join(lines))
     asked = digest([given.plan, given.workflow, given.definition, given.inputs])
-    ask = StartRun(key=given.idempotency_key, asked=asked if given.idempotency_key else "")
+    ask = StartRun(key=given.idempotency_key, asked=asked if given.idempotency_key else "", pins=pins)
     known = await at_work.handrail.dispatch.begun(ask)
     run = known or await at_work.worker.start(definition, inputs, actor=caller.actor, ask=ask)
     if wait_ms and caller.wants_tasks:
@@ -94,15 +100,22 @@ async def execute_plan(desk: Desk, caller: Caller, given: args.ExecutePlan) -> R
     return told(await at_work.lookout.status(run.id), **more)
 
 
-async def _definition(at_work: Working, given: args.ExecutePlan) -> Definition:
+async def _definition(at_work: Working, given: args.ExecutePlan) -> tuple[Definition, Mapping[str, str]]:
+    """What is to be run, and what its tools were when it was saved."""
     named = [name for name in ("plan", "workflow", "definition") if getattr(given, name)]
     if len(named) != 1:
         raise Invalid("name what to run", hint="give exactly one of plan, workflow and definition")
     if given.definition is not None:
-        return valid(at_work.books.load_plan(given.definition, tools=at_work.toolbox.effects()), "the definition")
+        await at_work.toolbox.meet(tools_named(given.definition))
+        loaded = at_work.books.load_plan(given.definition, tools=at_work.toolbox.effects())
+        return valid(loaded, "the definition"), {}
     if given.workflow:
-        return valid(at_work.books.load(given.workflow), given.workflow)
-    return await at_work.handrail.plans.newest(given.plan)
+        definition = valid(at_work.books.load(given.workflow), given.workflow)
+        await at_work.toolbox.meet(tools_in(definition))
+        return definition, {}
+    definition, pins = await at_work.handrail.plans.newest(given.plan)
+    await at_work.toolbox.meet(tools_in(definition))
+    return definition, pins
 
 
 async def _settled(at_work: Working, caller: Caller, run: str, within_s: float) -> None:
@@ -123,9 +136,8 @@ async def status(desk: Desk, _: Caller, given: args.GetStatus) -> Reply:
     at_work = await desk.open()
     if not given.run:
         return await open_runs(at_work, "status")
-    conductor = at_work.worker.conductors.get(given.run)
-    holds = conductor.holds if conductor else {}
-    return told(await at_work.lookout.status(given.run, detail=Detail(given.detail), holds=holds))
+    within = at_work.worker.within(given.run)
+    return told(await at_work.lookout.status(given.run, detail=Detail(given.detail), within=within))
 
 
 def told(seen: Status, **more: Any) -> Reply:
@@ -175,8 +187,12 @@ async def _answered(at_work: Working, caller: Caller, given: args.ControlRun) ->
     if state.status is not StepStatus.WAITING or not state.digest:
         return given.action, given.reason, caller.actor  # control says what is wrong with that
     asked = state.values if isinstance(state.values, dict) else {}
-    question = approval_question(run.id, step, str(asked.get("text", "")))
-    answer = await caller.ask("approval", question, about=digest([state.digest, state.started]))
+    content = None if given.output is UNSET else given.output
+    text = str(asked.get("text", ""))
+    if content is not None:
+        text = f"{text}\n\nThe answer would be: {compact(content)}"
+    question = approval_question(run.id, step, text)
+    answer = await caller.ask("approval", question, about=digest([state.digest, state.started, content]))
     if answer.response is Response.CANCEL:
         raise Forbidden("the user did not answer", hint="ask them again later, or let them run `handrail approve`")
     action, reason = approval_answer(answer, otherwise=f"asked through the client: {given.reason}")
@@ -221,8 +237,14 @@ def _undone(given: args.RecordCompensation) -> StepCompensated | ActionRecorded:
 
 async def _noted(at_work: Working, caller: Caller, run: Run, event: StepCompensated | ActionRecorded) -> Run:
     if isinstance(event, StepCompensated):
-        said = msgspec.structs.asdict(event)
-        return await at_work.control.record_compensation(run.id, said.pop("step"), **said, actor=caller.actor)
+        return await at_work.control.record_compensation(
+            run.id,
+            event.step,
+            how=event.how,
+            description=event.description,
+            details=event.details,
+            actor=caller.actor,
+        )
     dispatch, step = at_work.handrail.dispatch, event.step or ""
     locate(await dispatch.definition(run.definition), step)
     note = RecordAction(**msgspec.structs.asdict(event))

@@ -1,0 +1,75 @@
+"""Pins: what a tool server said of a tool when a plan was saved or a run began, and how that differs from now.
+
+Pure. A server that rewrites a tool's description or arguments under a plan is not trusted: the step stops and asks,
+with the difference in words. Who is asked, and how, is attempt.py's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from difflib import ndiff
+from itertools import islice
+from types import MappingProxyType
+from typing import Any, Final
+
+from handrail.domain.json import canonical_bytes, digest
+
+LINES_MAX: Final = 30
+LINE_LENGTH_MAX: Final = 300
+DEPTH_MAX: Final = 6
+
+Card = Mapping[str, Any]
+"""What is pinned of a tool: name, description and args."""
+NO_CARDS: Final[Mapping[str, Card]] = MappingProxyType({})
+
+
+def pins_of(cards: Mapping[str, Card]) -> Mapping[str, str]:
+    """The content hash of what is said of each tool."""
+    return {name: digest(card) for name, card in sorted(cards.items())}
+
+
+def texts_of(cards: Mapping[str, Card]) -> tuple[tuple[str, bytes], ...]:
+    """What is said of each tool as the store keeps it, by its content hash."""
+    return tuple((digest(card), canonical_bytes(card)) for card in cards.values())
+
+
+def difference(before: Card | None, after: Card) -> str:
+    """What has changed in what a server says of a tool, in lines of words; without the old card only the new one."""
+    if before is None:
+        return f"what it said before is not known; now it says: {_short(str(after.get('description', '')))}"
+    lines = list(islice(_changes(before, after), LINES_MAX + 1))
+    if len(lines) > LINES_MAX:
+        lines[LINES_MAX:] = ["and more"]
+    return "\n".join(lines)
+
+
+def _changes(before: Card, after: Card) -> Iterator[str]:
+    if before.get("description") != after.get("description"):
+        yield "description:"
+        old, new = (str(card.get("description", "")).splitlines() for card in (before, after))
+        yield from (f"  {_short(line)}" for line in ndiff(old[:200], new[:200]) if line[:1] in "+-")
+    yield from _altered(before.get("args"), after.get("args"), "args")
+
+
+def _altered(before: Any, after: Any, place: str, depth: int = 0) -> Iterator[str]:
+    """The places in a schema that have changed, each with what stood there and what stands there now."""
+    if before == after:
+        return
+    if not isinstance(before, Mapping) or not isinstance(after, Mapping) or depth >= DEPTH_MAX:
+        yield f"{place}: {_told(before)} -> {_told(after)}"
+        return
+    for name in sorted({*before, *after}):
+        inner = f"{place}.{name}"
+        if name not in after:
+            yield f"{inner}: removed (was {_told(before[name])})"
+        elif name not in before:
+            yield f"{inner}: added: {_told(after[name])}"
+        else:
+            yield from _altered(before[name], after[name], inner, depth + 1)
+
+
+def _told(value: Any) -> str:
+    return _short(canonical_bytes(value).decode())
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= LINE_LENGTH_MAX else f"{text[:LINE_LENGTH_MAX]}..."

@@ -1,0 +1,206 @@
+"""Figures of tools and their servers, read from the journal: so they survive restarts, and cover all processes.
+
+Async; reads through the store's protocols, newest events within a bound, and writes nothing. Adding up is
+tool_tally.py's work."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final, Protocol, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from handrail.domain.authoring import definition_from
+from handrail.domain.breaker import Breaker, replay_breaker
+from handrail.domain.chain import Record
+from handrail.domain.codec import entry_of
+from handrail.domain.definition import Definition, Tool
+from handrail.domain.errors import HandrailError, IntegrityBroken
+from handrail.domain.event import SERVER_PREFIX, Entry, Mode, RunStarted
+from handrail.domain.path import locate
+from handrail.engine.journal import FAR_BEHIND, Archive, Journal, Shelf
+from handrail.engine.stream import entries_of
+from handrail.engine.tool_tally import Called, ServerHistory, Tally, ToolFigures
+
+EVENTS_MAX: Final = 1_000_000
+"""How many of the latest events are looked at; what lies before is left out, and that is said."""
+BATCH: Final = 2_000
+EARLIER_MS: Final = 3_600_000
+"""How long before the asked time reading begins: calls that end in it began earlier, and clocks differ a little."""
+RUNS_KEPT: Final = 10_000
+DEFINITIONS_KEPT: Final = 100
+STEPS_KEPT: Final = 10_000
+
+RUN_STARTED: Final = "run_started"
+STEP_KINDS: Final = frozenset(
+    {
+        "approval_requested",
+        "attempt_started",
+        "attempt_failed",
+        "attempt_lost",
+        "retry_scheduled",
+        "step_deferred",
+        "step_became_uncertain",
+        "step_completed",
+        "step_cancelled",
+        "undo_started",
+        "undo_failed",
+        "step_compensated",
+    }
+)
+BREAKER_KINDS: Final = frozenset({"breaker_opened", "breaker_probed", "breaker_closed"})
+READ_KINDS: Final = STEP_KINDS | BREAKER_KINDS | {RUN_STARTED}
+NO_TOOL: Final = Called(None, None)
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+
+_round = re.compile(r"\[\d+\]")
+
+
+class Store(Journal, Shelf, Archive, Protocol):
+    """What the figures are read from."""
+
+
+class Report(Struct, frozen=True, kw_only=True):
+    """What the journal knows of tools and of their servers."""
+
+    tools: tuple[ToolFigures, ...]
+    servers: tuple[ServerHistory, ...]
+    events: int
+    """How many events were looked at."""
+    is_cut: bool = False
+    """Whether older events were left out because there are too many."""
+    unread: int = 0
+    """How many events could not be read, or are of runs that could not be."""
+    untold: int = 0
+    """How many calls were of tools beyond those that are told apart."""
+
+
+async def tool_figures(store: Store, *, since: int = 0, events_max: int = EVENTS_MAX) -> Report:
+    """The figures of all tools that were called since an instant, and the outages of servers."""
+    end, _ = await store.heads(after=FAR_BEHIND)
+    first = max(0, end - events_max)
+    asked = await _place_of(store, since - EARLIER_MS, end) if since else 0
+    after = max(first, asked)
+    reader = _Reader(store, Tally(since=since))
+    looked_at = 0
+    async for batch in store.scan(after=after, size=BATCH):
+        looked_at += len(batch)
+        for placed in batch:
+            await reader.take(placed.record)
+    tally = reader.tally
+    return Report(
+        tools=tuple(tally.figures()),
+        servers=tuple(tally.history()),
+        events=looked_at,
+        is_cut=first > asked,
+        unread=reader.unread,
+        untold=tally.untold,
+    )
+
+
+async def breakers_of(journal: Journal, servers: Iterable[str]) -> Mapping[str, Breaker]:
+    """How these servers are doing, by what was journaled last."""
+    return {
+        name: replay_breaker(await entries_of(journal, SERVER_PREFIX + name), Breaker(server=name)) for name in servers
+    }
+
+
+async def _place_of(store: Store, at: int, end: int) -> int:
+    """The place behind which events are of this instant or later: places are filled in the order of time."""
+    low, high = 0, end
+    while low < high:
+        middle = (low + high) // 2
+        if await _instant_behind(store, middle) < at:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+async def _instant_behind(store: Store, place: int) -> int:
+    async for batch in store.scan(after=place, size=1):
+        return batch[0].record.at
+    return FAR_BEHIND
+
+
+@dataclass
+class _Reader:
+    """Finds out which tool an event is about."""
+
+    store: Store
+    tally: Tally
+    unread: int = 0
+    _runs: dict[str, str] = field(default_factory=dict)
+    """By run, the definition that it is pinned to; empty if no tool of ours does its steps."""
+    _definitions: dict[str, Definition] = field(default_factory=dict)
+    _steps: dict[tuple[str, str], Called] = field(default_factory=dict)
+
+    async def take(self, record: Record) -> None:
+        """Take in an event, if it says something about a call or a server."""
+        if record.kind not in READ_KINDS:
+            return
+        try:
+            if record.kind in BREAKER_KINDS:
+                self.tally.take_breaker(record.stream.removeprefix(SERVER_PREFIX), entry_of(record))
+            elif record.kind == RUN_STARTED:
+                self._note_run(entry_of(record))
+            elif record.step is not None:
+                called = await self._called(record.stream, record.step)
+                if called is not NO_TOOL:  # what agents and people do is not even decoded
+                    self.tally.take(entry_of(record), called)
+        except HandrailError:  # one that is damaged must not hide the others
+            self.unread += 1
+
+    def _note_run(self, entry: Entry) -> None:
+        if isinstance(entry.event, RunStarted):
+            _keep(self._runs, entry.stream, _pinned(entry.event.definition, entry.event.mode), RUNS_KEPT)
+
+    async def _called(self, run: str, path: str) -> Called:
+        definition = self._runs.get(run)
+        if definition is None:
+            row = await self.store.run(run)
+            definition = _pinned(row.definition, row.mode) if row is not None else ""
+            _keep(self._runs, run, definition, RUNS_KEPT)
+        if not definition:
+            return NO_TOOL
+        place = (definition, _round.sub("[0]", path))  # all rounds of a loop do the same
+        called = self._steps.get(place)
+        if called is None:
+            called = called_by(await self._definition(definition), place[1])
+            _keep(self._steps, place, called, STEPS_KEPT)
+        return called
+
+    async def _definition(self, content_hash: str) -> Definition:
+        known = self._definitions.get(content_hash)
+        if known is None:
+            text = await self.store.definition(content_hash)
+            if text is None:
+                raise IntegrityBroken(f"the definition {content_hash} is not in the store")
+            known = definition_from(msgspec.json.decode(text))
+            _keep(self._definitions, content_hash, known, DEFINITIONS_KEPT)
+        return known
+
+
+def called_by(definition: Definition, path: str) -> Called:
+    """Which tool does a step, and which takes it back; its own tool, if the step does not say who else."""
+    step = locate(definition, path).step
+    tool = step.work.tool if isinstance(step.work, Tool) else None
+    if step.undo is None:
+        return Called(tool, tool, is_own_undo=True) if tool is not None else NO_TOOL
+    undo = step.undo.tool if isinstance(step.undo, Tool) else None
+    return NO_TOOL if tool is undo is None else Called(tool, undo)
+
+
+def _pinned(definition: str, mode: str) -> str:
+    return definition if mode == Mode.RUN else ""  # else the agent's own hands did it all
+
+
+def _keep(known: dict[Key, Value], key: Key, value: Value, at_most: int) -> None:
+    known[key] = value
+    if len(known) > at_most:
+        del known[next(iter(known))]  # the oldest

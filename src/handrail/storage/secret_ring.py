@@ -1,0 +1,87 @@
+"""The platform's keyring, through the optional package `keyring`: where secrets are kept if a real one is there.
+
+Names, and who may get a secret, are kept in secret_file.py. The package is imported when a secret is kept or needed:
+a start goes without."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any, Final, Protocol
+
+from handrail.domain.errors import Unavailable
+
+SERVICE: Final = "handrail"
+PRIORITY_MIN: Final = 1
+"""What keyring calls recommended; those below keep their passwords in plain files, or nowhere."""
+CHAIN_MAX: Final = 20
+HINT: Final = 'install it (`pip install "handrail[keyring]"`), unlock it, or choose secrets_in = "file" in config.toml'
+
+
+class Ring(Protocol):
+    """A place for values, by keys."""
+
+    def put(self, key: str, value: str) -> None:
+        """Keep a value; Unavailable if that can't be done."""
+        ...
+
+    def get(self, key: str) -> str | None:
+        """The value that is kept under a key, if there is one."""
+        ...
+
+    def drop(self, key: str) -> None:
+        """Forget a value, if it is there."""
+        ...
+
+
+class PlatformRing:
+    """A backend of the package `keyring` as a place for values."""
+
+    def __init__(self, backend: Any) -> None:
+        self._backend = backend
+
+    def put(self, key: str, value: str) -> None:
+        """Keep a value; Unavailable if the keyring does not take it."""
+        _asked("did not take the secret", lambda: self._backend.set_password(SERVICE, key, value))
+
+    def get(self, key: str) -> str | None:
+        """The value that is kept under a key, if there is one."""
+        value = _asked("did not answer", lambda: self._backend.get_password(SERVICE, key))
+        return value if isinstance(value, str) else None
+
+    def drop(self, key: str) -> None:
+        """Forget a value, if it is there."""
+        if self.get(key) is not None:
+            _asked("did not forget the secret", lambda: self._backend.delete_password(SERVICE, key))
+
+
+def open_ring(load: Callable[[str], Any] = import_module) -> Ring:
+    """The keyring of this platform; Unavailable if there is no real one."""
+    try:
+        keyring = load("keyring")
+    except ImportError:
+        raise Unavailable("the package `keyring` is not installed", hint=HINT) from None
+    backend = _asked("can't be opened", keyring.get_keyring)
+    if not _is_real(backend):
+        raise Unavailable("this machine has no keyring that keeps secrets safe", hint=HINT)
+    return PlatformRing(backend)
+
+
+def _is_real(backend: Any, depth: int = 0) -> bool:
+    """Whether a backend keeps what it is given, and not in plain sight."""
+    kind = type(backend)
+    if kind.__module__.endswith((".fail", ".null")) or "plaintext" in kind.__name__.lower():
+        return False
+    chained = getattr(backend, "backends", None)
+    if chained is not None:  # any of them may be the one that takes the value
+        first = list(chained)[:CHAIN_MAX]
+        return depth == 0 and bool(first) and all(_is_real(one, depth + 1) for one in first)
+    return bool(_asked("can't be used", lambda: backend.priority >= PRIORITY_MIN))
+
+
+def _asked(failed: str, ask: Callable[[], Any]) -> Any:
+    try:
+        return ask()
+    except Exception as error:  # backends are plugins of the platform, and raise whatever they like
+        # Its words are left out: they may hold the value.
+        raise Unavailable(f"the platform's keyring {failed} ({type(error).__name__})", hint=HINT) from None

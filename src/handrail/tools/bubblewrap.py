@@ -1,0 +1,322 @@
+"""Bubblewrap: commands run in namespaces of their own, and nothing of them is left afterwards.
+
+No network, no capabilities, no way to other processes, a file system of its own (bubblewrap_view.py), a filter for
+system calls (syscall_filter.py), bounds that are watched (bubblewrap_watch.py).
+Linux only. Imported when first needed."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import platform
+import shutil
+import signal
+import sys
+from asyncio.subprocess import PIPE, Process
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, Literal
+
+import msgspec
+
+from handrail.domain.definition import Category
+from handrail.engine.sandbox import Bounds, Job, Ran, Stopped
+from handrail.engine.tool import Progress, ToolFailed
+from handrail.tools.bubblewrap_trial import HOW_TO_GET, WORDS_MAX, tried
+from handrail.tools.bubblewrap_view import View, environment_options
+from handrail.tools.bubblewrap_watch import FIRST_OF_ALL, Watch, limit
+from handrail.tools.syscall_filter import MACHINES, filter_program
+
+NAMESPACES: Final = (
+    *("--unshare-all", "--unshare-user", "--disable-userns", "--cap-drop", "ALL"),
+    *("--die-with-parent", "--new-session", "--hostname", "sandbox"),
+)
+BLOCK_BYTES: Final = 65_536
+PROGRESS_S: Final = 1.0
+BEGIN_S: Final = 10.0
+INFO_BYTES_MAX: Final = 10_000
+
+
+class _Info(msgspec.Struct, frozen=True):
+    """What bubblewrap says of a sandbox it has begun."""
+
+    pid: int = msgspec.field(name="child-pid")
+
+
+def _silent(_words: str) -> None:
+    """Nobody listens."""
+
+
+class Bubblewrap:
+    """A sandbox around the commands of one project."""
+
+    def __init__(
+        self, root: Path, *, program: str = "", private: Sequence[Path] = (), read: Sequence[Path] = ()
+    ) -> None:
+        """`private` are folders that no command may see; `read` more that it may read; `program` is found on PATH
+        unless it is named."""
+        self._root = root
+        self._named = program
+        self._view = View(root, private=private, read=read)
+
+    async def run(self, job: Job, *, progress: Progress = _silent) -> Ran:
+        """Run a command to its end or to one of its bounds; nothing of it is alive afterwards."""
+        program = self._program()
+        options = [*NAMESPACES, *self._view.options(job), *environment_options(job)]
+        if job.bounds.network:
+            options.append("--share-net")
+        if any("\0" in word for word in (*options, *job.argv)):  # it would end one option, and begin another
+            raise ToolFailed(Category.INVALID_INPUT, "a word of the command holds the character NUL; leave it out")
+        began = asyncio.get_running_loop().time()
+        with _Handles() as handles:
+            cell = await _begun(program, options, job, handles)
+            ran = await _attended(cell, job, progress)
+        took_ms = round((asyncio.get_running_loop().time() - began) * 1_000)
+        _require_begun(ran, job)
+        return msgspec.structs.replace(ran, took_ms=took_ms)
+
+    async def trial(self) -> str:
+        """Try to get out, once in a process; empty if nothing did."""
+        try:
+            program = self._program()
+        except ToolFailed as error:
+            return error.message
+        return await tried(
+            program, lambda scene: Bubblewrap(scene.root, program=program, private=scene.private, read=scene.read)
+        )
+
+    def _program(self) -> str:
+        """Where bubblewrap is; ToolFailed says what is missing, and how to get it."""
+        if not sys.platform.startswith("linux"):
+            raise _unusable("commands need a sandbox, and ours needs Linux; use a machine or container that runs it")
+        if platform.machine() not in MACHINES:
+            raise _unusable(f"the sandbox knows the processors {', '.join(MACHINES)}, not {platform.machine()}")
+        found = shutil.which(self._named or "bwrap")
+        if found is None:
+            raise _unusable(f"there is no {self._named or 'bubblewrap'} here; {HOW_TO_GET}")
+        if self._root.resolve() in Path(found).resolve().parents:
+            # A command could have put it there, to be run outside the next time.
+            raise _unusable(f"{found} lies in the project, where commands could change it; {HOW_TO_GET}")
+        return found
+
+
+@dataclass
+class _Cell:
+    """A sandbox at work."""
+
+    process: Process
+    """bubblewrap, outside."""
+    pid: int
+    """The first process inside: with it, all others end."""
+    handle: int
+    stopped: Stopped = ""
+    output: dict[str, bytearray] = field(default_factory=lambda: {"stdout": bytearray(), "stderr": bytearray()})
+
+    def stop(self, why: Stopped) -> None:
+        """End everything in it, at once."""
+        self.stopped = self.stopped or why
+        self.kill()
+
+    def kill(self) -> None:
+        """The same, without a reason."""
+        with suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self.handle, 0)
+            with suppress(PermissionError):  # the kernel ends all others in its turn: let that be the next one
+                os.setpriority(os.PRIO_PROCESS, self.pid, FIRST_OF_ALL)
+            signal.pidfd_send_signal(self.handle, signal.SIGKILL)
+
+
+class _Handles:
+    """Open files, each closed once."""
+
+    def __init__(self) -> None:
+        self._open: set[int] = set()
+
+    def pipe(self) -> tuple[int, int]:
+        ends = os.pipe()
+        self._open.update(ends)
+        return ends
+
+    def gate(self) -> int:
+        """A pipe in one: nobody gets through it by all others having gone, as if somebody had written."""
+        reading, writing = self.pipe()
+        gate = os.open(f"/proc/self/fd/{reading}", os.O_RDWR | os.O_CLOEXEC)
+        self._open.add(gate)
+        self.close(reading, writing)
+        return gate
+
+    def content(self, content: bytes) -> int:
+        """A file in memory, to be read from its start."""
+        handle = os.memfd_create("sandbox")
+        self._open.add(handle)
+        os.write(handle, content)
+        os.lseek(handle, 0, os.SEEK_SET)
+        return handle
+
+    def process(self, pid: int) -> int:
+        handle = os.pidfd_open(pid)
+        self._open.add(handle)
+        return handle
+
+    def close(self, *handles: int) -> None:
+        for handle in handles:
+            self._open.discard(handle)
+            os.close(handle)
+
+    def __enter__(self) -> _Handles:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close(*self._open.copy())
+
+
+async def _begun(program: str, options: Sequence[str], job: Job, handles: _Handles) -> _Cell:
+    """The command behind its limits, just let go; ToolFailed if the sandbox could not be made."""
+    told, telling = handles.pipe()
+    gate = handles.gate()
+    plan = handles.content("".join(f"{option}\0" for option in options).encode())
+    calls = handles.content(filter_program(platform.machine()))
+    # What is in the environment of a command stands in the plan, not among the arguments, which everybody sees.
+    extras = ("--info-fd", str(telling), "--block-fd", str(gate), "--seccomp", str(calls))
+    command = (program, "--args", str(plan), *extras, "--", *job.argv)
+    process = await _started(command, (plan, calls, telling, gate))
+    try:
+        handles.close(telling)
+        pid = await _first_pid(told)
+        cell = _Cell(process, pid, handles.process(pid))
+        limit(pid, job.bounds)
+        os.write(gate, b"!")  # it has waited for this before it runs anything
+    except (OSError, ValueError, TimeoutError) as error:
+        words = await _given_up(process)
+        raise _unusable(f"the sandbox could not be made: {words or error}") from error
+    except asyncio.CancelledError:
+        await _given_up(process)
+        raise
+    return cell
+
+
+async def _started(words: Sequence[str], handles: Sequence[int]) -> Process:
+    """bubblewrap, just started. Whoever cancels this waits for it: only then it can be ended with its child."""
+    starting = asyncio.ensure_future(
+        asyncio.create_subprocess_exec(
+            *words, stdin=PIPE, stdout=PIPE, stderr=PIPE, env={}, cwd="/", pass_fds=handles, start_new_session=True
+        )
+    )
+    try:
+        return await asyncio.shield(starting)
+    except OSError as error:
+        raise _unusable(f"{words[0]} can't be started: {error.strerror}") from error
+    except asyncio.CancelledError:
+        await _given_up(await starting)
+        raise
+
+
+async def _first_pid(told: int) -> int:
+    """What bubblewrap says of the first process inside."""
+    words = b""
+    os.set_blocking(told, False)
+    async with asyncio.timeout(BEGIN_S):
+        while not words.endswith(b"}\n"):
+            await _readable(told)
+            block = os.read(told, INFO_BYTES_MAX)
+            words += block
+            if not block or len(words) > INFO_BYTES_MAX:
+                raise ValueError("bubblewrap says nothing of it")
+    return msgspec.json.decode(words, type=_Info).pid
+
+
+async def _readable(handle: int) -> None:
+    loop = asyncio.get_running_loop()
+    ready = asyncio.Event()
+    loop.add_reader(handle, ready.set)
+    try:
+        await ready.wait()
+    finally:
+        loop.remove_reader(handle)
+
+
+async def _given_up(process: Process) -> str:
+    """End a sandbox that was not let go yet; its last words."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)  # its child does not yet end with it, but is still in its group
+    _, words = await process.communicate()
+    return words.decode(errors="replace").strip()[-WORDS_MAX:]
+
+
+async def _attended(cell: _Cell, job: Job, progress: Progress) -> Ran:
+    """Everything around a command until its end: what it reads and says, its time, its bounds."""
+    report = _Report(progress)
+    talking = [
+        asyncio.create_task(_feed(cell.process, job.stdin.encode())),
+        asyncio.create_task(_collect(cell, "stdout", job.bounds, report)),
+        asyncio.create_task(_collect(cell, "stderr", job.bounds, report)),
+    ]
+    with Watch(cell.pid, job.bounds, cell.stop) as watch:
+        try:
+            async with asyncio.timeout(job.bounds.time_ms / 1_000):
+                await cell.process.wait()
+        except TimeoutError:
+            cell.stop("time")
+        finally:
+            cell.kill()
+            await cell.process.wait()
+            await asyncio.wait(talking)
+    if watch.failed:
+        raise _unusable(f"the sandbox can't be watched: {watch.failed}")
+    code = cell.process.returncode or 0
+    words = {name: content.decode(errors="replace") for name, content in cell.output.items()}
+    return Ran(exit=code if code >= 0 else 128 - code, took_ms=0, stopped=cell.stopped, **words)
+
+
+async def _feed(process: Process, content: bytes) -> None:
+    if process.stdin is not None:
+        with suppress(ConnectionError):  # it need not read what it is given
+            process.stdin.write(content)
+            await process.stdin.drain()
+            process.stdin.close()
+            await process.stdin.wait_closed()
+
+
+async def _collect(cell: _Cell, name: Literal["stdout", "stderr"], bounds: Bounds, report: _Report) -> None:
+    stream, kept = getattr(cell.process, name), cell.output[name]
+    while block := await stream.read(BLOCK_BYTES):
+        room = bounds.output_bytes - len(kept)
+        kept += block[:room]
+        report.add(len(block))
+        if len(block) > room:
+            cell.stop("output")  # and what is still in the pipe is read, so that it can be closed
+
+
+class _Report:
+    """Says now and then that something is coming: how much, not what, for that may be secret."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._bytes = 0
+        self._next_s = 0.0
+
+    def add(self, size: int) -> None:
+        self._bytes += size
+        now_s = asyncio.get_running_loop().time()
+        if now_s >= self._next_s:
+            self._next_s = now_s + PROGRESS_S
+            self._progress(f"{self._bytes:,} bytes of output")
+
+
+def _require_begun(ran: Ran, job: Job) -> None:
+    """Tell a command that failed from one that could not be begun."""
+    words = ran.stderr.strip()
+    if ran.exit != 1 or ran.stopped or not words.startswith("bwrap: ") or "\n" in words:
+        return
+    if words.startswith("bwrap: execvp "):
+        hint = "the sandbox holds the system's folders and the project; [shell] read names more"
+        raise ToolFailed(Category.NOT_FOUND, f"there is no program {job.argv[0][:200]} in the sandbox; {hint}")
+    if words.startswith("bwrap: Can't chdir"):
+        raise ToolFailed(Category.NOT_FOUND, f"there is no folder {job.cwd or '.'} to start in; make it first")
+    raise _unusable(f"the sandbox could not be made: {words[-WORDS_MAX:]}")
+
+
+def _unusable(message: str) -> ToolFailed:
+    return ToolFailed(Category.PERMISSION, message)

@@ -1,0 +1,164 @@
+"""What a command in the sandbox sees: the system's folders, a few files of /etc, the project, and nothing else.
+
+Here the options of bubblewrap that lay out its file system. It sees what it may change, what it may only read, and an
+empty folder where something private lies. Starting it is bubblewrap.py's work."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from handrail.domain.definition import Category
+from handrail.engine.sandbox import Job
+from handrail.engine.tool import ToolFailed
+from handrail.tools.rooted import OWN_FOLDER
+
+SYSTEM: Final = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store")
+NEEDED: Final = (
+    *("alternatives", "ca-certificates", "crypto-policies", "debian_version", "fonts", "group", "host.conf", "hosts"),
+    *("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime", "mime.types", "nsswitch.conf", "os-release", "passwd"),
+    *("pki/ca-trust", "pki/tls/certs", "protocols", "services", "ssl/certs", "ssl/openssl.cnf", "terminfo"),
+)
+"""Of /etc, what programs fall over without: no keys, no passwords, no settings of services."""
+NEEDED_FOR_NETWORK: Final = ("gai.conf", "resolv.conf")
+PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+ENVIRONMENT: Final = {"HOME": "/tmp", "LANG": "C.UTF-8", "PATH": PATH, "TMPDIR": "/tmp"}  # noqa: S108 - the sandbox's own
+OWN_CODE: Final = str(Path(__file__).parents[1])
+EMPTY_BYTES: Final = 4_096
+
+
+@dataclass(frozen=True)
+class View:
+    """The project, and what of this machine its commands may see or not."""
+
+    root: Path
+    private: Sequence[Path] = ()
+    """Folders that no command may see, wherever they lie."""
+    read: Sequence[Path] = ()
+    """More folders that it may read."""
+
+    def options(self, job: Job) -> list[str]:
+        """The options that lay out the file system for a job; ToolFailed if that can't be done safely."""
+        root = self.root.resolve()
+        require_own_project(root)
+        system = [Path(name) for name in SYSTEM if Path(name).is_dir()]
+        read = self._read(root)
+        private = [folder.resolve() for folder in self.private if folder.is_dir()]
+        homes = [home for home in _homes() if _is_in_any(home, system)]
+        beside = [path for path in private if _is_in_any(path, [*system, *read]) and not _is_in(path, root)]
+        inside = [path for path in private if _is_in(path, root)]
+        return [
+            *_system(network=job.bounds.network),
+            *("--proc", "/proc", "--dev", "/dev"),
+            *_room("/dev/shm", job.bounds.memory_bytes // 2),  # noqa: S108 - the sandbox's own
+            *_room("/tmp", job.bounds.memory_bytes // 2),  # noqa: S108 - the sandbox's own
+            *_empty(homes),
+            *_each("--ro-bind", read),
+            *_empty(beside),
+            *_each("--bind" if job.writable else "--ro-bind", [root]),
+            *_guarded(root, inside, writable=job.writable),
+            # /proc too: bubblewrap covers the kernel's settings only where their folder is writable, which it never is.
+            *_closed([*homes, *beside, *inside, Path("/dev"), Path("/proc"), Path("/")]),
+            *("--chdir", str(root / job.cwd)),
+        ]
+
+    def _read(self, root: Path) -> list[Path]:
+        found = (folder.expanduser().resolve() for folder in self.read)
+        return [folder for folder in found if folder.is_dir() and not _is_in(folder, root)]
+
+
+def require_own_project(root: Path) -> None:
+    """Refuse a project that is the whole machine, or somebody's whole home."""
+    holds = [Path(name) for name in (*SYSTEM, "/etc", "/proc") if Path(name).exists()]
+    if any(_is_in(folder, root) for folder in (*holds, *_homes())):
+        message = f"{root} holds more than a project; run handrail in a folder of its own, below your home"
+        raise ToolFailed(Category.PERMISSION, message)
+
+
+def environment_options(job: Job) -> list[str]:
+    """The options that set the command's environment: a few names, and the job's own."""
+    values = {**ENVIRONMENT, **job.env}
+    return [option for name, value in values.items() for option in ("--setenv", name, value)]
+
+
+def _system(*, network: bool) -> Iterator[str]:
+    for folder in map(Path, SYSTEM):
+        if folder.is_symlink():
+            yield from ("--symlink", str(folder.readlink()), str(folder))
+        elif folder.is_dir():
+            yield from ("--ro-bind", str(folder), str(folder))
+    for name in (*NEEDED, *(NEEDED_FOR_NETWORK if network else ())):
+        yield from ("--ro-bind-try", f"/etc/{name}", f"/etc/{name}")
+
+
+def _guarded(root: Path, hidden: Sequence[Path], *, writable: bool) -> Iterator[str]:
+    """What lies in the project and must not be changed, or not even be seen."""
+    kept = [_own_folder(root), *_own_code(root)]
+    kept = [path for path in kept if path.exists() and not _is_in_any(path, hidden)]
+    # A mount can't be renamed, but a folder above it can, and another be made in its place: so that is mounted too.
+    above = {parent for path in (*kept, *hidden) for parent in path.parents if _is_in(parent, root) and parent != root}
+    yield from _each("--bind" if writable else "--ro-bind", sorted(above - {*kept, *hidden}))
+    yield from _each("--ro-bind", sorted(kept))
+    yield from _empty(sorted(hidden))
+
+
+def _own_folder(root: Path) -> Path:
+    """handrail's folder in the project, there before a command could make it: its configuration opens doors."""
+    folder = root / OWN_FOLDER
+    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
+        message = f"{OWN_FOLDER} in the project is a link or a file; make it a folder: its settings must be safe"
+        raise ToolFailed(Category.PERMISSION, message)
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError:  # who may not make it out here may not in there either
+        return folder
+    return folder
+
+
+def _own_code(root: Path) -> Iterator[Path]:
+    """handrail itself and its Python, where they lie in the project: it runs outside the sandbox next time."""
+    for name in {sys.prefix, sys.base_prefix, OWN_CODE}:
+        place = Path(name).resolve()
+        if _is_in(place, root) and place != root:
+            yield place
+
+
+def _homes() -> list[Path]:
+    """The person's home, unless it is no folder of their own."""
+    try:
+        home = Path.home().resolve()
+    except RuntimeError:  # a user that nobody knows
+        return []
+    return [home] if home != Path("/") else []
+
+
+def _room(folder: str, size: int) -> Iterator[str]:
+    """A folder in memory, of a bounded size."""
+    yield from ("--size", str(size), "--tmpfs", folder)
+
+
+def _empty(folders: Iterable[Path]) -> Iterator[str]:
+    for folder in folders:
+        yield from _room(str(folder), EMPTY_BYTES)
+
+
+def _closed(folders: Iterable[Path]) -> Iterator[str]:
+    """Nothing more may be written there: last, for other folders may have to be laid into them before."""
+    for folder in folders:
+        yield from ("--remount-ro", str(folder))
+
+
+def _each(option: str, folders: Iterable[Path]) -> Iterator[str]:
+    for folder in folders:
+        yield from (option, str(folder), str(folder))
+
+
+def _is_in_any(path: Path, folders: Iterable[Path]) -> bool:
+    return any(_is_in(path, folder) for folder in folders)
+
+
+def _is_in(path: Path, folder: Path) -> bool:
+    return path == folder or folder in path.parents

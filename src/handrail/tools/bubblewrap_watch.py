@@ -1,0 +1,173 @@
+"""Watching a sandbox: how many processes are in it and how much memory they hold, and the kernel's own limits.
+
+The kernel does not hold the superuser to a number of processes, and nobody to a sum of memory: so somebody looks, many
+times a second. What happens when a bound is passed, bubblewrap.py decides."""
+
+from __future__ import annotations
+
+import os
+import re
+import resource
+from collections.abc import Callable
+from contextlib import suppress
+from threading import Event, Thread, get_native_id
+from typing import Final, NamedTuple
+
+from handrail.engine.sandbox import Bounds, Stopped
+
+LOOK_S: Final = 0.025
+READY_LOOK_S: Final = 0.005
+READY_LOOKS: Final = 2_000
+"""How often to look whether bubblewrap has laid out the sandbox."""
+THREADS_PER_PROCESS: Final = 4
+THREADS_SPARE: Final = 32
+"""Few programs have many threads, and few are run at once; Node alone has a dozen."""
+HANDLES_MAX: Final = 4_096
+CPU_SLACK_S: Final = 5
+STAT_BYTES_MAX: Final = 4_096
+NICENESS: Final = 10
+FIRST_OF_ALL: Final = -20
+"""Whatever runs in there, whoever watches it gets a turn."""
+
+_proportion = re.compile(rb"^Pss:\s+(\d+) kB", re.MULTILINE)
+
+
+class _Seen(NamedTuple):
+    pid: str
+    threads: int
+    resident: int
+
+
+def limit(pid: int, bounds: Bounds) -> None:
+    """Set the kernel's limits on the first process of a sandbox, before it runs anything; all others inherit them.
+
+    Not the size of the address space: Node, Go and Java reserve tens of gigabytes and use little. What can really be
+    filled (RLIMIT_DATA) is limited, so that no single process gets far between two looks."""
+    cores = os.cpu_count() or 1
+    limits = {
+        resource.RLIMIT_CPU: (bounds.time_ms // 1_000 + CPU_SLACK_S) * cores,
+        resource.RLIMIT_DATA: 2 * bounds.memory_bytes,
+        resource.RLIMIT_FSIZE: bounds.file_bytes,
+        resource.RLIMIT_CORE: 0,
+        resource.RLIMIT_NOFILE: HANDLES_MAX,
+        resource.RLIMIT_MEMLOCK: 65_536,
+    }
+    if _counts_by_namespace(os.uname().release):
+        limits[resource.RLIMIT_NPROC] = _threads_max(bounds)
+    for name, value in limits.items():
+        _, hard = resource.prlimit(pid, name)
+        most = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        resource.prlimit(pid, name, (most, most))
+    os.setpriority(os.PRIO_PROCESS, pid, NICENESS)
+
+
+def _threads_max(bounds: Bounds) -> int:
+    return bounds.processes * THREADS_PER_PROCESS + THREADS_SPARE
+
+
+def _counts_by_namespace(release: str) -> bool:
+    """Whether the kernel counts a sandbox's processes apart from all others of the same user: since 5.14."""
+    found = re.match(r"(\d+)\.(\d+)", release)
+    return found is not None and (int(found[1]), int(found[2])) >= (5, 14)
+
+
+class Watch:
+    """A thread that looks at everything in a sandbox, and stops it when a bound is passed.
+
+    A thread of its own, before all others where that is allowed: thousands of processes want the processor when it
+    matters most, and whoever waits for a turn in the event loop comes too late."""
+
+    def __init__(self, pid: int, bounds: Bounds, stop: Callable[[Stopped], None]) -> None:
+        """`stop` is called from the thread, once, with the bound that was passed."""
+        self._pid, self._bounds, self._stop = pid, bounds, stop
+        self._ended = Event()
+        self._thread = Thread(target=self._run, name="handrail-sandbox-watch", daemon=True)
+        self.failed = ""
+        """Why the sandbox could not be looked into; it is stopped then."""
+
+    def __enter__(self) -> Watch:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        with suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, get_native_id(), FIRST_OF_ALL)
+        try:
+            processes = self._opened()
+        except OSError as error:
+            self.failed = str(error)
+            self._stop("")
+            return
+        try:
+            self._look(processes)
+        finally:
+            if processes is not None:
+                os.close(processes)
+
+    def _opened(self) -> int | None:
+        """The sandbox's own folder of processes: all that are in it, however they came to be, and no others."""
+        for _ in range(READY_LOOKS):
+            with suppress(FileNotFoundError, ProcessLookupError):
+                found = os.open(f"/proc/{self._pid}/root/proc", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+                if os.fstat(found).st_dev != os.stat("/proc").st_dev:  # noqa: PTH116 - beside its fstat
+                    return found
+                os.close(found)  # too early: it is still ours that is seen
+            if self._ended.wait(READY_LOOK_S):
+                return None
+        raise TimeoutError("it does not begin")
+
+    def _look(self, processes: int | None) -> None:
+        while processes is not None:
+            if passed := _passed(processes, self._bounds):
+                self._stop(passed)
+                return
+            if self._ended.wait(LOOK_S):
+                return
+
+
+def _passed(processes: int, bounds: Bounds) -> Stopped:
+    pids = [name for name in os.listdir(processes) if name.isdigit()]
+    if len(pids) - 1 > bounds.processes:  # the first is bubblewrap itself
+        return "processes"
+    seen = [found for pid in pids if (found := _seen(processes, pid))]
+    if sum(one.threads for one in seen) > _threads_max(bounds):
+        return "processes"
+    if sum(one.resident for one in seen) <= bounds.memory_bytes:
+        return ""
+    # Forks share their memory until they write to it: now it is worth counting exactly.
+    return "memory" if sum(_share(processes, one) for one in seen) > bounds.memory_bytes else ""
+
+
+def _seen(processes: int, pid: str) -> _Seen | None:
+    """A process, if it is still there."""
+    # The name, in brackets, can hold anything. From what comes after it: the 18th is threads, the 22nd resident pages.
+    figures = _read(processes, f"{pid}/stat").rpartition(b")")[2].split()
+    if len(figures) < 22:
+        return None
+    return _Seen(pid, int(figures[17]), int(figures[21]) * resource.getpagesize())
+
+
+def _share(processes: int, one: _Seen) -> int:
+    """What a process holds, with its part of what it shares."""
+    found = _proportion.search(_read(processes, f"{one.pid}/smaps_rollup"))
+    if found:
+        return int(found[1]) * 1_024
+    again = _seen(processes, one.pid)  # most likely it is just ending
+    return again.resident if again else 0
+
+
+def _read(processes: int, name: str) -> bytes:
+    try:
+        handle = os.open(name, os.O_RDONLY | os.O_CLOEXEC, dir_fd=processes)
+    except OSError:  # gone meanwhile
+        return b""
+    try:
+        return os.read(handle, STAT_BYTES_MAX)
+    except OSError:
+        return b""
+    finally:
+        os.close(handle)

@@ -1,0 +1,374 @@
+"""The connection to one tool server: started when first needed, shared by all runs, and started again when it died.
+
+    stopped -> starting -> running -> (died) resting -> stopped -> ...
+
+Each start is a session (session.py) with a task that keeps it. While a server rests after a failure, calls fail at once
+and say when to come again. The SDK is imported with the first start only: it takes longer than all else together."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from msgspec import Struct
+
+from handrail.domain.definition import Category
+from handrail.domain.duration import duration_ms
+from handrail.domain.question import Question, Reply
+from handrail.engine.tool import ToolFailed
+from handrail.tools.mcp.declaration import Declared
+from handrail.tools.mcp.era import EraBook
+from handrail.tools.mcp.listing import Listed
+from handrail.tools.mcp.server_log import ServerLog
+
+if TYPE_CHECKING:
+    import mcp_types
+
+    from handrail.tools.mcp.session import Session, Transport
+
+__all__ = ["Connection", "Listed", "Standing"]
+
+REST_S_FIRST: Final = 0.5
+REST_S_MAX: Final = 30.0
+WELL_S: Final = 60.0
+"""A server that ran for so long is taken for healthy: what happened before is forgotten."""
+CLOSE_S: Final = 15.0
+MS: Final = 1_000
+GREETED_ANEW: Final = frozenset({Category.TRANSIENT, Category.TOOL_ERROR})
+"""Failures of a greeting after which the other one is tried."""
+PASSING: Final = frozenset({Category.TRANSIENT, Category.TIMEOUT, Category.RATE_LIMITED})
+"""Failures that may be over by themselves; any other stays what it is, also while a server rests."""
+SDK_SIDE: Final = "handrail.tools.mcp.session"
+
+
+class Standing(Struct, frozen=True, kw_only=True):
+    """How a server is doing."""
+
+    status: Literal["stopped", "starting", "running", "resting"]
+    pid: int = 0
+    version: str = ""
+    """The protocol version that was agreed on."""
+    server: str = ""
+    """What the server calls itself."""
+    tools: int = 0
+    starts: int = 0
+    started_ms: int = 0
+    """How long the last start took."""
+    error: str = ""
+    """What went wrong last, if it is not well now."""
+    log: str = ""
+
+
+def _as_it_is(text: str) -> str:
+    return text
+
+
+class Connection:
+    """One tool server, as those see it who call its tools."""
+
+    def __init__(
+        self,
+        declared: Declared,
+        *,
+        project: Path,
+        log: Path,
+        fill: Callable[[str], str],
+        remembered: EraBook,
+        scrub: Callable[[str], str] = _as_it_is,
+    ) -> None:
+        self._declared = declared
+        self._project = project
+        self._fill = fill
+        self._eras = remembered
+        self._log = ServerLog(log, scrub)
+        self._session: Session | None = None
+        self._buried: Session | None = None
+        self._keeper: asyncio.Task[None] | None = None
+        self._starting: asyncio.Task[Session] | None = None
+        self._listing: tuple[Listed, ...] = ()
+        self._is_stale = False
+        self._relisting = asyncio.Lock()
+        self._changed: list[Callable[[], None]] = []
+        self._rest = _Rest()
+        self._starts = self._started_ms = 0
+        self._error = ""
+        self._category = Category.TRANSIENT
+        self._is_closed = False
+
+    @property
+    def standing(self) -> Standing:
+        """How the server is doing."""
+        session = self._session if self._session and not self._session.is_over else None
+        return Standing(
+            status=self._status(session),
+            pid=session.pid if session else 0,
+            version=session.version if session else "",
+            server=session.server if session else "",
+            tools=len(self._listing),
+            starts=self._starts,
+            started_ms=self._started_ms,
+            error="" if session else self._error,
+            log=str(self._log.path),
+        )
+
+    def on_change(self, callback: Callable[[], None]) -> None:
+        """Have this called when the tools may have changed: the server says so, or was started anew."""
+        self._changed.append(callback)
+
+    async def listing(self) -> Sequence[Listed]:
+        """The tools that the server offers now; it is started if need be."""
+        session = await self._running()
+        async with self._relisting:
+            if self._is_stale:
+                await self._relist(session)
+        return self._listing
+
+    async def call(
+        self,
+        tool: str,
+        args: Mapping[str, Any],
+        *,
+        key: str,
+        progress: Callable[[str], None],
+        ask: Callable[[Question], Reply],
+    ) -> mcp_types.CallToolResult:
+        """Call a tool; ToolFailed says why not, ToolAsks what a person must say first. Cancelling reaches it."""
+        session = await self._running()
+        from handrail.tools.mcp.session import Call  # late: it brings the SDK, which by now is there
+
+        try:
+            return await session.call(Call(tool, args, key, progress, ask))
+        except ToolFailed as failed:
+            if failed.category is not Category.TRANSIENT or failed.retry_after_ms is not None or not session.is_over:
+                raise
+            # It died: whoever tries again should not do so while the server still rests.
+            rest_ms = self._rest.left_ms or self._rest.next_ms
+            raise ToolFailed(failed.category, failed.message, retry_after_ms=rest_ms) from None
+
+    async def close(self) -> None:
+        """End the server and everything below it."""
+        self._is_closed = True
+        if self._starting:
+            self._starting.cancel()
+            await asyncio.wait([self._starting])
+        await self._end()
+
+    async def _running(self) -> Session:
+        """The session to call on; all who come while it starts share one start."""
+        if self._is_closed:
+            raise ToolFailed(Category.TRANSIENT, f"handrail is closing its connection to {self._declared.name}")
+        if self._session and not self._session.is_over:
+            return self._session
+        if self._starting is None:
+            if self._session:
+                self._bury(self._session)  # it has ended, though its keeper may still be clearing up
+            if wait_ms := self._rest.left_ms:
+                message = f"the server {self._declared.name} rests after it failed: {self._error}"
+                raise ToolFailed(self._category, message, retry_after_ms=wait_ms)
+            self._starting = asyncio.create_task(self._start())
+            self._starting.add_done_callback(self._on_started)
+        try:
+            return await asyncio.shield(self._starting)
+        except asyncio.CancelledError:
+            if self._is_closed:
+                raise ToolFailed(Category.TRANSIENT, f"{self._declared.name} was closed while it started") from None
+            raise
+
+    async def _start(self) -> Session:
+        """Start it and learn what it offers, within its time."""
+        if SDK_SIDE not in sys.modules:
+            # In a thread: the import takes a third of a second, and the loop has others to serve meanwhile.
+            await asyncio.to_thread(importlib.import_module, SDK_SIDE)
+        began = time.monotonic()
+        seconds = duration_ms(self._declared.start_timeout) / MS
+        await self._end()  # what an earlier start may have left
+        try:
+            async with asyncio.timeout(seconds):
+                session = await self._opened()
+                await self._relist(session)
+        except TimeoutError:
+            self._category = Category.TRANSIENT
+            self._error = f"it did not start within {seconds:g} s" + (f": {self._log.tail}" if self._log.tail else "")
+            await self._failed_start()
+            raise ToolFailed(Category.TIMEOUT, f"{self._declared.name}: {self._error}") from None
+        except ToolFailed as failed:
+            self._error = failed.message
+            self._category = Category.TRANSIENT if failed.category in PASSING else failed.category
+            await self._failed_start()
+            raise
+        except asyncio.CancelledError:
+            await self._end()
+            raise
+        self._starts += 1
+        self._started_ms = round((time.monotonic() - began) * MS)
+        self._error = ""
+        self._rest.began_well()
+        self._eras.note(self._declared, legacy=session.is_legacy)
+        self._log.note(f"started in {self._started_ms} ms; protocol {session.version}; {len(self._listing)} tools")
+        if self._starts > 1:
+            self._tell_changed()
+        return session
+
+    async def _failed_start(self) -> None:
+        self._log.note(f"can't be used: {self._error}")
+        self._rest.begin()
+        await self._end()
+
+    async def _opened(self) -> Session:
+        """A session, by whichever way to greet it that the server understands; remembered, or tried."""
+        first, *others = self._greetings()
+        for other in others:
+            try:
+                return await self._greeted(first)
+            except ToolFailed as failed:
+                if failed.category not in GREETED_ANEW:
+                    raise
+            first = other
+        return await self._greeted(first)
+
+    def _greetings(self) -> Sequence[str]:
+        if self._eras.is_legacy(self._declared):
+            return ("legacy", "auto")
+        # `auto` tries both on one connection; a process may not survive the first, a server on the web does.
+        return ("auto", "legacy") if self._declared.command else ("auto",)
+
+    async def _greeted(self, mode: str) -> Session:
+        # Late: the SDK takes a third of a second to import, and only those who call a server should pay for it.
+        from handrail.tools.mcp.fault import FAULTS, failure, is_closed
+        from handrail.tools.mcp.session import Session
+
+        session = self._session = Session(self._transport(), log=self._log, changed=self._on_notice)
+        ready = asyncio.get_running_loop().create_future()
+        keeper = self._keeper = asyncio.create_task(session.keep(mode, ready))
+        keeper.add_done_callback(lambda _: self._bury(session))
+        try:
+            await ready
+        except FAULTS as error:
+            await asyncio.wait([keeper])
+            if session.noted:
+                raise session.noted[-1] from None
+            if is_closed(error):
+                raise ToolFailed(Category.TRANSIENT, f"the server {self._declared.name} {session.how}") from None
+            failed = failure(error)
+            # What the server finds wrong with our greeting says nothing about a call.
+            category = failed.category if failed.category in PASSING else Category.TOOL_ERROR
+            raise ToolFailed(category, f"can't be talked to: {failed.message}") from None
+        return session
+
+    def _transport(self) -> Transport:
+        declared = self._declared
+        if declared.url:
+            from handrail.tools.mcp.web import Web  # late: it brings an HTTP client
+
+            headers = {name: self._fill(value) for name, value in declared.headers.items()}
+            return Web(self._fill(declared.url), headers)
+        from handrail.tools.mcp.launch import Launch  # late: with all that speaks to processes
+
+        launch = Launch(
+            command=self._fill(declared.command),
+            args=tuple(map(self._fill, declared.args)),
+            env={name: self._fill(value) for name, value in declared.env.items()},
+            cwd=str(self._project / self._fill(declared.cwd)),
+        )
+        if sys.platform == "win32":
+            from handrail.tools.mcp.windows import WindowsPipe  # late: it brings the SDK
+
+            return WindowsPipe(launch, log=self._log)
+        from handrail.tools.mcp.pipe import Pipe  # late: it brings the SDK
+
+        return Pipe(launch, log=self._log, changed=self._on_notice)
+
+    async def _relist(self, session: Session) -> None:
+        """Ask for the tools; whatever changes while the answer is under way makes it stale again."""
+        from handrail.tools.mcp.fault import FAULTS, failure, is_closed  # late: it brings the SDK
+
+        self._is_stale = False
+        try:
+            async with asyncio.timeout(duration_ms(self._declared.start_timeout) / MS):
+                self._listing = await session.tools()
+        except FAULTS as error:
+            self._is_stale = True
+            if is_closed(error):
+                raise ToolFailed(Category.TRANSIENT, f"the server {self._declared.name} {session.how}") from None
+            failed = failure(error)
+            raise ToolFailed(failed.category, f"its tools can't be listed: {failed.message}") from None
+
+    async def _end(self) -> None:
+        """End the session that there is, within a bound."""
+        session, keeper = self._session, self._keeper
+        if session is None or keeper is None:
+            return
+        session.stop()
+        await asyncio.wait([keeper], timeout=CLOSE_S)
+        if not keeper.done():
+            keeper.cancel()
+            await asyncio.wait([keeper], timeout=CLOSE_S)
+        self._session = self._keeper = None
+
+    def _on_started(self, task: asyncio.Task[Session]) -> None:
+        self._starting = None
+        if not task.cancelled():
+            task.exception()  # looked at, in case that nobody waits for it any more
+
+    def _bury(self, session: Session) -> None:
+        """A session has ended: if nobody wanted that, the server rests before it is started again."""
+        if session is not self._session or self._is_closed or self._starting:
+            return
+        self._error = f"it {session.how}"
+        self._category = Category.TRANSIENT
+        if session is not self._buried:
+            self._buried = session
+            self._log.note("it has ended")
+            if self._declared.command:  # a session on the web costs nothing to begin anew
+                self._rest.begin()
+
+    def _on_notice(self) -> None:
+        if not self._is_stale:
+            self._is_stale = True
+            self._tell_changed()
+
+    def _tell_changed(self) -> None:
+        for callback in self._changed:
+            callback()
+
+    def _status(self, session: Session | None) -> Literal["stopped", "starting", "running", "resting"]:
+        if self._starting:
+            return "starting"
+        if session:
+            return "running"
+        is_clearing_up = self._session is not None and self._session is not self._buried
+        return "resting" if self._rest.left_ms or is_clearing_up else "stopped"
+
+
+class _Rest:
+    """How long a server is left alone after it failed: longer each time, until it has run well for a while."""
+
+    def __init__(self) -> None:
+        self._failures = 0
+        self._until = 0.0
+        self._well_since: float | None = None
+
+    @property
+    def left_ms(self) -> int:
+        return max(0, round((self._until - time.monotonic()) * MS))
+
+    @property
+    def next_ms(self) -> int:
+        """How long the next rest will be."""
+        return round(MS * min(REST_S_MAX, REST_S_FIRST * 2.0**self._failures))
+
+    def began_well(self) -> None:
+        self._well_since = time.monotonic()
+
+    def begin(self) -> None:
+        now = time.monotonic()
+        if self._well_since is not None and now - self._well_since > WELL_S:
+            self._failures = 0
+        self._well_since = None
+        self._until = now + min(REST_S_MAX, REST_S_FIRST * 2**self._failures)
+        self._failures = min(self._failures + 1, 10)

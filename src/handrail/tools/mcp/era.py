@@ -1,0 +1,63 @@
+"""The era book: which tool servers speak the protocol of the handshake, so that they are not probed at every start.
+
+A server that stays silent to a question of the newer protocol costs ten seconds until that is known. The book is a
+cache: it may be lost or wrong at any time, and a wrong entry only costs a second try."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from handrail.domain.json import digest
+from handrail.tools.mcp.declaration import Declared
+
+ENTRIES_MAX: Final = 1_000
+BOOK_BYTES_MAX: Final = 1_000_000
+
+
+class EraBook:
+    """What is remembered, in a small file."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def is_legacy(self, declared: Declared) -> bool:
+        """Whether this server was last opened with the handshake."""
+        return bool(self._read().get(_key(declared)))
+
+    def note(self, declared: Declared, *, legacy: bool) -> None:
+        """Remember how this server was opened."""
+        entries = self._read()
+        key = _key(declared)
+        if bool(entries.get(key)) == legacy:
+            return
+        entries.pop(key, None)
+        if legacy:
+            entries[key] = True
+        self._write(dict(list(entries.items())[-ENTRIES_MAX:]))
+
+    def _read(self) -> dict[str, Any]:
+        try:
+            with self._path.open("rb") as file:
+                return msgspec.json.decode(file.read(BOOK_BYTES_MAX), type=dict[str, bool])
+        except (OSError, msgspec.DecodeError):
+            return {}
+
+    def _write(self, entries: dict[str, Any]) -> None:
+        # A book that can't be written costs time at the next start, and nothing else.
+        with contextlib.suppress(OSError):
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            handle, name = tempfile.mkstemp(dir=self._path.parent, prefix=self._path.name)
+            os.close(handle)
+            Path(name).write_bytes(msgspec.json.encode(entries))
+            Path(name).replace(self._path)
+
+
+def _key(declared: Declared) -> str:
+    """Whatever makes it another server; what is secret is not among it."""
+    return digest([declared.command, *declared.args, declared.cwd, declared.url])

@@ -1,0 +1,71 @@
+"""What a tool server says of its tools, within bounds. Values only; asking it is session.py's work.
+
+All of it comes from outside: names that could not be called, and cards that are too large, are left out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+from msgspec import Struct
+
+if TYPE_CHECKING:
+    import mcp_types as types
+
+TOOLS_MAX: Final = 1_000
+PAGES_MAX: Final = 100
+CARD_BYTES_MAX: Final = 200_000
+
+_name = re.compile(r"[A-Za-z0-9_./-]{1,128}")
+
+
+class Listed(Struct, frozen=True):
+    """One tool, as its server tells it; what it leaves unsaid is as the protocol says."""
+
+    name: str
+    description: str
+    args: Mapping[str, Any]
+    read_only: bool = False
+    idempotent: bool = False
+    destructive: bool = True
+    output_schema: Any = None
+
+
+class Listing:
+    """The tools of one server, as they come in page by page."""
+
+    def __init__(self) -> None:
+        self._tools: dict[str, Listed] = {}
+        self.left_out = 0
+
+    def add(self, tool: types.Tool) -> None:
+        """Take in one tool; the first of a name stays."""
+        if len(self._tools) >= TOOLS_MAX or not _name.fullmatch(tool.name) or tool.name in self._tools:
+            self.left_out += 1
+            return
+        hints = tool.annotations
+        listed = Listed(
+            name=tool.name,
+            description=tool.description or "",
+            args=tool.input_schema,
+            read_only=bool(hints and hints.read_only_hint),
+            idempotent=bool(hints and hints.idempotent_hint),
+            destructive=not (hints and hints.destructive_hint is False),
+            output_schema=tool.output_schema,
+        )
+        if len(msgspec.json.encode(listed)) > CARD_BYTES_MAX:
+            self.left_out += 1
+            return
+        self._tools[tool.name] = listed
+
+    @property
+    def is_full(self) -> bool:
+        """Whether nothing more would be taken in."""
+        return len(self._tools) >= TOOLS_MAX
+
+    @property
+    def tools(self) -> tuple[Listed, ...]:
+        """All that was taken in, in the server's order."""
+        return tuple(self._tools.values())

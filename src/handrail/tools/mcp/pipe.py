@@ -1,0 +1,290 @@
+"""The pipe to a tool server: the official SDK's stdio transport, written anew for servers that nobody trusts.
+
+The SDK's own reader holds a line of any length and hands everything on. Here a line is bounded, a broken message fails
+its own call alone, noise is left out and a flood ends the connection. The SDK still owns the conversation: ids, eras,
+cancelling. The process is in launch.py. Windows has no leash: there the SDK's transport is used (connection.py)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Final
+
+import anyio
+import anyio.lowlevel
+import mcp_types as types
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp.shared.message import SessionMessage
+
+from handrail.tools.mcp.bucket import Bucket
+from handrail.tools.mcp.launch import Launch, Launched
+from handrail.tools.mcp.lines import (
+    Lines,
+    Overlong,
+    has_too_many_parts,
+    is_broken_message,
+    is_progress,
+    named_ids,
+    plain_id,
+)
+from handrail.tools.mcp.server_log import ServerLog
+
+if TYPE_CHECKING:
+    from mcp.client._transport import TransportStreams
+
+RESULT_BYTES_MAX: Final = 16_000_000
+ENDLESS_BYTES_MAX: Final = 256_000_000
+"""One line that goes on and on: nobody reads that much of it to get to the next."""
+NOISE_MAX: Final = 1_000
+"""Lines in a row that say nothing to us."""
+PROGRESS_PER_S_MAX: Final = 50
+NOTICES_PER_S_MAX: Final = 50
+REQUESTS_MAX: Final = 100
+"""Requests of the server that it has not taken our answer to."""
+OUTBOX_MAX: Final = 64
+FLUSH_S: Final = 0.5
+DRAIN_S: Final = 0.5
+REFUSED: Final = {"sampling/createMessage": "a model's words (sampling)", "roots/list": "the project's folders (roots)"}
+TOOLS_CHANGED: Final = "notifications/tools/list_changed"
+
+Outward = MemoryObjectReceiveStream[SessionMessage]
+Inward = MemoryObjectSendStream[SessionMessage | Exception]
+
+
+class Pipe:
+    """One start of a server, and what goes in and out; `over` when nothing more will come."""
+
+    def __init__(self, launch: Launch, *, log: ServerLog, changed: Callable[[], None]) -> None:
+        self._launch = launch
+        self._log = log
+        self._changed = changed
+        self._server: Launched | None = None
+        self._hearing = Hearing(log, changed)
+        self._heard_all = anyio.Event()
+        self._shelters: list[anyio.CancelScope] = []
+        self.over = anyio.Event()
+        self.reason = ""
+        """Why we ended it, if it was us."""
+
+    @property
+    def pid(self) -> int:
+        """The server's process; 0 before it is known."""
+        return self._server.pid if self._server else 0
+
+    @property
+    def how(self) -> str:
+        """How it ended, in words."""
+        return self.reason or (self._server.how if self._server else "") or "closed its output"
+
+    async def wait_until_ended(self, *, seconds: float) -> None:
+        """Give it a moment to say how it ended."""
+        if self._server and not self.reason:
+            with anyio.move_on_after(seconds):
+                await self._server.ended.wait()
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[TransportStreams]:
+        """Start the server; leaving ends it with all of its descendants, within a bound."""
+        self._log.begin()
+        server = self._server = Launched(self._launch)
+        # No await from here until the task group is entered, or a cancellation would leave the process behind.
+        inward, from_server = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+        to_server, outward = anyio.create_memory_object_stream[SessionMessage](OUTBOX_MAX)
+        writing = anyio.CancelScope(shield=True)
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._sheltered, server.watch)
+                tasks.start_soon(self._sheltered, self._hear, server, inward)
+                tasks.start_soon(self._sheltered, self._keep_log, server)
+                tasks.start_soon(self._sheltered, self._notice_end, server, inward)
+                tasks.start_soon(self._tell, server, outward, writing)
+                try:
+                    yield from_server, to_server
+                finally:
+                    with anyio.CancelScope(shield=True):
+                        from_server.close()
+                        to_server.close()
+                        await self._stop(server, writing)
+                    for shelter in self._shelters:
+                        shelter.cancel()
+        finally:
+            server.release()
+            for stream in (inward, outward):
+                stream.close()
+
+    async def _sheltered(self, work: Callable[..., Awaitable[None]], *args: object) -> None:
+        """Work that goes on when a start is cancelled, until the process has ended: ending it needs all of them."""
+        with anyio.CancelScope(shield=True) as shelter:
+            self._shelters.append(shelter)
+            await work(*args)
+
+    async def _stop(self, server: Launched, writing: anyio.CancelScope) -> None:
+        with anyio.move_on_after(FLUSH_S):
+            await self._hearing.told_all.wait()
+        writing.cancel()
+        await self._hearing.told_all.wait()
+        await server.stop(is_polite=not self.reason)
+        self._log.end()
+
+    async def _hear(self, server: Launched, inward: Inward) -> None:
+        lines = Lines(RESULT_BYTES_MAX)
+        is_listened_to = True
+        while chunk := await server.said():
+            if not is_listened_to:
+                continue  # read on, so that a server that still writes can come to its end
+            for message in self._hearing.understood(lines.feed(chunk)):
+                try:
+                    await inward.send(SessionMessage(message))
+                except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+                    is_listened_to = False
+                    break
+            if trouble := self._hearing.trouble(lines.size):
+                self._end(inward, trouble)
+                is_listened_to = False
+            await anyio.lowlevel.checkpoint()  # the others' turn: one server that writes and writes holds nobody up
+        self._heard_all.set()
+        self._end(inward)
+
+    async def _notice_end(self, server: Launched, inward: Inward) -> None:
+        """A child of the server may still hold its output open: the server's own end is enough."""
+        await server.ended.wait()
+        with anyio.move_on_after(DRAIN_S):
+            await self._heard_all.wait()
+        self._end(inward)
+
+    async def _keep_log(self, server: Launched) -> None:
+        while chunk := await server.complained():
+            self._log.take(chunk)
+            await anyio.lowlevel.checkpoint()
+
+    async def _tell(self, server: Launched, outward: Outward, writing: anyio.CancelScope) -> None:
+        try:
+            with writing:
+                async for item in outward:
+                    self._hearing.sent(item.message)
+                    line = item.message.model_dump_json(by_alias=True, exclude_unset=True)
+                    await server.tell(line.encode() + b"\n")
+        except OSError:
+            self.over.set()  # it reads no more; whoever waits for an answer must not wait for ever
+        finally:
+            self._hearing.told_all.set()
+
+    def _end(self, inward: Inward, reason: str = "") -> None:
+        if reason and not self.reason:
+            self.reason = reason
+            self._log.note(reason)
+        inward.close()
+        self.over.set()
+
+
+class Hearing:
+    """What is made of a server's lines: messages for the SDK, failures of single calls, and noise."""
+
+    def __init__(self, log: ServerLog, changed: Callable[[], None]) -> None:
+        self._log = log
+        self._changed = changed
+        self._waiting: set[int | str] = set()
+        self._asked: set[int | str] = set()
+        self._noise = 0
+        self._progress = Bucket(rate=PROGRESS_PER_S_MAX, burst=PROGRESS_PER_S_MAX)
+        self._notices = Bucket(rate=NOTICES_PER_S_MAX, burst=NOTICES_PER_S_MAX)
+        self._noted: set[str] = set()
+        self.told_all = anyio.Event()
+
+    def sent(self, message: types.JSONRPCMessage) -> None:
+        """Remember what the server owes us, and what it has been answered."""
+        if isinstance(message, types.JSONRPCRequest):
+            self._waiting.add(plain_id(message.id))
+        elif isinstance(message, types.JSONRPCNotification):
+            cancelled = (message.params or {}).get("requestId") if message.method == "notifications/cancelled" else None
+            self._waiting.discard(plain_id(cancelled) if cancelled is not None else "")
+        elif message.id is not None:
+            self._asked.discard(plain_id(message.id))
+
+    def understood(self, lines: Iterable[bytes | Overlong]) -> Iterable[types.JSONRPCMessage]:
+        """The messages in these lines."""
+        for line in lines:
+            message = self._oversized(line) if isinstance(line, Overlong) else self._read(line)
+            if message is not None:
+                yield message
+
+    def trouble(self, line_bytes: int) -> str:
+        """Why this server is not to be listened to any longer; empty if it is."""
+        if self._noise > NOISE_MAX:
+            return f"wrote more than {NOISE_MAX:,} lines in a row that are no messages"
+        if len(self._asked) > REQUESTS_MAX:
+            return f"asked more than {REQUESTS_MAX} things without taking the answers"
+        if line_bytes > ENDLESS_BYTES_MAX:
+            return f"wrote one line of more than {ENDLESS_BYTES_MAX // 1_000_000} MB"
+        return ""
+
+    def _read(self, line: bytes) -> types.JSONRPCMessage | None:
+        if is_progress(line) and not self._progress.take():
+            return None
+        if has_too_many_parts(line):
+            return self._failed(line, "answered with too many values at once; ask for less")
+        try:
+            message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
+        except (ValueError, RecursionError):
+            return self._unreadable(line)
+        if isinstance(message, types.JSONRPCError) and message.id is None:
+            return self._failed(b"", "could not read what it was sent")
+        return message if self._is_wanted(message, was_counted=is_progress(line)) else None
+
+    def _is_wanted(self, message: types.JSONRPCMessage, *, was_counted: bool) -> bool:
+        if isinstance(message, types.JSONRPCResponse | types.JSONRPCError):
+            wanted = message.id is not None and plain_id(message.id) in self._waiting
+            self._waiting.discard(plain_id(message.id) if message.id is not None else "")
+        elif isinstance(message, types.JSONRPCRequest):
+            self._asked.add(plain_id(message.id))
+            self._note_refused(message.method)
+            wanted = True
+        else:
+            wanted = was_counted or self._is_notice_let_through(message.method)
+        self._noise = 0 if wanted else self._noise + 1
+        return wanted
+
+    def _is_notice_let_through(self, method: str) -> bool:
+        if method == "notifications/progress":
+            return self._progress.take()
+        if self._notices.take():
+            return True
+        if method == TOOLS_CHANGED:
+            self._changed()  # left out with the rest of the flood, but not forgotten
+        return False
+
+    def _unreadable(self, line: bytes) -> types.JSONRPCError | None:
+        if is_broken_message(line):
+            return self._failed(line, "answered with a message that can't be read")
+        if line.strip():
+            self._noise += 1
+            self._note_once("it writes lines to its standard output that are no messages; they are left out")
+        return None
+
+    def _oversized(self, line: Overlong) -> types.JSONRPCError | None:
+        words = f"answered with more than {RESULT_BYTES_MAX // 1_000_000} MB; ask for less"
+        # Told at once if its beginning names the call; at its end that call is known to be settled by its name.
+        return self._failed(line.head + line.tail, words, guess=line.is_whole)
+
+    def _failed(self, text: bytes, words: str, *, guess: bool = True) -> types.JSONRPCError | None:
+        """The end of the one call that these bytes were an answer to, as far as can be told."""
+        self._note_once(f"it {words}")
+        named = list(named_ids(text))
+        whose = next((name for name in named if name in self._waiting), None)
+        if not named and guess and len(self._waiting) == 1:
+            (whose,) = self._waiting
+        if whose is None:
+            self._noise += 1
+            return None
+        self._waiting.discard(whose)
+        error = types.ErrorData(code=types.INTERNAL_ERROR, message=words)
+        return types.JSONRPCError(jsonrpc="2.0", id=whose, error=error)
+
+    def _note_refused(self, method: str) -> None:
+        if method in REFUSED:
+            self._note_once(f"it asked for {REFUSED[method]}, which handrail does not give to servers")
+
+    def _note_once(self, words: str) -> None:
+        if words not in self._noted:
+            self._noted.add(words)
+            self._log.note(words)

@@ -1,0 +1,46 @@
+"""Questions of a tool server to a person: from the protocol's elicitation to ours, and the answer back.
+
+Pure. The words come from outside and are bounded; asking is the engine's work."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import mcp_types as types
+import msgspec
+
+from handrail.domain.definition import Category
+from handrail.domain.question import Question, Reply
+from handrail.engine.tool import ToolFailed
+
+TEXT_MAX: Final = 4_000
+SCHEMA_BYTES_MAX: Final = 20_000
+SCHEMES: Final = ("https://", "http://")
+
+
+def question_of(params: types.ElicitRequestParams) -> Question:
+    """What the server wants to know; ToolFailed if that can't be put to a person."""
+    if isinstance(params, types.ElicitRequestURLParams):
+        if not params.url.lower().startswith(SCHEMES) or len(params.url) > TEXT_MAX:
+            raise ToolFailed(Category.TOOL_ERROR, "sent a person to an address that is no web page")
+        return Question(text=f"{_cut(params.message)}\n{params.url}")
+    schema = params.requested_schema
+    if len(msgspec.json.encode(schema)) > SCHEMA_BYTES_MAX:
+        raise ToolFailed(Category.TOOL_ERROR, f"asked a question with a form of more than {SCHEMA_BYTES_MAX:,} bytes")
+    return Question(text=_cut(params.message), schema=schema)
+
+
+def result_of(reply: Reply, *, is_form: bool) -> types.ElicitResult:
+    """What the person said, as the protocol wants it."""
+    if not reply.agreed:
+        return types.ElicitResult(action="decline")
+    if not is_form:
+        return types.ElicitResult(action="accept")
+    return types.ElicitResult(
+        action="accept", content=dict(reply.content) if isinstance(reply.content, Mapping) else {}
+    )
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= TEXT_MAX else text[:TEXT_MAX] + " …"

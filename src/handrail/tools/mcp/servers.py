@@ -1,0 +1,121 @@
+"""All tool servers that are declared: found by name, met when somebody needs them, closed together.
+
+A server that can't be reached hurts no other. What each is, tools.json says (declaration.py)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from msgspec.structs import replace
+
+from handrail.domain.duration import duration_ms
+from handrail.domain.suggestion import did_you_mean
+from handrail.engine.tool import ToolFailed, ToolSpec
+from handrail.tools.configuration import ToolConfiguration
+from handrail.tools.kept import Kept
+from handrail.tools.mcp.connection import Connection, Standing
+from handrail.tools.mcp.declaration import Declared
+from handrail.tools.mcp.era import EraBook
+from handrail.tools.mcp.result import Results
+from handrail.tools.mcp.server_tool import ServerTool
+from handrail.tools.mcp.tool_server import ToolServer
+from handrail.tools.vault import Vault
+
+MEETING_MAX: Final = 16
+"""How many servers are started at once."""
+MEETING_GRACE_S: Final = 2.0
+"""How much longer than its start may take a server is waited for; it is ended in the background then."""
+
+
+class Servers:
+    """The declared servers."""
+
+    def __init__(
+        self,
+        declared: Mapping[str, Declared],
+        *,
+        project: Path,
+        logs: Path,
+        cache: Path,
+        kept: Kept,
+        vault: Vault,
+        configuration: ToolConfiguration,
+    ) -> None:
+        """`logs` is the folder for what servers say on stderr; `cache` is a file of what may be forgotten."""
+        book = EraBook(cache)
+        results = Results(kept, vault.scrubbed)
+        self._servers = {
+            name: ToolServer(
+                one,
+                Connection(
+                    one,
+                    project=project,
+                    log=logs / f"{name}.log",
+                    fill=vault.text,
+                    remembered=book,
+                    scrub=vault.scrubbed,
+                ),
+                results=results,
+                vault=vault,
+                configuration=configuration,
+            )
+            for name, one in sorted(declared.items())
+        }
+        self._meeting = asyncio.Semaphore(MEETING_MAX)
+
+    def names(self) -> Collection[str]:
+        """The names of the declared servers."""
+        return self._servers.keys()
+
+    def server(self, name: str) -> ToolServer:
+        """One of them, by its name."""
+        return self._servers[name]
+
+    def find(self, name: str) -> ServerTool | None:
+        """The tool `<server>.<tool>` of a declared server, whether it was met or not; None if nobody declared it."""
+        server, dot, tool = name.partition(".")
+        return ServerTool(self._servers[server], tool) if dot and server in self._servers else None
+
+    def specs(self) -> Sequence[ToolSpec]:
+        """What is known of the tools of the servers met so far, by name."""
+        found = [server.spec(tool) for server in self._servers.values() for tool in server.tools()]
+        return sorted(found, key=lambda spec: spec.name)
+
+    async def meet(self, servers: Collection[str]) -> Mapping[str, str]:
+        """Learn the tools of these servers, all at once; which of them can't be reached, each with the reason."""
+        names = sorted(set(servers))
+        reasons = await asyncio.gather(*map(self._met, names))
+        return {name: reason for name, reason in zip(names, reasons, strict=True) if reason}
+
+    def standing(self) -> Mapping[str, Standing]:
+        """How each server is doing."""
+        return {name: self._standing(server) for name, server in self._servers.items()}
+
+    async def close(self) -> None:
+        """Stop all servers that were started, each for itself."""
+        closing = (server.connection.close() for server in self._servers.values())
+        for outcome in await asyncio.gather(*closing, return_exceptions=True):
+            if isinstance(outcome, BaseException):
+                raise outcome
+
+    def _standing(self, server: ToolServer) -> Standing:
+        standing = server.connection.standing
+        return replace(standing, error=server.vault.scrubbed(standing.error))
+
+    async def _met(self, name: str) -> str:
+        """Why a server can't be reached; empty if it can."""
+        server = self._servers.get(name)
+        if server is None:
+            return f"no server `{name[:100]}` is declared; {did_you_mean(name, self._servers)}".removesuffix("; ")
+        limit_s = duration_ms(server.declared.start_timeout) / 1_000 + MEETING_GRACE_S
+        try:
+            async with self._meeting, asyncio.timeout(limit_s):
+                await server.meet()
+        except ToolFailed as failed:
+            return str(server.vault.scrubbed(failed.message))
+        except TimeoutError:
+            return f"it did not tell its tools within {limit_s:g} s; its log is {server.connection.standing.log}"
+        return ""

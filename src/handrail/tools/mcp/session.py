@@ -1,0 +1,402 @@
+"""One start of a tool server: the SDK's client, held open by one task, and the calls that share it.
+
+Imports the SDK, so it is itself imported only when a server is needed. Starting again, and when, is connection.py's
+work. Questions of the server find the call that they belong to here.
+
+    keeper task:  open -> list -> ... waits ... -> close          callers:  call(), from any task"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
+
+import anyio
+import mcp_types as types
+from mcp import MCPError
+from mcp.client import Client
+from mcp.client.session import ClientRequestContext, IncomingMessage
+from mcp.shared.exceptions import UrlElicitationRequiredError
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import TypeAdapter
+
+from handrail.domain.definition import Category
+from handrail.domain.question import Question, Reply
+from handrail.engine.tool import ToolAsks, ToolFailed
+from handrail.tools.mcp.bucket import Bucket
+from handrail.tools.mcp.fault import FAULTS, failure, is_closed
+from handrail.tools.mcp.listing import PAGES_MAX, Listed, Listing
+from handrail.tools.mcp.pipe import PROGRESS_PER_S_MAX
+from handrail.tools.mcp.question import question_of, result_of
+from handrail.tools.mcp.server_log import ServerLog
+from handrail.tools.mcp.structured import Promises
+from handrail.tools.mcp.web import NOTED
+
+if TYPE_CHECKING:
+    from mcp.client._transport import TransportStreams
+
+KEY_META: Final = "handrail/idempotency_key"
+ROUNDS_MAX: Final = 10
+ROUND_PAUSE_S: Final = 0.1
+QUESTIONS_MAX: Final = 20
+PROGRESS_WORDS_MAX: Final = 200
+SUBSCRIBE_S: Final = 2.0
+OWNER_S: Final = 30.0
+"""How long a question waits until it is clear which call it belongs to."""
+LAST_WORDS_S: Final = 1.0
+
+# Without a handler, the SDK's warnings would carry a server's words to our standard error, at the server's pace.
+for _name in ("client", "httpx2", "mcp.client", "mcp.shared"):
+    logging.getLogger(_name).addHandler(logging.NullHandler())
+
+_answer: Final[TypeAdapter[types.CallToolResult | types.InputRequiredResult]] = TypeAdapter(
+    types.CallToolResult | types.InputRequiredResult
+)
+
+
+class Transport(Protocol):
+    """A way to a server: a pipe to a process, or a wire."""
+
+    over: anyio.Event
+    """Set when nothing more will come."""
+
+    @property
+    def pid(self) -> int:
+        """Its process; 0 if there is none."""
+        ...
+
+    @property
+    def how(self) -> str:
+        """How it ended, in words."""
+        ...
+
+    def open(self) -> AbstractAsyncContextManager[TransportStreams]:
+        """Connect; leaving ends it."""
+        ...
+
+    async def wait_until_ended(self, *, seconds: float) -> None:
+        """Give it a moment to say how it ended."""
+        ...
+
+
+@dataclass(eq=False)
+class Call:
+    """A call under way."""
+
+    tool: str
+    args: Mapping[str, Any]
+    key: str
+    progress: Callable[[str], None]
+    ask: Callable[[Question], Reply]
+    scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+    asks: ToolAsks | None = None
+    questions: int = 0
+    noted: list[ToolFailed] = field(default_factory=list)
+    steps: Bucket = field(default_factory=lambda: Bucket(rate=PROGRESS_PER_S_MAX, burst=PROGRESS_PER_S_MAX))
+
+    async def on_progress(self, progress: float, total: float | None, message: str | None) -> None:
+        """Pass on how far it is, in a few words."""
+        if self.steps.take():
+            count = f"{progress:g}/{total:g}" if total else f"{progress:g}"
+            words = "".join(letter for letter in message or "" if letter.isprintable())
+            self.progress(f"{count} {words}".strip()[:PROGRESS_WORDS_MAX])
+
+
+_current: ContextVar[Call | None] = ContextVar("current", default=None)
+
+
+class Session:
+    """A server that was started: its client, its tools, its calls."""
+
+    def __init__(self, transport: Transport, *, log: ServerLog, changed: Callable[[], None]) -> None:
+        self._transport = transport
+        self._log = log
+        self._changed = changed
+        self._calls: dict[Call, None] = {}
+        self._fewer = anyio.Event()
+        self._turn = anyio.Lock()
+        self._is_one_at_a_time = False
+        self._asking = 0
+        self._promises = Promises(())
+        self._client: Client | None = None
+        self._stopped = anyio.Event()
+        self._greeting = anyio.CancelScope()
+        self.noted: list[ToolFailed] = []
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it takes no more calls."""
+        return self._transport.over.is_set() or self._client is None
+
+    @property
+    def pid(self) -> int:
+        """The server's process; 0 if there is none."""
+        return self._transport.pid
+
+    @property
+    def how(self) -> str:
+        """How it ended, with the last of what it wrote to its log."""
+        tail = self._log.tail
+        return f"{self._transport.how}; it last wrote: {tail}" if tail else self._transport.how
+
+    @property
+    def version(self) -> str:
+        """The protocol version that was agreed on."""
+        return self._client.protocol_version if self._client else ""
+
+    @property
+    def is_legacy(self) -> bool:
+        """Whether it was opened with the handshake."""
+        return self.version not in MODERN_PROTOCOL_VERSIONS
+
+    @property
+    def server(self) -> str:
+        """What the server calls itself."""
+        told = self._client.server_info if self._client else None
+        return f"{told.name} {told.version}"[:PROGRESS_WORDS_MAX] if told else ""
+
+    async def keep(self, mode: str, ready: asyncio.Future[None]) -> None:
+        """Hold the client open until the server is over or is to stop; enters and leaves in this one task."""
+        NOTED.set(self.noted)
+        try:
+            client = Client(
+                _Opened(self._transport.open()),
+                mode=mode,
+                cache=None,  # a listing must be what the server says now
+                elicitation_callback=self._on_question,
+                message_handler=self._on_notice,
+                client_info=types.Implementation(name="handrail", version=version("handrail")),
+            )
+            with self._greeting:
+                async with client, AsyncExitStack() as stack:
+                    self._client = client
+                    await self._subscribe(client, stack)
+                    if not ready.done():
+                        ready.set_result(None)
+                    await self._until_over()
+        except (ToolFailed, *FAULTS) as error:
+            if ready.done():
+                self._log.note(f"the connection ended: {failure(error).message}")
+            else:
+                ready.set_exception(error)
+        finally:
+            self._client = None
+            self._transport.over.set()
+            if not ready.done():
+                ready.cancel()
+
+    def stop(self) -> None:
+        """Let the keeper leave, also while the server has not greeted back."""
+        self._stopped.set()
+        if self._client is None:
+            self._greeting.cancel()
+
+    async def tools(self) -> tuple[Listed, ...]:
+        """All its tools, within bounds, as the server says now."""
+        client = self._open_client()
+        listing = Listing()
+        if client.server_capabilities.tools is not None:
+            cursor: str | None = None
+            for _ in range(PAGES_MAX):
+                page = await client.list_tools(cursor=cursor)
+                for tool in page.tools:
+                    listing.add(tool)
+                cursor = page.next_cursor
+                if cursor is None or listing.is_full:
+                    break
+        if listing.left_out:
+            self._log.note(f"{listing.left_out} of its tools were left out: too many, too large, or with a bad name")
+        self._promises = Promises(listing.tools)
+        return listing.tools
+
+    async def call(self, call: Call) -> types.CallToolResult:
+        """Make one call; ToolFailed says why not, ToolAsks what a person must say first."""
+        async with self._taking_turns():
+            self._calls[call] = None
+            _current.set(call)
+            NOTED.set(call.noted)
+            try:
+                with call.scope:
+                    result = await self._rounds(call)
+                    self._promises.check(call.tool, result)
+                    return result
+            except FAULTS as error:
+                raise await self._failure(call, error) from None
+            finally:
+                del self._calls[call]
+                self._tell_fewer()
+                _current.set(None)
+                NOTED.set(None)
+        raise call.asks or call.noted[-1]  # one of them is why the call was given up
+
+    async def _rounds(self, call: Call) -> types.CallToolResult:
+        """Call until there is a result: the newer protocol answers with questions, and is called again with answers."""
+        responses: types.InputResponses | None = None
+        state: str | None = None
+        for _ in range(ROUNDS_MAX):
+            try:
+                result = await self._round(call, responses, state)
+            except MCPError as error:
+                self._visit(call, error)
+                continue
+            if isinstance(result, types.CallToolResult):
+                return result
+            asked = result.input_requests or {}
+            responses = {key: self._answered(call, request) for key, request in asked.items()} or None
+            state = result.request_state
+            if responses is None:
+                await anyio.sleep(ROUND_PAUSE_S)
+        raise ToolFailed(Category.TOOL_ERROR, f"asked back more than {ROUNDS_MAX} times, and came to no result")
+
+    async def _round(
+        self, call: Call, responses: types.InputResponses | None, state: str | None
+    ) -> types.CallToolResult | types.InputRequiredResult:
+        params = types.CallToolRequestParams(
+            name=call.tool,
+            arguments=dict(call.args),
+            input_responses=responses,
+            request_state=state,
+            _meta=cast("types.RequestParamsMeta", {KEY_META: call.key}),  # typed for keys of the protocol alone
+        )
+        # Not `call_tool`, which would hold results against a hostile schema in a way that can take for ever.
+        session = self._open_client().session
+        request = types.CallToolRequest(params=params)
+        return await session.send_request(request, _answer, progress_callback=call.on_progress)
+
+    def _visit(self, call: Call, error: MCPError) -> None:
+        """Send a person to the pages that a call needs first; any other error stays one."""
+        if error.code != types.URL_ELICITATION_REQUIRED:
+            raise error
+        for params in UrlElicitationRequiredError.from_error(error.error).elicitations[:QUESTIONS_MAX]:
+            if self._reply(call, params).action != "accept":
+                raise error
+
+    def _answered(self, call: Call, request: types.InputRequest) -> types.InputResponse:
+        if not isinstance(request, types.ElicitRequest):
+            wanted = "a model's words (sampling)" if isinstance(request, types.CreateMessageRequest) else "roots"
+            message = f"asked for {wanted}, which handrail does not give to servers"
+            self._log.note(f"it {message}")
+            raise ToolFailed(Category.TOOL_ERROR, message)
+        return self._reply(call, request.params)
+
+    async def _on_question(
+        self, context: ClientRequestContext, params: types.ElicitRequestParams
+    ) -> types.ElicitResult | types.ErrorData:
+        call = _current.get() or await self._owner()
+        if call is None:
+            return types.ErrorData(code=types.INVALID_REQUEST, message="no call is under way that this could be about")
+        try:
+            return self._reply(call, params)
+        except ToolAsks as asks:
+            call.asks = asks
+        except ToolFailed as failed:
+            call.noted[:] = [failed]
+        # This is another task than the caller's: the call is given up from here, which also tells the server.
+        call.scope.cancel()
+        return types.ElicitResult(action="cancel")
+
+    def _reply(self, call: Call, params: types.ElicitRequestParams) -> types.ElicitResult:
+        call.questions += 1
+        if call.questions > QUESTIONS_MAX:
+            raise ToolFailed(Category.TOOL_ERROR, f"asked a person more than {QUESTIONS_MAX} things in one call")
+        question = question_of(params)
+        return result_of(call.ask(question), is_form=question.schema is not None)
+
+    async def _owner(self) -> Call | None:
+        """The call that a question of a handshake server belongs to: the protocol does not say, so it must be alone.
+
+        With several under way, those that do not ask are waited for, and from then on this server has one call at a
+        time. Where several ask at once, nobody knows whose question is whose: they are given up, to be made anew one
+        by one. None if it can't be told."""
+        self._asking += 1
+        self._tell_fewer()
+        try:
+            if len(self._calls) > 1:
+                self._is_one_at_a_time = True
+                with anyio.move_on_after(OWNER_S):
+                    while len(self._calls) > self._asking:
+                        await self._fewer.wait()
+            if len(self._calls) > 1:
+                self._give_up_asking()
+                return None
+            return next(iter(self._calls), None)
+        finally:
+            self._asking -= 1
+
+    def _give_up_asking(self) -> None:
+        if len(self._calls) > self._asking:
+            return  # some of them do not ask, and are not disturbed
+        for call in self._calls:
+            words = "it asked a person while other calls of this server asked, too; it is made again alone"
+            call.noted[:] = [ToolFailed(Category.TRANSIENT, words)]
+            call.scope.cancel()
+
+    def _tell_fewer(self) -> None:
+        self._fewer.set()
+        self._fewer = anyio.Event()
+
+    @asynccontextmanager
+    async def _taking_turns(self) -> AsyncIterator[None]:
+        if self._is_one_at_a_time:
+            async with self._turn:
+                yield
+        else:
+            yield
+
+    async def _failure(self, call: Call, error: BaseException) -> ToolFailed:
+        failed = failure(error)
+        if call.noted:
+            noted = call.noted[-1]
+            return ToolFailed(noted.category, noted.message, retry_after_ms=noted.retry_after_ms)
+        if not is_closed(error):
+            return failed
+        await self._transport.wait_until_ended(seconds=LAST_WORDS_S)
+        return ToolFailed(Category.TRANSIENT, f"the server {self.how}")
+
+    async def _on_notice(self, message: IncomingMessage) -> None:
+        if isinstance(message, types.ToolListChangedNotification):
+            self._changed()
+
+    async def _subscribe(self, client: Client, stack: AsyncExitStack) -> None:
+        """Hear of changes of the tools; handshake servers tell unasked."""
+        tools = client.server_capabilities.tools
+        if self.is_legacy or tools is None or not tools.list_changed:
+            return
+        try:
+            with anyio.fail_after(SUBSCRIBE_S):
+                await stack.enter_async_context(client.listen(tools_list_changed=True))
+        except FAULTS as error:
+            self._log.note(f"it does not tell when its tools change: {failure(error).message}")
+
+    async def _until_over(self) -> None:
+        async with anyio.create_task_group() as tasks:
+
+            async def leave(event: anyio.Event) -> None:
+                await event.wait()
+                tasks.cancel_scope.cancel()
+
+            tasks.start_soon(leave, self._transport.over)
+            tasks.start_soon(leave, self._stopped)
+
+    def _open_client(self) -> Client:
+        if self._client is None:
+            raise ToolFailed(Category.TRANSIENT, f"the server {self.how}")
+        return self._client
+
+
+class _Opened:
+    """A transport as the SDK knows one."""
+
+    def __init__(self, opened: AbstractAsyncContextManager[TransportStreams]) -> None:
+        self._opened = opened
+
+    async def __aenter__(self) -> TransportStreams:
+        return await self._opened.__aenter__()
+
+    async def __aexit__(self, *error: Any) -> bool | None:
+        return await self._opened.__aexit__(*error)

@@ -1,0 +1,72 @@
+"""Structured results, held against the schema that their tool has promised.
+
+The SDK would do this with patterns that a server can make run for ever; here they are bounded and off the network, and
+a promise that can't be read, or would cost too much to check, is not checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from handrail.domain.definition import Category
+from handrail.engine.tool import ToolFailed
+from handrail.tools.mcp.affordable import is_affordable
+from handrail.tools.mcp.listing import Listed
+
+if TYPE_CHECKING:
+    import mcp_types as types
+    from jsonschema_rs import ValidationError, Validator
+
+PATTERN_BYTES_MAX: Final = 1_000_000
+BACKTRACK_MAX: Final = 10_000
+"""Common libraries write patterns that look ahead; they may, so far."""
+WORDS_MAX: Final = 500
+
+
+class Promises:
+    """The output schemas of one listing, each compiled when it is first needed."""
+
+    def __init__(self, tools: Iterable[Listed]) -> None:
+        self._schemas = {tool.name: tool.output_schema for tool in tools if tool.output_schema is not None}
+        self._validators: dict[str, Validator | None] = {}
+
+    def check(self, tool: str, result: types.CallToolResult) -> None:
+        """Refuse a result that breaks its tool's promise; an error of the tool promises nothing."""
+        if tool not in self._schemas or result.is_error:
+            return
+        if result.structured_content is None:
+            raise ToolFailed(Category.TOOL_ERROR, "promised a structured result, and answered without one")
+        error = self._misfit(tool, result.structured_content)
+        if error is not None:
+            place = ".".join(str(part) for part in error.instance_path) or "the result"
+            message = (
+                f"answered with a result that does not fit its output schema: {place}: {error.message[:WORDS_MAX]}"
+            )
+            raise ToolFailed(Category.TOOL_ERROR, message)
+
+    def _misfit(self, tool: str, content: Any) -> ValidationError | None:
+        try:
+            # Encoded for its size; and too deep a value, which would end the validator's stack, ends here.
+            size = len(msgspec.json.encode(content))
+        except (ValueError, RecursionError, TypeError) as broken:
+            message = f"its result can't be held against its output schema: {str(broken)[:WORDS_MAX]}"
+            raise ToolFailed(Category.TOOL_ERROR, message) from None
+        validator = self._validator(tool) if is_affordable(self._schemas[tool], size) else None
+        return next(iter(validator.iter_errors(content)), None) if validator else None
+
+    def _validator(self, tool: str) -> Validator | None:
+        """What a promise is checked by; None if nobody can read it: what the tool did is done all the same."""
+        # Imported late: 25 ms that only tools with a promise need.
+        from jsonschema_rs import FancyRegexOptions, ReferencingError, validator_for
+
+        if tool not in self._validators:
+            options = FancyRegexOptions(backtrack_limit=BACKTRACK_MAX, size_limit=PATTERN_BYTES_MAX)
+            try:
+                self._validators[tool] = validator_for(
+                    self._schemas[tool], pattern_options=options, offline=True, mask="the value"
+                )
+            except (ValueError, ReferencingError):
+                self._validators[tool] = None
+        return self._validators[tool]

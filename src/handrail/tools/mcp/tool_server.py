@@ -1,0 +1,166 @@
+"""A tool server and what is known of its tools: what it told of them, under the words of a person.
+
+tools.json over the server's annotations, config.toml over both. The connection is connection.py's, a single tool
+server_tool.py's."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
+from typing import Any, Final
+
+from msgspec import Struct
+
+from handrail.domain.definition import Category, Effect
+from handrail.domain.suggestion import did_you_mean
+from handrail.engine.tool import Limits, ToolFailed, ToolSpec
+from handrail.tools.configuration import ToolConfiguration, configured, merged_retry
+from handrail.tools.mcp.connection import Connection
+from handrail.tools.mcp.declaration import Declared, ToolRule
+from handrail.tools.mcp.listing import Listed
+from handrail.tools.mcp.result import Results
+from handrail.tools.mcp.schema import ServerSchema
+from handrail.tools.vault import Vault
+
+NO_RULE: Final = ToolRule()
+
+_callable_name = re.compile(r"[A-Za-z0-9_./-]{1,128}")
+
+
+class Told(Struct, frozen=True):
+    """What the server told of a tool, and what follows from it."""
+
+    listed: Listed
+    card: Mapping[str, Any]
+    schema: ServerSchema
+
+
+class ToolServer:
+    """One declared server, met or not."""
+
+    def __init__(
+        self,
+        declared: Declared,
+        connection: Connection,
+        *,
+        results: Results,
+        vault: Vault,
+        configuration: ToolConfiguration,
+    ) -> None:
+        self.declared = declared
+        self.connection = connection
+        self.results = results
+        self.vault = vault
+        self._configuration = configuration
+        self._listing: Sequence[Listed] | None = None
+        self._told: Mapping[str, Told] = {}
+        self._specs: dict[str, ToolSpec] = {}
+
+    @property
+    def name(self) -> str:
+        """The part of a tool's name before the dot."""
+        return self.declared.name
+
+    async def meet(self) -> None:
+        """Learn what its tools are now; ToolFailed says why that can't be learned."""
+        listing = await self.connection.listing()
+        if listing is self._listing:
+            return
+        # The values that a server was started with are no business of whoever reads its tools' descriptions.
+        self._told = {one.name: self._heard(one) for one in listing if _callable_name.fullmatch(one.name)}
+        self._specs = {}
+        self._listing = listing
+
+    def told(self, tool: str) -> Told | None:
+        """What it told of a tool; None if it has none of that name, or was not met yet."""
+        return self._told.get(tool)
+
+    def tools(self) -> Sequence[str]:
+        """The tools that it told of and that may be called."""
+        return [tool for tool in self._told if not self._refusal(tool)]
+
+    def rule(self, tool: str) -> ToolRule:
+        """What a person says of a tool."""
+        return self.declared.tools.get(tool, NO_RULE)
+
+    def require_allowed(self, tool: str) -> None:
+        """ToolFailed if one of its lists keeps the tool out."""
+        if words := self._refusal(tool):
+            message = f"{self.name}.{tool} may not be called: {words}; a person can change that in the file"
+            raise ToolFailed(Category.PERMISSION, message)
+
+    def require_told(self, tool: str) -> None:
+        """ToolFailed if the server has no such tool."""
+        if tool not in self._told:
+            near = did_you_mean(f"{self.name}.{tool}", [f"{self.name}.{one}" for one in self.tools()])
+            message = f"the server `{self.name}` has no tool `{tool[:100]}`"
+            raise ToolFailed(Category.NOT_FOUND, f"{message}; {near}" if near else message)
+
+    def spec(self, tool: str) -> ToolSpec:
+        """What is known of a tool, by the words of a person, then by those of the server."""
+        if tool not in self._specs:
+            spec = self._spec(tool)
+            if tool not in self._told:
+                return spec  # not remembered: there are as many of these as somebody can write
+            self._specs[tool] = spec
+        return self._specs[tool]
+
+    def _spec(self, tool: str) -> ToolSpec:
+        told, rule, all_ = self.told(tool), self.rule(tool), self.declared.rule
+        is_limited = all_.concurrency is not None or all_.rate is not None
+        spec = ToolSpec(
+            name=f"{self.name}.{tool}",
+            description=told.card["description"] if told else "",
+            effect=self._effect(tool),
+            args=told.card["args"] if told else {},
+            idempotent=self._is_idempotent(tool),
+            retry=merged_retry(rule.retry, all_.retry),
+            timeout=rule.timeout or all_.timeout,
+            concurrency=rule.concurrency,
+            rate=rule.rate,
+            server=self.name,
+            shared=Limits(name=self.name, concurrency=all_.concurrency, rate=all_.rate) if is_limited else None,
+            undo=f"{self.name}.{rule.undo.tool}" if rule.undo else "",
+            undo_idempotent=self._is_undo_idempotent(tool),
+        )
+        return configured(spec, self._configuration)
+
+    def _effect(self, tool: str) -> Effect:
+        rule, told = self.rule(tool), self.told(tool)
+        undoable = Effect.COMPENSATABLE if rule.undo else None
+        said = next((word for word in (rule.effect, undoable, self.declared.rule.effect) if word is not None), None)
+        if said is not None:
+            return said
+        if told is None:
+            return Effect.IRREVERSIBLE  # a server that was not met yet could do anything
+        if told.listed.read_only:
+            return Effect.NONE
+        return Effect.IRREVERSIBLE if told.listed.destructive else Effect.COMPENSATABLE  # what only adds can be removed
+
+    def _is_idempotent(self, tool: str) -> bool:
+        for word in (self.rule(tool).idempotent, self.declared.rule.idempotent):
+            if word is not None:
+                return word
+        told = self.told(tool)
+        return told is not None and (told.listed.idempotent or told.listed.read_only)
+
+    def _is_undo_idempotent(self, tool: str) -> bool:
+        undo = self.rule(tool).undo
+        if undo is None:
+            return True
+        return undo.idempotent if undo.idempotent is not None else self._is_idempotent(undo.tool)
+
+    def _refusal(self, tool: str) -> str:
+        """Which list of the declaration keeps a tool out; empty if it may be called."""
+        mine = self.declared
+        denied = next((pattern for pattern in mine.deny if fnmatchcase(tool, pattern)), None)
+        if denied is not None:
+            return f"`deny` of `{mine.name}` in {mine.origin} has `{denied}`"
+        if mine.allow and not any(fnmatchcase(tool, pattern) for pattern in mine.allow):
+            return f"`allow` of `{mine.name}` in {mine.origin} does not have it"
+        return ""
+
+    def _heard(self, listed: Listed) -> Told:
+        card = {"name": listed.name, "description": listed.description, "args": listed.args}
+        return Told(listed=listed, card=self.vault.scrubbed(card), schema=ServerSchema(listed.args))

@@ -1,0 +1,231 @@
+"""`shell.run`: one command in a sandbox, and what its end means for the step.
+
+    [shell]
+    allow = true
+    timeout = "5m"
+    memory = "2GiB"
+
+Never a shell: a list of words, run as they are. Off until a person allows it. How the sandbox is made is told in
+bubblewrap.py."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import msgspec
+from msgspec import Meta, Struct
+
+from handrail.domain.definition import Category, Effect
+from handrail.domain.duration import DURATION_PATTERN, duration_ms, duration_text
+from handrail.domain.errors import Invalid
+from handrail.domain.suggestion import did_you_mean
+from handrail.engine.sandbox import Bounds, Job, Ran, Sandbox, as_output
+from handrail.engine.tool import ToolCall, ToolFailed, ToolSpec
+from handrail.tools.arguments import closed
+from handrail.tools.function_tool import FunctionTool
+from handrail.tools.rooted import PATH_LENGTH_MAX, path_parts
+
+WORDS_MAX: Final = 1_000
+WORD_LENGTH_MAX: Final = 32_000
+ARGUMENTS_BYTES_MAX: Final = 500_000
+"""What the words and the environment may take together: less than any Linux allows."""
+NAMES_MAX: Final = 100
+STDIN_BYTES_MAX: Final = 1_000_000
+TIME_MS_MAX: Final = 86_400_000
+OUTPUT_BYTES_MAX: Final = 100_000_000
+MEMORY_BYTES_MIN: Final = 16_777_216
+SIZE_PATTERN: Final = r"^[1-9][0-9]{0,8}(B|KB|MB|GB|KiB|MiB|GiB)$"
+UNIT_BYTES: Final = {
+    "B": 1,
+    "KB": 1_000,
+    "MB": 1_000_000,
+    "GB": 1_000_000_000,
+    "KiB": 1_024,
+    "MiB": 1_048_576,
+    "GiB": 1_073_741_824,
+}
+SLACK_MS: Final = 5_000
+"""A sandbox ends what takes too long by itself, with better words: the engine waits a little longer."""
+TOLD_LINES: Final = 5
+TOLD_LENGTH_MAX: Final = 1_000
+OFF: Final = "shell.run is off; a person can allow it in .handrail/config.toml: [shell] allow = true"
+
+Size = Annotated[str, Meta(pattern=SIZE_PATTERN)]
+
+_size = re.compile(SIZE_PATTERN)
+_name = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
+
+
+class ShellConfiguration(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a person says about commands."""
+
+    allow: bool = False
+    network: bool = False
+    timeout: Annotated[str, Meta(pattern=DURATION_PATTERN)] = "60s"
+    memory: Size = "1GiB"
+    processes: Annotated[int, Meta(ge=1, le=10_000)] = 64
+    output: Size = "1MB"
+    read: Annotated[tuple[str, ...], Meta(max_length=100)] = ()
+    """Folders outside the project that commands may read."""
+    bubblewrap: str = ""
+    """Where bubblewrap is, if not on PATH."""
+
+    def bounds(self) -> Bounds:
+        """The bounds of every command."""
+        return Bounds(
+            time_ms=duration_ms(self.timeout),
+            memory_bytes=size_bytes(self.memory),
+            processes=self.processes,
+            output_bytes=size_bytes(self.output),
+            network=self.network,
+        )
+
+
+def shell_configuration(tables: Mapping[str, Any]) -> ShellConfiguration:
+    """What the table [shell] of config.toml says; Invalid names the key and how to write it."""
+    table = tables.get("shell", {})
+    known = ShellConfiguration.__struct_fields__
+    if not isinstance(table, Mapping):
+        raise Invalid("config.toml: [shell] is no table", hint="write it as a table: [shell] allow = true")
+    for name in table:
+        if name not in known:
+            raise Invalid(f"[shell]: unknown key `{name}`", hint=did_you_mean(name, known))
+    hint = 'write times as 30s or 5m, sizes as 512MiB or 1GB, read = ["/folder"]'
+    try:
+        found = msgspec.convert(table, ShellConfiguration)
+    except msgspec.ValidationError as error:
+        raise Invalid(f"config.toml: [shell]: {error}", hint=hint) from error
+    if flaw := next(filter(None, _flaws(found)), ""):
+        raise Invalid(f"config.toml: [shell] {flaw}", hint=hint)
+    return found
+
+
+def _flaws(found: ShellConfiguration) -> list[str]:
+    bounds = found.bounds()
+    relative = next((name for name in found.read if not Path(name).expanduser().is_absolute()), "")
+    return [
+        f"timeout is not between 1ms and {duration_text(TIME_MS_MAX)}" if not 0 < bounds.time_ms <= TIME_MS_MAX else "",
+        "memory is less than 16MiB" if bounds.memory_bytes < MEMORY_BYTES_MIN else "",
+        "output is more than 100MB" if bounds.output_bytes > OUTPUT_BYTES_MAX else "",
+        f"read names `{relative}`, which is no absolute folder" if relative else "",
+    ]
+
+
+def size_bytes(text: str) -> int:
+    """A written size in bytes: `512MiB`, `1GB`."""
+    found = _size.match(text)
+    if found is None:
+        raise Invalid(f"{text!r} is not a size", hint="write a whole number and a unit: 512MiB, 1GB")
+    return int(text.removesuffix(found[1])) * UNIT_BYTES[found[1]]
+
+
+def shell_sandbox(root: Path, configuration: ShellConfiguration, *, private: Sequence[Path]) -> Sandbox:
+    """The sandbox around commands of a project."""
+    # Imported late: plans without commands need none of it, and parts of it exist on Linux only.
+    from handrail.tools.bubblewrap import Bubblewrap
+
+    read = [Path(name).expanduser() for name in configuration.read]
+    return Bubblewrap(root, program=configuration.bubblewrap, private=private, read=read)
+
+
+def shell_tools(root: Path, configuration: ShellConfiguration, *, private: Sequence[Path]) -> Sequence[FunctionTool]:
+    """The tools of this family."""
+    bounds = configuration.bounds()
+
+    async def run(call: ToolCall) -> Any:
+        if not configuration.allow:
+            raise ToolFailed(Category.PERMISSION, OFF)
+        sandbox = shell_sandbox(root, configuration, private=private)
+        if why_not := await sandbox.trial():
+            raise ToolFailed(Category.PERMISSION, f"shell.run may not be used here: {why_not}")
+        ran = await sandbox.run(_job(call.args, bounds), progress=call.progress)
+        _require_done(ran, bounds, call.args.get("expect", [0]))
+        return as_output(ran)
+
+    return [FunctionTool(spec=_spec(bounds), do=run, flaws_of=command_flaws)]
+
+
+def _spec(bounds: Bounds) -> ToolSpec:
+    word = {"type": "string", "maxLength": WORD_LENGTH_MAX}
+    exits = {"type": "integer", "minimum": 0, "maximum": 255}
+    return ToolSpec(
+        name="shell.run",
+        description="Run a command in a sandbox, in the project's folder; fails unless its exit is expected (0).",
+        effect=Effect.IRREVERSIBLE,
+        args=closed(
+            {
+                "argv": {"type": "array", "minItems": 1, "maxItems": WORDS_MAX, "items": word},
+                "cwd": {"type": "string", "maxLength": PATH_LENGTH_MAX},
+                "env": {"type": "object", "maxProperties": NAMES_MAX, "additionalProperties": word},
+                "stdin": {"type": "string", "maxLength": STDIN_BYTES_MAX},
+                "expect": {"type": "array", "minItems": 1, "maxItems": 256, "items": exits},
+            },
+            required=["argv"],
+        ),
+        timeout=duration_text(bounds.time_ms + SLACK_MS),
+    )
+
+
+def command_flaws(args: Mapping[str, Any]) -> Sequence[str]:
+    """What is wrong with a command that fits the schema."""
+    env: Mapping[str, str] = args.get("env", {})
+    words = [*args["argv"], *env.values()]
+    flaws = [f"`env.{name[:50]!r}` is no name: letters, digits and _" for name in env if not _name.fullmatch(name)]
+    if not args["argv"][0]:
+        flaws.append("`argv` begins with an empty word; name a program")
+    if any("\0" in word for word in words):
+        flaws.append("a word of `argv` or `env` holds the character NUL; leave it out")
+    if sum(len(word.encode(errors="replace")) for word in words) > ARGUMENTS_BYTES_MAX:
+        flaws.append(f"`argv` and `env` take more than {ARGUMENTS_BYTES_MAX:,} bytes; use `stdin` or a file")
+    return [*flaws, *_folder_flaws(args.get("cwd", ""))]
+
+
+def _folder_flaws(folder: str) -> list[str]:
+    if folder in {"", "."}:
+        return []
+    try:
+        path_parts(folder)
+    except ToolFailed as error:
+        return [f"`cwd`: {error.message}"]
+    return []
+
+
+def _job(args: Mapping[str, Any], bounds: Bounds) -> Job:
+    return Job(
+        argv=tuple(args["argv"]),
+        cwd=args.get("cwd", ""),
+        env=dict(args.get("env", {})),
+        stdin=args.get("stdin", ""),
+        bounds=bounds,
+    )
+
+
+def _require_done(ran: Ran, bounds: Bounds, expected: Sequence[int]) -> None:
+    match ran.stopped:
+        case "time":
+            message = f"stopped after {duration_text(bounds.time_ms)}; {_knob('timeout')}"
+            raise ToolFailed(Category.TIMEOUT, message + _last_words(ran))
+        case "memory":
+            message = f"stopped: it took more than {bounds.memory_bytes:,} bytes of memory; {_knob('memory')}"
+        case "processes":
+            message = f"stopped: it had more than {bounds.processes} processes; {_knob('processes')}"
+        case "output":
+            message = f"stopped: it said more than {bounds.output_bytes:,} bytes; {_knob('output')}"
+        case "":
+            if ran.exit in expected:
+                return
+            message = f"exit {ran.exit}"
+    raise ToolFailed(Category.TOOL_ERROR, message + _last_words(ran))
+
+
+def _knob(key: str) -> str:
+    return f"a person can set more in .handrail/config.toml: [shell] {key}"
+
+
+def _last_words(ran: Ran) -> str:
+    """The last lines of what a command said, where it tends to say what is wrong."""
+    lines = (ran.stderr.strip() or ran.stdout.strip())[-TOLD_LENGTH_MAX:].splitlines()[-TOLD_LINES:]
+    return "".join(["\n", *(f"{line}\n" for line in lines)]).rstrip()

@@ -1,0 +1,215 @@
+"""The vault: fills references in at the call, for tools that may have them, and takes the values out of what they say.
+
+Where in a plan's arguments a reference counts is told in domain/reference.py; where values are kept, in storage. What
+a person wrote in tools.json is filled in as it stands; a plan gets only what its owner gave to that tool."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import threading
+from collections.abc import Collection, Mapping
+from fnmatch import fnmatchcase
+from typing import Any, Final
+
+from handrail.domain.check import Path
+from handrail.domain.definition import Category
+from handrail.domain.errors import Forbidden, HandrailError, Unavailable
+from handrail.domain.reference import Reference, Source, filled, references_in
+from handrail.domain.scrubbing import forms_of, scrubbed
+from handrail.engine.secrets import Secret, Secrets
+from handrail.engine.tool import ToolCall, ToolFailed
+
+REFERENCES_MAX: Final = 100
+VALUE_LENGTH_MAX: Final = 10_000
+GIVEN_MAX: Final = 1_000
+GIVEN_CHARACTERS_MAX: Final = 20_000_000
+"""How much is remembered; beyond that, what was given out longest ago is forgotten."""
+HTTP: Final = "http.request"
+ORDINARY: Final = frozenset(
+    {
+        *("APPDATA", "COMPUTERNAME", "HOME", "HOMEPATH", "HOSTNAME", "LANG", "LOCALAPPDATA", "LOGNAME", "PATH", "PWD"),
+        *("SHELL", "TEMP", "TERM", "TMP", "TMPDIR", "TZ", "USER", "USERNAME", "USERPROFILE", "VIRTUAL_ENV"),
+        *("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME"),
+    }
+)
+"""Variables of the environment that hold no secret: their values stand in many results, and stay there."""
+
+# So strict that every reader of URLs sees the same host in it.
+_URL: Final = re.compile(
+    r"https?://([A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(:[0-9]{1,5})?(?:[/?#].*)?", re.DOTALL
+)
+
+
+class Vault:
+    """Gives values to tools, and remembers what it has given out; threads may share it."""
+
+    def __init__(
+        self,
+        secrets: Secrets | None = None,
+        environment: Mapping[str, str] | None = None,
+        *,
+        allowed_env: Collection[str] = (),
+    ) -> None:
+        """`allowed_env` are the variables of the environment that plans may name."""
+        self._secrets = secrets
+        self._environment = os.environ if environment is None else environment
+        self._allowed_env = frozenset(allowed_env)
+        self._lock = threading.Lock()
+        self._given: dict[str, tuple[str, ...]] = {}
+        self._forms: tuple[str, ...] = ()
+
+    def text(self, text: str) -> str:
+        """A text of a person's own file with all its references filled in; ToolFailed names what is missing."""
+        references = _bounded(references_in(text))
+        if not references:
+            return text
+        values = {one: self._value(one) for one in references}
+        self._remember(values)
+        return filled(text, values.__getitem__)
+
+    def arguments(self, call: ToolCall) -> Mapping[str, Any]:
+        """The arguments of a call, filled in where its author may; ToolFailed if this tool may not have them."""
+        texts = {path: text for path in call.references if isinstance(text := _at(call.args, path), str)}
+        references = _bounded([one for text in texts.values() for one in references_in(text)])
+        if not references:
+            return call.args
+        secrets = {one: self._secret(one.name) for one in references if one.source is Source.SECRET}
+        values = {one: secrets[one].value if one in secrets else self._plans_variable(one) for one in references}
+        args = dict(call.args)
+        for path, text in texts.items():
+            args = _with(args, path, filled(text, values.__getitem__))
+        for one, secret in secrets.items():
+            # Judged by the arguments as they will be: a value may be part of the address that it is sent to.
+            if not _may_have(secret, call.tool, args):
+                raise ToolFailed(Category.PERMISSION, _how_to_allow(one, secret, call))
+        self._remember(values)
+        return args
+
+    def scrubbed(self, value: Any) -> Any:
+        """A JSON value without anything that was given out; the same object if nothing of it is there."""
+        return scrubbed(value, self._forms)
+
+    def _remember(self, values: Mapping[Reference, str]) -> None:
+        told = [value for one, value in values.items() if one.source is Source.SECRET or one.name not in ORDINARY]
+        with self._lock:
+            is_known = all(value in self._given for value in told)
+            for value in told:  # what was given last stands last
+                self._given[value] = self._given.pop(value, ()) or forms_of(value)
+            if is_known:
+                return
+            while self._is_full():
+                del self._given[next(iter(self._given))]
+            forms = {form for forms in self._given.values() for form in forms}
+            self._forms = tuple(sorted(forms, key=lambda form: (-len(form), form)))
+
+    def _is_full(self) -> bool:
+        size = sum(len(form) for forms in self._given.values() for form in forms)
+        return len(self._given) > GIVEN_MAX or size > GIVEN_CHARACTERS_MAX
+
+    def _value(self, reference: Reference) -> str:
+        if reference.source is Source.SECRET:
+            return self._secret(reference.name).value
+        return self._variable(reference)
+
+    def _secret(self, name: str) -> Secret:
+        try:
+            secret = self._secrets.find(name) if self._secrets else None
+        except HandrailError as error:
+            raise ToolFailed(_category(error), f"the secret `{name}` can't be read: {error}; {error.hint}") from error
+        if secret is None:
+            message = f"there is no secret `{name}`; a person can set it: `handrail secrets set {name}`"
+            raise ToolFailed(Category.NOT_FOUND, message)
+        return secret
+
+    def _plans_variable(self, reference: Reference) -> str:
+        if reference.name not in self._allowed_env:
+            raise ToolFailed(
+                Category.PERMISSION,
+                f"a plan may not read `{reference}`; a person can allow it in config.toml: "
+                f'[secrets] env = ["{reference.name}"]',
+            )
+        return self._variable(reference)
+
+    def _variable(self, reference: Reference) -> str:
+        value = self._environment.get(reference.name)
+        if value is None:
+            message = (
+                f"`{reference}` is not set in the environment that handrail was started in; set it, then start anew"
+            )
+            raise ToolFailed(Category.NOT_FOUND, message)
+        if len(value) > VALUE_LENGTH_MAX:
+            message = f"the value of `{reference}` is longer than {VALUE_LENGTH_MAX:,} characters; keep it in a file"
+            raise ToolFailed(Category.INVALID_INPUT, message)
+        return value
+
+
+def _bounded(references: list[Reference]) -> list[Reference]:
+    if len(references) > REFERENCES_MAX:
+        message = f"more than {REFERENCES_MAX} references to secrets at once; name fewer"
+        raise ToolFailed(Category.INVALID_INPUT, message)
+    return list(dict.fromkeys(references))
+
+
+def _category(error: HandrailError) -> Category:
+    if isinstance(error, Forbidden):
+        return Category.PERMISSION
+    return Category.TRANSIENT if isinstance(error, Unavailable) else Category.INVALID_INPUT
+
+
+def _may_have(secret: Secret, tool: str, args: Mapping[str, Any]) -> bool:
+    return any(_fits(pattern, tool, args) for pattern in secret.given_to)
+
+
+def _fits(pattern: str, tool: str, args: Mapping[str, Any]) -> bool:
+    named, colon, host = pattern.partition(":")
+    if not colon:
+        return fnmatchcase(tool, named)
+    return tool == named == HTTP and host.lower() in _hosts(args)
+
+
+def _hosts(args: Mapping[str, Any]) -> Collection[str]:
+    """The host that a request reaches, as it may be written: without its port, and with it."""
+    found = _URL.fullmatch(str(args.get("url", "")))
+    if found is None:
+        return ()
+    host = found[1].lower()
+    return (host, f"{host}{found[2]}") if found[2] else (host,)
+
+
+def _how_to_allow(reference: Reference, secret: Secret, call: ToolCall) -> str:
+    """Why a tool may not have a secret, and the very command that gives it."""
+    tool = call.tool
+    if tool == HTTP:
+        # As the plan says it: with its references filled in, the address may hold a secret itself.
+        tool = f"{HTTP}:{next(iter(_hosts(call.args)), 'HOST')}"
+    allowed = " ".join(f"--for {shlex.quote(pattern)}" for pattern in (*secret.given_to, tool))
+    return (
+        f"`{reference}` may not be given to {tool}; a person can allow it: "
+        f"`handrail secrets set {reference.name} --keep {allowed}`"
+    )
+
+
+def _at(value: Any, path: Path) -> Any:
+    """What stands at a path; None if it leads nowhere."""
+    for key in path:
+        if isinstance(value, Mapping):
+            value = value.get(key)
+        elif isinstance(value, list | tuple) and isinstance(key, int) and 0 <= key < len(value):
+            value = value[key]
+        else:
+            return None
+    return value
+
+
+def _with(value: Any, path: Path, text: str) -> Any:
+    """A copy of a value with this text at a path that is there."""
+    if not path:
+        return text
+    key, rest = path[0], path[1:]
+    if isinstance(value, Mapping):
+        return {**value, key: _with(value[key], rest, text)}
+    items = list(value)
+    items[int(key)] = _with(items[int(key)], rest, text)
+    return items

@@ -1,0 +1,122 @@
+"""Bubblewrap for the tests of the sandbox: the machine's own, or Debian's, unpacked into build/debian.
+
+Nothing is installed and no root is needed. Where it can't be had or may not make namespaces, tests are left out, and
+say so.
+
+python tests/outside/debian.py          fetch it now"""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from handrail.storage.private_file import locked
+
+BUILD = Path(__file__).parents[2] / "build" / "debian"
+PACKAGE = "bubblewrap"
+LEAST = (0, 8)
+WAIT_S = 120.0
+REQUIRED = "HANDRAIL_OUTSIDE"
+"""Set it to `required`, and what can't be had fails instead of being left out."""
+
+
+class NotFetched(Exception):
+    """There is no bubblewrap on this machine, now."""
+
+
+def bubblewrap() -> Path:
+    """A bubblewrap that works; the test is left out, or fails, where there is none."""
+    found = _once()
+    if isinstance(found, Path):
+        return found
+    reason = f"the sandbox was not tried: {found}"
+    if os.environ.get(REQUIRED) == "required":
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+@functools.cache
+def _once() -> Path | NotFetched:
+    """Try it once in a process, also if it fails."""
+    try:
+        found = fetch()
+        _require_namespaces(found)
+    except NotFetched as error:
+        return error
+    return found
+
+
+def fetch() -> Path:
+    """The machine's own bubblewrap if it is new enough, else Debian's."""
+    if not sys.platform.startswith("linux"):
+        raise NotFetched("it needs Linux")
+    own = shutil.which("bwrap")
+    if own and _version(own) >= LEAST:
+        return Path(own)
+    program = BUILD / "root" / "usr" / "bin" / "bwrap"
+    if not program.exists():
+        BUILD.mkdir(parents=True, exist_ok=True)
+        with locked(BUILD / "lock", wait_s=WAIT_S):
+            if not program.exists():
+                _unpack(_downloaded())
+    if _version(str(program)) < LEAST:
+        raise NotFetched("the archive's bubblewrap is older than 0.8")
+    return program
+
+
+def _downloaded() -> Path:
+    folder = BUILD / "package"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    private = ["-o", f"Dir::State::lists={BUILD / 'lists'}", "-o", f"Dir::Cache={BUILD / 'cache'}"]
+    sandbox = ["-o", "APT::Sandbox::User=root"] if os.geteuid() == 0 else []
+    try:
+        _do(["apt-get", *sandbox, "download", PACKAGE], folder)
+    except NotFetched:  # no lists of packages, or old ones: fetch them to a place of our own
+        for name in ("lists/partial", "cache/archives/partial"):
+            (BUILD / name).mkdir(parents=True, exist_ok=True)
+        _do(["apt-get", *sandbox, *private, "update"], folder)
+        _do(["apt-get", *sandbox, *private, "download", PACKAGE], folder)
+    return next(folder.glob("*.deb"))
+
+
+def _unpack(package: Path) -> None:
+    part = BUILD / "part"
+    shutil.rmtree(part, ignore_errors=True)
+    _do(["dpkg", "-x", str(package), str(part)], BUILD)
+    part.rename(BUILD / "root")
+
+
+def _version(program: str) -> tuple[int, ...]:
+    found = re.search(r"(\d+)\.(\d+)", _do([program, "--version"], Path("/")))
+    return (int(found[1]), int(found[2])) if found else (0,)
+
+
+def _require_namespaces(program: Path) -> None:
+    options = ["--unshare-all", "--unshare-user", "--disable-userns", "--ro-bind", "/", "/", "--proc", "/proc"]
+    _do([str(program), *options, "true"], Path("/"))
+
+
+def _do(command: Sequence[str], folder: Path) -> str:
+    try:
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    except OSError as error:
+        raise NotFetched(f"{command[0]} can't be started: {error.strerror}") from error
+    if done.returncode:
+        raise NotFetched(f"{Path(command[0]).name} failed: {(done.stderr or done.stdout).strip()[-600:]}")
+    return done.stdout
+
+
+if __name__ == "__main__":
+    try:
+        sys.stdout.write(f"{fetch()}\n")
+    except NotFetched as error:
+        sys.exit(f"the sandbox can't be tried: {error}")
