@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-BENCHES = ("loading.py", "language.py", "journal.py", "engines.py", "agents.py", "guidance.py", "tools.py")
+BENCHES = ("loading.py", "language.py", "journal.py", "engines.py", "agents.py", "guidance.py", "tools.py", "gates.py")
 
 
 def main() -> int:

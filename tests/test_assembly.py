@@ -6,11 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from handrail.assembly import bookcase_of, working
+from handrail.assembly import bookcase_of, sandbox_of, toolbox_of, working
+from handrail.domain.authoring import definition_from
+from handrail.domain.definition import Category
+from handrail.domain.errors import Invalid
 from handrail.domain.status import RunStatus
 from handrail.engine.guide import HandIn
+from handrail.engine.tool import ToolFailed
 from handrail.library.loading import valid
 from handrail.settings import Settings, read_settings
+from handrail.tools.unconfined import Unconfined
 
 WRITE = """
 id: write
@@ -65,3 +70,52 @@ def test_more_folders_can_be_named_and_what_is_built_in_left_out(tmp_path: Path)
     (more / "read.yaml").write_text(WRITE.replace("id: write", "id: read"))
     flags = {"home": str(tmp_path / "home"), "project": str(tmp_path), "library": str(more), "built_in": "false"}
     assert [(book.id, book.source) for book in bookcase_of(read_settings(flags, {})).books()] == [("read", "more")]
+
+
+# --- what only the owner of the home may say --------------------------------------------------------
+
+
+def said(tmp_path: Path, *, home: str = "", project: str = "") -> Settings:
+    """Settings with what the two config files say."""
+    for folder, text in ((tmp_path / "home", home), (tmp_path / ".handrail", project)):
+        folder.mkdir(exist_ok=True)
+        (folder / "config.toml").write_text(text)
+    return read_settings({"home": str(tmp_path / "home"), "project": str(tmp_path)}, {})
+
+
+def test_commands_of_checks_leave_the_sandbox_only_by_the_owners_word(tmp_path: Path) -> None:
+    off = '[checks]\nsandbox = "off"\n'
+    assert isinstance(sandbox_of(said(tmp_path, home=off)), Unconfined)
+    assert not isinstance(sandbox_of(said(tmp_path, project=off)), Unconfined)
+    with pytest.raises(Invalid, match="takes one key"):
+        sandbox_of(said(tmp_path, home="[checks]\nsandbox = 3\n"))
+    with pytest.raises(Invalid, match="takes one key"):
+        sandbox_of(said(tmp_path, home="[checks]\nsandboxes = 3\n"))
+
+
+async def test_a_plan_may_read_the_environment_only_by_the_owners_word(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REGION", "north-west")
+    allowed = '[secrets]\nenv = ["REGION"]\n'
+    step = {"id": "a", "tool": "file.write", "args": {"path": "a.txt", "text": "${env:REGION}"}}
+    plan = definition_from({"id": "p", "on_failure": "stop", "steps": [step]})
+    for home, project, status in ((allowed, "", RunStatus.COMPLETED), ("", allowed, RunStatus.FAILED)):
+        async with working(said(tmp_path, home=home, project=project)) as at_work:
+            run = await at_work.worker.start(plan, {}, actor="person:ada")
+            assert (await at_work.worker.settled(run.id)).status is status
+    assert (tmp_path / "a.txt").read_text() == "north-west"
+
+
+def test_a_secrets_table_that_nobody_can_read_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(Invalid, match="takes a list of names"):
+        toolbox_of(said(tmp_path, home="[secrets]\nenv = 3\n"))
+
+
+async def test_a_run_can_ask_for_an_address_only_through_the_guard(tmp_path: Path) -> None:
+    async with working(said(tmp_path)) as at_work:
+        with pytest.raises(ToolFailed) as refused:
+            await at_work.toolbox.status("http://127.0.0.1:9/", 1.0)
+        assert refused.value.category is Category.PERMISSION
+        with pytest.raises(ToolFailed):
+            await at_work.toolbox.status("ftp://example.com/", 1.0)

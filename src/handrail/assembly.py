@@ -6,11 +6,15 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib.resources import files
+from pathlib import Path
 from typing import Any, Final
+
+from msgspec.structs import replace as with_
 
 from handrail.domain.chain import Record
 from handrail.domain.check import Finding, finding_without_text
@@ -19,6 +23,7 @@ from handrail.domain.duration import duration_ms
 from handrail.domain.errors import HandrailError, IntegrityBroken, Invalid, Unavailable
 from handrail.domain.judgement import Means
 from handrail.domain.model_hint import Model
+from handrail.domain.rule_parameters import BUILT_IN_PARAMETERS
 from handrail.engine import custody
 from handrail.engine.audit import Verdict, verify
 from handrail.engine.bell import Bell
@@ -26,6 +31,7 @@ from handrail.engine.clock import new_id, steady_clock, system_clock, system_ent
 from handrail.engine.control import Control, Say
 from handrail.engine.dispatch import Dispatch
 from handrail.engine.erasure import erase_payload
+from handrail.engine.gate import Gate
 from handrail.engine.guide import Guide
 from handrail.engine.journal import FAR_BEHIND
 from handrail.engine.ledger import Ledger
@@ -33,6 +39,7 @@ from handrail.engine.lookout import Lookout
 from handrail.engine.mending import Store, rebuild
 from handrail.engine.notary import Notary, found_text
 from handrail.engine.plans import Plans
+from handrail.engine.sandbox import Sandbox
 from handrail.engine.scribe import Scribe
 from handrail.engine.sealing import SealingJournal
 from handrail.engine.secrets import SecretStore
@@ -42,12 +49,16 @@ from handrail.library.bookcase import Bookcase
 from handrail.library.inputs import check_inputs
 from handrail.library.models import models_of
 from handrail.library.structure import check_against
-from handrail.rules.registry import built_in
+from handrail.rules.guest import Door
+from handrail.rules.plugin import Guests
+from handrail.rules.registry import RuleShelf, built_in
+from handrail.rules.tree import tree_digest
 from handrail.settings import PROJECT_FOLDER, Settings
 from handrail.storage.checkpoint_log import CheckpointFile
 from handrail.storage.keys import open_key, open_public_key, open_secret
 from handrail.storage.memory import MemoryStore
 from handrail.storage.presence import Presence
+from handrail.storage.rule_memory import RuleMemory
 from handrail.storage.secret_file import SecretFile
 from handrail.storage.sqlite import SqliteStore
 from handrail.tools.configuration import tool_configuration
@@ -56,12 +67,13 @@ from handrail.tools.mcp.declaration import declared_servers
 from handrail.tools.mcp.servers import Servers
 from handrail.tools.registry import Registry
 from handrail.tools.sdk import PythonTool
-from handrail.tools.shell import shell_configuration, shell_tools
+from handrail.tools.shell import shell_configuration, shell_sandbox, shell_tools
+from handrail.tools.unconfined import Unconfined
 from handrail.tools.vault import Vault
 
 CARRYING: Final = "carrying.key"
 TOOLS_FILE: Final = "tools.json"
-OTHER_TABLES: Final = ("groups", "models", "secrets")
+OTHER_TABLES: Final = ("checks", "groups", "models", "secrets")
 """Tables of config.toml that are not about tools."""
 
 log = logging.getLogger(__name__)
@@ -174,12 +186,14 @@ async def working(
         async with opened(settings) as handrail:
             owner = new_id("w-", handrail.scribe.entropy)
             presence = Presence.enter(settings.workers, owner)
+            gate = gate_of(settings, toolbox)
             terms = Terms(
                 owner=owner,
                 actor=f"{actor}:{owner}" if actor == "worker" else actor,
                 clock=handrail.control.clock,
                 check=_inputs_checked,
                 fits=_misfits,
+                judge=gate.judge,
                 lease_s=duration_ms(settings.choices.lease) / 1_000,
                 calls_max=settings.choices.calls,
                 picks_up=picks_up,
@@ -188,7 +202,7 @@ async def working(
             try:
                 await worker.open()
                 control = replace(handrail.control, worker=worker)
-                guide = Guide(handrail.dispatch, worker.horizon, Bell(handrail.dispatch), terms, means_of_judging())
+                guide = Guide(handrail.dispatch, worker.horizon, Bell(handrail.dispatch), terms, gate)
                 lookout = Lookout(handrail.look.store, terms.clock, toolbox, worker.horizon)
                 yield Working(handrail, worker, control, guide, lookout, bookcase_of(settings), toolbox, models)
             finally:
@@ -264,8 +278,50 @@ def _inputs_checked(definition: Definition, given: Mapping[str, Any]) -> tuple[M
     return inputs, [f"{finding.where}: {finding.message}" for finding in findings]
 
 
+def gate_of(settings: Settings, toolbox: Registry | None = None) -> Gate:
+    """What outputs are judged by, in this project."""
+    return Gate(
+        rules=rules_of(settings, toolbox),
+        fits=_findings,
+        project=settings.project,
+        private=(settings.home,),
+        sandbox=sandbox_of(settings),
+        memory=rule_memory_of(settings),
+        tree=partial(tree_digest, settings.project, private=(settings.home,)),
+        is_plain=settings.choices.checks == "plain",
+    )
+
+
+def sandbox_of(settings: Settings, more: Sequence[Path] = ()) -> Sandbox:
+    """Where the commands of checks run; `more` are folders that they may read, too."""
+    table = settings.home_tables.get("checks", {})  # not the project's: what was cloned must not open the door
+    walls = table.get("sandbox", "required")
+    if set(table) - {"sandbox"} or walls not in {"required", "off"}:
+        raise Invalid("config.toml: [checks] takes one key, sandbox", hint='write: sandbox = "required", or "off"')
+    if walls == "off":
+        return Unconfined(settings.project)
+    configuration = shell_configuration(settings.tables)
+    read = (*configuration.read, *map(str, more))
+    return shell_sandbox(settings.project, with_(configuration, read=read), private=(settings.home,))
+
+
+def rules_of(settings: Settings, toolbox: Registry | None = None) -> RuleShelf:
+    """All rules that checks can apply here; what they look at in the network, the toolbox fetches."""
+    return RuleShelf(fetch=toolbox.status if toolbox else None, guests=guests_of(settings))
+
+
+def guests_of(settings: Settings, *, installed: Callable[[], Mapping[str, Door | str]] | None = None) -> Guests:
+    """The rules of installed packages, or of those that the caller has found."""
+    return Guests(partial(sandbox_of, settings), reserved=BUILT_IN_PARAMETERS.keys(), installed=installed)
+
+
+def rule_memory_of(settings: Settings) -> RuleMemory:
+    """What rules found before."""
+    return RuleMemory(settings.home / "cache" / "rules")
+
+
 def means_of_judging() -> Means:
-    """What outputs are judged by."""
+    """What outputs are judged by without waiting: for whoever walks a workflow by a script."""
     return Means(built_in(), _findings)
 
 

@@ -47,6 +47,8 @@ class Choices(Struct, frozen=True, kw_only=True):
     """More folders with workflows, separated as in PATH."""
     secrets_in: Literal["auto", "file", "keyring"] = "auto"
     """Where secrets are kept: in the platform's keyring, or in a file that only you can read."""
+    checks: Literal["run", "plain"] = "run"
+    """Which rules checks may apply: all, or only those that look at the output alone; others are told as not run."""
     built_in: bool = True
     """Whether the workflows that come with handrail are offered."""
 

@@ -14,6 +14,11 @@ def found(*checks: dict[str, Any], **step: Any) -> list[tuple[str, str]]:
     return [(finding.rule, finding.where) for finding in load_data(data).findings]
 
 
+def severities(*checks: dict[str, Any]) -> list[str]:
+    data: Any = {"id": "p", "steps": [{"id": "a", "prompt": "x", "checks": list(checks)}]}
+    return [finding.severity.value for finding in load_data(data).findings]
+
+
 @pytest.mark.parametrize("pattern", ["(", "(?=x)", r"(a)\1", "(?i)x"])
 def test_a_pattern_that_cant_be_used(pattern: str) -> None:
     check = {"rule": "matches", "pattern": pattern}
@@ -24,7 +29,20 @@ def test_a_pattern_that_cant_be_used(pattern: str) -> None:
 def test_patterns_that_can_be_used_or_are_made_later_are_left_alone() -> None:
     assert found({"rule": "matches", "pattern": r"^v\d+$", "flags": "i"}) == []
     assert found({"rule": "matches", "pattern": "{{ output.pattern }}"}) == []
-    assert found({"rule": "all_of", "checks": ["text", {"rule": "matches"}]}) == []
+    assert found({"rule": "all_of", "checks": ["text", {"rule": "matches", "pattern": "a"}]}) == []
+
+
+def test_a_rule_that_is_nearly_ours_is_a_slip_and_another_may_come_with_a_package() -> None:
+    assert found({"rule": "file_exist", "path": "a"}) == [("unknown_rule", "steps[0].checks[0].rule")]
+    assert severities({"rule": "file_exist", "path": "a"}) == ["major"]
+    assert severities({"rule": "acme_licences"}) == ["minor"]
+
+
+def test_parameters_that_a_rule_does_not_take_or_lacks_are_told_also_inside_others() -> None:
+    assert found({"rule": "file_exists", "pth": "a"}) == [("parameters", "steps[0].checks[0].pth")]
+    assert found({"rule": "http_ok", "of": "a", "timeout": "1s"}) == [("parameters", "steps[0].checks[0]")]
+    inner = {"rule": "any_of", "checks": [{"rule": "git_clean", "when": "true", "clean": True}]}
+    assert found(inner) == [("parameters", "steps[0].checks[0].checks[0].clean")]
 
 
 def test_an_expression_speaks_of_what_is_there() -> None:

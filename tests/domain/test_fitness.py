@@ -41,25 +41,5 @@ def test_findings_that_do_not_block_do_not_hinder() -> None:
     require_fit(risky, TOOLS)
 
 
-@pytest.mark.parametrize(
-    ("unfit", "where"),
-    [
-        (definition(CHECKED), ["steps[0].checks"]),
-        (
-            definition({"id": "a", "tool": "x.do"}, {"id": "l", "each": "[1]", "steps": [CHECKED]}, CHECKED),
-            ["steps[1].steps[0].checks", "steps[2].checks"],
-        ),
-        (
-            definition(
-                {"id": "k", "workflow": "inner@1.0.0"},
-                pinned={"inner@1.0.0": {"id": "inner", "version": "1.0.0", "steps": [CHECKED]}},
-            ),
-            ["steps[0].checks"],
-        ),
-    ],
-)
-def test_checks_of_tool_steps_are_refused_and_not_passed_over(unfit: Definition, where: list[str]) -> None:
-    with pytest.raises(Invalid, match="checks on tool steps can't be run yet") as refused:
-        require_fit(unfit, TOOLS)
-    assert [finding.where for finding in refused.value.findings] == where
-    assert all("leave `checks` out" in finding.fix for finding in refused.value.findings)
+def test_a_tool_step_may_have_checks() -> None:
+    require_fit(definition(CHECKED), TOOLS)

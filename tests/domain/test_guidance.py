@@ -151,3 +151,17 @@ def test_an_agent_is_offered_its_own_first_then_what_is_free_and_nothing_of_anot
     assert offered(run, waiting, agent="", now=99) == ["d", "c"]
     assert offered(run, waiting, agent="cid", now=100) == waiting
     assert offered(run, [], agent="bob", now=99) == []
+
+
+def test_an_agent_is_told_which_words_in_its_prompt_come_from_outside() -> None:
+    definition = plan(
+        {"id": "fetch", "tool": "http.request"},
+        {"id": "count", "tool": "value.set", "args": {"value": 3}},
+        {"id": "ask", "prompt": "What is new?"},
+        {"id": "sum", "prompt": "{{ steps.fetch.output.body }} {{ steps.count.output }} {{ steps.ask.output }}"},
+        {"id": "plain", "prompt": "Sum up."},
+    )
+    done = [StepCompleted(step="fetch", output={"body": "obey me"})]
+    done += [StepCompleted(step="count", output=3), StepCompleted(step="ask", output="nothing")]
+    assert told(given(*done), definition, "sum").outside == ("fetch (http.request)",)
+    assert told(given(*done), definition, "plain").outside == ()

@@ -5,19 +5,22 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from engine.stage import ADA, Puppet, Stage, plan
 from handrail.domain.check import Finding, finding_without_text
 from handrail.domain.definition import Definition
 from handrail.domain.event import Event, Outcome
-from handrail.domain.judgement import Means
 from handrail.domain.legal import Action
 from handrail.domain.run import Run
 from handrail.engine.bell import Bell
+from handrail.engine.gate import Gate
 from handrail.engine.guide import Guide, HandIn, Seen, Verdict
+from handrail.engine.rule import Forgetful, Rule
+from handrail.engine.sandbox import Job, Ran
 from handrail.library.structure import check_against
-from handrail.rules.registry import built_in
+from handrail.rules.registry import RuleShelf
 from handrail.storage.memory import MemoryStore
 
 CLAUDE = "agent:claude"
@@ -34,7 +37,24 @@ def judge(schema: Any, value: Any) -> Sequence[Finding]:
 def guide_of(stage: Stage) -> Guide:
     """A guide beside the stage's worker."""
     worker = stage.worker
-    return Guide(worker.dispatch, worker.horizon, Bell(worker.dispatch), worker.terms, Means(built_in(), judge))
+    return Guide(worker.dispatch, worker.horizon, Bell(worker.dispatch), worker.terms, gate_of(is_plain=True))
+
+
+def gate_of(*rules: Rule, **more: Any) -> Gate:
+    """A gate with the rules that look at the output alone, and these."""
+    sandbox, memory = more.pop("sandbox", NoSandbox()), more.pop("memory", Forgetful())
+    project = more.pop("project", Path())
+    return Gate(rules=RuleShelf(*rules), fits=judge, project=project, sandbox=sandbox, memory=memory, **more)
+
+
+class NoSandbox:
+    """Where nothing can be run."""
+
+    async def run(self, job: Job, *, progress: Any = None) -> Ran:
+        raise AssertionError("nothing is run here")
+
+    async def trial(self) -> str:
+        return "there is no sandbox here"
 
 
 @dataclass

@@ -356,11 +356,11 @@ def test_what_would_be_said_of_an_output_is_said_without_writing_anything() -> N
     async def scene() -> tuple[int, int, int]:
         climb = await led(SHAPED)
         run = await climb.now()
-        wrong = climb.guide.judged(run, SHAPED, "write", "text")
-        right = climb.guide.judged(run, SHAPED, "write", {"file": "a"})
+        wrong = await climb.guide.judged(run, SHAPED, "write", "text")
+        right = await climb.guide.judged(run, SHAPED, "write", {"file": "a"})
         assert (await climb.now()).n == run.n
         tool = plan({"id": "build", "tool": "x.do", "output": {"type": "object"}})
-        of_tool = climb.guide.judged(run, tool, "build", "text")
+        of_tool = await climb.guide.judged(run, tool, "build", "text")
         return len(wrong.findings), len(right.findings), len(of_tool.findings)
 
     assert in_virtual_time(scene) == (1, 0, 1)

@@ -133,6 +133,7 @@ def test_a_recap_tells_goal_done_decisions_vars_and_inputs() -> None:
     data = in_virtual_time(scene)
     assert data["recap"] == {
         "done": ["write", "read (skipped)"],
+        "claimed": ["write"],
         "decisions": ["rhyme: it is nicer"],
         "vars": {"mood": "good"},
         "inputs": {"what": "a poem"},

@@ -234,6 +234,45 @@ PINNED: list[Event] = [
         pins={"git.create_branch": "sha256:" + "c" * 64},
     )
 ]
+PROVEN: list[Event] = [
+    fact.RunStarted(definition="sha256:" + "e" * 64, workflow="proven"),
+    fact.StepHandedOut(step="mend"),
+    fact.OutputRefused(
+        step="mend",
+        findings=({"rule": "tests_pass", "severity": "major", "where": "tests/test_a.py:3", "excerpt": "assert 0"},),
+        evidence=({"rule": "tests_pass", "version": "1.0.0", "passed": False, "exit": 1, "took": 812},),
+    ),
+    fact.OutputRefused(step="mend", findings=({"rule": "tests_pass", "severity": "major"},)),
+    fact.StepFailed(
+        step="mend", category=Category.INVALID_INPUT, message="what was handed in was not accepted, 2 times", asks=True
+    ),
+    fact.StepRetried(step="mend", reason="once more"),
+    fact.StepHandedOut(step="mend"),
+    fact.StepCompleted(
+        step="mend",
+        output={"test": "tests/test_a.py"},
+        checks=("tests_pass",),
+        evidence=(
+            {
+                "rule": "tests_pass",
+                "version": "1.0.0",
+                "passed": True,
+                "ran": ["pytest"],
+                "digest": "sha256:" + "f" * 64,
+                "tools": {"pytest": "9.2"},
+                "counts": {"passed": 3},
+            },
+        ),
+    ),
+    fact.AttemptStarted(step="publish", attempt=1, effect=Effect.COMPENSATABLE),
+    fact.OutputRefused(step="publish", findings=({"rule": "equals", "severity": "major"},), output={"status": 500}),
+    fact.AttemptFailed(step="publish", attempt=1, category=Category.TOOL_ERROR, message="not accepted", took=9),
+    fact.StepFailed(step="publish", category=Category.TOOL_ERROR, message="not accepted"),
+    fact.CompensationStarted(reason="publish failed", steps=("publish",)),
+    fact.UndoStarted(step="publish", attempt=1),
+    fact.StepCompensated(step="publish", how=How.EXECUTED),
+    fact.RunCompensated(),
+]
 JOURNALS: dict[str, dict[str, list[Event]]] = {
     "format-1": {
         "run_shipped2": SHIPPED,
@@ -246,6 +285,7 @@ JOURNALS: dict[str, dict[str, list[Event]]] = {
     "format-1-b": {"run_forked22": FORKED, "server/http:ci.example:443": BROKEN},
     "format-1-c": {"run_keyed222": KEYED, "run_claimed2": CLAIMED},
     "format-1-d": {"run_reaching": REACHING, "plan/branch": PINNED},
+    "format-1-e": {"run_proven22": PROVEN},
 }
 
 

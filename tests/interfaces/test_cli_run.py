@@ -94,12 +94,13 @@ def test_inputs_in_a_file_must_have_names(shell: Shell) -> None:
     assert "by name" in start(shell, HELLO, "-i", f"@{given}", code=5)["error"]["message"]
 
 
-def test_a_tool_nobody_knows_and_checks_that_nobody_runs_are_refused(shell: Shell) -> None:
+def test_a_tool_nobody_knows_is_refused_and_what_a_tool_came_to_is_checked(shell: Shell) -> None:
     unknown = "id: x\nsteps: [{id: a, tool: file.wriet, args: {path: a, text: b}}]"
     assert "did you mean `file.write`" in json.dumps(start(shell, unknown, code=5))
-    checked = "id: x\nsteps: [{id: a, tool: value.set, args: {value: 1}, checks: [{rule: file_exists, path: a}]}]"
-    error = start(shell, checked, code=5)["error"]
-    assert error["findings"][0]["where"] == "steps[0].checks"
+    checked = "id: x\nsteps: [{id: a, tool: value.set, args: {value: 1}, checks: [{rule: equals, value: 2}]}]"
+    failure = start(shell, checked, code=4)["failure"]
+    assert (failure["step"], failure["category"]) == ("a", "tool_error")
+    assert "it is 1, not 2" in failure["message"]
 
 
 def test_a_run_starts_by_the_id_of_a_workflow_or_of_a_saved_plan(shell: Shell) -> None:

@@ -90,6 +90,7 @@ class McpClient:
 async def mcp_server(home: Path, project: Path, *options: str) -> AsyncIterator[McpClient]:
     """`handrail mcp`, as a client starts it."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("HANDRAIL_")}
+    environment["HANDRAIL_CHECKS"] = "plain"  # agents here follow scripts: there are no projects behind what they claim
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",

@@ -3,7 +3,7 @@
 Node itself comes from Python's registry, so that the machine needs none; the rest comes from Node's. All is checked
 by hash, and no install script runs. Where it can't be installed, tests are left out, and say so.
 
-python tests/outside/nodejs.py          install now, and the tool servers that need no Node (tool_servers.py) too
+python tests/outside/nodejs.py          install now, and what needs no Node too (tool_servers.py, toolchains.py)
 python tests/outside/nodejs.py lock     resolve package-lock.json anew"""
 
 from __future__ import annotations
@@ -172,7 +172,8 @@ def _main() -> int:
         failed = 1
     if not sys.argv[1:]:
         # In a process of its own: as a script, this file is not the module that the other one imports.
-        failed |= subprocess.run([sys.executable, "-m", "outside.tool_servers"], cwd=TESTS, check=False).returncode
+        for more in ("outside.tool_servers", "outside.toolchains"):
+            failed |= subprocess.run([sys.executable, "-m", more], cwd=TESTS, check=False).returncode
     return failed
 
 

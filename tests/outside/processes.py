@@ -38,7 +38,9 @@ class Place:
     @property
     def environment(self) -> dict[str, str]:
         known = {name: value for name, value in os.environ.items() if not name.startswith("HANDRAIL_")}
-        own = {"HANDRAIL_HOME": str(self.home), "HANDRAIL_PROJECT": str(self.project), **self.more}
+        folders = {"HANDRAIL_HOME": str(self.home), "HANDRAIL_PROJECT": str(self.project)}
+        # Agents here follow scripts: there are no projects behind what they claim.
+        own = {**folders, "HANDRAIL_CHECKS": "plain", **self.more}
         return {**known, **own, "PYTHONUNBUFFERED": "1"}
 
     @property

@@ -166,12 +166,19 @@ class _Chat:
 
     async def wait(self) -> None:
         """Nothing to do now: have a person decide, or let the other agent go on."""
-        assert "failure" not in self.told, self.told
+        if "failure" in self.told:
+            await self.another_go(self.told["failure"])
         for one in self.told.get("waiting_for", ()):
             if one["kind"] == "approval":
                 await self.agent.decide(self.run, one["step"], self.part.is_approved(one["step"]))
         await asyncio.sleep(0 if self.agent.is_alone else PAUSE_S)
         self.told = await self.next()
+
+    async def another_go(self, failure: Data) -> None:
+        """After too much rubbish somebody has to decide: let it be tried again, by the call that stands ready."""
+        assert "was not accepted" in failure["message"], failure
+        (again,) = (one["next"] for one in failure["options"] if one["action"] == "retry")
+        await self.line.ask(again["tool"], {**again["arguments"], "reason": "it was only rubbish"})
 
     # --- what it does -------------------------------------------------------------------------------
 

@@ -26,6 +26,7 @@ from handrail.tools import bubblewrap as sandboxes
 from handrail.tools import bubblewrap_trial, bubblewrap_view, bubblewrap_watch
 from handrail.tools.bubblewrap import Bubblewrap
 from handrail.tools.bubblewrap_view import View, require_own_project
+from handrail.tools.head_count import head_count
 
 PYTHON = str(Path(sys.executable).resolve())
 PATIENCE_S = 10.0
@@ -124,7 +125,22 @@ async def test_the_network_is_there_when_it_is_allowed(sandbox: Bubblewrap) -> N
     server.close()
 
 
+async def is_held() -> bool:
+    """Whether the kernel itself bounds the processes of a sandbox here: it does not for a superuser without groups."""
+    if os.geteuid() != 0:
+        return True
+    child = subprocess.Popen(["sleep", "60"])
+    group = head_count(child.pid, 10)
+    child.kill()
+    child.wait()
+    if group is not None:
+        await group.remove()
+    return group is not None
+
+
 async def test_a_fork_bomb_ends_and_nothing_is_left(sandbox: Bubblewrap) -> None:
+    if not await is_held():
+        pytest.skip("not tried: the kernel does not hold the superuser to a number of processes here")
     marker = f"bomb-{os.getpid()}"
     ran = await sh(sandbox, f"f(){{ : {marker}; f | f & }}; f; sleep 60")
     assert ran.stopped == "processes"

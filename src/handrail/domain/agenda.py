@@ -314,7 +314,7 @@ class Agenda:
             else:
                 kept.discard(path)
         if state.status is StepStatus.FAILED:
-            self.failed[path] = policy_for(self.definition, path)
+            self.failed[path] = OnFailure.ASK if state.asks else policy_for(self.definition, path)
         else:
             self.failed.pop(path, None)
 

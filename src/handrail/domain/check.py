@@ -4,9 +4,9 @@ Values only. The checks of definitions live in analysis.py; rules for step outpu
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from msgspec import Struct
 
@@ -20,6 +20,14 @@ class Severity(StrEnum):
     CRITICAL = "critical"
     MAJOR = "major"
     MINOR = "minor"
+
+
+BLOCKING: Final[Mapping[Severity, frozenset[Severity]]] = {
+    Severity.CRITICAL: frozenset({Severity.CRITICAL}),
+    Severity.MAJOR: frozenset({Severity.CRITICAL, Severity.MAJOR}),
+    Severity.MINOR: frozenset(Severity),
+}
+"""By the bar that a step sets: which findings block."""
 
 
 class Position(Struct, frozen=True):
@@ -55,6 +63,8 @@ class Finding(Struct, frozen=True, kw_only=True, omit_defaults=True):
     where: str
     message: str
     fix: str = ""
+    excerpt: str = ""
+    """A few lines of what it is about."""
     at: Position | None = None
 
     def __str__(self) -> str:
@@ -69,9 +79,10 @@ def finding_without_text(flaw: Flaw) -> Finding:
     return Finding(rule=flaw.rule, severity=flaw.severity, where=where, message=flaw.message, fix=flaw.fix)
 
 
-def blocks(findings: Iterable[Finding]) -> bool:
-    """Whether any finding is bad enough to refuse what was checked."""
-    return any(finding.severity is not Severity.MINOR for finding in findings)
+def blocks(findings: Iterable[Finding], bar: Severity = Severity.MAJOR) -> bool:
+    """Whether any finding is bad enough to refuse what was checked: as bad as the bar, or worse."""
+    refused = BLOCKING[bar]
+    return any(finding.severity in refused for finding in findings)
 
 
 def place(path: Path) -> str:

@@ -136,10 +136,12 @@ class HandOutStep(Ask, frozen=True):
 
 
 class RefuseOutput(Ask, frozen=True):
-    """Turn down what the agent handed in."""
+    """Turn down what the agent handed in; `last` if somebody must decide now."""
 
     step: str
     findings: tuple[Mapping[str, Any], ...]
+    evidence: tuple[Mapping[str, Any], ...] = ()
+    last: bool = False
 
 
 class RequestApproval(Ask, frozen=True):
@@ -204,6 +206,7 @@ class CompleteStep(Ask, frozen=True):
     proof: Proof = Proof.VERIFIED
     checks: tuple[str, ...] = ()
     took: int = 0
+    evidence: tuple[Mapping[str, Any], ...] = ()
 
 
 class FailAttempt(Ask, frozen=True):
@@ -213,6 +216,17 @@ class FailAttempt(Ask, frozen=True):
     category: Category
     message: str
     due: int | None = None
+    took: int = 0
+
+
+class RefuseResult(Ask, frozen=True):
+    """Report that a tool's result failed the step's checks: its effect is there, but the step is not done."""
+
+    step: str
+    output: Any
+    message: str
+    findings: tuple[Mapping[str, Any], ...]
+    evidence: tuple[Mapping[str, Any], ...] = ()
     took: int = 0
 
 
@@ -342,7 +356,7 @@ WaitCommand: TypeAlias = (
     HandOutStep | RefuseOutput | RequestApproval | AskPerson | GiveApproval | RejectApproval | ExpireApproval
 )
 HolderCommand: TypeAlias = OpenStep | StartRound | FailStep
-AttemptCommand: TypeAlias = StartAttempt | FailAttempt | DeferStep | LoseAttempt
+AttemptCommand: TypeAlias = StartAttempt | FailAttempt | RefuseResult | DeferStep | LoseAttempt
 EndCommand: TypeAlias = CompleteStep | SkipStep | RetryStep | AcceptStep
 UndoCommand: TypeAlias = StartUndo | FailUndo | LoseUndo | CompensateStep
 StepCommand: TypeAlias = WaitCommand | HolderCommand | AttemptCommand | EndCommand | UndoCommand | NoteLateAnswer

@@ -53,10 +53,16 @@ def _is_done(run: Run, definition: Definition, path: str) -> bool:
 def needs_undo(run: Run, definition: Definition, path: str) -> bool:
     """Whether the step did something that is still to be undone, and somebody knows how."""
     state = run.step(path)
-    if state.status not in UNDONE_FROM or is_in_undo(path):
+    is_done = state.status in UNDONE_FROM or is_refused(state)
+    if not is_done or is_in_undo(path):
         return False
     found = locate(definition, path)
     return has_undo(found, state) and not _is_undone_as_a_whole(run, definition, path)
+
+
+def is_refused(state: StepState) -> bool:
+    """Whether the step's tool has done its work, though the step failed by its checks."""
+    return state.status is StepStatus.FAILED and state.refused
 
 
 def has_undo(found: Located, state: StepState) -> bool:
@@ -149,7 +155,8 @@ def _is_lasting(run: Run, definition: Definition, path: str) -> bool:
 
 
 def _newest_first(run: Run) -> list[str]:
-    touched = [(path, state) for path, state in run.steps.items() if state.status in UNDONE_FROM]
+    steps = run.steps.items()
+    touched = [(path, state) for path, state in steps if state.status in UNDONE_FROM or is_refused(state)]
     # Steps of one instant keep the journal's order: the table's order is the order of first events.
     ordered = sorted(enumerate(touched), key=lambda item: (item[1][1].ended or item[1][1].started or 0, item[0]))
     return [path for _, (path, _) in reversed(ordered)]

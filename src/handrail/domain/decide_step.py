@@ -25,6 +25,7 @@ from handrail.domain.command import (
     LoseUndo,
     OpenStep,
     RefuseOutput,
+    RefuseResult,
     RejectApproval,
     RequestApproval,
     RetryStep,
@@ -81,9 +82,9 @@ def decide_wait(run: Run, command: WaitCommand, definition: Definition) -> list[
             _require_unclaimed(step, state, agent, at=command.at)
             require_ready(run, step, definition)
             return [StepHandedOut(step=step, agent=agent, until=until)]
-        case RefuseOutput(step=step, findings=findings):
+        case RefuseOutput(step=step):
             require_step_move(step, state, StepStatus.COMPLETED)
-            return [OutputRefused(step=step, findings=findings)]
+            return _refused(command, tries=state.tries + 1)
         case RequestApproval(step=step):
             require_step_move(step, state, StepStatus.WAITING)
             require_ready(run, step, definition)
@@ -111,6 +112,15 @@ def decide_wait(run: Run, command: WaitCommand, definition: Definition) -> list[
             return [ApprovalExpired(step=step)]
         case _:
             assert_never(command)
+
+
+def _refused(command: RefuseOutput, *, tries: int) -> list[Event]:
+    step = command.step
+    refused = OutputRefused(step=step, findings=command.findings, evidence=command.evidence)
+    if not command.last:
+        return [refused]
+    message = f"what was handed in was not accepted, {tries} times"
+    return [refused, StepFailed(step=step, category=Category.INVALID_INPUT, message=message, asks=True)]
 
 
 def _require_unclaimed(step: str, state: StepState, agent: str, *, at: int) -> None:
@@ -175,6 +185,16 @@ def decide_attempt(run: Run, command: AttemptCommand, definition: Definition) ->
             if due is None:
                 return [failed, StepFailed(step=step, category=category, message=message)]
             return [failed, RetryScheduled(step=step, attempt=state.attempts + 1, due=due)]
+        case RefuseResult(step=step, message=message):
+            require_step_move(step, state, StepStatus.FAILED)
+            category = Category.TOOL_ERROR
+            refused = OutputRefused(
+                step=step, findings=command.findings, evidence=command.evidence, output=command.output
+            )
+            failed = AttemptFailed(
+                step=step, attempt=state.attempts, category=category, message=message, took=command.took
+            )
+            return [refused, failed, StepFailed(step=step, category=category, message=message)]
         case DeferStep(step=step, due=due):
             require_step_move(step, state, StepStatus.WAITING)
             return [StepDeferred(step=step, attempt=state.attempts, due=due)]
@@ -203,6 +223,7 @@ def decide_end(run: Run, command: EndCommand, definition: Definition) -> list[Ev
                     proof=command.proof,
                     checks=command.checks,
                     took=command.took,
+                    evidence=command.evidence,
                 )
             ]
         case SkipStep(step=step, reason=reason):
@@ -246,7 +267,7 @@ def decide_undo(run: Run, command: UndoCommand, definition: Definition) -> list[
         case StartUndo(step=step, idempotent=idempotent, values=values):
             _require_compensating(run)
             if state.status is not StepStatus.COMPENSATING:
-                require_step_move(step, state, StepStatus.COMPENSATING)
+                _require_undoable(step, state, StepStatus.COMPENSATING)
             if later := holding_back(run, definition, step):
                 raise Conflict(f"step {step!r} can't be undone before {later!r}", hint=f"undo {later!r} first")
             attempt = state.undo_attempts + 1
@@ -261,7 +282,7 @@ def decide_undo(run: Run, command: UndoCommand, definition: Definition) -> list[
             message = "handrail stopped in the middle of it: whether it was undone is not known"
             return [] if state.repeatable else [_undo_failed(step, state, Category.INTERNAL, message)]
         case CompensateStep(step=step):
-            require_step_move(step, state, StepStatus.COMPENSATED)
+            _require_undoable(step, state, StepStatus.COMPENSATED)
             return [
                 StepCompensated(
                     step=step,
@@ -273,6 +294,13 @@ def decide_undo(run: Run, command: UndoCommand, definition: Definition) -> list[
             ]
         case _:
             assert_never(command)
+
+
+def _require_undoable(step: str, state: StepState, target: StepStatus) -> None:
+    """Refuse the undo of a step that never did its work."""
+    if state.status is StepStatus.FAILED and not state.refused:
+        raise Conflict(f"step {step!r} failed: there is nothing to undo", hint="retry it, or skip it")
+    require_step_move(step, state, target)
 
 
 def _require_compensating(run: Run) -> None:

@@ -81,6 +81,9 @@ class ModelHint(Struct, frozen=True, kw_only=True, omit_defaults=True):
     why: str = ""
 
 
+MAX_TRIES_DEFAULT: Final = 5
+
+
 class Check(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A validation rule that handrail applies to what a step hands back."""
 
@@ -99,6 +102,10 @@ class Prompt(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="k
     confirm: bool | str = False
     output: Mapping[str, Any] | None = None
     checks: tuple[Check, ...] = ()
+    max_tries: int = MAX_TRIES_DEFAULT
+    """After how many outputs that were not accepted somebody must decide."""
+    bar: Severity = Severity.MAJOR
+    """The least severity of a finding that blocks."""
     model: ModelHint | None = None
 
 
@@ -112,6 +119,7 @@ class Tool(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kin
     retry: Retry | None = None
     output: Mapping[str, Any] | None = None
     checks: tuple[Check, ...] = ()
+    bar: Severity = Severity.MAJOR
 
 
 class Approve(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind", tag="approve"):

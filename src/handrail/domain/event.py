@@ -217,10 +217,14 @@ class StepHandedOut(Fact, frozen=True):
 
 
 class OutputRefused(Fact, frozen=True):
-    """What the agent handed in failed a check; the step stays with the agent."""
+    """What the agent handed in failed a check, and the step stays with the agent; or what a tool came to did.
+
+    `output` is what a tool came to: its effect is there, and may have to be undone."""
 
     step: str
     findings: tuple[Mapping[str, Any], ...]
+    evidence: tuple[Mapping[str, Any], ...] = ()
+    output: Any = None
 
 
 class ApprovalRequested(Fact, frozen=True):
@@ -323,14 +327,16 @@ class StepCompleted(Fact, frozen=True):
     proof: Proof = Proof.VERIFIED
     checks: tuple[str, ...] = ()
     took: int = 0
+    evidence: tuple[Mapping[str, Any], ...] = ()
 
 
 class StepFailed(Fact, frozen=True):
-    """The step failed for good: policy allows no further try."""
+    """The step failed for good: policy allows no further try. `asks` if somebody must decide, whatever the policy."""
 
     step: str
     category: Category
     message: str
+    asks: bool = False
 
 
 class StepSkipped(Fact, frozen=True):

@@ -87,9 +87,15 @@ class StepState(Struct, frozen=True, kw_only=True):
     about: About | None = None
     """What a person is asked in the middle of it; None if the step itself is the question."""
     proof: str = ""
+    checks: tuple[str, ...] = ()
+    """The checks that handrail ran and that have nothing against its output."""
     compensation: str = ""
     category: Category | None = None
     message: str = ""
+    asks: bool = False
+    """Whether somebody must decide on its failure, whatever the policy."""
+    refused: bool = False
+    """Whether its tool has done its work, and checks have something against it: it may have to be undone."""
     effect: Effect | None = None
     """What its last try did to the world at most, by the tool's word of that time; None if nobody has said."""
     repeatable: bool = False
@@ -108,7 +114,7 @@ class StepState(Struct, frozen=True, kw_only=True):
     values: Any = None
     """What the steps inside are given: the items of a loop, or the inputs of an inlined workflow; or what a person
     was asked."""
-    answers: Mapping[str, Reply] = field(default_factory=dict)
+    answers: Mapping[str, Reply] | None = None
     """What persons have said in the middle of the step, by the digest of what they were asked."""
     undo_values: Any = None
     """The inputs of the workflow that undoes it."""
@@ -259,8 +265,10 @@ def _after_wait(state: StepState, event: WaitEvent, entry: Entry) -> StepState:
         case StepHandedOut():
             started = entry.at if state.started is None else state.started
             return replace(state, status=StepStatus.WAITING, agent=event.agent, due=event.until, started=started)
-        case OutputRefused():
+        case OutputRefused(output=None):
             return replace(state, tries=state.tries + 1)
+        case OutputRefused():
+            return replace(state, output=event.output, refused=True)
         case ApprovalRequested():
             return _after_request(state, event, entry)
         case _ if state.about is not None:
@@ -286,7 +294,7 @@ def _after_reply(
         return replace(_after_answer(state, event, entry), about=None, digest="", values=None)
     content = event.content if isinstance(event, ApprovalGiven) else None
     reply = Reply(agreed=isinstance(event, ApprovalGiven), content=content)
-    answers = {**state.answers, state.digest: reply}
+    answers = {**(state.answers or {}), state.digest: reply}
     again = replace(state, status=StepStatus.READY, due=None, digest="", about=None, values=None)
     return replace(again, answers=answers)
 
@@ -337,6 +345,7 @@ def _after_attempt_started(state: StepState, event: AttemptStarted, entry: Entry
         started=entry.at if state.started is None else state.started,
         actor=entry.actor,
         effect=event.effect,
+        refused=False,
         repeatable=event.idempotent or event.effect is Effect.NONE,
         # The first try saw the world as it was before the step; a later one may see what that one left.
         capture=event.capture if state.capture is None else state.capture,
@@ -348,15 +357,16 @@ def _after_end(state: StepState, event: EndEvent, entry: Entry) -> StepState:
     match event:
         case StepCompleted():
             done = replace(ended, status=StepStatus.COMPLETED, output=event.output, proof=event.proof.value)
-            return replace(done, actor=entry.actor, category=None, message="")
+            return replace(done, actor=entry.actor, category=None, message="", checks=event.checks)
         case StepFailed():
-            return replace(ended, status=StepStatus.FAILED, category=event.category, message=event.message)
+            failed = replace(ended, status=StepStatus.FAILED, category=event.category, message=event.message)
+            return replace(failed, asks=event.asks)
         case StepSkipped():
             return replace(ended, status=StepStatus.SKIPPED, actor=entry.actor, message=event.reason)
         case StepCancelled():
             return replace(ended, status=StepStatus.CANCELLED)
         case StepRetried():
-            again = replace(state, status=StepStatus.READY, ended=None, due=None, failures=0, lost=0)
+            again = replace(state, status=StepStatus.READY, ended=None, due=None, failures=0, lost=0, asks=False)
             return replace(again, tries=0, digest="", about=None, granted=state.round + 1)
         case StepAccepted():
             done = replace(ended, status=StepStatus.COMPLETED, output=event.output, proof="claimed")

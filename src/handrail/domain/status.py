@@ -83,7 +83,14 @@ MOVES: Final[Mapping[StepStatus, frozenset[StepStatus]]] = {
             StepStatus.CANCELLED,
         }
     ),
-    StepStatus.FAILED: frozenset({StepStatus.READY, StepStatus.SKIPPED}),
+    StepStatus.FAILED: frozenset(
+        {
+            StepStatus.READY,
+            StepStatus.SKIPPED,
+            StepStatus.COMPENSATING,  # its tool did its work, and checks had something against it
+            StepStatus.COMPENSATED,
+        }
+    ),
     StepStatus.UNCERTAIN: frozenset(
         {
             StepStatus.READY,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -24,14 +24,18 @@ from handrail.domain.command import (
     FailAttempt,
     FailUndo,
     NoteLateAnswer,
+    RefuseResult,
     StartAttempt,
     StartUndo,
 )
 from handrail.domain.definition import Category, Effect, Step
+from handrail.domain.definition import Tool as Work
 from handrail.domain.duration import duration_ms
 from handrail.domain.errors import Conflict, HandrailError, LeaseLost, Limited, NotFound, Unavailable
 from handrail.domain.event import About, How
 from handrail.domain.json import digest
+from handrail.domain.judgement import Judgement
+from handrail.domain.path import Lane, locate
 from handrail.domain.pin import Card, difference
 from handrail.domain.question import Question
 from handrail.domain.retry import due_of, policy_of
@@ -41,9 +45,10 @@ from handrail.engine.answer import MESSAGE_LENGTH_MAX, Answer, answer_of, instan
 from handrail.engine.breakers import Breakers
 from handrail.engine.clock import Clock, Entropy
 from handrail.engine.dispatch import Dispatch
+from handrail.engine.gate import evidence_data, finding_data
 from handrail.engine.lease import Lease
 from handrail.engine.throttle import Throttle
-from handrail.engine.tool import OWN, Progress, Tool, Toolbox, ToolCall, ToolFailed, silent
+from handrail.engine.tool import NO_ANSWERS, OWN, Progress, Tool, Toolbox, ToolCall, ToolFailed, silent
 
 TIMEOUT_MS_DEFAULT: Final = 60_000
 QUIET_S: Final = 0.05
@@ -57,6 +62,9 @@ QUESTIONS_MAX: Final = 20
 
 SchemaCheck: TypeAlias = Callable[[Any, Any], Sequence[str]]
 """What is wrong with a value by a JSON Schema, in words."""
+
+ResultJudge: TypeAlias = Callable[[Work, Any, Run, Lane], Awaitable[Judgement]]
+"""What is to be said of what a tool came to, by the checks of its step."""
 
 _TOLD: Final = frozenset({StepStatus.COMPLETED, StepStatus.FAILED, StepStatus.WAITING})
 
@@ -76,6 +84,8 @@ class Means:
     actor: str
     check: InputCheck
     fits: SchemaCheck
+    judge: ResultJudge | None = None
+    """Applies the checks of a step to what its tool came to."""
 
 
 def key_of(run: str, path: str, *, is_undo: bool = False) -> str:
@@ -158,7 +168,7 @@ class Attempt:
         if card is None:
             return None
         pin, now = self.run.pins.get(self._called.spec.name, ""), digest(card)
-        reply = self.run.step(self.path).answers.get(now)
+        reply = (self.run.step(self.path).answers or {}).get(now)
         is_agreed = reply is not None and reply.agreed
         return card if pin and pin != now and not is_agreed else None
 
@@ -230,7 +240,8 @@ class Attempt:
 
     async def _finish(self, answer: Answer, *before: Command) -> None:
         answer = _undone(answer) if self.is_undo else self._checked(answer)
-        await self._report(answer, *before, self._outcome(answer))
+        outcome = await self._judged(answer) or self._outcome(answer)
+        await self._report(answer, *before, outcome)
         if answer.late is not None:
             await self._note_late(answer.late)
         await self.means.breakers.note(self.server, answer.category, answer.message, now=self.means.clock())
@@ -242,6 +253,27 @@ class Attempt:
             return answer
         wrong = self.means.fits(schema, answer.output)
         return Answer(category=Category.TOOL_ERROR, message=f"output: {_listed(wrong)}") if wrong else answer
+
+    async def _judged(self, answer: Answer) -> Command | None:
+        """What the step's checks say of a result; None if there is nothing to be said, or it is no result yet."""
+        work, judge = self.todo.work, self.means.judge
+        is_result = answer.category is None and answer.later_ms is None and answer.question is None
+        if not is_result or self.is_undo or not work.checks or judge is None:
+            return None
+        lane = locate(await self.means.dispatch.definition(self.run.definition), self.path).lane
+        judgement = await judge(work, answer.output, self.run, lane)
+        evidence = tuple(map(evidence_data, judgement.evidence))
+        if judgement.is_good:
+            passed, took = judgement.passed, answer.took_ms
+            return CompleteStep(step=self.path, output=answer.output, checks=passed, evidence=evidence, took=took)
+        return RefuseResult(
+            step=self.path,
+            output=answer.output,
+            message=f"what it came to is not accepted: {_listed([one.message for one in judgement.findings])}",
+            findings=tuple(map(finding_data, judgement.findings)),
+            evidence=evidence,
+            took=answer.took_ms,
+        )
 
     def _outcome(self, answer: Answer) -> Command:
         path, now = self.path, self.means.clock()
@@ -258,7 +290,7 @@ class Attempt:
         return CompleteStep(step=path, output=answer.output, took=answer.took_ms)
 
     def _asked(self, question: Question) -> Command:
-        if len(self.run.step(self.path).answers) >= QUESTIONS_MAX:
+        if len(self.run.step(self.path).answers or ()) >= QUESTIONS_MAX:
             message = f"it asked {QUESTIONS_MAX} questions, and still has one: {question.text}"[:MESSAGE_LENGTH_MAX]
             return FailAttempt(step=self.path, category=Category.TOOL_ERROR, message=message)
         text, schema = question.text[:MESSAGE_LENGTH_MAX], question.schema
@@ -333,7 +365,7 @@ class Attempt:
             deferred=state.deferred,
             output=state.output if self.is_undo else None,
             references=self.todo.references,
-            answers=state.answers,
+            answers=state.answers or NO_ANSWERS,
             progress=self.progress,
         )
 

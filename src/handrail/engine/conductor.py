@@ -340,7 +340,7 @@ class Conductor:
             self.holds[name] = hold
             return []
         self.holds.pop(name, None)
-        if tool.spec.is_instant and attempt.effect is Effect.NONE and not is_undo:
+        if tool.spec.is_instant and attempt.effect is Effect.NONE and not is_undo and not todo.work.checks:
             try:
                 return await attempt.instantly()
             finally:

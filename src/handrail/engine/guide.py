@@ -8,14 +8,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from handrail.domain.beginning import ForAgent, begin
-from handrail.domain.check import Finding, Severity
+from handrail.domain.check import BLOCKING, Finding, Severity
 from handrail.domain.command import (
     Command,
     CompensateStep,
@@ -35,15 +35,19 @@ from handrail.domain.errors import Conflict, Invalid
 from handrail.domain.event import How, Mode, Outcome, Proof, StepCompleted
 from handrail.domain.guard import claimant, require_open, require_ready
 from handrail.domain.guidance import is_undo, needs_confirmation, offered, work_of
-from handrail.domain.judgement import Judgement, Means, judge
+from handrail.domain.judgement import Judgement
 from handrail.domain.path import UNDO, locate
+from handrail.domain.rule import Evidence
 from handrail.domain.run import Run
 from handrail.domain.status import RunStatus, StepStatus
 from handrail.engine.bell import Bell
 from handrail.engine.clock import instant_text
 from handrail.engine.dispatch import Dispatch
+from handrail.engine.gate import Gate, evidence_data, finding_data
 from handrail.engine.horizon import Horizon
 from handrail.engine.outlook import Outlook
+from handrail.engine.tool import Progress as Saying
+from handrail.engine.tool import silent
 from handrail.engine.worker import Terms
 
 CLAIM_MS: Final = 15 * 60_000
@@ -83,6 +87,7 @@ class Verdict(Struct, frozen=True, kw_only=True):
     """Whether nothing is missing but a person's word."""
     passed: tuple[str, ...] = ()
     """The rules that handrail ran, and that have nothing against it."""
+    evidence: tuple[Evidence, ...] = ()
 
 
 class Seen(Struct, frozen=True, kw_only=True):
@@ -102,7 +107,8 @@ class Guide:
     horizon: Horizon
     bell: Bell
     terms: Terms
-    means: Means
+    gate: Gate
+    judging: set[asyncio.Future[Judgement]] = field(default_factory=set)
 
     async def look(self, run_id: str, *, agent: str = "", within_s: float = 0, tell: Progress | None = None) -> Seen:
         """What an agent is to do next; waits so long for handrail's own steps before it."""
@@ -132,15 +138,17 @@ class Guide:
             seen = await self._seen(seen.run.id, agent)
         return seen
 
-    async def hand_in(self, run_id: str, given: HandIn, *, actor: str) -> Verdict:
-        """Take in what an agent did; what does not hold is not accepted, and the findings say why."""
+    async def hand_in(self, run_id: str, given: HandIn, *, actor: str, say: Saying = silent) -> Verdict:
+        """Take in what an agent did; what does not hold is not accepted, and the findings say why.
+
+        `say` is told, in words, what checks that take a while are at."""
         run, definition, outlook = await self.horizon.look(run_id, now=self.terms.clock())
         given = self._meant(run, given)
         if (verdict := self._repeated(run, definition, given)) is not None:
             return verdict
         self._require_turn(run, definition, given)
         _require_round(run, outlook, given.step)
-        verdict = self._judged(run, definition, given)
+        verdict = await self._judged(run, definition, given, say)
         if verdict.unconfirmed:
             return verdict
         commands = self._commands(run, definition, given, verdict)
@@ -162,14 +170,20 @@ class Guide:
             raise Conflict(f"step {step!r} is not being undone", hint="ask for the current step")
         return replace(given, step=step, is_undo=True)
 
-    def judged(self, run: Run, definition: Definition, step: str, output: Any) -> Judgement:
+    async def judged(
+        self, run: Run, definition: Definition, step: str, output: Any, *, say: Saying = silent
+    ) -> Judgement:
         """What would be said of an output, if it were handed in."""
         step = step.removesuffix(UNDO)
         found = locate(definition, step)
         work = work_of(run, found, step) if is_undo(run, step) else found.step.work
         if not isinstance(work, Prompt | Tool):
             return Judgement()
-        return judge(work, output, run, found.lane, self.means)
+        judging = asyncio.ensure_future(self.gate.judge(work, output, run, found.lane, progress=say))
+        self.judging.add(judging)
+        judging.add_done_callback(self.judging.discard)
+        # It goes on when nobody waits any more: what it finds is remembered for the next hand-in.
+        return await asyncio.shield(judging)
 
     async def _seen(self, run_id: str, agent: str) -> Seen:
         now = self.terms.clock()
@@ -242,18 +256,19 @@ class Guide:
                 hint=f"name yourself as agent {holder!r} if that is you, or ask for another step",
             )
 
-    def _judged(self, run: Run, definition: Definition, given: HandIn) -> Verdict:
+    async def _judged(self, run: Run, definition: Definition, given: HandIn, say: Saying) -> Verdict:
         if given.outcome is not Outcome.DONE:
             return Verdict(accepted=True)
         run = replace(run, vars={**run.vars, **given.vars})  # what comes with the output may be spoken of
-        judgement = self.judged(run, definition, given.step, given.output)
-        findings = judgement.findings
+        judgement = await self.judged(run, definition, given.step, given.output, say=say)
+        findings, evidence = judgement.findings, judgement.evidence
         if not judgement.is_good:
-            return Verdict(accepted=False, findings=findings)
+            blocking = tuple(one for one in findings if one.severity in BLOCKING[judgement.bar])
+            return Verdict(accepted=False, findings=blocking, evidence=evidence)
         found = locate(definition, given.step)
         if needs_confirmation(run, found, work_of(run, found, given.step), given.output) and not given.confirmed:
             return Verdict(accepted=False, findings=(_UNCONFIRMED,), unconfirmed=True)
-        return Verdict(accepted=True, findings=findings, passed=judgement.passed)
+        return Verdict(accepted=True, findings=findings, passed=judgement.passed, evidence=evidence)
 
     def _commands(self, run: Run, definition: Definition, given: HandIn, verdict: Verdict) -> list[Command]:
         step = given.step
@@ -266,14 +281,23 @@ class Guide:
         if run.step(step).status is not StepStatus.WAITING and not (has_failed and given.outcome is Outcome.SKIPPED):
             commands.append(self._handed_out(step, given.agent))
         if not verdict.accepted:
-            return [*commands, RefuseOutput(step=step, findings=tuple(map(_data, verdict.findings)))]
+            return [*commands, self._refusal(run, definition, step, verdict)]
         if given.vars:
             commands.append(SetVars(vars=given.vars))
         if given.confirmed:
             commands.append(RecordDecision(decision="confirmed", reason=given.confirmed, step=step))
         if given.note and given.outcome is Outcome.DONE:
             commands.append(RecordAction(description=given.note, step=step, outcome=Outcome.DONE))
-        return [*commands, _ended(given, verdict.passed)]
+        return [*commands, _ended(given, verdict)]
+
+    def _refusal(self, run: Run, definition: Definition, step: str, verdict: Verdict) -> RefuseOutput:
+        work = work_of(run, locate(definition, step), step)
+        return RefuseOutput(
+            step=step,
+            findings=tuple(map(finding_data, verdict.findings)),
+            evidence=tuple(map(evidence_data, verdict.evidence)),
+            last=run.step(step).tries + 1 >= work.max_tries,
+        )
 
 
 def _require_round(run: Run, outlook: Outlook, step: str) -> None:
@@ -283,11 +307,12 @@ def _require_round(run: Run, outlook: Outlook, step: str) -> None:
         raise Conflict(f"step {step!r} is not ready: its round has not come", hint="ask for the current step")
 
 
-def _ended(given: HandIn, passed: tuple[str, ...]) -> Command:
+def _ended(given: HandIn, verdict: Verdict) -> Command:
     match given.outcome:
         case Outcome.DONE:
+            passed, evidence = verdict.passed, tuple(map(evidence_data, verdict.evidence))
             proof = Proof.VERIFIED if passed else Proof.CLAIMED
-            return CompleteStep(step=given.step, output=given.output, proof=proof, checks=passed)
+            return CompleteStep(step=given.step, output=given.output, proof=proof, checks=passed, evidence=evidence)
         case Outcome.FAILED:
             message = given.note or "the agent could not do it"
             return FailStep(step=given.step, category=Category.TOOL_ERROR, message=message)
@@ -316,8 +341,3 @@ _UNCONFIRMED: Final = Finding(
     message="the user must agree before this step counts as done",
     fix="show it to the user; when they agree, hand in again with confirmed: true",
 )
-
-
-def _data(finding: Finding) -> Mapping[str, Any]:
-    told = {"rule": finding.rule, "severity": finding.severity.value, "where": finding.where}
-    return {**told, "message": finding.message, "fix": finding.fix}

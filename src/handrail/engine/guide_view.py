@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from handrail.domain.check import Finding
 from handrail.domain.definition import Definition
 from handrail.domain.errors import Invalid
+from handrail.domain.event import Proof
 from handrail.domain.guidance import StepTold, brief, called, told
 from handrail.domain.model_hint import Model
 from handrail.domain.path import UNDO
@@ -31,6 +32,10 @@ class Recap(Shown, frozen=True):
 
     goal: str = ""
     done: tuple[str, ...] = ()
+    verified: Mapping[str, tuple[str, ...]] = {}
+    """Steps of those that checks of handrail vouch for, and which."""
+    claimed: tuple[str, ...] = ()
+    """Steps of those that only somebody's word vouches for."""
     decisions: tuple[str, ...] = ()
     vars: Mapping[str, Any] = {}
     inputs: Mapping[str, Any] = {}
@@ -130,9 +135,12 @@ def recap_of(seen: Seen, decisions: Sequence[str]) -> Recap:
     run = seen.run
     done = [path for path, state in run.steps.items() if state.status in SATISFIED]
     told_done = [path if run.step(path).status is StepStatus.COMPLETED else f"{path} (skipped)" for path in done]
+    shown = done[-RECAPPED_MAX:]
     return Recap(
         goal=run.goal,
         done=tuple(told_done[-RECAPPED_MAX:]),
+        verified={path: checks for path in shown if (checks := run.step(path).checks)},
+        claimed=tuple(path for path in shown if run.step(path).proof == Proof.CLAIMED),
         decisions=tuple(decisions),
         vars=run.vars,
         inputs=run.inputs,

@@ -67,6 +67,7 @@ class StepView(Shown, frozen=True):
     due: str = ""
     by: str = ""
     proof: str = ""
+    checks: tuple[str, ...] = ()
     compensation: str = ""
     category: Category | None = None
     message: str = ""
@@ -147,6 +148,7 @@ class _Teller:
             due=_instant(state.due),
             by=state.actor,
             proof=state.proof,
+            checks=state.checks,
             compensation=state.compensation or ("none" if path in self.lasting else ""),
             category=state.category,
             message=state.message,

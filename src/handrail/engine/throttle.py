@@ -133,5 +133,7 @@ class Throttle:
 
 def _limits_of(spec: ToolSpec) -> tuple[Limits, ...]:
     """What bounds the calls of a tool: its own limits, and those of its server as a whole."""
+    if spec.concurrency is None and spec.rate is None:
+        return () if spec.shared is None else (spec.shared,)
     own = Limits(name=spec.name, concurrency=spec.concurrency, rate=spec.rate)
     return (own,) if spec.shared is None else (own, spec.shared)

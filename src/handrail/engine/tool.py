@@ -5,6 +5,7 @@ Protocols and values only. The tools are in tools/; choosing when to call one is
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final, Protocol, TypeAlias
 
 from msgspec import Struct, field
@@ -24,6 +25,9 @@ def silent(_words: str) -> None:
 
 OWN: Final = "own"
 """What is said of a tool that takes back by itself what it did."""
+
+
+NO_ANSWERS: Final[Mapping[str, Reply]] = MappingProxyType({})
 
 
 class Limits(Struct, frozen=True, kw_only=True):
@@ -84,7 +88,7 @@ class ToolCall(Struct, frozen=True, kw_only=True):
     references: tuple[Path, ...] = ()
     """Where in the arguments `${secret:NAME}` and `${env:NAME}` stand by an author's hand: only there they are filled
     in. The same words inside a tool's result are data."""
-    answers: Mapping[str, Reply] = field(default_factory=dict)
+    answers: Mapping[str, Reply] = NO_ANSWERS
     """What persons have said to questions of this tool, by the question's digest."""
     progress: Progress = silent
 

@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from handrail.domain.compensation import not_compensated, undo_order
-from handrail.domain.definition import Category, Definition, Kind
+from handrail.domain.definition import Category, Definition, Kind, Tool
 from handrail.domain.guidance import called
 from handrail.domain.legal import Action, Legal, legal_actions
 from handrail.domain.path import locate
@@ -97,6 +97,8 @@ class Failure(Shown, frozen=True):
     step: str
     message: str
     attempts: int
+    tool: str = ""
+    """The tool that was called: what the message says may be its words, which come from outside."""
     category: Category | None = None
     tries: tuple[Try, ...] = ()
     """The last of its attempts, as the journal tells them."""
@@ -267,8 +269,10 @@ def _failure(run: Run, definition: Definition, outlook: Outlook) -> Failure | No
     state = run.step(path)
     is_uncertain = state.status is StepStatus.UNCERTAIN
     lost = "an attempt began, and nobody knows whether it happened"
+    work = locate(definition, path).step.work
     return Failure(
         step=path,
+        tool=work.tool if isinstance(work, Tool) else "",
         category=None if is_uncertain else state.category,
         message=lost if is_uncertain else state.message,
         attempts=state.undo_attempts if state.status is StepStatus.COMPENSATION_FAILED else state.attempts,

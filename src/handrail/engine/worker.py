@@ -23,7 +23,7 @@ from handrail.domain.pin import pins_of, texts_of
 from handrail.domain.run import Run
 from handrail.domain.status import RunStatus
 from handrail.domain.works import tools_in
-from handrail.engine.attempt import Means, SchemaCheck
+from handrail.engine.attempt import Means, ResultJudge, SchemaCheck
 from handrail.engine.breakers import Breakers
 from handrail.engine.clock import Clock, instant_text
 from handrail.engine.conductor import WORKING, Conductor
@@ -71,6 +71,7 @@ class Terms:
     clock: Clock
     check: InputCheck
     fits: SchemaCheck
+    judge: ResultJudge | None = None
     lease_s: float = LEASE_S_DEFAULT
     calls_max: int = CALLS_MAX
     picks_up: bool = True
@@ -126,6 +127,7 @@ class Worker:
             actor=terms.actor,
             check=terms.check,
             fits=terms.fits,
+            judge=terms.judge,
         )
 
     # --- its life -----------------------------------------------------------------------------------

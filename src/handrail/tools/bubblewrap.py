@@ -26,15 +26,17 @@ from handrail.engine.sandbox import Bounds, Job, Ran, Stopped
 from handrail.engine.tool import Progress, ToolFailed
 from handrail.tools.bubblewrap_trial import HOW_TO_GET, WORDS_MAX, tried
 from handrail.tools.bubblewrap_view import View, environment_options
-from handrail.tools.bubblewrap_watch import FIRST_OF_ALL, Watch, limit
+from handrail.tools.bubblewrap_watch import FIRST_OF_ALL, Watch, limit, threads_max
+from handrail.tools.head_count import HeadCount, head_count
+from handrail.tools.output_report import OutputReport
 from handrail.tools.syscall_filter import MACHINES, filter_program
 
 NAMESPACES: Final = (
     *("--unshare-all", "--unshare-user", "--disable-userns", "--cap-drop", "ALL"),
     *("--die-with-parent", "--new-session", "--hostname", "sandbox"),
 )
+BEYOND: Final = 16
 BLOCK_BYTES: Final = 65_536
-PROGRESS_S: Final = 1.0
 BEGIN_S: Final = 10.0
 INFO_BYTES_MAX: Final = 10_000
 
@@ -111,6 +113,8 @@ class _Cell:
     pid: int
     """The first process inside: with it, all others end."""
     handle: int
+    group: HeadCount | None = None
+    """The kernel's count of what is in it, where there is one."""
     stopped: Stopped = ""
     output: dict[str, bytearray] = field(default_factory=lambda: {"stdout": bytearray(), "stderr": bytearray()})
 
@@ -187,6 +191,8 @@ async def _begun(program: str, options: Sequence[str], job: Job, handles: _Handl
         pid = await _first_pid(told)
         cell = _Cell(process, pid, handles.process(pid))
         limit(pid, job.bounds)
+        # A few more than whoever watches lets pass: who goes beyond the bound is ended, and not only refused.
+        cell.group = head_count(pid, threads_max(job.bounds) + BEYOND)
         os.write(gate, b"!")  # it has waited for this before it runs anything
     except (OSError, ValueError, TimeoutError) as error:
         words = await _given_up(process)
@@ -247,7 +253,7 @@ async def _given_up(process: Process) -> str:
 
 async def _attended(cell: _Cell, job: Job, progress: Progress) -> Ran:
     """Everything around a command until its end: what it reads and says, its time, its bounds."""
-    report = _Report(progress)
+    report = OutputReport(progress)
     talking = [
         asyncio.create_task(_feed(cell.process, job.stdin.encode())),
         asyncio.create_task(_collect(cell, "stdout", job.bounds, report)),
@@ -263,6 +269,8 @@ async def _attended(cell: _Cell, job: Job, progress: Progress) -> Ran:
             cell.kill()
             await cell.process.wait()
             await asyncio.wait(talking)
+            if cell.group is not None:
+                await cell.group.remove()
     if watch.failed:
         raise _unusable(f"the sandbox can't be watched: {watch.failed}")
     code = cell.process.returncode or 0
@@ -279,7 +287,7 @@ async def _feed(process: Process, content: bytes) -> None:
             await process.stdin.wait_closed()
 
 
-async def _collect(cell: _Cell, name: Literal["stdout", "stderr"], bounds: Bounds, report: _Report) -> None:
+async def _collect(cell: _Cell, name: Literal["stdout", "stderr"], bounds: Bounds, report: OutputReport) -> None:
     stream, kept = getattr(cell.process, name), cell.output[name]
     while block := await stream.read(BLOCK_BYTES):
         room = bounds.output_bytes - len(kept)
@@ -287,22 +295,6 @@ async def _collect(cell: _Cell, name: Literal["stdout", "stderr"], bounds: Bound
         report.add(len(block))
         if len(block) > room:
             cell.stop("output")  # and what is still in the pipe is read, so that it can be closed
-
-
-class _Report:
-    """Says now and then that something is coming: how much, not what, for that may be secret."""
-
-    def __init__(self, progress: Progress) -> None:
-        self._progress = progress
-        self._bytes = 0
-        self._next_s = 0.0
-
-    def add(self, size: int) -> None:
-        self._bytes += size
-        now_s = asyncio.get_running_loop().time()
-        if now_s >= self._next_s:
-            self._next_s = now_s + PROGRESS_S
-            self._progress(f"{self._bytes:,} bytes of output")
 
 
 def _require_begun(ran: Ran, job: Job) -> None:

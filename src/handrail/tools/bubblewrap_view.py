@@ -90,7 +90,8 @@ def _system(*, network: bool) -> Iterator[str]:
             yield from ("--symlink", str(folder.readlink()), str(folder))
         elif folder.is_dir():
             yield from ("--ro-bind", str(folder), str(folder))
-    for name in (*NEEDED, *(NEEDED_FOR_NETWORK if network else ())):
+    java = [path.name for path in Path("/etc").glob("java-*-openjdk")]  # Debian's Java does not start without it
+    for name in (*NEEDED, *java, *(NEEDED_FOR_NETWORK if network else ())):
         yield from ("--ro-bind-try", f"/etc/{name}", f"/etc/{name}")
 
 

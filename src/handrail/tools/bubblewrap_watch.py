@@ -53,7 +53,7 @@ def limit(pid: int, bounds: Bounds) -> None:
         resource.RLIMIT_MEMLOCK: 65_536,
     }
     if _counts_by_namespace(os.uname().release):
-        limits[resource.RLIMIT_NPROC] = _threads_max(bounds)
+        limits[resource.RLIMIT_NPROC] = threads_max(bounds)
     for name, value in limits.items():
         _, hard = resource.prlimit(pid, name)
         most = value if hard == resource.RLIM_INFINITY else min(value, hard)
@@ -61,7 +61,8 @@ def limit(pid: int, bounds: Bounds) -> None:
     os.setpriority(os.PRIO_PROCESS, pid, NICENESS)
 
 
-def _threads_max(bounds: Bounds) -> int:
+def threads_max(bounds: Bounds) -> int:
+    """How many threads all processes of a sandbox may have together."""
     return bounds.processes * THREADS_PER_PROCESS + THREADS_SPARE
 
 
@@ -134,7 +135,7 @@ def _passed(processes: int, bounds: Bounds) -> Stopped:
     if len(pids) - 1 > bounds.processes:  # the first is bubblewrap itself
         return "processes"
     seen = [found for pid in pids if (found := _seen(processes, pid))]
-    if sum(one.threads for one in seen) > _threads_max(bounds):
+    if sum(one.threads for one in seen) > threads_max(bounds):
         return "processes"
     if sum(one.resident for one in seen) <= bounds.memory_bytes:
         return ""

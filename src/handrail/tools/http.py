@@ -91,6 +91,15 @@ class HttpTools:
         if wire is not None:
             await wire.close()
 
+    async def status(self, url: str, within_s: float) -> int:
+        """What a GET of an address is answered with, through the same guard."""
+        if flaws := request_flaws({"url": url}):
+            raise ToolFailed(Category.INVALID_INPUT, "; ".join(flaws))
+        ask = Ask(method="GET", url=url, headers={})
+        async with asyncio.timeout(within_s):
+            answer = await self._wire().fetch(ask, wanted=frozenset(range(200, 300)))
+        return answer.status
+
     async def _request(self, call: ToolCall) -> Any:
         wanted = frozenset(call.args.get("expect") or range(200, 300))
         answer = await self._wire().fetch(_ask(call), wanted=wanted)

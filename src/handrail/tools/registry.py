@@ -100,6 +100,10 @@ class Registry:
         """What the calls of each tool do to the world, at most; what brings its own undo counts as reversible."""
         return {spec.name: Effect.REVERSIBLE if spec.undo else spec.effect for spec in self.specs()}
 
+    async def status(self, url: str, within_s: float) -> int:
+        """What a GET of an address is answered with, through the guard of http.request."""
+        return await self._http.status(url, within_s)
+
     @property
     def broken(self) -> Mapping[str, str]:
         """The plugins that can't be used, each with the reason."""

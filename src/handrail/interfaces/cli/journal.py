@@ -1,10 +1,10 @@
-"""`handrail journal`: show, export, verify, checkpoint and erase."""
+"""`handrail journal`: show, export, verify, checkpoint and erase. Proof bundles in words are journal_bundle.py's."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 import msgspec
@@ -14,7 +14,9 @@ from handrail.engine.audit import Verdict
 from handrail.engine.clock import instant_text
 from handrail.engine.ledger import event_view, summary
 from handrail.interfaces.cli.answer import Exit, answer, tell_table
+from handrail.interfaces.cli.journal_bundle import is_bundle, verify_bundle, write_bundle
 from handrail.interfaces.cli.program import json_option, person, settings_of, told
+from handrail.settings import Settings
 
 
 @click.group()
@@ -59,11 +61,18 @@ async def show(ctx: click.Context, stream: str, after: int, limit: int, as_json:
 @command.command()
 @click.argument("stream", metavar="[RUN]", default="")
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="To a file instead of stdout.")
+@click.option("--bundle", type=click.Path(dir_okay=False, path_type=Path), help="RUN as a proof bundle in this file.")
 @click.option("--json", "as_json", is_flag=True, help="The export is JSON lines either way.")
 @click.pass_context
 @told
-async def export(ctx: click.Context, stream: str, output: Path | None, as_json: bool) -> None:
-    """Every event of RUN, or of the whole store, as JSON lines with all that is needed to check the chain."""
+async def export(ctx: click.Context, stream: str, output: Path | None, bundle: Path | None, as_json: bool) -> None:
+    """Every event of RUN, or of the whole store, as JSON lines with all that is needed to check the chain.
+
+    With --bundle: RUN with its definition, evidence and approvals, signed, to be checked where there is no store."""
+    if bundle is not None:
+        _refuse("--bundle needs the RUN that it is of, and no --output", output, not stream)
+        await write_bundle(settings_of(ctx), stream, bundle, as_json=as_json)
+        return
     count = 0
     async with reading(settings_of(ctx)) as look:
         with click.open_file(str(output or "-"), "wb", atomic=output is not None) as file:
@@ -74,29 +83,72 @@ async def export(ctx: click.Context, stream: str, output: Path | None, as_json: 
 
 
 @command.command()
-@click.argument("stream", metavar="[RUN]", default="")
+@click.argument("stream", metavar="[RUN|BUNDLE]", default="")
 @click.option("--replay", is_flag=True, help="Also fold every event and compare the projections bit for bit.")
 @click.option("--rebuild", is_flag=True, help="Mend damaged projections from the events, then verify.")
 @click.option("--receipt", "receipts", multiple=True, metavar="N:HASH", help="Also find this receipt in RUN.")
+@click.option("--key", default="", metavar="FILE|FINGERPRINT", help="The only key whose BUNDLE you trust.")
+@click.option(
+    "--project",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="FOLDER",
+    help="Compare with what the checks in BUNDLE looked at.",
+)
 @json_option
 @click.pass_context
 @told
 async def verify(
-    ctx: click.Context, stream: str, replay: bool, rebuild: bool, receipts: tuple[str, ...], as_json: bool
+    ctx: click.Context,
+    stream: str,
+    replay: bool,
+    rebuild: bool,
+    receipts: tuple[str, ...],
+    key: str,
+    project: Path | None,
+    as_json: bool,
 ) -> None:
-    """Prove that the journal is what was written; name the first event that is not."""
-    if receipts and not stream:
-        raise click.UsageError("--receipt needs the RUN it was given for")
-    settings, mended = settings_of(ctx), 0
-    if rebuild:
-        async with opened(settings, compare=False) as handrail:
-            mended = await handrail.rebuild()
+    """Prove that the journal is what was written; name the first event that is not.
+
+    BUNDLE is the file of a proof bundle: it is checked by itself, offline, and no store is needed."""
+    if is_bundle(stream):
+        _refuse("a BUNDLE is always checked as a whole: this is for RUN", replay, rebuild, receipts)
+        await verify_bundle(stream, key=key, project=project, as_json=as_json)
+    _refuse("--key and --project are for a BUNDLE; the journal is proved with its store's own key", key, project)
+    _refuse("--receipt needs the RUN it was given for", receipts if not stream else ())
+    asked = Asked(stream=stream, replay=replay or rebuild, rebuild=rebuild, receipts=receipts)
+    await _verify_store(settings_of(ctx), asked, as_json=as_json)
+
+
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """What of the journal is to be proved, and how thoroughly."""
+
+    stream: str
+    replay: bool
+    rebuild: bool
+    receipts: tuple[str, ...]
+
+
+async def _verify_store(settings: Settings, asked: Asked, *, as_json: bool) -> NoReturn:
+    """Prove the journal or a stream of it; ends the program, with 7 if it is not what was written."""
+    mended = await _rebuilt(settings) if asked.rebuild else 0
     async with reading(settings) as look:
-        pairs = [(stream, one) for one in receipts]
-        verdict = await look.verify(stream=stream or None, replay=replay or rebuild, receipts=pairs)
-    data = msgspec.to_builtins(verdict) | ({"mended": mended} if rebuild else {})
+        pairs = [(asked.stream, one) for one in asked.receipts]
+        verdict = await look.verify(stream=asked.stream or None, replay=asked.replay, receipts=pairs)
+    data = msgspec.to_builtins(verdict) | ({"mended": mended} if asked.rebuild else {})
     answer(data, as_json=as_json, words=lambda: tell_verdict(verdict, mended))
     sys.exit(Exit.OK if verdict.ok else Exit.INTEGRITY)
+
+
+async def _rebuilt(settings: Settings) -> int:
+    """Mend the projections: of how many streams."""
+    async with opened(settings, compare=False) as handrail:
+        return await handrail.rebuild()
+
+
+def _refuse(why: str, *given: object) -> None:
+    """Refuse options that do not fit what is asked for, if any of them is given."""
+    if any(given):
+        raise click.UsageError(why)
 
 
 @command.command()

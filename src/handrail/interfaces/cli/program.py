@@ -36,6 +36,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "mcp": "the stdio server that clients start",
     "plan": "check, save, list, show and retire plans",
     "reject": "say no to what a run asks",
+    "rules": "see, write and check the rules of checks",
     "run": "start, list, show, watch and control runs",
     "schema": "print the JSON Schema of definitions",
     "secrets": "keep secrets for tools, list and remove them",

@@ -180,7 +180,7 @@ def note_on(step: StepView) -> str:
     """What else is to be said of a step, in one line."""
     rounds = f"round {step.round} of {step.rounds}" if step.rounds and step.round else ""
     undone = {"": "", "none": "NOT undone"}.get(step.compensation, f"undone: {step.compensation}")
-    proof = "claimed" if step.proof == "claimed" else ""
+    proof = "claimed" if step.proof == "claimed" else f"verified: {', '.join(step.checks)}" if step.checks else ""
     waits = "waits for " + ", ".join(map(_held, step.waits_for)) if step.waits_for else ""
     message = plain(step.message)
     return "; ".join(word for word in (rounds, waits, undone, proof, plain(step.says), message) if word)

@@ -58,7 +58,7 @@ class Place:
         self.project.mkdir(exist_ok=True)
 
     def settings(self, **chosen: str) -> Settings:
-        own = {"home": str(self.home), "project": str(self.project), "built_in": "false"}
+        own = {"home": str(self.home), "project": str(self.project), "built_in": "false", "checks": "plain"}
         return read_settings({**own, **chosen}, {})
 
     def workflow(self, definition: Mapping[str, Any], *, name: str = "") -> str:

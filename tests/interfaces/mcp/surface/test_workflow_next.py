@@ -220,6 +220,7 @@ async def test_a_resumed_run_tells_goal_done_decisions_vars_and_the_step(place: 
         assert resumed["recap"] == {
             "goal": "fix #42",
             "done": ["first"],
+            "claimed": ["first"],
             "decisions": ["go on: all is well"],
             "vars": {"more": "z"},
             "inputs": {"what": "it", "times": 1},

@@ -60,7 +60,8 @@ def failure_words(failure: Mapping[str, Any] | None) -> list[str]:
     if not failure:
         return []
     category = f" ({failure['category']})" if failure.get("category") else ""
-    head = f"failed: {failure['step']}{category}: {compact(failure['message'])}; attempts {failure['attempts']}"
+    where = f" by {failure['tool']}" if failure.get("tool") else ""
+    head = f"failed: {failure['step']}{where}{category}: {compact(failure['message'])}; attempts {failure['attempts']}"
     tries = [
         f"- try {one['attempt']} at {one['at']}: {one['category']}: {compact(one['message'])}"
         for one in failure.get("tries", ())

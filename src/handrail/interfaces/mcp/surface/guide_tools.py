@@ -4,7 +4,9 @@ Handlers translate: words in, a call of the engine, words out. Nothing is decide
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Coroutine, Mapping, Sequence
+from itertools import count
 from typing import Any, Final
 
 import msgspec
@@ -35,6 +37,8 @@ from handrail.library.book import Book
 from handrail.library.inputs import check_inputs
 from handrail.library.loading import valid
 
+BEAT_S: Final = 3.0
+"""How often a client hears that checks are at work."""
 WAIT_S: Final = 20.0
 """How long handrail's own steps may take before an agent is answered that they go on."""
 DECISIONS_MAX: Final = 10
@@ -103,7 +107,7 @@ async def workflow_validate(desk: Desk, _: Caller, given: args.ValidateWorkflow)
         findings, is_valid = loaded.findings, loaded.is_valid
     elif given.step and given.output is not UNSET and (given.run or given.workflow):
         run, definition = await _judged_in(at_work, given)
-        judgement = at_work.guide.judged(run, definition, given.step, given.output)
+        judgement = await at_work.guide.judged(run, definition, given.step, given.output)
         findings, is_valid = judgement.findings, judgement.is_good
     else:
         raise Invalid("nothing to validate", hint="give a definition, or step and output together with run or workflow")
@@ -156,7 +160,9 @@ async def _hand_in(desk: Desk, caller: Caller, given: args.NextStep, actor: str)
         confirmed="the user agreed, says the agent" if given.confirmed else "",
         agent=given.agent,
     )
-    verdict = await at_work.guide.hand_in(given.run, handed, actor=actor)
+    said: list[str] = []
+    work = at_work.guide.hand_in(given.run, handed, actor=actor, say=said.append)
+    verdict = await _patiently(caller, work, said)
     if verdict.unconfirmed and caller.can_ask:
         verdict = await _confirmed(at_work, caller, given, handed, actor, verdict)
     if not verdict.accepted:
@@ -164,6 +170,20 @@ async def _hand_in(desk: Desk, caller: Caller, given: args.NextStep, actor: str)
     else:
         seen = await _next(at_work, caller, given.run, given.agent, actor)
     return _told(desk, at_work, seen, Telling(verdict=verdict, handed_in=given.step))
+
+
+async def _patiently(caller: Caller, work: Coroutine[Any, Any, Verdict], said: Sequence[str]) -> Verdict:
+    """What becomes of a hand-in; checks may take a while, and the client hears that they are at work."""
+    task = asyncio.ensure_future(work)
+    try:
+        for beat in count(1):
+            done, _ = await asyncio.wait({task}, timeout=BEAT_S)
+            if done:
+                break
+            await caller.progress(beat, None, said[-1] if said else "checks are run")
+        return task.result()
+    finally:
+        task.cancel()
 
 
 async def _confirmed(

@@ -36,13 +36,15 @@ def refusal(error: HandrailError, name: str, arguments: Mapping[str, Any], tools
 def finding_data(finding: Finding) -> dict[str, Any]:
     """A finding in the words of the contract."""
     told = {"rule": finding.rule, "severity": finding.severity.value, "where": finding.where}
-    return {**told, "message": finding.message, **({"fix": finding.fix} if finding.fix else {})}
+    more = {"fix": finding.fix, "excerpt": finding.excerpt}
+    return {**told, "message": finding.message, **{key: text for key, text in more.items() if text}}
 
 
 def finding_words(finding: Mapping[str, Any]) -> str:
     """A finding in one line."""
     fix = f" -> {finding['fix']}" if finding.get("fix") else ""
-    return f"- {finding['severity']} {finding['where']}: {finding['message']}{fix}"
+    lines = [f"    {line}" for line in finding.get("excerpt", "").splitlines()]
+    return "\n".join([f"- {finding['severity']} {finding['where']}: {finding['message']}{fix}", *lines])
 
 
 def _words(data: Mapping[str, Any]) -> str:

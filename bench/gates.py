@@ -1,0 +1,102 @@
+"""What does a gate cost? Ten trivial checks; a project's tests, and the same hand-in again.
+
+    python bench/gates.py [--rounds 200]
+
+The first figure is what handrail adds to rules that do nothing worth mentioning: ten of them on one output. The second
+is a real project whose tests are run in the sandbox (or without one, where there is none: that is said), and handed in
+again with nothing changed: the ratio is what the memory is worth."""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+import sys
+import tempfile
+import time
+from argparse import ArgumentParser
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+from handrail.assembly import gate_of
+from handrail.domain.authoring import definition_from
+from handrail.domain.definition import Prompt
+from handrail.domain.judgement import Judgement
+from handrail.domain.path import top_lane
+from handrail.domain.run import Run
+from handrail.engine.gate import Gate
+from handrail.settings import Settings, read_settings
+from handrail.tools.unconfined import Unconfined
+
+TRIVIAL: Final[list[dict[str, Any]]] = [
+    {"rule": "contains", "of": "text", "text": "done"},
+    {"rule": "length", "of": "text", "min": 1},
+] * 5
+PYTEST: Final = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+MILLISECONDS_MAX: Final = 2.0
+RATIO_MIN: Final = 20.0
+FILES: Final = 40
+
+
+def main() -> int:
+    parser = ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--rounds", type=int, default=200)
+    rounds: int = parser.parse_args().rounds
+    with tempfile.TemporaryDirectory() as folder:
+        return asyncio.run(measured(Path(folder), rounds))
+
+
+async def measured(folder: Path, rounds: int) -> int:
+    settings = settings_in(folder)
+    gate = gate_of(settings)
+    judging = judge(gate, TRIVIAL, {"text": "done"})
+    spent = [await taken_ms(judging) for _ in range(rounds)]
+    p50, p99 = statistics.median(spent), sorted(spent)[int(0.99 * rounds)]
+    print(f"ten trivial checks: p50 {p50:.2f} ms, p99 {p99:.2f} ms (at most {MILLISECONDS_MAX:g} ms)")
+
+    written(settings.project)
+    if why_not := await gate.sandbox.trial():
+        print(f"without a sandbox, since {why_not}")
+        gate = replace(gate, sandbox=Unconfined(settings.project))
+    tests = judge(gate, [{"rule": "tests_pass", "command": PYTEST}], {})
+    first = await taken_ms(tests)
+    again = statistics.median([await taken_ms(tests) for _ in range(9)])
+    ratio = first / again
+    print(f"tests of {FILES} files: first {first:.0f} ms, again {again:.1f} ms")
+    print(f"the memory is worth {ratio:.0f} times (at least {RATIO_MIN:g})")
+    return int(p50 > MILLISECONDS_MAX or ratio < RATIO_MIN)
+
+
+def settings_in(folder: Path) -> Settings:
+    (folder / "project" / ".handrail").mkdir(parents=True)
+    read = sorted({sys.prefix, sys.base_prefix})
+    config = f"[shell]\nread = {read}\n".replace("'", '"')
+    (folder / "project" / ".handrail" / "config.toml").write_text(config, encoding="utf-8")
+    return read_settings({"home": str(folder / "home"), "project": str(folder / "project")}, {})
+
+
+def written(project: Path) -> None:
+    for number in range(FILES):
+        test = f"def test_{number}():\n    assert sum(range({number})) >= 0\n"
+        (project / f"test_part_{number}.py").write_text(test, encoding="utf-8")
+
+
+def judge(gate: Gate, checks: list[dict[str, Any]], output: Any) -> Callable[[], Awaitable[Judgement]]:
+    definition = definition_from({"id": "bench", "steps": [{"id": "a", "prompt": "p", "checks": checks}]})
+    work = definition.steps[0].work
+    assert isinstance(work, Prompt)
+    lane, run = top_lane(definition), Run(id="run_22222222")
+    return lambda: gate.judge(work, output, run, lane)
+
+
+async def taken_ms(judging: Callable[[], Awaitable[Judgement]]) -> float:
+    began = time.perf_counter()
+    judgement = await judging()
+    spent = 1_000 * (time.perf_counter() - began)
+    assert judgement.is_good, judgement.findings
+    return spent
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

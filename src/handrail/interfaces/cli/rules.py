@@ -1,0 +1,132 @@
+"""`handrail rules`: the rules that checks can apply, and all that their authors need.
+
+Here: the group, what there is, and what is remembered. The other commands are modules beside this one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import click
+import msgspec
+
+from handrail.assembly import rule_memory_of, rules_of
+from handrail.domain.errors import Invalid, NotFound
+from handrail.domain.rule import RuleCard
+from handrail.domain.suggestion import did_you_mean
+from handrail.engine.clock import instant_text
+from handrail.interfaces.cli.answer import answer, tell_table
+from handrail.interfaces.cli.program import json_option, settings_of, told
+from handrail.interfaces.cli.rules_check import check
+from handrail.interfaces.cli.rules_new import new
+from handrail.interfaces.pictures.caption import plain
+from handrail.library.printing import yaml_text
+
+
+@click.group()
+def command() -> None:
+    """See the rules that checks can apply, write your own and check them, and look at what is remembered."""
+
+
+for one in (check, new):
+    command.add_command(one)
+
+
+@command.command("list")
+@json_option
+@click.pass_context
+@told
+async def list_(ctx: click.Context, as_json: bool) -> None:
+    """All rules that checks can apply here; those of packages that can't be used, with the reason."""
+    shelf = rules_of(settings_of(ctx))
+    cards = await shelf.cards()
+    data = {"rules": [card_data(card) for card in cards], "broken": dict(shelf.broken)}
+    answer(data, as_json=as_json, words=lambda: _tell_list(cards, shelf.broken))
+
+
+@command.command()
+@click.argument("name")
+@json_option
+@click.pass_context
+@told
+async def show(ctx: click.Context, name: str, as_json: bool) -> None:
+    """What a rule says of itself: what it reads, its parameters, and an example."""
+    shelf = rules_of(settings_of(ctx))
+    rule = await shelf.find(name)
+    if name in shelf.broken:
+        raise Invalid(f"the rule {name} can't be used: {shelf.broken[name]}", hint="mend it, or remove its package")
+    if rule is None:
+        raise NotFound(f"there is no rule {name!r}", hint=did_you_mean(name, sorted(shelf.names())))
+    answer(card_data(rule.card), as_json=as_json, words=lambda: _tell_card(rule.card))
+
+
+@command.command()
+@click.argument("what", type=click.Choice(["list", "clear"]), default="list")
+@json_option
+@click.pass_context
+@told
+async def cache(ctx: click.Context, what: str, as_json: bool) -> None:
+    """What rules found before, and need not look for again; `clear` forgets it."""
+    memory = rule_memory_of(settings_of(ctx))
+    if what == "clear":
+        count = await memory.clear()
+        answer({"forgotten": count}, as_json=as_json, words=lambda: click.echo(f"forgotten: {count}"))
+        return
+    remembered = [
+        {**msgspec.to_builtins(one), "when": instant_text(one.when), "asked": instant_text(one.asked)}
+        for one in await memory.cards()
+    ]
+    answer({"remembered": remembered}, as_json=as_json, words=lambda: _tell_memory(remembered))
+
+
+def card_data(card: RuleCard) -> dict[str, Any]:
+    """A card as JSON."""
+    data: dict[str, Any] = msgspec.to_builtins(card)
+    return data
+
+
+def _tell_list(cards: Sequence[RuleCard], broken: Mapping[str, str]) -> None:
+    rows = [(card.name, card.version, card.origin, card.reads.value, plain(card.summary)) for card in cards]
+    tell_table(("RULE", "VERSION", "ORIGIN", "READS", "IF IT PASSES"), rows)
+    for name, reason in broken.items():
+        click.secho(f"rule {plain(name)} can't be used: {plain(reason)}", fg="yellow", err=True)
+
+
+def _tell_card(card: RuleCard) -> None:
+    click.secho(f"{card.name} {card.version}", bold=True, nl=False)
+    click.echo(f"  ({card.origin}; reads the {card.reads.value}; at most {card.timeout})")
+    click.echo(plain(card.summary))
+    if card.parameters:
+        click.echo("")
+        rows = [(name, _kind(schema), _notes(name, schema, card)) for name, schema in card.parameters.items()]
+        tell_table(("PARAMETER", "TYPE", ""), rows)
+    if card.example:
+        click.echo("\n" + yaml_text({"checks": [{"rule": card.name, **card.example}]}).rstrip())
+
+
+def _kind(schema: Any) -> str:
+    if not isinstance(schema, Mapping):
+        return "any"
+    if "enum" in schema:
+        return plain(" / ".join(map(str, schema["enum"])))
+    kind = schema.get("type", "any")
+    return plain(" / ".join(kind) if isinstance(kind, list) else str(kind))
+
+
+def _notes(name: str, schema: Any, card: RuleCard) -> str:
+    notes = ["required"] if name in card.required else []
+    if isinstance(schema, Mapping):
+        notes += [f"default {schema['default']}"] if "default" in schema else []
+        notes += [str(schema["description"])] if "description" in schema else []
+    return plain("; ".join(notes))
+
+
+def _tell_memory(remembered: Sequence[Mapping[str, Any]]) -> None:
+    if not remembered:
+        click.echo("nothing is remembered")
+        return
+    rows = [
+        (one["rule"], one["version"], "passed" if one["passed"] else "found something", one["when"], one["bytes"])
+        for one in remembered
+    ]
+    tell_table(("RULE", "VERSION", "IT", "WHEN", "BYTES"), rows)

@@ -1,0 +1,138 @@
+"""`handrail rules check`: a rule is met and applied just as a step's check would, and what is wrong with it is told.
+
+For authors: their package need not be installed. Nothing is journaled or remembered."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+import click
+import msgspec
+
+from handrail.assembly import gate_of, guests_of, rules_of, toolbox_of
+from handrail.domain.definition import Check, Definition, Prompt, Step
+from handrail.domain.errors import Invalid, NotFound
+from handrail.domain.judgement import Judgement
+from handrail.domain.path import top_lane
+from handrail.domain.rule import RuleCard
+from handrail.domain.run import Run
+from handrail.domain.suggestion import did_you_mean
+from handrail.engine.gate import Gate
+from handrail.engine.rule import Forgetful, Shelf
+from handrail.interfaces.cli.answer import Exit, answer, tell_findings
+from handrail.interfaces.cli.program import json_option, settings_of, told
+from handrail.interfaces.pictures.caption import plain
+from handrail.rules.guest import Door
+from handrail.rules.package_folder import doors_in
+from handrail.settings import Settings
+from handrail.tools.registry import Registry
+
+ID: Final = "a-check"
+
+
+class Tried(msgspec.Struct, frozen=True, kw_only=True):
+    """A rule, and what came of applying it."""
+
+    card: RuleCard
+    parameters: Mapping[str, Any]
+    judgement: Judgement
+
+    @property
+    def works(self) -> bool:
+        """Whether it came to findings, or to none, by itself."""
+        return bool(self.judgement.evidence) and all(one.is_settled for one in self.judgement.evidence)
+
+
+@click.command()
+@click.argument("target", metavar="NAME|FOLDER")
+@click.option("--parameters", metavar="JSON", help="Parameters to apply it with (default: the rule's own example).")
+@click.option("--output", metavar="JSON", help="What a step hands in.")
+@json_option
+@click.pass_context
+@told
+async def check(ctx: click.Context, target: str, parameters: str | None, output: str | None, as_json: bool) -> None:
+    """Apply a rule by hand, or each of a package that is not installed; exit 5 if one does not work.
+
+    NAME is a rule that `handrail rules list` knows, FOLDER holds a package's pyproject.toml."""
+    settings = settings_of(ctx)
+    given = _read("--parameters", parameters) if parameters is not None else None
+    if given is not None and not isinstance(given, dict):
+        raise Invalid("--parameters is no JSON object", hint="""write --parameters '{"path": "a.py"}'""")
+    handed_in = _read("--output", output) if output is not None else {}
+    toolbox = toolbox_of(settings)  # the way to the network, for rules that look there
+    try:
+        shelf, cards, broken = await _shelf(target, settings, toolbox)
+        # What it found before is of no interest to somebody who is changing it.
+        gate = replace(gate_of(settings), rules=shelf, memory=Forgetful(), is_plain=False)
+        tried = [await _tried(gate, card, given, handed_in) for card in cards]
+    finally:
+        await toolbox.close()
+    data = {"rules": [_data(one) for one in tried], "broken": broken}
+    answer(data, as_json=as_json, words=lambda: _tell(tried, broken))
+    if broken or not all(one.works for one in tried):
+        sys.exit(Exit.INVALID)
+
+
+async def _shelf(
+    target: str, settings: Settings, toolbox: Registry
+) -> tuple[Shelf, Sequence[RuleCard], Mapping[str, str]]:
+    """The rules to try, and those that can't be tried."""
+    offered = _offered(target)
+    if offered is not None:
+        guests = guests_of(settings, installed=lambda: offered)
+        return guests, [rule.card for rule in await guests.all()], guests.broken
+    shelf = rules_of(settings, toolbox)
+    rule = await shelf.find(target)
+    if rule is not None:
+        return shelf, [rule.card], {}
+    if target in shelf.broken:
+        return shelf, [], {target: shelf.broken[target]}
+    hint = did_you_mean(target, sorted(shelf.names())) or "name a rule, or the folder of a package"
+    raise NotFound(f"there is no rule {target!r}, and no such folder", hint=hint)
+
+
+def _offered(target: str) -> Mapping[str, Door | str] | None:
+    """The rules of a package that is not installed; None if the target is no folder."""
+    folder = Path(target)
+    return doors_in(folder) if folder.is_dir() else None
+
+
+async def _tried(gate: Gate, card: RuleCard, given: Mapping[str, Any] | None, output: Any) -> Tried:
+    parameters = card.example if given is None else given
+    work = Prompt(prompt=ID, checks=(Check(rule=card.name, parameters=parameters),))
+    definition = Definition(id=ID, steps=(Step(id=ID, work=work),))
+    judgement = await gate.judge(work, output, Run(id=ID), top_lane(definition))
+    return Tried(card=card, parameters=parameters, judgement=judgement)
+
+
+def _read(option: str, text: str) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise Invalid(f"{option} is not JSON: {error}", hint=f"""write {option} '{{"path": "a.py"}}'""") from error
+
+
+def _data(tried: Tried) -> dict[str, Any]:
+    return {
+        "rule": tried.card,
+        "works": tried.works,
+        "parameters": tried.parameters,
+        "findings": tried.judgement.findings,
+        "evidence": tried.judgement.evidence,
+    }
+
+
+def _tell(tried: Sequence[Tried], broken: Mapping[str, str]) -> None:
+    for one in tried:
+        click.secho(f"{one.card.name} {one.card.version}", bold=True, nl=False)
+        click.echo(f"  ({plain(one.card.origin)}) with {msgspec.json.encode(one.parameters).decode()}")
+        findings = one.judgement.findings
+        tell_findings(findings)
+        outcome = f"it found {len(findings)}" if findings else "it found nothing: the check passes"
+        click.echo(f"  {outcome}" if one.works else "  it does not work")
+    for name, reason in broken.items():
+        click.secho(f"rule {plain(name)} can't be used: {plain(reason)}", fg="yellow", err=True)

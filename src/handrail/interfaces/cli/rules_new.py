@@ -1,0 +1,115 @@
+"""`handrail rules new`: a small package with one rule and its test, to begin with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import click
+
+from handrail.domain.errors import Conflict, Invalid, Unavailable
+from handrail.interfaces.cli.answer import answer
+from handrail.interfaces.cli.program import json_option, told
+from handrail.rules.sdk import NAME
+
+PROJECT: Final = """\
+[build-system]
+requires = ["hatchling"]
+build-backend = "hatchling.build"
+
+[project]
+name = "PACKAGE"
+version = "0.1.0"
+description = "A rule for handrail."
+requires-python = ">=3.11"
+dependencies = ["handrail>=0.1"]
+
+[project.entry-points."handrail.rules"]
+RULE = "MODULE:RULE"
+
+[tool.hatch.build.targets.wheel]
+packages = ["src/MODULE"]
+
+[tool.pytest.ini_options]
+pythonpath = ["src"]
+"""
+CODE: Final = '''\
+"""The rule RULE: tell here what it is good for."""
+
+from collections.abc import Iterator
+
+from handrail.rules.sdk import Context, Finding, rule
+
+
+@rule("RULE", version="0.1.0", example={"words": ["TODO"]})
+def RULE(context: Context, *, words: list[str]) -> Iterator[Finding]:
+    """None of `words` stands in the output."""
+    for word in words:
+        if word in str(context.output):
+            yield Finding(f"`{word}` stands in it", fix=f"take `{word}` out")
+'''
+TEST: Final = '''\
+"""What RULE finds, and what it lets pass."""
+
+import asyncio
+
+from MODULE import RULE
+from handrail.rules.testkit import check
+
+
+def test_a_word_is_found() -> None:
+    found = asyncio.run(check(RULE, {"words": ["TODO"]}, output={"text": "a TODO is left"}))
+    assert [one.message for one in found] == ["`TODO` stands in it"]
+
+
+def test_an_output_without_it_passes() -> None:
+    assert asyncio.run(check(RULE, {"words": ["TODO"]}, output={"text": "all is done"})) == []
+'''
+
+
+@click.command()
+@click.argument("name")
+@click.option("--folder", metavar="FOLDER", help="Where to write it (default: NAME, here).")
+@json_option
+@told
+async def new(name: str, folder: str | None, as_json: bool) -> None:
+    """Write a small package with a rule called NAME and its test; nothing is overwritten."""
+    if not NAME.fullmatch(name):
+        raise Invalid(f"{name!r} is no name of a rule", hint="write small letters, digits and _, as in no_todo")
+    place = Path(folder or name)
+    module = f"{name}_rule"
+    texts = {
+        place / "pyproject.toml": PROJECT,
+        place / "src" / module / "__init__.py": CODE,
+        place / "tests" / f"test_{name}.py": TEST,
+    }
+    words = {"PACKAGE": module.replace("_", "-"), "MODULE": module, "RULE": name}
+    _write({file: _filled(text, words) for file, text in texts.items()})
+
+    def tell() -> None:
+        for file in texts:
+            click.echo(f"wrote {file}")
+        click.echo(f"next: edit it, then `handrail rules check {place}`; `pip install -e {place}` puts it to use")
+
+    answer({"rule": name, "folder": str(place), "files": [str(file) for file in texts]}, as_json=as_json, words=tell)
+
+
+def _filled(text: str, words: dict[str, str]) -> str:
+    for mark, word in words.items():
+        text = text.replace(mark, word)
+    return text
+
+
+def _write(texts: dict[Path, str]) -> None:
+    """Write all files, or none if one of them is there already."""
+    for file in texts:
+        if file.exists():
+            raise Conflict(f"{file} is there already", hint="choose another name, or another folder with --folder")
+    try:
+        for file, text in texts.items():
+            file.parent.mkdir(parents=True, exist_ok=True)
+            with file.open("x", encoding="utf-8", newline="\n") as stream:
+                stream.write(text)
+    except OSError as error:
+        message = f"{file} can't be written: {error.strerror}"
+        raise Unavailable(message, hint="choose a folder you may write to") from error

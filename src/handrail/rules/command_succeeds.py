@@ -1,0 +1,75 @@
+"""`command_succeeds`: a command of the author's ends as expected, and says what it should."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any, Final
+
+from msgspec.structs import replace
+
+from handrail.domain.rule import Outcome, Reads, RuleCard
+from handrail.engine.rule import Setting
+from handrail.engine.sandbox import Ran
+from handrail.rules.function_rule import FunctionRule, not_done
+from handrail.rules.project import PATH_SCHEMA, Astray, project_of
+from handrail.rules.toolchain.asking import ENVIRONMENT, TIMEOUT, VERSIONS, WORDS, command_task
+from handrail.rules.toolchain.conduct import Conductor
+from handrail.rules.toolchain.reading import said
+from handrail.rules.toolchain.site import Site, site_at
+from handrail.rules.toolchain.task import Lack, Problem, Result, Task
+
+TEXT_MAX: Final = 10_000
+SHOWN_MAX: Final = 80
+CARD: Final = RuleCard(
+    name="command_succeeds",
+    summary="The command `argv` ends with an exit that is expected (0), in the sandbox.",
+    parameters={
+        "argv": {**WORDS, "minItems": 1, "description": "A list of words, never read by a shell."},
+        "cwd": {**PATH_SCHEMA, "description": "The folder to start in."},
+        "env": ENVIRONMENT,
+        "expect": {
+            "type": "array",
+            "minItems": 1,
+            "maxItems": 256,
+            "items": {"type": "integer", "minimum": 0, "maximum": 255},
+        },
+        "stdout_contains": {"type": "string", "minLength": 1, "maxLength": TEXT_MAX},
+        "timeout": TIMEOUT,
+    },
+    required=("argv",),
+    reads=Reads.PROJECT,
+    timeout="5m",
+    example={"argv": ["make", "docs"], "timeout": "2m"},
+)
+
+_conductor = Conductor(CARD, VERSIONS, asks_versions=False)
+
+
+async def _apply(parameters: Mapping[str, Any], setting: Setting) -> Outcome:
+    try:
+        site = await asyncio.to_thread(site_at, project_of(setting), parameters.get("cwd", "."), lists=False)
+    except Astray as error:
+        return Outcome(findings=(not_done(CARD.name, str(error), "name a folder in the project"),))
+    return await _conductor.conduct([_task(parameters, site)], site, parameters, setting)
+
+
+def _task(parameters: Mapping[str, Any], site: Site) -> Task | Lack:
+    task = command_task(site, parameters["argv"], parameters.get("env", {}), is_test=False)
+    exits = tuple(parameters.get("expect", (0,)))
+    wanted = parameters.get("stdout_contains", "")
+
+    def read(ran: Ran) -> Result:
+        if ran.exit not in exits:
+            return Result(problems=said(ran).problems)
+        return Result() if wanted in ran.stdout else Result(problems=(_unsaid(wanted),))
+
+    return task if isinstance(task, Lack) else replace(task, read=read, exits=exits, fix="make the command succeed")
+
+
+def _unsaid(wanted: str) -> Problem:
+    return Problem(message=f"it does not say `{wanted[:SHOWN_MAX]}` on its standard output")
+
+
+# What a command depends on, nobody can tell: it is never remembered.
+command_succeeds: Final = FunctionRule(CARD, _apply)

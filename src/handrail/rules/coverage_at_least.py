@@ -1,0 +1,125 @@
+"""`coverage_at_least`: tests run enough of the code, measured now or read from a report that is newer than the code."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from handrail.domain.check import Finding
+from handrail.domain.rule import Outcome, Reads, RuleCard
+from handrail.engine.rule import Setting
+from handrail.rules.function_rule import FunctionRule, evidence_of, found_at, not_done, outcome
+from handrail.rules.project import PATH_SCHEMA, Astray, project_of
+from handrail.rules.toolchain.asking import PARAMETERS, VERSIONS, depends_on, planned
+from handrail.rules.toolchain.conduct import Conductor
+from handrail.rules.toolchain.coverage_report import Covered, NoReport, read_report
+from handrail.rules.toolchain.languages import LANGUAGES
+from handrail.rules.toolchain.site import SKIPPED, Site, site_at
+from handrail.rules.toolchain.task import Result, Want
+
+REPORT_BYTES_MAX: Final = 50_000_000
+LEAST_SHOWN: Final = 5
+FIX: Final = "write tests for the files that are covered least"
+CARD: Final = RuleCard(
+    name="coverage_at_least",
+    summary="Tests run at least `percent` of the lines; the tests' own files do not count.",
+    parameters={
+        "percent": {"type": "number", "minimum": 0, "maximum": 100},
+        "report": {**PATH_SCHEMA, "description": "Read this instead: Cobertura, JaCoCo, lcov or a Go profile."},
+        **{name: schema for name, schema in PARAMETERS.items() if name != "command"},
+    },
+    required=("percent",),
+    reads=Reads.PROJECT,
+    timeout="10m",
+    example={"percent": 80, "report": "coverage.xml"},
+)
+
+_conductor = Conductor(CARD, VERSIONS)
+_test_file = re.compile(r"(?:^|/)(?:tests?|__tests__|spec)/|(?:^|/)(?:test_|conftest)[^/]*$|[._-](?:test|spec)\.[^/]*$")
+
+
+async def _apply(parameters: Mapping[str, Any], setting: Setting) -> Outcome:
+    try:
+        if "report" in parameters:
+            return await asyncio.to_thread(_reported, parameters, setting)
+        site, plan = await asyncio.to_thread(planned, Want.COVERAGE, parameters, setting)
+    except (Astray, NoReport) as error:
+        return Outcome(findings=(not_done(CARD.name, str(error), "let the tests write a report, and name it"),))
+
+    def judged(results: Sequence[Result]) -> tuple[list[Finding], dict[str, int]]:
+        return _judged({name: pair for one in results for name, pair in one.covered.items()}, parameters, site)
+
+    return await _conductor.conduct(plan, site, parameters, setting, judged=judged)
+
+
+def _reported(parameters: Mapping[str, Any], setting: Setting) -> Outcome:
+    project = project_of(setting)
+    site = site_at(project, parameters.get("path", "."))
+    name = parameters["report"]
+    covered = read_report(name, project.read(name, bytes_max=REPORT_BYTES_MAX).decode(errors="replace"))
+    status = project.status(name)
+    if newer := _newer(site, status.st_mtime_ns if status else 0):
+        message = f"the report is older than {newer}"
+        return outcome(
+            [found_at(CARD.name, name, message, "run the tests again, so that it is new")], evidence_of(CARD)
+        )
+    findings, counts = _judged(covered, parameters, site)
+    return outcome(findings, evidence_of(CARD, counts=counts))
+
+
+def _newer(site: Site, than_ns: int) -> str:
+    """A source that was changed later; empty if there is none."""
+    suffixes = [suffix for language in LANGUAGES.values() for suffix in language.suffixes]
+    for name in site.sources(*suffixes):
+        path = site.folder / name
+        if path.lstat().st_mtime_ns > than_ns:
+            return site.shown(name)
+    return ""
+
+
+def _judged(covered: Covered, parameters: Mapping[str, Any], site: Site) -> tuple[list[Finding], dict[str, int]]:
+    counted = _counted(covered, site)
+    run, every = (sum(pair[at] for pair in counted.values()) for at in (0, 1))
+    counts = {"files": len(counted), "lines": every, "covered": run}
+    if not every:
+        return [not_done(CARD.name, "no lines of the project were measured", FIX)], counts
+    percent = 100 * run / every
+    return ([] if percent >= parameters["percent"] else _short(percent, counted, parameters["percent"])), counts
+
+
+def _counted(covered: Covered, site: Site) -> dict[str, tuple[int, int]]:
+    own = {site.shown(name): pair for name, pair in covered.items()}
+    return {name: pair for name, pair in own.items() if _counts(name) and pair[1]}
+
+
+def _short(percent: float, counted: Covered, wanted: float) -> list[Finding]:
+    least = sorted(counted, key=lambda name: (_share(counted[name]), name))[:LEAST_SHOWN]
+    whole = found_at(CARD.name, "checks", f"{percent:.1f} % is covered, {wanted} % is needed", FIX)
+    return [whole, *(_least(name, counted[name]) for name in least if _share(counted[name]) < 1)]
+
+
+def _least(name: str, pair: tuple[int, int]) -> Finding:
+    message = f"{100 * _share(pair):.1f} % of it is covered: {pair[0]} of {pair[1]} lines"
+    return found_at(CARD.name, name, message, "write tests for it")
+
+
+def _share(pair: tuple[int, int]) -> float:
+    return pair[0] / pair[1]
+
+
+def _counts(name: str) -> bool:
+    """Whether a file is the project's own code, and no test."""
+    parts = name.split("/")[:-1]
+    is_ours = not name.startswith("/") and not any(part in SKIPPED or part.startswith(".") for part in parts)
+    return is_ours and not _test_file.search(name)
+
+
+async def _reads(parameters: Mapping[str, Any], setting: Setting) -> str:
+    if "report" in parameters:  # it must be newer than the code, and times are no contents: nothing is remembered
+        return ""
+    return await depends_on(Want.COVERAGE, parameters, setting)
+
+
+coverage_at_least: Final = FunctionRule(CARD, _apply, _reads)

@@ -1,0 +1,106 @@
+"""`files_changed` and `files_unchanged`: files differ from a commit, or from a digest, or do not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from msgspec.structs import replace
+
+from handrail.domain.check import Finding
+from handrail.domain.rule import Evidence, Outcome, Reads, RuleCard
+from handrail.engine.rule import Setting
+from handrail.rules.function_rule import FunctionRule, evidence_of, found_at, named, not_done, outcome, undone
+from handrail.rules.git import REF_SCHEMA, Changes, NoGit, changes
+from handrail.rules.project import GLOBS_SCHEMA, Project, is_in, project_of
+from handrail.rules.tree import FILES_MAX, files_digest, paths_digest
+
+_PARAMETERS: Final = {
+    "paths": GLOBS_SCHEMA,
+    "against": REF_SCHEMA,
+    "digest": {"type": "string", "pattern": "^sha256:[0-9a-f]{64}$"},
+}
+CHANGED: Final = RuleCard(
+    name="files_changed",
+    summary="At least one of the files differs from a commit (HEAD), or all of them together from a digest.",
+    parameters=_PARAMETERS,
+    required=("paths",),
+    reads=Reads.PROJECT,
+    example={"paths": ["tests/**/*.py"]},
+)
+UNCHANGED: Final = RuleCard(
+    name="files_unchanged",
+    summary="None of the files differs from a commit (HEAD), or all of them together from a digest.",
+    parameters=_PARAMETERS,
+    required=("paths",),
+    reads=Reads.PROJECT,
+    example={"paths": ["migrations", "LICENSE"], "against": "main"},
+)
+CHANGE: Final = "change them, or say why there is no need"
+REVERT: Final = "put them back as they were"
+
+
+async def _apply_changed(parameters: Mapping[str, Any], setting: Setting) -> Outcome:
+    paths, project = parameters["paths"], project_of(setting)
+    if "digest" in parameters:
+        return await _by_digest(CHANGED, parameters, setting)
+    try:
+        found = await changes(project, parameters.get("against", "HEAD"))
+    except NoGit as error:
+        return undone(CHANGED, str(error), error.fix)
+    touched = within(found, paths)
+    message = f"no file of {named(paths)} has changed since {_commit(parameters, found)}"
+    finding = found_at(CHANGED.name, paths[0], message, CHANGE)
+    return outcome([] if touched else [finding], await git_evidence(CHANGED, found, touched, project))
+
+
+async def _apply_unchanged(parameters: Mapping[str, Any], setting: Setting) -> Outcome:
+    project = project_of(setting)
+    if "digest" in parameters:
+        return await _by_digest(UNCHANGED, parameters, setting)
+    try:
+        found = await changes(project, parameters.get("against", "HEAD"))
+    except NoGit as error:
+        return undone(UNCHANGED, str(error), error.fix)
+    touched, since = within(found, parameters["paths"]), _commit(parameters, found)
+    findings = [found_at(UNCHANGED.name, path, f"{path} has changed since {since}", REVERT) for path in touched]
+    return outcome(findings, await git_evidence(UNCHANGED, found, touched, project))
+
+
+async def _by_digest(card: RuleCard, parameters: Mapping[str, Any], setting: Setting) -> Outcome:
+    paths = parameters["paths"]
+    digest, files = await files_digest(project_of(setting), paths)
+    evidence = evidence_of(card, digest=digest, counts={"files": len(files)})
+    return outcome(_digest_findings(card, paths, parameters["digest"], digest), evidence)
+
+
+def _digest_findings(card: RuleCard, paths: Sequence[str], wanted: str, digest: str) -> Iterable[Finding]:
+    if not digest:
+        yield not_done(card.name, f"{named(paths)} are more than {FILES_MAX:,} files, or can't be read", "name fewer")
+    elif card is CHANGED and digest == wanted:
+        message = f"{named(paths)} have not changed; their digest now is {digest}"
+        yield found_at(card.name, paths[0], message, CHANGE)
+    elif card is UNCHANGED and digest != wanted:
+        yield found_at(card.name, paths[0], f"{named(paths)} have changed; their digest now is {digest}", REVERT)
+
+
+def within(found: Changes, globs: Sequence[str]) -> list[str]:
+    """The changed files that globs name."""
+    return [one.path for one in found.files if is_in(one.path, globs)]
+
+
+async def git_evidence(card: RuleCard, found: Changes, touched: Sequence[str], project: Project) -> Evidence:
+    """The record of what git was asked, and said: on which commit, and which files as they are now."""
+    digest = await paths_digest(project, touched, since=found.base)
+    counts = {"changed": len(found.files), "named": len(touched)}
+    excerpt = named(touched, most=50)[:2_000]
+    evidence = evidence_of(card, digest=digest, counts=counts)
+    return replace(evidence, ran=found.ran, exit=0, tools={"git": found.version}, excerpt=excerpt)
+
+
+def _commit(parameters: Mapping[str, Any], found: Changes) -> str:
+    return f"{parameters.get('against', 'HEAD')} ({found.base[:12]})"
+
+
+files_changed: Final = FunctionRule(CHANGED, _apply_changed)
+files_unchanged: Final = FunctionRule(UNCHANGED, _apply_unchanged)

@@ -1,0 +1,40 @@
+"""`git_clean`: nothing is left that is not committed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from handrail.domain.rule import Outcome, Reads, RuleCard
+from handrail.engine.rule import Setting
+from handrail.rules.files_changed import git_evidence, within
+from handrail.rules.function_rule import FunctionRule, found_at, outcome, undone
+from handrail.rules.git import NoGit, unclean
+from handrail.rules.project import GLOBS_SCHEMA, project_of
+
+CARD: Final = RuleCard(
+    name="git_clean",
+    summary="All files are as in the latest commit, and there are no others but ignored ones.",
+    parameters={"paths": GLOBS_SCHEMA, "untracked": {"type": "boolean"}},
+    reads=Reads.PROJECT,
+    example={"paths": ["src", "tests"]},
+)
+
+
+async def _apply(parameters: Mapping[str, Any], setting: Setting) -> Outcome:
+    project = project_of(setting)
+    try:
+        found = await unclean(project, untracked=parameters.get("untracked", True))
+    except NoGit as error:
+        return undone(CARD, str(error), error.fix)
+    touched, new = within(found, parameters.get("paths", ["."])), {one.path for one in found.files if one.is_untracked}
+    findings = [
+        found_at(CARD.name, path, f"{path} was never committed", "commit it, ignore it or delete it")
+        if path in new
+        else found_at(CARD.name, path, f"{path} has changes that are not committed", "commit them, or put it back")
+        for path in touched
+    ]
+    return outcome(findings, await git_evidence(CARD, found, touched, project))
+
+
+git_clean: Final = FunctionRule(CARD, _apply)

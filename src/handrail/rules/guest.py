@@ -1,0 +1,302 @@
+"""A guest: a rule of somebody's package, applied in a process of its own, within limits.
+
+Its code is never imported here. It runs in the sandbox that commands run in: no network, nothing to write to, no way to
+other processes; what it says back is held against what a rule may say. How it runs there is host.py's."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Final, TypeVar
+
+import msgspec
+from msgspec import Meta, Struct, field
+from msgspec.structs import replace
+
+from handrail.domain.check import Finding, Severity
+from handrail.domain.definition import Category
+from handrail.domain.duration import duration_ms, duration_text
+from handrail.domain.errors import Invalid
+from handrail.domain.json import digest
+from handrail.domain.rule import Evidence, Outcome, Reads, RuleCard
+from handrail.domain.semver import parse_version
+from handrail.engine.rule import RuleUnwell, Setting
+from handrail.engine.sandbox import Bounds, Job, Ran, Sandbox
+from handrail.engine.tool import ToolFailed
+from handrail.rules.subject import MISSING, missing, subject_of
+from handrail.rules.tree import tree_digest
+
+AT_ONCE: Final = 4
+MEMORY_BYTES: Final = 536_870_912
+PROCESSES: Final = 32
+ANSWER_BYTES_MAX: Final = 1_000_000
+QUESTION_BYTES_MAX: Final = 10_000_000
+TIMEOUT_MS_MAX: Final = 600_000
+DESCRIBE_MS: Final = 15_000
+FINDINGS_MAX: Final = 51
+"""As many as a host lists, and the word that there are more."""
+TEXT_MAX: Final = 1_000
+WORDS_MAX: Final = 300
+PARAMETERS_MAX: Final = 50
+CARD_BYTES_MAX: Final = 100_000
+SHARED: Final = frozenset({"of", "timeout"})
+"""Parameters that every check may have; they are not the rule's own."""
+OWN_PLACE: Final = str(Path(__file__).parents[2])
+START: Final = "import sys; sys.path.append(sys.argv[1]); from handrail.rules.host import main; main()"
+"""An isolated Python knows what is installed; this very handrail need not be."""
+SWITCHED_OFF: Final = '[checks] sandbox = "off" in HANDRAIL_HOME/config.toml runs rules without one'
+
+Name = Annotated[str, Meta(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
+Text = Annotated[str, Meta(max_length=TEXT_MAX * 10)]
+
+_unprintable = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+
+
+class RuleBroken(Exception):
+    """A rule did not come to findings: it crashed, hung, flooded or said nonsense."""
+
+
+class Door(Struct, frozen=True, kw_only=True):
+    """Where a rule of a package is, by what its package says of itself."""
+
+    name: str
+    value: str
+    """`package.module:name`"""
+    package: str
+    version: str
+    """The package's."""
+    path: tuple[str, ...] = ()
+    """Folders in which its code lies."""
+    content: str = ""
+    """What its files are, by the installer's own record; empty if they can change under the same version."""
+
+    @property
+    def origin(self) -> str:
+        """The package, as people write it."""
+        return f"{self.package} {self.version}"
+
+
+class _Card(Struct, frozen=True, kw_only=True):
+    """What a rule says of itself, within limits."""
+
+    name: Name
+    summary: Annotated[str, Meta(max_length=TEXT_MAX)]
+    version: Annotated[str, Meta(max_length=100)]
+    reads: Reads
+    timeout: Annotated[str, Meta(max_length=20)]
+    parameters: Annotated[dict[Name, dict[str, Any] | bool], Meta(max_length=PARAMETERS_MAX)] = field(
+        default_factory=dict
+    )
+    required: Annotated[tuple[Name, ...], Meta(max_length=PARAMETERS_MAX)] = ()
+    example: dict[str, Any] = field(default_factory=dict)
+
+
+class _Found(Struct, frozen=True):
+    message: Text
+    where: Text = "output"
+    fix: Text = ""
+    excerpt: Text = ""
+
+
+class _Answer(Struct, frozen=True, kw_only=True):
+    card: _Card | None = None
+    findings: Annotated[tuple[_Found, ...], Meta(max_length=FINDINGS_MAX)] | None = None
+    unwell: str | None = None
+    broken: str | None = None
+
+
+class House:
+    """Where guests run: the sandbox, and how many at once."""
+
+    def __init__(self, sandbox: Sandbox) -> None:
+        self._sandbox = sandbox
+        self._places = asyncio.Semaphore(AT_ONCE)
+
+    async def trial(self) -> str:
+        """Empty if guests may run here, else why not."""
+        return await self._sandbox.trial()
+
+    async def ask(self, question: Mapping[str, Any], *, time_ms: int) -> tuple[_Answer, Ran]:
+        """What a rule answers; RuleBroken says in which way it did not."""
+        stdin = msgspec.json.encode(question)
+        if len(stdin) > QUESTION_BYTES_MAX:
+            raise RuleBroken(f"the output is {len(stdin):,} bytes; rules of packages take {QUESTION_BYTES_MAX:,}")
+        bounds = Bounds(
+            time_ms=time_ms,
+            memory_bytes=MEMORY_BYTES,
+            processes=PROCESSES,
+            output_bytes=ANSWER_BYTES_MAX,
+            file_bytes=ANSWER_BYTES_MAX,
+        )
+        job = Job(argv=command(), stdin=stdin.decode(), bounds=bounds, writable=False)
+        async with self._places:
+            try:
+                ran = await self._sandbox.run(job)
+            except ToolFailed as error:
+                kind = RuleUnwell if error.category is Category.TRANSIENT else RuleBroken
+                raise kind(error.message) from error
+        return _answer_in(ran, bounds), ran
+
+
+class GuestRule:
+    """A rule of a package, as the gate sees it."""
+
+    def __init__(self, card: RuleCard, door: Door, house: House) -> None:
+        self.card = card
+        self._door = door
+        self._house = house
+
+    async def apply(self, parameters: Mapping[str, Any], setting: Setting) -> Outcome:
+        """What it finds; RuleBroken if it does not come to that."""
+        if why_not := await self._house.trial():
+            return Outcome(findings=(_not_run(self.card.name, why_not),), evidence=self._unsettled())
+        output = subject_of(parameters, setting.given)
+        if output is MISSING:
+            return Outcome(findings=(missing(self.card.name, parameters),))
+        question = {
+            **_asked("apply", self._door),
+            "parameters": {name: value for name, value in parameters.items() if name not in SHARED},
+            "output": output,
+            "project": str(setting.project),
+            "private": [str(folder) for folder in setting.private],
+        }
+        answer, ran = await self._house.ask(question, time_ms=self._time_ms(parameters))
+        if answer.unwell is not None:
+            raise RuleUnwell(_clean(answer.unwell))
+        if answer.findings is None:
+            raise RuleBroken("its answer holds no findings")
+        findings = tuple(self._finding(one) for one in answer.findings)
+        return Outcome(findings=findings, evidence=self._evidence(ran, passed=not findings))
+
+    async def inputs(self, parameters: Mapping[str, Any], setting: Setting) -> str:
+        """The digest of the output, the package's files, and the project's if it reads them."""
+        if not self._door.content:
+            return ""
+        tree = ""
+        if self.card.reads is Reads.PROJECT:
+            tree = await tree_digest(setting.project, private=setting.private)
+            if not tree:
+                return ""
+        return digest([self._door.content, self._door.value, setting.given.output, tree])
+
+    def _time_ms(self, parameters: Mapping[str, Any]) -> int:
+        text = parameters.get("timeout") or self.card.timeout
+        return max(1, min(duration_ms(str(text)), TIMEOUT_MS_MAX))
+
+    def _finding(self, found: _Found) -> Finding:
+        return Finding(
+            rule=self.card.name,
+            severity=Severity.MAJOR,
+            where=_clean(found.where) or "output",
+            message=_clean(found.message) or "it says nothing of what is wrong",
+            fix=_clean(found.fix),
+            excerpt=_clean(found.excerpt),
+        )
+
+    def _unsettled(self) -> Evidence:
+        """What a check leaves behind that could not be applied: with a sandbox it may come to something else."""
+        return Evidence(rule=self.card.name, version=self.card.version, passed=False, is_settled=False)
+
+    def _evidence(self, ran: Ran, *, passed: bool) -> Evidence:
+        version = ".".join(map(str, sys.version_info[:3]))
+        return Evidence(
+            rule=self.card.name,
+            version=self.card.version,
+            passed=passed,
+            ran=(Path(sys.executable).name, *command()[1:-1], self._door.value),
+            exit=ran.exit,
+            took=ran.took_ms,
+            tools={"python": version, self._door.package: self._door.version},
+        )
+
+
+async def met(door: Door, house: House) -> GuestRule:
+    """The rule behind a door, by what it says of itself; RuleBroken if it can't be used."""
+    if why_not := await house.trial():
+        raise RuleBroken(f"{why_not}; {SWITCHED_OFF}")
+    answer, _ = await house.ask(_asked("describe", door), time_ms=DESCRIBE_MS)
+    card = answer.card
+    if card is None:
+        raise RuleBroken("its answer does not describe it")
+    _require_sound(card, door)
+    fields = {name: getattr(card, name) for name in card.__struct_fields__}
+    return GuestRule(replace(RuleCard(**fields), summary=_clean(card.summary), origin=door.origin), door, house)
+
+
+def command() -> tuple[str, ...]:
+    """The words that start a host."""
+    return (sys.executable, "-I", "-c", START, OWN_PLACE)
+
+
+def _asked(what: str, door: Door) -> dict[str, Any]:
+    return {"what": what, "rule": door.value, "path": door.path}
+
+
+def _require_sound(card: _Card, door: Door) -> None:
+    if card.name != door.name:
+        raise RuleBroken(f"its entry point is called {door.name}, and the rule itself {card.name}; name both the same")
+    if card.reads is Reads.NETWORK:
+        raise RuleBroken("it reads the network; rules of packages have none: choose `output` or `project`")
+    if unknown := sorted(set(card.required) - set(card.parameters)):
+        raise RuleBroken(f"it requires `{unknown[0]}`, which is no parameter of it")
+    if len(msgspec.json.encode(card)) > CARD_BYTES_MAX:
+        raise RuleBroken(f"it says more than {CARD_BYTES_MAX:,} bytes of itself")
+    try:
+        parse_version(card.version)
+        duration_ms(card.timeout)
+    except Invalid as error:
+        raise RuleBroken(f"{error}; {error.hint}") from error
+
+
+def _answer_in(ran: Ran, bounds: Bounds) -> _Answer:
+    """What a host said, if it is what a host may say."""
+    if ran.stopped:
+        raise RuleBroken(_beyond(bounds)[ran.stopped] + _last_words(ran))
+    if ran.exit or not ran.stdout:
+        raise RuleBroken(f"it ended without an answer (exit {ran.exit})" + _last_words(ran))
+    answer = _decoded(ran.stdout, _Answer)
+    if answer.broken is not None:
+        raise RuleBroken(_clean(answer.broken))
+    return answer
+
+
+Shape = TypeVar("Shape")
+
+
+def _decoded(text: str, shape: type[Shape]) -> Shape:
+    try:
+        return msgspec.json.decode(text, type=shape)
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise RuleBroken(f"its answer is none: {_clean(str(error))[:WORDS_MAX]}") from error
+
+
+def _beyond(bounds: Bounds) -> Mapping[str, str]:
+    return {
+        "time": f"it took longer than {duration_text(bounds.time_ms)}",
+        "memory": f"it took more than {bounds.memory_bytes // 1_048_576} MiB of memory",
+        "processes": f"it had more than {bounds.processes} processes",
+        "output": f"it said more than {bounds.output_bytes:,} bytes",
+    }
+
+
+def _last_words(ran: Ran) -> str:
+    words = _clean(" ".join(ran.stderr[-10 * WORDS_MAX :].split()))[-WORDS_MAX:]
+    return f"; its last words: {words}" if words else ""
+
+
+def _clean(text: str) -> str:
+    """A text that can be shown to anybody: nothing that moves a terminal's cursor or turns words around."""
+    return _unprintable.sub(" ", text).encode(errors="replace").decode()[:TEXT_MAX]
+
+
+def _not_run(name: str, why_not: str) -> Finding:
+    return Finding(
+        rule=name,
+        severity=Severity.MAJOR,
+        where="checks",
+        message=f"the rule was not run: it needs a sandbox: {_clean(why_not)}",
+        fix=f"ask a person to set up a sandbox; {SWITCHED_OFF}",
+    )

@@ -1,0 +1,164 @@
+"""`no_secrets`: no password, key or token stands in files that changed, or in files that are named.
+
+What secrets look like is told in domain/secret_forms.py. What is found is told by its place and kind, never by itself.
+Files that git ignores are not looked at."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from handrail.domain.check import Finding
+from handrail.domain.rule import Evidence, Outcome, Reads, RuleCard
+from handrail.domain.secret_forms import AWS_ID, AWS_SECRET, Form, forms_in
+from handrail.engine.rule import Setting
+from handrail.rules.files_changed import git_evidence
+from handrail.rules.function_rule import FINDINGS_MAX, FunctionRule, evidence_of, found_at, not_done, outcome, undone
+from handrail.rules.git import REF_SCHEMA, NoGit, changes, commit_of
+from handrail.rules.project import GLOBS_SCHEMA, Astray, Project, is_in, project_of
+from handrail.rules.tree import FILES_MAX, tree_digest, tree_files
+
+FILE_BYTES_MAX: Final = 5_000_000
+BYTES_MAX: Final = 200_000_000
+HEAD_BYTES: Final = 8_000
+AROUND: Final = 60
+"""How many characters are shown on either side of what is not shown."""
+CARD: Final = RuleCard(
+    name="no_secrets",
+    summary="No secret stands in the files that changed since a commit (HEAD), or in all files of `paths`.",
+    parameters={"paths": GLOBS_SCHEMA, "against": REF_SCHEMA},
+    reads=Reads.PROJECT,
+    timeout="5m",
+    example={"against": "main"},
+)
+FIX: Final = "take it out, read it from the environment, and have it replaced: it may be known already"
+
+
+class _Span(Struct, frozen=True, order=True):
+    """Where a secret stands in a text."""
+
+    start: int
+    end: int
+    kind: str
+
+
+async def _apply(parameters: Mapping[str, Any], setting: Setting) -> Outcome:
+    project = project_of(setting)
+    try:
+        paths, evidence = await _looked_at(parameters, project)
+    except NoGit as error:
+        fix = f"{error.fix}, or name files with `paths` alone"
+        return undone(CARD, str(error), fix)
+    findings = await asyncio.to_thread(_scan, project, paths)
+    return outcome(findings, replace(evidence, counts={"files": len(paths)}, excerpt=""))
+
+
+async def _looked_at(parameters: Mapping[str, Any], project: Project) -> tuple[list[str], Evidence]:
+    """All files of `paths` if only those are given, else those that changed."""
+    globs = parameters.get("paths", ["."])
+    if "paths" not in parameters or "against" in parameters:
+        found = await changes(project, parameters.get("against", "HEAD"))
+        paths = [one.path for one in found.files if is_in(one.path, globs)]
+        return paths, await git_evidence(CARD, found, paths, project)
+    files = await tree_files(project)
+    if files is None:
+        raise NoGit(f"the project has more than {FILES_MAX:,} files", "let git ignore what is made by tools")
+    return [path for path in files if is_in(path, globs)], evidence_of(CARD)
+
+
+async def _inputs(parameters: Mapping[str, Any], setting: Setting) -> str:
+    tree = await tree_digest(setting.project, private=setting.private)
+    base = ""
+    if "paths" not in parameters or "against" in parameters:
+        try:
+            base = await commit_of(project_of(setting), parameters.get("against", "HEAD"))
+        except NoGit:
+            return ""
+    return f"sha256:{hashlib.sha256(f'{tree} {base}'.encode()).hexdigest()}" if tree else ""
+
+
+def _scan(project: Project, paths: Sequence[str]) -> list[Finding]:
+    findings: list[Finding] = []
+    left = BYTES_MAX
+    for path in paths:
+        try:
+            text = _text(project, path)
+        except Astray as error:
+            fix = "leave it out of `paths`, or make it smaller"
+            findings.append(found_at(CARD.name, path, f"{error}, so nobody looked for secrets in it", fix))
+            continue
+        left -= len(text)
+        if left < 0:
+            message = f"the files hold more than {BYTES_MAX:,} bytes; those from {path} on were not looked at"
+            return [*findings, not_done(CARD.name, message, "name fewer files in `paths`")]
+        findings += _secrets(path, text)
+        if len(findings) > FINDINGS_MAX:
+            break  # enough to do
+    return findings
+
+
+def _text(project: Project, path: str) -> str:
+    """What a file says; nothing if it is gone, no plain file, or no text at all."""
+    link = project.root / path
+    if link.is_symlink() or not link.is_file():
+        return ""
+    with os.fdopen(project.opened(path), "rb") as file:
+        content = file.read(FILE_BYTES_MAX + 1)
+    is_wide = content.startswith((b"\xff\xfe", b"\xfe\xff"))
+    if b"\0" in content[:HEAD_BYTES] and not is_wide:
+        return ""
+    if len(content) > FILE_BYTES_MAX:
+        raise Astray(f"{path} is larger than {FILE_BYTES_MAX:,} bytes")
+    return content.decode("utf-16" if is_wide else "utf-8", errors="replace")
+
+
+def _secrets(path: str, text: str) -> Iterator[Finding]:
+    spans = _spans(text)
+    for span in spans[: FINDINGS_MAX + 1]:
+        line = text.count("\n", 0, span.start) + 1
+        column = span.start - text.rfind("\n", 0, span.start)
+        excerpt = _masked(text, spans, span)
+        yield found_at(CARD.name, f"{path}:{line}:{column}", f"here stands a secret: {span.kind}", FIX, excerpt=excerpt)
+
+
+def _spans(text: str) -> list[_Span]:
+    """All secrets in a text, in order; what two forms know is one."""
+    forms: list[Form] = list(forms_in(text))
+    if AWS_ID in forms and AWS_ID.pattern.search(text):
+        forms.append(AWS_SECRET)
+    every = (_Span(*_place(found), form.kind) for form in forms for found in form.pattern.finditer(text))
+    spans: list[_Span] = []
+    for span in sorted(every):
+        if spans and span.start < spans[-1].end:
+            spans[-1] = replace(spans[-1], end=max(span.end, spans[-1].end))
+        else:
+            spans.append(span)
+    return spans
+
+
+def _place(found: re.Match[str]) -> tuple[int, int]:
+    start, end = found.span()
+    return (found.end(1) if found.re.groups else start), end
+
+
+def _masked(text: str, spans: Sequence[_Span], span: _Span) -> str:
+    """The line around a secret, without any secret."""
+    start = max(text.rfind("\n", 0, span.start) + 1, span.start - AROUND)
+    stop = text.find("\n", span.end)
+    stop = min(len(text) if stop < 0 else stop, span.end + AROUND)
+    shown, at = "", start
+    for one in spans:
+        if one.end > start and one.start < stop:
+            shown += text[at : max(at, one.start)] + f"[{one.kind}]"
+            at = one.end
+    return (shown + text[at:stop]).strip()
+
+
+no_secrets: Final = FunctionRule(CARD, _apply, _inputs)

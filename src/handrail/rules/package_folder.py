@@ -1,0 +1,47 @@
+"""A package that is not installed yet: the rules that its pyproject.toml offers, for authors who try them.
+
+Reads what is written there; nothing of the package is imported."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from handrail.domain.errors import Invalid, NotFound
+from handrail.rules.guest import Door
+from handrail.rules.plugin import GROUP, RULES_MAX
+
+FILE: Final = "pyproject.toml"
+BYTES_MAX: Final = 1_000_000
+HINT: Final = f'write [project.entry-points."{GROUP}"] with a line like: no_todo = "my_rules:no_todo"'
+
+
+def doors_in(folder: Path) -> Mapping[str, Door | str]:
+    """Every rule that the package in a folder offers; Invalid says what its pyproject.toml lacks."""
+    project = _project(folder)
+    points = project.get("entry-points", {})
+    offered = points.get(GROUP, {}) if isinstance(points, dict) else {}
+    if not isinstance(offered, dict) or not offered:
+        raise Invalid(f"{folder / FILE} offers no rules", hint=HINT)
+    whole = folder.resolve()
+    path = tuple(str(place) for place in (whole / "src", whole) if place.is_dir())
+    package, version = str(project.get("name", whole.name)), str(project.get("version", "0"))
+    return {
+        name: Door(name=name, value=str(value), package=package, version=version, path=path)
+        for name, value in list(offered.items())[:RULES_MAX]
+    }
+
+
+def _project(folder: Path) -> Mapping[str, Any]:
+    file = folder / FILE
+    try:
+        with file.open("rb") as stream:
+            data = tomllib.loads(stream.read(BYTES_MAX).decode())
+    except FileNotFoundError:
+        raise NotFound(f"there is no {FILE} in {folder}", hint="name the folder of a package") from None
+    except (OSError, ValueError) as error:
+        raise Invalid(f"{file} can't be read: {error}", hint=f"mend it; {HINT}") from error
+    project = data.get("project", {})
+    return project if isinstance(project, dict) else {}

@@ -1,0 +1,102 @@
+"""Plain rules as the gate applies them: what they say of themselves, around functions of values.
+
+The functions are in text.py and value.py. They look at the output alone, and wait for nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from handrail.domain.rule import Outcome, Rule, RuleCard
+from handrail.engine.rule import Setting
+from handrail.rules import text, value
+
+TEXT: Final = {"type": "string", "minLength": 1, "maxLength": 10_000}
+NUMBER: Final = {"type": "number"}
+
+
+@dataclass(frozen=True)
+class PlainRule:
+    """A function of values, with its card."""
+
+    card: RuleCard
+    function: Rule
+
+    async def apply(self, parameters: Mapping[str, Any], setting: Setting) -> Outcome:
+        """What the function finds."""
+        return Outcome(findings=tuple(self.function(parameters, setting.given)))
+
+    async def inputs(self, parameters: Mapping[str, Any], setting: Setting) -> str:
+        """Not worth remembering: finding it out again is quicker."""
+        return ""
+
+
+PLAIN: Final = (
+    PlainRule(
+        RuleCard(
+            name="contains",
+            summary="`text`, or each of `texts`, stands in the output, or in the part of it that `of` names.",
+            parameters={"text": TEXT, "texts": {"type": "array", "minItems": 1, "maxItems": 100, "items": TEXT}},
+            example={"of": "summary", "text": "tested"},
+        ),
+        text.contains,
+    ),
+    PlainRule(
+        RuleCard(
+            name="matches",
+            summary="`pattern` matches somewhere in it; `flags: i` means in any case, `s` a dot that matches all.",
+            parameters={"pattern": TEXT, "flags": {"type": "string", "maxLength": 4}},
+            required=("pattern",),
+            example={"of": "version", "pattern": r"^\d+\.\d+\.\d+$"},
+        ),
+        text.matches,
+    ),
+    PlainRule(
+        RuleCard(
+            name="length",
+            summary="It has at least `min` and at most `max` characters, items or members.",
+            parameters={"min": NUMBER, "max": NUMBER},
+            example={"of": "changes", "min": 1},
+        ),
+        text.length,
+    ),
+    PlainRule(
+        RuleCard(
+            name="equals",
+            summary="It is just `value`.",
+            parameters={"value": {}},
+            required=("value",),
+            example={"of": "done", "value": True},
+        ),
+        value.equals,
+    ),
+    PlainRule(
+        RuleCard(
+            name="expression",
+            summary="`that` holds: an expression over `output`, `inputs`, `vars` and `steps`.",
+            parameters={"that": TEXT},
+            required=("that",),
+            example={"that": "len(output.files) <= 10"},
+        ),
+        value.expression,
+    ),
+    PlainRule(
+        RuleCard(
+            name="schema",
+            summary="It fits the JSON Schema `schema`.",
+            parameters={"schema": {"type": "object"}},
+            required=("schema",),
+            example={"of": "report", "schema": {"type": "object", "required": ["cause"]}},
+        ),
+        value.schema,
+    ),
+    PlainRule(
+        RuleCard(
+            name="json",
+            summary="It is a text that holds JSON, or data already.",
+            example={"of": "config"},
+        ),
+        value.json,
+    ),
+)

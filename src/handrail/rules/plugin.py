@@ -1,0 +1,160 @@
+"""Plugins: rules that installed packages offer by the entry point group `handrail.rules`.
+
+Packages are found by what is written of them (metadata); nothing of theirs is imported here. The name of an entry point
+is the name of its rule. One that can't be used hurts nobody: it is listed with its error."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from urllib.parse import unquote, urlsplit
+
+import msgspec
+
+from handrail.domain.json import digest
+from handrail.engine.rule import RuleUnwell
+from handrail.engine.sandbox import Sandbox
+from handrail.rules.guest import Door, GuestRule, House, RuleBroken, met
+
+if TYPE_CHECKING:
+    from importlib.metadata import Distribution, EntryPoint
+
+GROUP: Final = "handrail.rules"
+RULES_MAX: Final = 1_000
+OWN_CODE: Final = Path(__file__).parents[1]
+
+Confine: TypeAlias = Callable[[Sequence[Path]], Sandbox]
+"""Makes the sandbox for guests, in which these folders can be read beside all that commands see."""
+
+
+class Guests:
+    """The rules of installed packages: their names at once, the rest when they are met."""
+
+    def __init__(
+        self,
+        confine: Confine,
+        *,
+        reserved: Collection[str] = (),
+        installed: Callable[[], Mapping[str, Door | str]] | None = None,
+    ) -> None:
+        """`reserved` are names that no package may take; `installed` finds doors, or why there is none."""
+        self._confine = confine
+        self._reserved = frozenset(reserved)
+        self._installed = installed or doors
+        self._doors: Mapping[str, Door] | None = None
+        self._house: House | None = None
+        self._rules: dict[str, GuestRule] = {}
+        self.broken: dict[str, str] = {}
+        """Those that can't be used, each with the reason."""
+
+    def names(self) -> Collection[str]:
+        """All that is offered, met or not."""
+        return self._known().keys()
+
+    async def find(self, name: str) -> GuestRule | None:
+        """The rule of that name, met now if it was not before; None if there is none, or it can't be used."""
+        await self._met([name])
+        return self._rules.get(name)
+
+    async def all(self) -> Sequence[GuestRule]:
+        """All that can be used, by name; what can't be is in `broken` then."""
+        await self._met(self.names())
+        return [self._rules[name] for name in sorted(self._rules)]
+
+    async def _met(self, names: Collection[str]) -> None:
+        """Let these rules describe themselves; each once in a process."""
+        known = self._known()
+        new = [known[name] for name in names if name in known and name not in {*self._rules, *self.broken}]
+        if new:
+            house = self._house = self._house or House(self._confine(visible(known.values())))
+            await asyncio.gather(*(self._meet(door, house) for door in new))
+
+    async def _meet(self, door: Door, house: House) -> None:
+        try:
+            self._rules[door.name] = await met(door, house)
+        except (RuleBroken, OSError, ValueError) as error:
+            self.broken[door.name] = f"{door.origin}: {error}"
+        except RuleUnwell:  # the next to ask may find it well
+            return
+
+    def _known(self) -> Mapping[str, Door]:
+        if self._doors is None:
+            found = self._installed()
+            self._doors = {}
+            for name, door in found.items():
+                if isinstance(door, str):
+                    self.broken[name] = door
+                elif name in self._reserved:
+                    self.broken[name] = f"{door.origin}: there is a rule {name} already; give this one another name"
+                else:
+                    self._doors = {**self._doors, name: door}
+        return self._doors
+
+
+def doors() -> Mapping[str, Door | str]:
+    """Every rule that an installed package offers, or why it can't be reached."""
+    # Imported late: looking through everything that is installed takes 70 ms, and most checks apply built-in rules.
+    from importlib.metadata import entry_points
+
+    found: dict[str, Door | str] = {}
+    for point in sorted(entry_points(group=GROUP), key=lambda point: (point.name, point.value))[:RULES_MAX]:
+        if point.name in found:
+            found[point.name] = "two packages offer a rule of this name; remove one of them"
+        elif point.dist is None:
+            found[point.name] = "nobody knows which package offers it; install that again"
+        else:
+            found[point.name] = _door_or_why(point, point.dist)
+    return found
+
+
+def _door_or_why(point: EntryPoint, package: Distribution) -> Door | str:
+    try:
+        return _door(point, package)
+    except (KeyError, OSError, TypeError, ValueError) as error:  # somebody's half-removed package
+        return f"what is written of its package can't be read: {error!r}"
+
+
+def _door(point: EntryPoint, package: Distribution) -> Door:
+    about = package.metadata
+    if "Name" not in about or "Version" not in about:
+        raise ValueError("it has no name or no version")
+    direct = _direct(package)
+    is_editable = bool(direct.get("dir_info", {}).get("editable"))
+    source = unquote(urlsplit(str(direct.get("url", ""))).path) if is_editable else ""
+    record = "" if is_editable else package.read_text("RECORD") or ""
+    return Door(
+        name=point.name,
+        value=point.value,
+        package=about["Name"],
+        version=about["Version"],
+        path=tuple(filter(None, (str(package.locate_file("")), source))),
+        content=digest(record) if record else "",
+    )
+
+
+def _direct(package: Distribution) -> Mapping[str, Any]:
+    """Where the package was installed from, if an installer wrote that down."""
+    try:
+        found = msgspec.json.decode(package.read_text("direct_url.json") or "{}")
+    except msgspec.DecodeError:
+        return {}
+    return found if isinstance(found, dict) and isinstance(found.get("dir_info", {}), dict) else {}
+
+
+def visible(offered: Iterable[Door]) -> Sequence[Path]:
+    """What the process of a guest must be able to read: Python, handrail, and the packages; no home as a whole."""
+    code = (Path(path) for door in offered for path in door.path)
+    python = (Path(place) for place in (sys.prefix, sys.base_prefix, sys.base_exec_prefix))
+    found = dict.fromkeys(path.resolve() for path in (*python, OWN_CODE, *code) if path.is_dir())
+    return [folder for folder in found if not _is_too_much(folder)]
+
+
+def _is_too_much(folder: Path) -> bool:
+    try:
+        home = Path.home().resolve()
+    except RuntimeError:  # a user that nobody knows
+        home = Path("/")
+    return folder == Path(folder.anchor) or folder == home or folder in home.parents

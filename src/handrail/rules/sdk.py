@@ -1,0 +1,108 @@
+"""The kit for writing rules in Python: a function with type hints that yields what it finds.
+
+    from handrail.rules.sdk import Context, Finding, rule
+
+    @rule("no_todo", version="1.0.0", reads="project")
+    def no_todo(context: Context, *, path: str) -> Iterator[Finding]:
+        '''No TODO is left in the file.'''
+        if "TODO" in context.read_text(path):
+            yield Finding("a TODO is left", where=path, fix="do it, or take it out")
+
+A package offers its rules by the entry point group `handrail.rules`. How one is called is host.py's work, and finding
+packages plugin.py's. The guide: docs/guides/writing-a-rule.md."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeAlias
+
+from msgspec import Struct
+
+from handrail.domain.duration import duration_ms
+from handrail.domain.rule import Reads, RuleCard
+from handrail.domain.semver import parse_version
+from handrail.rules.context import Context, Unreadable
+from handrail.rules.signature import Signature, signature_of
+
+__all__ = ["Context", "Finding", "PythonRule", "Unreadable", "Unwell", "rule"]
+
+NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,63}")
+TIMEOUT_MS_MAX: Final = 600_000
+
+Function: TypeAlias = Callable[..., Any]
+
+
+class Finding(Struct, frozen=True):
+    """One thing that is wrong: what, where, how to mend it, and a few lines of it. How bad it is, the check says."""
+
+    message: str
+    where: str = "output"
+    """`output.x`, or `file:line:column`."""
+    fix: str = ""
+    excerpt: str = ""
+
+
+class Unwell(Exception):
+    """Raise it if the rule could not come to an end this time, and might the next; handrail tries again."""
+
+
+class PythonRule:
+    """A function that checks can apply. Called as a function, it still is one."""
+
+    def __init__(self, function: Function, card: RuleCard, signature: Signature) -> None:
+        self.function = function
+        self.card = card
+        self.signature = signature
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        """What the function itself would return."""
+        return self.function(*args, **named)
+
+
+def rule(
+    name: str,
+    *,
+    version: str,
+    reads: str = "output",
+    timeout: str = "60s",
+    parameters: Mapping[str, Any] | None = None,
+    example: Mapping[str, Any] | None = None,
+) -> Callable[[Function], PythonRule]:
+    """Make a rule of a function; `reads` says what it looks at beside its parameters: `output` or `project`.
+
+    Raise `version` (SemVer) whenever it finds something else than before. The docstring's first line says what holds
+    if nothing is found. `parameters` replaces the JSON Schemas that the type hints give; `example` are parameters as
+    an author would write them."""
+    if not NAME.fullmatch(name):
+        raise ValueError(f"{name!r} is no name of a rule; write small letters, digits and _, as in no_todo")
+    parse_version(version)
+    if not 0 < duration_ms(timeout) <= TIMEOUT_MS_MAX:
+        raise ValueError(f"the timeout {timeout} is not between 1ms and 10m")
+    if reads not in {Reads.OUTPUT, Reads.PROJECT}:
+        raise ValueError(f"reads={reads!r}: a rule of a package reads `output` or `project`; it has no network")
+
+    def made(function: Function) -> PythonRule:
+        signature = signature_of(function, Context)
+        card = RuleCard(
+            name=name,
+            summary=(inspect.getdoc(function) or name).splitlines()[0],
+            parameters=_schemas(name, signature, parameters),
+            required=signature.required,
+            reads=Reads(reads),
+            version=version,
+            timeout=timeout,
+            example=dict(example or {}),
+        )
+        return PythonRule(function, card, signature)
+
+    return made
+
+
+def _schemas(name: str, signature: Signature, given: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    if given is None:
+        return signature.schemas
+    if strange := sorted(set(given) ^ set(signature.schemas)):
+        raise TypeError(f"{name}: `parameters=` and the function differ in `{strange[0]}`; name the same in both")
+    return dict(given)

@@ -1,0 +1,151 @@
+"""C and C++: by CMake or make where a project is theirs, else file by file by the compiler; tests by ctest or make."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from handrail.engine.sandbox import Ran
+from handrail.rules.toolchain.probe import probe
+from handrail.rules.toolchain.program import Program, find
+from handrail.rules.toolchain.reading import LINE_MAX, diagnostics, errors_only, said
+from handrail.rules.toolchain.site import Site
+from handrail.rules.toolchain.task import (
+    MESSAGE_MAX,
+    PROBLEMS_MAX,
+    Asked,
+    Lack,
+    Language,
+    Problem,
+    Read,
+    Result,
+    Task,
+    Want,
+)
+
+PLAIN: Final = (".c",)
+PLUS: Final = (".cc", ".cpp", ".cxx", ".C")
+COMPILERS: Final = {PLAIN: ("cc", "gcc", "clang"), PLUS: ("c++", "g++", "clang++")}
+MAKEFILES: Final = ("GNUmakefile", "makefile", "Makefile")
+QUIET: Final = {"LC_ALL": "C", "GCC_COLORS": ""}
+TESTS_FIX: Final = "make the code right, or the test if that is wrong"
+NO_COMPILER: Final = Lack(message="there is no C compiler here", fix="install gcc or clang, so that `cc` is on PATH")
+
+_target = re.compile(r"^(test|check)\s*:", re.MULTILINE)
+_ctest = re.compile(
+    r"^\s*\d+/\d+ Test\s+#\d+: (\S{1,300}) [. ]{0,300}(?:[A-Za-z ]{1,40}\*\*\*|\*{0,3})"
+    r"(Passed|Failed|Not Run|Timeout|Skipped|Exception)"
+)
+_assertion = re.compile(r"(?:^|\s)([^\s:]{1,300}):(\d{1,7}): ([^\n]{0,500}\bAssertion[^\n]*)")
+
+
+def _build(site: Site, asked: Asked) -> Sequence[Task | Lack]:
+    if site.has("CMakeLists.txt"):
+        return _cmake(site, asked, errors_only, tests=False)
+    if _makefile(site) and not asked.paths:
+        return _make(site, asked, (), errors_only, "make it compile")
+    return _each(site, asked, ("-fsyntax-only",), errors_only, "make it compile")
+
+
+def _lint(site: Site, asked: Asked) -> Sequence[Task | Lack]:
+    if cppcheck := find(site, "cppcheck"):
+        options = ("--quiet", "--enable=warning,style,performance", "--error-exitcode=1", "--inline-suppr")
+        template = "--template={file}:{line}:{column}: {severity}: {message} [{id}]"
+        argv = (str(cppcheck.path), *options, template, *asked.args, *(asked.paths or ["."]))
+        return [Task(argv=argv, read=diagnostics, programs=(cppcheck,), fix="mend it", env=QUIET)]
+    return _each(site, asked, ("-Wall", "-Wextra", "-fsyntax-only"), diagnostics, "mend it")
+
+
+def _test(site: Site, asked: Asked) -> Sequence[Task | Lack]:
+    if site.has("CMakeLists.txt"):
+        return _cmake(site, asked, _tests, tests=True)
+    target = _target.search(site.text(_makefile(site))) if _makefile(site) else None
+    if target:
+        return _make(site, asked, (target[1],), said, TESTS_FIX)
+    fix = "add a target `test` to the Makefile, or tests to CMakeLists.txt; or set `command`"
+    return [Lack(message="there is no test runner: neither CMake nor a Makefile with `test` or `check`", fix=fix)]
+
+
+def _makefile(site: Site) -> str:
+    return next(filter(site.has, MAKEFILES), "")
+
+
+def _compilers(site: Site) -> tuple[Program, ...]:
+    return tuple(filter(None, (find(site, *names) for names in COMPILERS.values())))
+
+
+def _make(site: Site, asked: Asked, targets: Sequence[str], read: Read, fix: str) -> Sequence[Task | Lack]:
+    make = find(site, "make", "gmake")
+    if make is None:
+        return [Lack(message="there is no make here", fix="install make, so that it is on PATH")]
+    argv = (str(make.path), "--keep-going", *targets, *asked.args)
+    return [Task(argv=argv, read=read, programs=(make, *_compilers(site)), fix=fix, env=QUIET, writable=True)]
+
+
+def _cmake(site: Site, asked: Asked, read: Read, *, tests: bool) -> Sequence[Task | Lack]:
+    cmake, ctest = find(site, "cmake"), find(site, "ctest")
+    if cmake is None or ctest is None:
+        return [Lack(message="there is no CMake here", fix="install CMake, so that `cmake` and `ctest` are on PATH")]
+    if not (compilers := _compilers(site)):
+        return [NO_COMPILER]
+    fix = TESTS_FIX if tests else "make it compile"
+    argv = ("/bin/sh", "-s", "--", str(cmake.path), str(ctest.path) if tests else "", *asked.args)
+    return [Task(argv=argv, read=read, programs=(cmake, *compilers), fix=fix, env=QUIET, stdin=probe("cmake.sh"))]
+
+
+def _each(site: Site, asked: Asked, options: Sequence[str], read: Read, fix: str) -> Sequence[Task | Lack]:
+    tasks: list[Task | Lack] = []
+    for suffixes, names in COMPILERS.items():
+        files = [_plain(name) for name in asked.paths or site.files if name.endswith(suffixes)]
+        compiler = find(site, *names)
+        if compiler is not None and files:
+            argv = (str(compiler.path), *options, *_includes(site), *asked.args, *files)
+            tasks.append(Task(argv=argv, read=read, programs=(compiler,), fix=fix, env=QUIET))
+        elif files:
+            tasks.append(NO_COMPILER)
+    return tasks or [Lack(message="there are no C or C++ files", fix="name the folder with `path`")]
+
+
+def _plain(name: str) -> str:
+    """A name that can't be taken for an option."""
+    return name if name.startswith("./") else f"./{name}"
+
+
+def _includes(site: Site) -> list[str]:
+    return [f"-I./{name}" for name in ("include", "src", "") if (site.folder / name).is_dir()]
+
+
+def _tests(ran: Ran) -> Result:
+    """What ctest says of each test; before that, what did not compile."""
+    ends = list(filter(None, (_ctest.match(line[:LINE_MAX]) for line in ran.stdout.splitlines())))
+    outcomes = [_outcome(end[2]) for end in ends]
+    counts = {"tests": len(ends), **{name: outcomes.count(name) for name in ("passed", "failed", "skipped")}}
+    if ends and not counts["failed"]:
+        return Result(counts=counts)
+    failed = [end for end, outcome in zip(ends, outcomes, strict=True) if outcome == "failed"]
+    problems = [Problem(message=f"the test {end[1]} fails: {end[2].lower()}") for end in failed[:PROBLEMS_MAX]]
+    return Result(counts=counts, problems=(*diagnostics(ran).problems, *_assertions(ran), *problems))
+
+
+def _assertions(ran: Ran) -> list[Problem]:
+    """What `assert` says: the program first, then the place."""
+    found = filter(None, (_assertion.search(line[:LINE_MAX]) for line in ran.stdout.splitlines()))
+    return [Problem(file=one[1], line=int(one[2]), message=one[3][:MESSAGE_MAX]) for one in found][:PROBLEMS_MAX]
+
+
+def _outcome(word: str) -> str:
+    return {"Passed": "passed", "Skipped": "skipped"}.get(word, "failed")
+
+
+def _coverage(site: Site, asked: Asked) -> Sequence[Task | Lack]:
+    fix = "let the build write it (gcovr --cobertura, lcov), and name it with `report`"
+    return [Lack(message="coverage of C and C++ is read from a report", fix=fix)]
+
+
+C: Final = Language(
+    name="c",
+    markers=("CMakeLists.txt",),
+    suffixes=(*PLAIN, *PLUS),
+    plans={Want.BUILD: _build, Want.TEST: _test, Want.LINT: _lint, Want.COVERAGE: _coverage},
+)

@@ -1,0 +1,239 @@
+"""Conducting tool chains: tasks run in the sandbox one after the other, and their results become an outcome.
+
+Which tasks there are is the languages' business; which rule asks, the rules'."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from msgspec.structs import replace
+
+from handrail.domain.check import Finding
+from handrail.domain.definition import Category
+from handrail.domain.duration import duration_ms, duration_text
+from handrail.domain.rule import Evidence, Outcome, RuleCard
+from handrail.engine.rule import Setting
+from handrail.engine.sandbox import GIB, Bounds, Job, Ran
+from handrail.engine.tool import ToolFailed
+from handrail.rules.function_rule import bounded, found_at, not_done
+from handrail.rules.toolchain.program import Program, environment
+from handrail.rules.toolchain.site import Site
+from handrail.rules.toolchain.task import Lack, Problem, Result, Task
+from handrail.rules.toolchain.versions import Versions
+
+MEMORY_BYTES: Final = 3 * GIB
+PROCESSES: Final = 256
+OUTPUT_BYTES: Final = 10_000_000
+SLACK_MS: Final = 2_000
+"""A command is stopped a little before the gate gives the rule up: the finding then says which, and what it said."""
+LEAST_MS: Final = 100
+EXCERPT_MAX: Final = 2_000
+LAST_LINES: Final = 12
+NO_SANDBOX_FIX: Final = 'or let checks run without one: [checks] sandbox = "off" in HANDRAIL_HOME/config.toml'
+
+_unreadable = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+
+Step = tuple[Task, Ran, Result]
+
+
+Judge = Callable[[Sequence[Result]], tuple[list[Finding], dict[str, int]]]
+"""What a rule says of the results as a whole, if every command came to its end: findings and counts."""
+
+
+def nothing_more(_results: Sequence[Result]) -> tuple[list[Finding], dict[str, int]]:
+    """For rules that have nothing to say beside what the commands found."""
+    return [], {}
+
+
+@dataclass(frozen=True)
+class Conductor:
+    """Runs the tasks of one rule."""
+
+    card: RuleCard
+    versions: Versions = field(default_factory=Versions)
+    asks_versions: bool = True
+    """Whether programs are asked for their versions: not where they may be anything."""
+    network: bool = False
+    """Whether commands may reach the network."""
+
+    async def conduct(
+        self,
+        plan: Sequence[Task | Lack],
+        site: Site,
+        asked: Mapping[str, Any],
+        setting: Setting,
+        *,
+        judged: Judge = nothing_more,
+    ) -> Outcome:
+        """What came of all tasks; what is missing is told first, and then nothing is run."""
+        lacks = [not_done(self.card.name, one.message, one.fix) for one in plan if isinstance(one, Lack)]
+        if lacks:
+            return Outcome(findings=bounded(lacks))
+        if why_not := await setting.sandbox.trial():
+            return Outcome(findings=(self.unusable(why_not),))
+        try:
+            steps = await self._run([one for one in plan if isinstance(one, Task)], site, asked, setting)
+        except _NotBegun as error:
+            return Outcome(findings=(error.finding,))
+        return self._told(steps, site, await self._evidence(steps, setting), judged)
+
+    def _told(self, steps: Sequence[Step], site: Site, evidence: Evidence, judged: Judge) -> Outcome:
+        findings = [found for step in steps for found in self._findings(step, site)]
+        more, counts = judged([result for _, _, result in steps]) if not findings else ([], {})
+        every = bounded([*findings, *more])
+        counted = {**evidence.counts, **counts}
+        # What a command could not come to today, on a busy machine or without its settings, it may tomorrow.
+        is_settled = not any(_trouble(*step) for step in steps)
+        evidence = replace(evidence, passed=not every, counts=counted, is_settled=is_settled)
+        return Outcome(findings=every, evidence=evidence)
+
+    def unusable(self, why_not: str) -> Finding:
+        """The finding that there is no sandbox to run anything in."""
+        return not_done(self.card.name, f"commands can't be run here: {why_not}", NO_SANDBOX_FIX)
+
+    async def ran(self, task: Task, site: Site, setting: Setting, *, bounds: Bounds) -> Ran:
+        """One task, run; _NotBegun tells why it could not be."""
+        job = Job(
+            argv=task.argv,
+            cwd=site.cwd,
+            env=environment(task.programs, task.env),
+            stdin=task.stdin,
+            bounds=bounds,
+            writable=task.writable,
+        )
+        try:
+            return await setting.sandbox.run(job, progress=setting.progress)
+        except ToolFailed as error:
+            raise _NotBegun(self._not_begun(task.programs, error)) from error
+
+    async def _run(self, tasks: Sequence[Task], site: Site, asked: Mapping[str, Any], setting: Setting) -> list[Step]:
+        loop = asyncio.get_running_loop()
+        end = loop.time() + time_ms(self.card, asked) / 1_000
+        steps: list[Step] = []
+        for task in tasks:
+            left_ms = max(LEAST_MS, round((end - loop.time()) * 1_000))
+            ran = await self.ran(task, site, setting, bounds=bounds_of(left_ms, network=self.network))
+            steps.append((task, ran, task.read(ran)))
+        return steps
+
+    async def _evidence(self, steps: Sequence[Step], setting: Setting) -> Evidence:
+        programs = [program for task, _, _ in steps for program in task.programs]
+        return Evidence(
+            rule=self.card.name,
+            version=self.card.version,
+            passed=False,
+            ran=_ran(steps),
+            exit=_exit(steps),
+            took=sum(ran.took_ms for _, ran, _ in steps),
+            tools=await self.versions.of(programs, setting) if self.asks_versions else {},
+            counts=_summed(result.counts for _, _, result in steps),
+            excerpt=_excerpt(steps),
+        )
+
+    def _findings(self, step: Step, site: Site) -> list[Finding]:
+        task, ran, result = step
+        findings = [self._finding(problem, task, site) for problem in result.problems]
+        if trouble := _trouble(task, ran, result):
+            found = found_at(self.card.name, "checks", trouble, _way_out(ran, task))
+            findings.append(replace(found, excerpt=last_words(ran)))
+        return findings
+
+    def _finding(self, problem: Problem, task: Task, site: Site) -> Finding:
+        parts = [site.shown(problem.file)] if problem.file else ["checks"]
+        parts += [str(number) for number in (problem.line, problem.column) if number and problem.file]
+        found = found_at(self.card.name, ":".join(parts), problem.message, task.fix)
+        return replace(found, excerpt=readable_lines(problem.excerpt))
+
+    def _not_begun(self, programs: Sequence[Program], error: ToolFailed) -> Finding:
+        fix = NO_SANDBOX_FIX
+        if error.category is Category.NOT_FOUND and programs:
+            folder = programs[0].folder
+            fix = f'let the sandbox show it: [shell] read = ["{folder}"] in config.toml; {NO_SANDBOX_FIX}'
+        return not_done(self.card.name, error.message, fix)
+
+
+class _NotBegun(Exception):
+    """A command that could not be begun."""
+
+    def __init__(self, finding: Finding) -> None:
+        super().__init__(finding.message)
+        self.finding = finding
+
+
+def time_ms(card: RuleCard, asked: Mapping[str, Any]) -> int:
+    """How long all commands of a check may take together."""
+    written = duration_ms(str(asked.get("timeout") or card.timeout))
+    return max(LEAST_MS, written - min(SLACK_MS, written // 10))
+
+
+def bounds_of(left_ms: int, *, network: bool = False) -> Bounds:
+    """How much a command of a tool chain may use up: compilers are large."""
+    return Bounds(
+        time_ms=left_ms, memory_bytes=MEMORY_BYTES, processes=PROCESSES, output_bytes=OUTPUT_BYTES, network=network
+    )
+
+
+def last_words(ran: Ran) -> str:
+    """The last lines of what a command said, where it tends to say what is wrong."""
+    lines = (ran.stderr.strip() or ran.stdout.strip()).splitlines()[-LAST_LINES:]
+    return readable_lines("\n".join(line[:300] for line in lines)[-EXCERPT_MAX:])
+
+
+def readable_lines(text: str) -> str:
+    """A text that can be shown in a terminal and written down, line by line as it was."""
+    return _unreadable.sub("?", text.expandtabs(4))
+
+
+def _trouble(task: Task, ran: Ran, result: Result) -> str:
+    """What is wrong with the command itself; empty if it came to its end, and has said all."""
+    name = task.programs[0].name
+    if ran.stopped == "time":
+        return f"{name} was stopped after {duration_text(ran.took_ms - ran.took_ms % 1_000)}"
+    if ran.stopped:
+        return f"{name} was stopped: it went beyond its bound of {ran.stopped}"
+    if result.problems:
+        return ""
+    if ran.exit not in task.exits:
+        return f"{name} ended with exit {ran.exit}"
+    if not result.is_whole:
+        return f"{name} ended with exit {ran.exit}, but not at its own end: its results are not there"
+    return "no tests ran" if result.counts.get("tests") == 0 else ""
+
+
+def _way_out(ran: Ran, task: Task) -> str:
+    if ran.stopped == "time":
+        return "make it faster, narrow it with `paths` or `args`, or set a longer `timeout`"
+    if ran.exit in task.exits:
+        return "write tests, or narrow it less"
+    hidden = ", ".join(f'"{folder}"' for folder in task.shows)
+    hint = f"; if it did not begin: [shell] read = [{hidden}]" if hidden else ""
+    return f"look at the excerpt; {task.fix}{hint}"
+
+
+def _ran(steps: Sequence[Step]) -> tuple[str, ...]:
+    """The commands, as people write several in a row."""
+    words: list[str] = []
+    for task, _, _ in steps:
+        words += [*(["&&"] if words else []), *task.argv]
+    return tuple(words)
+
+
+def _exit(steps: Sequence[Step]) -> int:
+    """The first that means that something is wrong, else the last."""
+    return next((ran.exit for task, ran, _ in steps if ran.exit not in task.exits), steps[-1][1].exit)
+
+
+def _excerpt(steps: Sequence[Step]) -> str:
+    return "\n".join(last_words(ran) for _, ran, _ in steps)[-EXCERPT_MAX:]
+
+
+def _summed(every: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for one in every:
+        for name, count in one.items():
+            counts[name] = counts.get(name, 0) + count
+    return counts

@@ -1,0 +1,149 @@
+"""Go: all by the `go` program itself, offline and with the tool chain that is here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from handrail.engine.sandbox import Ran
+from handrail.rules.toolchain.coverage_report import go_profile
+from handrail.rules.toolchain.program import Program, beside, find
+from handrail.rules.toolchain.reading import EXCERPT_MAX, diagnostics, json_lines
+from handrail.rules.toolchain.site import Site
+from handrail.rules.toolchain.task import (
+    MESSAGE_MAX,
+    PROBLEMS_MAX,
+    Asked,
+    Lack,
+    Language,
+    Problem,
+    Read,
+    Result,
+    Task,
+    Want,
+)
+
+OFFLINE: Final = {"GOTOOLCHAIN": "local", "GOPROXY": "off", "GOTELEMETRY": "off", "GOFLAGS": "-buildvcs=false"}
+NO_GO: Final = Lack(message="there is no Go here", fix="install Go, so that `go` is on PATH")
+OUTPUT_LINES_MAX: Final = 200
+"""How much of what one test says is kept, to find out what went wrong."""
+
+_place = re.compile(r"^\s{1,20}([\w./-]{1,300}\.go):(\d{1,7}): ?([^\n]*)")
+_module = re.compile(r"^module\s+\"?([^\s\"]{1,300})", re.MULTILINE)
+
+
+def _asked(site: Site, words: Sequence[str], asked: Asked, read: Read, fix: str) -> Sequence[Task | Lack]:
+    go = find(site, "go")
+    if go is None:
+        return [NO_GO]
+    argv = (str(go.path), *words, *asked.args, *(asked.paths or ("./...",)))
+    return [Task(argv=argv, read=read, programs=(go,), fix=fix, env=OFFLINE, writable=True)]
+
+
+def _build(site: Site, asked: Asked) -> Sequence[Task | Lack]:
+    return _asked(site, ("build", "-o", "/dev/null"), asked, diagnostics, "make it compile")
+
+
+def _test(site: Site, asked: Asked) -> Sequence[Task | Lack]:
+    module = _module.search(site.text("go.mod"))
+    name = module[1] if module else ""
+
+    def read(ran: Ran) -> Result:
+        return go_tests(ran, name)
+
+    return _asked(site, ("test", "-json"), asked, read, "make the code right, or the test if that is wrong")
+
+
+def _lint(site: Site, asked: Asked) -> Sequence[Task | Lack]:
+    vet = _asked(site, ("vet",), asked, diagnostics, "mend it")
+    go = find(site, "go")
+    gofmt = find(site, "gofmt") or (beside(go, "gofmt") if go else None)
+    if gofmt is None:
+        return vet
+    files = tuple(f"./{name}" for name in site.sources(".go"))
+    return [*vet, _format(gofmt, asked.paths or files)]
+
+
+def _format(gofmt: Program, paths: tuple[str, ...]) -> Task:
+    argv = (str(gofmt.path), "-l", *paths)
+    return Task(argv=argv, read=_unformatted, programs=(gofmt,), fix="run gofmt -w on it")
+
+
+def _unformatted(ran: Ran) -> Result:
+    names = [line for line in ran.stdout.splitlines() if line.endswith(".go")]
+    problems = [Problem(file=name, line=1, column=1, message="it is not formatted") for name in names[:PROBLEMS_MAX]]
+    wrong = diagnostics(ran)  # what it can't read, it says on standard error
+    return Result(counts={"unformatted": len(names)}, problems=(*problems, *wrong.problems))
+
+
+def _coverage(site: Site, asked: Asked) -> Sequence[Task | Lack]:
+    module = _module.search(site.text("go.mod"))
+    name = module[1] if module else ""
+
+    def read(ran: Ran) -> Result:
+        return Result(covered={path.removeprefix(f"{name}/"): pair for path, pair in go_profile(ran.stdout).items()})
+
+    return _asked(site, ("test", "-coverprofile=/dev/stdout"), asked, read, "make the tests pass first")
+
+
+def go_tests(ran: Ran, module: str) -> Result:
+    """What `go test -json` says: each test at its end, and what it said before."""
+    counts = {"tests": 0, "passed": 0, "failed": 0, "skipped": 0}
+    ends = {"pass": "passed", "fail": "failed", "skip": "skipped"}
+    spoken: dict[tuple[str, str], list[str]] = {}
+    broken: list[str] = []
+    problems: list[Problem] = []
+    for fact in json_lines(ran.stdout):
+        key = (str(fact.get("Package", "")), str(fact.get("Test", "")))
+        end = ends.get(str(fact.get("Action"))) if key[1] else None
+        _hear(fact, spoken, key, broken)
+        if end is None or _has_inner(spoken, key):
+            continue
+        counts["tests"] += 1
+        counts[end] += 1
+        if end == "failed" and len(problems) < PROBLEMS_MAX:
+            problems.append(_failed(key, spoken.get(key, []), module))
+    unbuilt = diagnostics(Ran(exit=1, stdout="".join(broken), stderr=ran.stderr, took_ms=0)).problems
+    counts["errors"] = len(unbuilt)
+    return Result(counts=counts, problems=(*unbuilt, *problems))
+
+
+def _hear(
+    fact: Mapping[str, Any], spoken: dict[tuple[str, str], list[str]], key: tuple[str, str], broken: list[str]
+) -> None:
+    words = str(fact.get("Output", ""))
+    if fact.get("Action") == "build-output":
+        broken.append(words)
+        return
+    lines = spoken.setdefault(key, [])
+    if words and len(lines) < OUTPUT_LINES_MAX:
+        lines.append(words)
+
+
+def _has_inner(spoken: Mapping[tuple[str, str], object], key: tuple[str, str]) -> bool:
+    """Whether a test has tests inside, which are counted in its place."""
+    return any(package == key[0] and test.startswith(f"{key[1]}/") for package, test in spoken)
+
+
+def _failed(key: tuple[str, str], lines: Sequence[str], module: str) -> Problem:
+    package, test = key
+    folder = package.removeprefix(module).strip("/")
+    place = next(filter(None, map(_place.match, lines)), None)
+    file = "/".join(filter(None, [folder, place[1]])) if place else ""
+    why = place[3] if place else next((line.strip() for line in lines if "panic" in line), "it does not say why")
+    own = [line for line in lines if not line.startswith(("===", "---"))]
+    return Problem(
+        file=file,
+        line=int(place[2]) if place else 0,
+        message=f"{test} fails: {why}"[:MESSAGE_MAX],
+        excerpt="".join(own)[:EXCERPT_MAX],
+    )
+
+
+GO: Final = Language(
+    name="go",
+    markers=("go.mod", "go.work"),
+    suffixes=(".go",),
+    plans={Want.BUILD: _build, Want.TEST: _test, Want.LINT: _lint, Want.COVERAGE: _coverage},
+)

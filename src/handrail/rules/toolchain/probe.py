@@ -1,0 +1,83 @@
+"""Probes: small programs that run in the sandbox, from standard input, and tell in lines of JSON what they saw.
+
+Where a tool writes its results only into files, or in words for people, a probe asks the tool in its own language. A
+sandbox's own folders are gone afterwards; lines are not."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from handrail.engine.sandbox import Ran
+from handrail.rules.toolchain.reading import EXCERPT_MAX, json_lines, whole
+from handrail.rules.toolchain.task import MESSAGE_MAX, PROBLEMS_MAX, Problem, Result
+
+FOLDER = Path(__file__).parent / "probes"
+OUTCOMES = {"passed": "passed", "failed": "failed", "error": "errors", "skipped": "skipped"}
+
+
+@cache
+def probe(name: str) -> str:
+    """The text of a probe."""
+    return (FOLDER / f"{name}.in").read_text(encoding="utf-8")
+
+
+def told(name: str, value: Any) -> str:
+    """A line that sets a name, in a language that writes lists, texts and numbers as JSON does."""
+    return f"{name} = {msgspec.json.encode(value).decode()};\n"
+
+
+def flaws(ran: Ran) -> Result:
+    """What a probe says that looks at file after file."""
+    problems: list[Problem] = []
+    looked = -1
+    for fact in json_lines(ran.stdout):
+        if "done" in fact:
+            looked = whole(fact["done"])
+        elif "file" in fact and len(problems) < PROBLEMS_MAX:
+            problems.append(_problem(fact, str(fact.get("message", ""))))
+    counts = {"files": max(looked, 0), "errors": len(problems)}
+    return Result(counts=counts, problems=tuple(problems), is_whole=looked >= 0)
+
+
+def results(ran: Ran) -> Result:
+    """What a probe says that runs tests."""
+    counts = {"tests": 0, "passed": 0, "failed": 0, "errors": 0, "skipped": 0}
+    problems: list[Problem] = []
+    is_whole = False
+    covered: dict[str, tuple[int, int]] = {}
+    for fact in json_lines(ran.stdout):
+        is_whole = is_whole or "done" in fact
+        outcome = OUTCOMES.get(str(fact.get("outcome")))
+        if outcome:
+            counts["tests"] += 1
+            counts[outcome] += 1
+        if outcome in {"failed", "errors"} and len(problems) < PROBLEMS_MAX:
+            problems.append(_problem(fact, f"{fact.get('test')} fails: {_first(fact.get('message'))}"))
+        covered.update(_covered(fact.get("covered")))
+    return Result(counts=counts, problems=tuple(problems), is_whole=is_whole, covered=covered)
+
+
+def _problem(fact: Any, message: str) -> Problem:
+    return Problem(
+        file=str(fact.get("file") or ""),
+        line=whole(fact.get("line")),
+        column=whole(fact.get("column")),
+        message=message[:MESSAGE_MAX],
+        excerpt=str(fact.get("excerpt") or "")[-EXCERPT_MAX:],
+    )
+
+
+def _first(message: object) -> str:
+    lines = str(message or "").strip().splitlines()
+    return lines[0] if lines else "it does not say why"
+
+
+def _covered(found: Any) -> dict[str, tuple[int, int]]:
+    if not isinstance(found, dict):
+        return {}
+    pairs = {name: pair for name, pair in found.items() if isinstance(pair, list) and len(pair) == 2}
+    return {str(name): (whole(pair[0]), whole(pair[1])) for name, pair in pairs.items()}

@@ -1,0 +1,93 @@
+"""Programs: where those of a project are, those that it brings before those of the machine, and what they are now."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from msgspec import Struct
+
+from handrail.rules.toolchain.site import Site
+
+SYSTEM_PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+OWN_FOLDERS: Final = (".venv/bin", "venv/bin", "node_modules/.bin", "vendor/bin")
+"""Where projects have their programs."""
+
+_default_toolchain = re.compile(r'^default_toolchain\s*=\s*"([\w.+-]{1,100})"', re.MULTILINE)
+
+
+class Program(Struct, frozen=True):
+    """A program of this machine."""
+
+    name: str
+    path: Path
+    """As it was found, links and all: some programs look at how they are called."""
+
+    @property
+    def folder(self) -> Path:
+        """The folder that a sandbox must show for it to run."""
+        real = self.path.resolve()
+        return real.parent.parent if real.parent.name == "bin" else real.parent
+
+    @property
+    def identity(self) -> str:
+        """What changes when the program does."""
+        try:
+            status = self.path.stat()
+        except OSError:
+            return f"{self.path} is gone"
+        return f"{self.path} {status.st_mtime_ns} {status.st_size}"
+
+
+def find(site: Site, *names: str) -> Program | None:
+    """The first of these that is there: in the project, or on this machine."""
+    for name in names:
+        own = (folder / place / name for folder in site.above() for place in OWN_FOLDERS)
+        if inside := next((path for path in own if os.access(path, os.X_OK)), None):
+            return Program(name, inside)
+    return next(filter(None, map(of_machine, names)), None)
+
+
+def of_machine(name: str) -> Program | None:
+    """A program on this machine's PATH."""
+    path = shutil.which(name)
+    return Program(name, _past_rustup(Path(path).absolute())) if path else None
+
+
+def beside(program: Program, *names: str) -> Program | None:
+    """The first of these in the same folder."""
+    places = ((name, program.path.parent / name) for name in names)
+    return next((Program(name, path) for name, path in places if os.access(path, os.X_OK)), None)
+
+
+NO_STALE_CODE: Final = {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONPYCACHEPREFIX": "/nonexistent"}
+"""Python takes what it compiled before for the same if second and size are: an agent is quicker than that."""
+
+
+def environment(programs: Sequence[Program], more: Mapping[str, str]) -> dict[str, str]:
+    """What a command gets to know: where its programs are, and what the tool chain says."""
+    folders = dict.fromkeys(str(program.path.parent) for program in programs)
+    return {"PATH": ":".join([*folders, SYSTEM_PATH]), **NO_STALE_CODE, **more}
+
+
+def identities(programs: Iterable[Program]) -> str:
+    """What changes when any of these does."""
+    return "\n".join(sorted({program.identity for program in programs}))
+
+
+def _past_rustup(path: Path) -> Path:
+    """The program that rustup would choose: rustup itself needs a home that no sandbox shows."""
+    if path.resolve().name != "rustup":
+        return path
+    home = Path(os.environ.get("RUSTUP_HOME") or Path.home() / ".rustup")
+    try:
+        settings = (home / "settings.toml").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return path
+    chosen = _default_toolchain.search(settings)
+    real = home / "toolchains" / chosen[1] / "bin" / path.name if chosen else path
+    return real if real.exists() else path

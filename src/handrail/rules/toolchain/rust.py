@@ -1,0 +1,162 @@
+"""Rust: all by cargo, offline; compiler messages in JSON, tests in the words of the test harness."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from handrail.engine.sandbox import Ran
+from handrail.rules.toolchain.coverage_report import lcov
+from handrail.rules.toolchain.program import Program, beside, find
+from handrail.rules.toolchain.reading import EXCERPT_MAX, LINE_MAX, json_lines, whole
+from handrail.rules.toolchain.site import Site
+from handrail.rules.toolchain.task import (
+    MESSAGE_MAX,
+    PROBLEMS_MAX,
+    Asked,
+    Lack,
+    Language,
+    Problem,
+    Read,
+    Result,
+    Task,
+    Want,
+)
+
+QUIET: Final = {"CARGO_TERM_COLOR": "never", "CARGO_NET_OFFLINE": "true", "CARGO_INCREMENTAL": "0"}
+JSON: Final = "--message-format=json"
+NO_RUST: Final = Lack(message="there is no Rust here", fix="install Rust, so that `cargo` and `rustc` are on PATH")
+
+_sum = re.compile(r"^test result: \w+\. (\d{1,7}) passed; (\d{1,7}) failed; (\d{1,7}) ignored")
+_failed = re.compile(r"^test (\S[^\n]{0,300}?) \.\.\. FAILED")
+_panic = re.compile(r"^thread '([^'\n]{1,300})'(?: \(\d+\))? panicked at ([^\n:]{1,300}):(\d{1,7}):(\d{1,6}):?$")
+_diff = re.compile(r"^Diff in ([^\n]{1,300}?):?(?: at line |:)(\d{1,7}):?$")
+
+
+def _cargo(site: Site) -> tuple[Program, Program] | None:
+    cargo = find(site, "cargo")
+    rustc = (beside(cargo, "rustc") or find(site, "rustc")) if cargo else None
+    return (cargo, rustc) if cargo and rustc else None
+
+
+def _asked(site: Site, words: Sequence[str], asked: Asked, read: Read, fix: str) -> Sequence[Task | Lack]:
+    programs = _cargo(site)
+    if programs is None:
+        return [NO_RUST]
+    locked = ("--locked",) if site.has("Cargo.lock") else ()
+    argv = (str(programs[0].path), *words, *locked, *asked.args)
+    return [Task(argv=argv, read=read, programs=programs, fix=fix, env=QUIET, writable=True)]
+
+
+def _build(site: Site, asked: Asked) -> Sequence[Task | Lack]:
+    return _asked(site, ("check", "--all-targets", JSON), asked, errors, "make it compile")
+
+
+def _test(site: Site, asked: Asked) -> Sequence[Task | Lack]:
+    words = ("test", "--no-fail-fast", JSON)
+    return _asked(site, words, asked, cargo_tests, "make the code right, or the test if that is wrong")
+
+
+def _lint(site: Site, asked: Asked) -> Sequence[Task | Lack]:
+    programs = _cargo(site)
+    if programs is None:
+        return [NO_RUST]
+    tasks: list[Task | Lack] = []
+    if beside(programs[0], "cargo-clippy") or find(site, "cargo-clippy"):
+        tasks += _asked(site, ("clippy", "--all-targets", JSON), asked, messages, "mend it")
+    else:
+        tasks.append(Lack(message="there is no clippy here", fix="rustup component add clippy"))
+    if rustfmt := beside(programs[0], "cargo-fmt") or find(site, "cargo-fmt"):
+        argv = (str(programs[0].path), "fmt", "--all", "--check")
+        fix = "run cargo fmt"
+        tasks.append(Task(argv=argv, read=_unformatted, programs=(*programs, rustfmt), fix=fix, env=QUIET))
+    return tasks
+
+
+def _coverage(site: Site, asked: Asked) -> Sequence[Task | Lack]:
+    if not find(site, "cargo-llvm-cov"):
+        return [Lack(message="there is no cargo-llvm-cov here", fix="cargo install cargo-llvm-cov; or name a `report`")]
+    return _asked(site, ("llvm-cov", "--lcov"), asked, lcov, "make the tests pass first")
+
+
+def messages(ran: Ran) -> Result:
+    """What the compiler says in JSON, warnings too."""
+    problems = tuple(_told(ran, levels=("error", "warning")))[:PROBLEMS_MAX]
+    return Result(counts={"problems": len(problems)}, problems=problems)
+
+
+def errors(ran: Ran) -> Result:
+    """The errors among it."""
+    problems = tuple(_told(ran, levels=("error",)))[:PROBLEMS_MAX]
+    warnings = len(tuple(_told(ran, levels=("warning",))))
+    return Result(counts={"errors": len(problems), "warnings": warnings}, problems=problems)
+
+
+def _told(ran: Ran, *, levels: Sequence[str]) -> Iterator[Problem]:
+    seen: set[Problem] = set()
+    for fact in json_lines(ran.stdout):
+        message = fact.get("message")
+        if fact.get("reason") != "compiler-message" or not isinstance(message, Mapping):
+            continue
+        problem = _problem(message)
+        if message.get("level") in levels and problem.file and problem not in seen:  # else it only counts the others
+            seen.add(problem)
+            yield problem
+
+
+def _problem(message: Mapping[str, Any]) -> Problem:
+    spans = [span for span in message.get("spans") or [] if isinstance(span, Mapping)]
+    span = next((one for one in spans if one.get("is_primary")), {})
+    code = message.get("code")
+    name = f"{code.get('code')}: " if isinstance(code, Mapping) else ""
+    return Problem(
+        file=str(span.get("file_name", "")),
+        line=whole(span.get("line_start")),
+        column=whole(span.get("column_start")),
+        message=f"{name}{message.get('message', '')}"[:MESSAGE_MAX],
+        excerpt=str(message.get("rendered") or "")[:EXCERPT_MAX],
+    )
+
+
+def cargo_tests(ran: Ran) -> Result:
+    """What the test harness says, or why it was not built."""
+    if (unbuilt := errors(ran)).problems:
+        return unbuilt
+    lines = [line[:LINE_MAX] for line in ran.stdout.splitlines()]
+    panics = {found[1]: (found, number) for number, line in enumerate(lines) if (found := _panic.match(line))}
+    names = [failure[1] for failure in filter(None, map(_failed.match, lines))]
+    problems = tuple(_of_panic(name, panics.get(name), lines) for name in names[:PROBLEMS_MAX])
+    return Result(counts=_counted(lines), problems=problems)
+
+
+def _counted(lines: Sequence[str]) -> dict[str, int]:
+    """The sums of all test programs together."""
+    sums = [tuple(map(int, found.groups())) for found in map(_sum.match, lines) if found]
+    passed, failed, skipped = (sum(one[at] for one in sums) for at in range(3))
+    return {"tests": passed + failed + skipped, "passed": passed, "failed": failed, "skipped": skipped}
+
+
+def _of_panic(name: str, panic: tuple[re.Match[str], int] | None, lines: Sequence[str]) -> Problem:
+    if panic is None:
+        return Problem(message=f"{name} fails")
+    found, number = panic
+    words = lines[number + 1 : number + 5]
+    why = words[0].strip() if words else "it does not say why"
+    message = f"{name} fails: {why}"[:MESSAGE_MAX]
+    excerpt = "\n".join(words)[:EXCERPT_MAX]
+    return Problem(file=found[2], line=int(found[3]), column=int(found[4]), message=message, excerpt=excerpt)
+
+
+def _unformatted(ran: Ran) -> Result:
+    places = [found for found in (_diff.match(line[:LINE_MAX]) for line in ran.stdout.splitlines()) if found]
+    problems = [Problem(file=at[1], line=int(at[2]), column=1, message="it is not formatted") for at in places]
+    return Result(counts={"unformatted": len(problems)}, problems=tuple(problems[:PROBLEMS_MAX]))
+
+
+RUST: Final = Language(
+    name="rust",
+    markers=("Cargo.toml",),
+    suffixes=(".rs",),
+    plans={Want.BUILD: _build, Want.TEST: _test, Want.LINT: _lint, Want.COVERAGE: _coverage},
+)

@@ -1,0 +1,100 @@
+"""The site: the folder of a project that a tool chain works on, and the files in it, listed within bounds."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+from msgspec import Struct
+
+from handrail.rules.project import Astray, Project
+
+ENTRIES_MAX: Final = 50_000
+DEPTH_MAX: Final = 30
+TEXT_BYTES_MAX: Final = 1_000_000
+SHOWN_MAX: Final = 300
+SKIPPED: Final = frozenset(
+    {"__pycache__", "bower_components", "build", "dist", "node_modules", "out", "site-packages", "target", "vendor"}
+    | {"env", "venv"}
+)
+"""Folders that hold what was made or fetched, not what was written."""
+
+
+class Site(Struct, frozen=True):
+    """A folder in a project."""
+
+    project: Project
+    folder: Path
+    """Inside the project's root, without links."""
+    files: tuple[str, ...] = ()
+    """All that was written there, relative to the folder, with `/`."""
+
+    @property
+    def cwd(self) -> str:
+        """The folder, relative to the project's root; empty if it is the root."""
+        inside = self.folder.relative_to(self.project.root).as_posix()
+        return "" if inside == "." else inside
+
+    def sources(self, *suffixes: str) -> tuple[str, ...]:
+        """The files that end in one of these."""
+        return tuple(name for name in self.files if name.endswith(suffixes))
+
+    def has(self, name: str) -> bool:
+        """Whether there is such a file right in the folder."""
+        return (self.folder / name).is_file()
+
+    def text(self, name: str) -> str:
+        """What a file holds, as far as it can be read; empty if it can't."""
+        try:
+            content = self.project.read(f"{self.cwd or '.'}/{name}", bytes_max=TEXT_BYTES_MAX)
+        except Astray:
+            return ""
+        return content.decode(errors="replace")
+
+    def above(self) -> Iterator[Path]:
+        """The folder and those above it, up to the project's root: where its programs may be installed."""
+        for folder in (self.folder, *self.folder.parents):
+            yield folder
+            if folder == self.project.root:
+                return
+
+    def shown(self, path: str) -> str:
+        """A file as people of the project call it, whichever way a command spelled it."""
+        spelled = os.path.normpath(self.folder / path.strip().removeprefix("file://"))
+        root = self.project.root
+        inside = Path(spelled).is_relative_to(root)
+        return (Path(spelled).relative_to(root).as_posix() if inside else spelled)[:SHOWN_MAX]
+
+    def inside(self, path: str) -> str:
+        """A path of an author, below the folder, as `./x`: never an option; Astray if it leads out."""
+        real = self.project.place(f"{self.cwd or '.'}/{path}")
+        if not real.is_relative_to(self.folder):
+            raise Astray(f"{path} leads out of {self.cwd or 'the project'}")
+        return f"./{PurePosixPath(real.relative_to(self.folder))}"
+
+
+def site_at(project: Project, path: str = ".", *, lists: bool = True) -> Site:
+    """The site in that folder of the project, with its files unless nobody asks for them; Astray if there is none."""
+    folder = project.place(path or ".")
+    if not folder.is_dir():
+        raise Astray(f"there is no folder {path}")
+    return Site(project, folder, tuple(_listed(project, folder)) if lists else ())
+
+
+def _listed(project: Project, folder: Path) -> Iterator[str]:
+    seen = 0
+    for here, folders, names in os.walk(folder):
+        at = Path(here)
+        depth = len(at.relative_to(folder).parts)
+        folders[:] = [] if depth >= DEPTH_MAX else _worth(project, at, folders)
+        seen += len(names) + len(folders)
+        if seen > ENTRIES_MAX:
+            raise Astray(f"{folder.name} holds more than {ENTRIES_MAX:,} files; name a part of it with `path`")
+        yield from ((at / name).relative_to(folder).as_posix() for name in sorted(names))
+
+
+def _worth(project: Project, at: Path, names: Sequence[str]) -> list[str]:
+    kept = (name for name in sorted(names) if name not in SKIPPED and not name.startswith("."))
+    return [name for name in kept if not project.is_private(at / name)]

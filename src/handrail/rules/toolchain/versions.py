@@ -1,0 +1,55 @@
+"""Versions of programs, as they tell them themselves: asked once, as long as the program stays what it is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from handrail.engine.rule import Setting
+from handrail.engine.sandbox import Bounds, Job
+from handrail.engine.tool import ToolFailed
+from handrail.rules.toolchain.program import Program, environment
+
+KNOWN_MAX: Final = 200
+TIME_MS: Final = 20_000
+OUTPUT_BYTES: Final = 20_000
+ASKED: Final = {"go": "version", "java": "-version", "javac": "-version"}
+SILENT: Final = frozenset({"gofmt"})
+"""Programs that do not tell."""
+
+_version = re.compile(r"(?<![\d.])(\d{1,6}\.\d[0-9A-Za-z+_-]{0,30}(?:\.[0-9A-Za-z+_-]{1,30}){0,3})")
+
+
+@dataclass(frozen=True)
+class Versions:
+    """What programs have said of their versions."""
+
+    known: dict[str, str] = field(default_factory=dict)
+
+    async def of(self, programs: Sequence[Program], setting: Setting) -> dict[str, str]:
+        """By name: the version of each; empty where it does not tell."""
+        return {program.name: await self._of(program, programs, setting) for program in programs}
+
+    async def _of(self, program: Program, company: Sequence[Program], setting: Setting) -> str:
+        key = program.identity
+        if key not in self.known:
+            if len(self.known) >= KNOWN_MAX:
+                self.known.clear()
+            self.known[key] = await _asked(program, company, setting)
+        return self.known[key]
+
+
+async def _asked(program: Program, company: Sequence[Program], setting: Setting) -> str:
+    if program.name in SILENT:
+        return ""
+    bounds = Bounds(time_ms=TIME_MS, output_bytes=OUTPUT_BYTES)
+    argv = (str(program.path), ASKED.get(program.name, "--version"))
+    env = environment([program, *company], {})  # a script may need its interpreter
+    try:
+        ran = await setting.sandbox.run(Job(argv=argv, env=env, bounds=bounds, writable=False))
+    except ToolFailed:
+        return ""
+    found = _version.search(ran.stdout) or _version.search(ran.stderr)
+    return found[1] if found else ""

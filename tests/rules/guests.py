@@ -1,0 +1,73 @@
+"""Guests for tests: doors to rules in the folder hostile/, the sandbox they run in, and a setting to apply them in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from handrail.domain.rule import Given, Outcome, Reads, RuleCard
+from handrail.engine.rule import Setting
+from handrail.engine.sandbox import Job, Ran, Sandbox
+from handrail.rules.guest import Door, GuestRule, House
+from handrail.rules.plugin import visible
+from outside.debian import bubblewrap
+
+HOSTILE = Path(__file__).parent / "hostile"
+
+
+def door(name: str, value: str = "", *, folder: Path = HOSTILE, **more: Any) -> Door:
+    """Where a rule is, as its package's metadata would say."""
+    value = value or f"hostile_rules:{name}"
+    return Door(name=name, value=value, package="hostile", version="6.6", path=(str(folder),), **more)
+
+
+def cell(project: Path, *, private: Sequence[Path] = (), read: Sequence[Path] = ()) -> Sandbox:
+    """A real sandbox; the test is left out where there is none."""
+    program = str(bubblewrap())
+    from handrail.tools.bubblewrap import Bubblewrap  # Linux only
+
+    return Bubblewrap(project, program=program, private=private, read=[*visible([door("any")]), *read])
+
+
+def guest(name: str, house: House, **card: Any) -> GuestRule:
+    """A hostile rule that was met before."""
+    made = RuleCard(
+        **{
+            "name": name,
+            "summary": "",
+            "parameters": {"target": {"type": "string"}},
+            "reads": Reads.PROJECT,
+            "timeout": "10s",
+            "origin": "hostile 6.6",
+            **card,
+        }
+    )
+    return GuestRule(made, door(name), house)
+
+
+def setting(project: Path, sandbox: Sandbox, output: Any = None, *, private: Sequence[Path] = ()) -> Setting:
+    async def nested(_: Mapping[str, Any]) -> Outcome | None:
+        raise AssertionError("no rule of a package applies others")
+
+    given = Given(output=output, evaluate=lambda _: None, fits=lambda *_: ())
+    return Setting(given=given, project=project, private=tuple(private), sandbox=sandbox, nested=nested)
+
+
+class Said:
+    """A sandbox in which everything has run already: what came of it is given."""
+
+    def __init__(self, *answers: Ran | Exception | str, why_not: str = "") -> None:
+        self.answers = list(answers)
+        self.jobs: list[Job] = []
+        self.why_not = why_not
+
+    async def run(self, job: Job, *, progress: Any = None) -> Ran:
+        self.jobs.append(job)
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return Ran(exit=0, stdout=answer, stderr="", took_ms=1) if isinstance(answer, str) else answer
+
+    async def trial(self) -> str:
+        return self.why_not

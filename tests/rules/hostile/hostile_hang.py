@@ -1,0 +1,6 @@
+"""A module whose import never ends."""
+
+import time
+
+while True:
+    time.sleep(60)
