@@ -305,13 +305,16 @@ def test_after_so_many_tries_somebody_must_decide_whatever_the_policy() -> None:
 def test_only_what_still_blocks_is_told_of_a_failed_try() -> None:
     checks = ({"rule": "equals", "value": "right"}, {"rule": "length", "min": 100, "severity": "minor"})
 
-    async def scene() -> tuple[int, int]:
+    async def scene() -> tuple[int, int, list[Any]]:
         climb = await led(step_with(*checks))
         refused = await climb.hand_in("write", "wrong")
         accepted = await climb.hand_in("write", "right")
-        return len(refused.findings), len(accepted.findings)
+        return len(refused.findings), len(accepted.findings), await climb.events()
 
-    assert in_virtual_time(scene) == (1, 1)
+    refused, accepted, events = in_virtual_time(scene)
+    assert (refused, accepted) == (1, 1)
+    [done] = [event for event in events if isinstance(event, StepCompleted)]
+    assert [one["rule"] for one in done.findings] == ["length"], "what nobody has to mend is carried on as a note"
 
 
 def test_the_journal_keeps_what_checks_found_and_what_they_leave() -> None:

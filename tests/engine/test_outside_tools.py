@@ -408,3 +408,18 @@ def test_the_tool_that_undoes_by_a_servers_map_is_pinned_as_well() -> None:
     assert run.status is RunStatus.COMPENSATION_FAILED
     assert "git.unpush is not what it was" in run.step("a").message
     assert not tool.undone
+
+
+def test_a_fork_is_pinned_to_what_the_run_was_pinned_to() -> None:
+    tool = puppet("git.push", told=CARD)
+    stage = Stage(tool)
+
+    async def scene() -> tuple[Run, Run]:
+        run = await stage.play(plan(STEP))
+        tool.told = OTHER
+        forked = await stage.control.act(run.id, Action.FORK, actor=ADA, reason="again", step="a")
+        return forked, await stage.worker.settled(forked.id)
+
+    forked, run = in_virtual_time(scene)
+    assert forked.pins == pinned(tool)
+    assert run.step("a").status is StepStatus.WAITING, "it asks before it calls what has changed"

@@ -263,6 +263,7 @@ PROVEN: list[Event] = [
                 "counts": {"passed": 3},
             },
         ),
+        findings=({"rule": "lint_clean", "severity": "minor", "where": "a.py:1", "message": "a long line"},),
     ),
     fact.AttemptStarted(step="publish", attempt=1, effect=Effect.COMPENSATABLE),
     fact.OutputRefused(step="publish", findings=({"rule": "equals", "severity": "major"},), output={"status": 500}),

@@ -207,6 +207,7 @@ class CompleteStep(Ask, frozen=True):
     checks: tuple[str, ...] = ()
     took: int = 0
     evidence: tuple[Mapping[str, Any], ...] = ()
+    findings: tuple[Mapping[str, Any], ...] = ()
 
 
 class FailAttempt(Ask, frozen=True):

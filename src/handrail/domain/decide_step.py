@@ -224,6 +224,7 @@ def decide_end(run: Run, command: EndCommand, definition: Definition) -> list[Ev
                     checks=command.checks,
                     took=command.took,
                     evidence=command.evidence,
+                    findings=command.findings,
                 )
             ]
         case SkipStep(step=step, reason=reason):

@@ -61,7 +61,7 @@ FIELDS: Final[Mapping[type[e.Event], Fields]] = {
     e.AnswerCameLate: Fields(payload=("output", "message"), kept=("step",)),
     e.RetryScheduled: _STEP,
     e.StepDeferred: _STEP,
-    e.StepCompleted: Fields(payload=("output",), kept=("step", "checks", "evidence")),
+    e.StepCompleted: Fields(payload=("output", "findings"), kept=("step", "checks", "evidence")),
     e.StepFailed: _STEP_MESSAGE,
     e.StepSkipped: _STEP_REASON,
     e.StepCancelled: _STEP,

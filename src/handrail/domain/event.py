@@ -320,7 +320,9 @@ class AnswerCameLate(Fact, frozen=True):
 
 
 class StepCompleted(Fact, frozen=True):
-    """The step's work is done and its output known; `took` is how many milliseconds its tool needed."""
+    """The step's work is done and its output known; `took` is how many milliseconds its tool needed.
+
+    `findings` are what checks noted and nobody has to mend."""
 
     step: str
     output: Any = None
@@ -328,6 +330,7 @@ class StepCompleted(Fact, frozen=True):
     checks: tuple[str, ...] = ()
     took: int = 0
     evidence: tuple[Mapping[str, Any], ...] = ()
+    findings: tuple[Mapping[str, Any], ...] = ()
 
 
 class StepFailed(Fact, frozen=True):

@@ -264,8 +264,14 @@ class Attempt:
         judgement = await judge(work, answer.output, self.run, lane)
         evidence = tuple(map(evidence_data, judgement.evidence))
         if judgement.is_good:
-            passed, took = judgement.passed, answer.took_ms
-            return CompleteStep(step=self.path, output=answer.output, checks=passed, evidence=evidence, took=took)
+            return CompleteStep(
+                step=self.path,
+                output=answer.output,
+                checks=judgement.passed,
+                evidence=evidence,
+                findings=tuple(map(finding_data, judgement.findings)),
+                took=answer.took_ms,
+            )
         return RefuseResult(
             step=self.path,
             output=answer.output,

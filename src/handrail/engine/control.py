@@ -118,6 +118,7 @@ class Control:
             fork=Fork(run=run.id, n=run.n, step=step, effects=tuple(_lasting(run, definition, effects))),
             carried=tuple(_carried(run, definition, again)),
             vars=run.vars,
+            pins=run.pins,
             key=fork_key(run, step, actor=actor, reason=reason),
         )
         if self.worker is not None:

@@ -312,7 +312,10 @@ def _ended(given: HandIn, verdict: Verdict) -> Command:
         case Outcome.DONE:
             passed, evidence = verdict.passed, tuple(map(evidence_data, verdict.evidence))
             proof = Proof.VERIFIED if passed else Proof.CLAIMED
-            return CompleteStep(step=given.step, output=given.output, proof=proof, checks=passed, evidence=evidence)
+            notes = tuple(map(finding_data, verdict.findings))
+            return CompleteStep(
+                step=given.step, output=given.output, proof=proof, checks=passed, evidence=evidence, findings=notes
+            )
         case Outcome.FAILED:
             message = given.note or "the agent could not do it"
             return FailStep(step=given.step, category=Category.TOOL_ERROR, message=message)
