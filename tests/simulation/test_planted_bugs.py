@@ -20,6 +20,8 @@ from simulation.day import simulate
 
 SEEDS = 100
 
+pytestmark = pytest.mark.usefixtures("unmeasured")
+
 Patch = pytest.MonkeyPatch
 
 

@@ -16,6 +16,7 @@ ROOT = Path(__file__).parent.parent.parent
 CHUNK = 250
 
 
+@pytest.mark.usefixtures("unmeasured")
 @pytest.mark.parametrize("first", range(0, 2_000, CHUNK))
 def test_no_invariant_breaks_whatever_happens(first: int) -> None:
     for seed in range(first, first + CHUNK):

@@ -88,7 +88,7 @@ async def test_a_bound_that_is_passed_is_named(code: str, category: Category, wo
 
 async def test_too_much_memory_is_named(made: Make) -> None:
     tool = made(allow=True, bubblewrap=str(bubblewrap()), memory="32MiB", read=[sys.base_prefix])
-    code = "a = []\nwhile True: a.append(bytearray(100_000))"
+    code = "import time\na = []\nwhile True:\n    a.append(bytes([1]) * 100_000)\n    time.sleep(0.001)"
     with Fails(Category.TOOL_ERROR, "more than 33,554,432 bytes of memory"):
         await run(tool, str(Path(sys.executable).resolve()), "-I", "-S", "-c", code)
 
