@@ -395,6 +395,8 @@ class Conductor:
             if name.endswith(UNDO):
                 continue
             state = self.run.step(name)
+            if state.status is StepStatus.COMPLETED and self.run.status is not RunStatus.COMPENSATING:
+                continue  # another worker has done it meanwhile: what is said here is late, and is to be known
             if self.run.status is not RunStatus.COMPENSATING or state.status not in {
                 StepStatus.RUNNING,
                 StepStatus.PENDING,
