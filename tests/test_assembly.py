@@ -107,6 +107,20 @@ async def test_a_plan_may_read_the_environment_only_by_the_owners_word(
     assert (tmp_path / "a.txt").read_text() == "north-west"
 
 
+async def test_what_an_inlined_workflow_is_given_is_data_and_no_reference(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REGION", "north-west")
+    write = {"id": "a", "tool": "file.write", "args": {"path": "b.txt", "text": "{{ inputs.text }}"}}
+    inner = {"id": "inner", "version": "1.0.0", "inputs": {"text": {"type": "string"}}, "steps": [write]}
+    call = {"id": "k", "workflow": "inner@1.0.0", "with": {"text": "${env:REGION}"}}
+    plan = definition_from({"id": "p", "steps": [call], "pinned": {"inner@1.0.0": inner}})
+    async with working(said(tmp_path, home='[secrets]\nenv = ["REGION"]\n')) as at_work:
+        run = await at_work.worker.start(plan, {}, actor="person:ada")
+        assert (await at_work.worker.settled(run.id)).status is RunStatus.COMPLETED
+    assert (tmp_path / "b.txt").read_text() == "${env:REGION}"
+
+
 def test_a_secrets_table_that_nobody_can_read_is_refused(tmp_path: Path) -> None:
     with pytest.raises(Invalid, match="takes a list of names"):
         toolbox_of(said(tmp_path, home="[secrets]\nenv = 3\n"))

@@ -14,7 +14,8 @@ from engine.guiding import gate_of, led
 from engine.stage import Stage, always, plan, puppet
 from handrail.domain.check import Finding, Severity
 from handrail.domain.definition import Category, Definition, Prompt
-from handrail.domain.event import AttemptFailed, OutputRefused, Proof, StepCompleted
+from handrail.domain.errors import Conflict
+from handrail.domain.event import AttemptFailed, How, OutputRefused, Proof, StepCompleted
 from handrail.domain.judgement import Judgement
 from handrail.domain.legal import Action
 from handrail.domain.path import top_lane
@@ -49,6 +50,8 @@ class Puppet:
         return await self.deed(parameters, setting) if self.deed else Outcome()
 
     async def inputs(self, parameters: Mapping[str, Any], setting: Setting) -> str:
+        if self.seen == "broken":
+            raise SystemExit(3)
         return self.seen
 
 
@@ -204,6 +207,13 @@ def test_a_rule_that_breaks_is_a_finding_of_its_own_and_never_a_pass(deed: Deed,
     assert words in found.message
     assert judgement.passed == ("contains",)
     assert not of(gate_of(Puppet(deed=deed)), {"rule": "look"}).is_good
+
+
+def test_a_rule_that_can_not_say_what_it_looks_at_is_broken_too() -> None:
+    rule = Puppet(seen="broken")
+    [found] = of(gate_of(rule), {"rule": "look"}).findings
+    assert found.message == "the rule is broken: it can't say what it looks at: SystemExit: 3"
+    assert not rule.calls
 
 
 def test_a_rule_that_is_unwell_is_tried_again() -> None:
@@ -380,9 +390,6 @@ def test_an_instant_tools_result_is_checked_too() -> None:
 
 
 def test_a_step_that_failed_by_itself_has_nothing_to_undo() -> None:
-    from handrail.domain.errors import Conflict
-    from handrail.domain.event import How
-
     stage = Stage(puppet("x.bad", always(Category.PERMISSION)))
 
     async def scene() -> None:

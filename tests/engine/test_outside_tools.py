@@ -19,8 +19,9 @@ from handrail.domain.question import Question
 from handrail.domain.run import Run
 from handrail.domain.status import RunStatus, StepStatus
 from handrail.engine.lookout import Lookout
+from handrail.engine.step_view import Why
 from handrail.engine.tool import Limits, ToolAsks, ToolCall, ToolFailed
-from handrail.engine.view import Whom
+from handrail.engine.view import Detail, Whom
 from virtual_time import in_virtual_time
 
 CARD: dict[str, Any] = {"name": "push", "description": "Push a branch.", "args": {"type": "object"}}
@@ -362,7 +363,14 @@ def test_events_tell_how_long_a_tool_took_and_a_failure_lists_its_tries() -> Non
     stage = Stage(puppet("x.bad", always(Category.TRANSIENT)))
 
     async def scene() -> tuple[list[Any], Any]:
-        run = await stage.play(plan({"id": "a", "tool": "x.bad", "retry": {"attempts": 7, "first": "1s"}}))
+        other = {
+            "id": "b",
+            "tool": "x.bad",
+            "retry": {"attempts": 9, "first": "1s"},
+            "after": [],
+            "on_failure": "continue",
+        }
+        run = await stage.play(plan({"id": "a", "tool": "x.bad", "retry": {"attempts": 7, "first": "1s"}}, other))
         seen = await Lookout(stage.store, stage.clock).status(run.id)
         again = await Lookout(stage.store, stage.clock).status(run.id)
         assert seen == again
@@ -423,3 +431,19 @@ def test_a_fork_is_pinned_to_what_the_run_was_pinned_to() -> None:
     forked, run = in_virtual_time(scene)
     assert forked.pins == pinned(tool)
     assert run.step("a").status is StepStatus.WAITING, "it asks before it calls what has changed"
+
+
+def test_a_step_that_its_servers_breaker_holds_back_says_so_and_nothing_of_a_retry_that_is_over() -> None:
+    tool = puppet("git.push", always(Category.TRANSIENT), reach="git")
+    stage = Stage(tool)
+
+    async def scene() -> Any:
+        await stage.open()
+        run = await stage.start(plan({**STEP, "retry": {"attempts": 9, "first": "1ms", "max": "1ms"}}))
+        await asyncio.sleep(2)
+        within = stage.worker.within(run.id)
+        return await Lookout(stage.store, stage.clock).status(run.id, detail=Detail.FULL, within=within)
+
+    [step] = in_virtual_time(scene).steps
+    [held] = step.waits_for
+    assert (held.kind, held.reason) == (Why.BREAKER, "the circuit breaker of git is open")

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from handrail.assembly import _findings
+from engine.guiding import judge
 from handrail.domain.rule import RuleCard
 from handrail.domain.rule_parameters import BUILT_IN_PARAMETERS, SHARED
 from handrail.rules.registry import RuleShelf, built_in_cards
-from handrail.settings import read_settings
 
 CARDS = {card.name: card for card in built_in_cards()}
 
@@ -32,7 +30,7 @@ def test_every_card_says_what_holds_and_its_example_fits(card: RuleCard) -> None
         "required": list(card.required),
         "additionalProperties": False,
     }
-    assert not _findings(schema, card.example)
+    assert not judge(schema, card.example)
     assert card.example or not card.required
 
 
@@ -45,7 +43,3 @@ async def test_a_shelf_finds_what_it_names_and_a_programs_own_rules() -> None:
     found = await shelf.find("file_exists")
     assert found is not None
     assert found.card is CARDS["file_exists"]
-
-
-def test_the_settings_know_where_checks_may_run(tmp_path: Path) -> None:
-    assert read_settings({"home": str(tmp_path)}, {}).choices.checks == "run"

@@ -324,6 +324,14 @@ def test_redirects_that_lead_astray_are_not_followed(location: str, category: st
         redirected(Ask(method="GET", url="https://example.com/", headers={}), location, 302)
 
 
+def test_a_request_with_secrets_in_it_is_not_taken_to_another_origin() -> None:
+    ask = Ask(method="POST", url="https://example.com/a", headers={}, content=b"secret", stays=True)
+    assert redirected(ask, "/b", 307).url == "https://example.com/b"
+    for elsewhere in ("https://other.example/", "https://example.com:444/b"):
+        with Fails(Category.PERMISSION, "not taken elsewhere"):
+            redirected(ask, elsewhere, 307)
+
+
 async def test_redirects_without_end_are_cut_off(tmp_path: Path) -> None:
     async with serving({"/": reply(302, Location="/")}) as server, calling(tmp_path) as request:
         with Fails(Category.TOOL_ERROR, "more than 5"):

@@ -10,11 +10,13 @@ import pytest
 
 from handrail.domain.definition import Category, Effect
 from handrail.domain.effect import BUILT_IN_EFFECTS
-from handrail.domain.errors import NotFound
+from handrail.domain.errors import NotFound, Unavailable
 from handrail.engine.tool import Later, Tool, Toolbox
 from handrail.tools.configuration import tool_configuration
 from handrail.tools.plugin import Plugins
+from handrail.tools.vault import Vault
 from tools.calls import Fails, call_of, registry
+from tools.mcp.serving import good, serving
 
 BUILT_IN = sorted(set(BUILT_IN_EFFECTS) - {"shell.run"})
 GREETING = '''
@@ -179,3 +181,27 @@ def test_misfits_name_the_place_and_never_the_value(tmp_path: Path) -> None:
     for _ in range(100_000):
         deep = [deep]
     assert "not plain JSON" in tools.find("value.set").misfits({"value": deep})[0]
+
+
+async def test_arguments_are_held_against_their_schema_again_when_secrets_are_filled_in(tmp_path: Path) -> None:
+    vault = Vault(environment={"MARK": "one\r\nX-Two: two"}, allowed_env=["MARK"])
+    args = {"url": "http://127.0.0.1/", "headers": {"X-One": "${env:MARK}"}}
+    call = call_of("http.request", args, references=(("headers", "X-One"),))
+    with Fails(Category.INVALID_INPUT, "header"):
+        await registry(tmp_path, vault=vault).find("http.request").call(call)
+
+
+async def test_meeting_tools_tells_what_servers_say_of_them_and_of_those_that_undo_them(tmp_path: Path) -> None:
+    async with serving(tmp_path) as servers:
+        tools = registry(tmp_path, servers=servers)
+        cards = await tools.meet(["good.create", "file.write", "nobody.there"])
+        assert sorted(cards) == ["good.create", "good.remove"]
+        assert tools.effects()["good.create"] is Effect.REVERSIBLE
+        assert await tools.meet(["file.write"]) == {}
+
+
+async def test_a_server_that_can_not_be_reached_is_named_with_the_reason(tmp_path: Path) -> None:
+    async with serving(tmp_path, good(tmp_path, command="no-such-program")) as servers:
+        with pytest.raises(Unavailable, match=r"`good` can't be reached: .*no-such-program") as refused:
+            await registry(tmp_path, servers=servers).meet(["good.create"])
+        assert "handrail tools check good" in refused.value.hint

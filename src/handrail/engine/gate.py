@@ -153,7 +153,7 @@ class Bench:
         """What the rule found before on the very same, or finds now."""
         try:
             inputs = await rule.inputs(parameters, setting)
-        except Exception as error:  # a rule's own code: it may be anything, and must not be our end
+        except (Exception, SystemExit) as error:  # a rule's own code: it may be anything, and must not be our end
             return _broken(rule, f"it can't say what it looks at: {_told(error)}")
         key = digest([rule.card.name, rule.card.version, parameters, inputs]) if inputs else ""
         tree = await self._gate.tree() if self._gate.tree is not None else ""

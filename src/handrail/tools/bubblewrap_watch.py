@@ -10,6 +10,7 @@ import re
 import resource
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from threading import Event, Thread, get_native_id
 from typing import Final, NamedTuple
 
@@ -113,7 +114,8 @@ class Watch:
         """The sandbox's own folder of processes: all that are in it, however they came to be, and no others."""
         for _ in range(READY_LOOKS):
             with suppress(FileNotFoundError, ProcessLookupError):
-                found = os.open(f"/proc/{self._pid}/root/proc", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+                seen_from_inside = Path("/proc", str(self._pid), "root", "proc")
+                found = os.open(seen_from_inside, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
                 if os.fstat(found).st_dev != os.stat("/proc").st_dev:  # noqa: PTH116 - beside its fstat
                     return found
                 os.close(found)  # too early: it is still ours that is seen
