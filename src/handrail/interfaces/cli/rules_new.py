@@ -7,8 +7,9 @@ from typing import Final
 
 import click
 
-from handrail.domain.errors import Conflict, Invalid, Unavailable
+from handrail.domain.errors import Invalid
 from handrail.interfaces.cli.answer import answer
+from handrail.interfaces.cli.new_files import write_new
 from handrail.interfaces.cli.program import json_option, told
 from handrail.rules.sdk import NAME
 
@@ -84,7 +85,8 @@ async def new(name: str, folder: str | None, as_json: bool) -> None:
         place / "tests" / f"test_{name}.py": TEST,
     }
     words = {"PACKAGE": module.replace("_", "-"), "MODULE": module, "RULE": name}
-    _write({file: _filled(text, words) for file, text in texts.items()})
+    filled = {file: _filled(text, words) for file, text in texts.items()}
+    write_new(filled, hint="choose another name, or another folder with --folder")
 
     def tell() -> None:
         for file in texts:
@@ -98,18 +100,3 @@ def _filled(text: str, words: dict[str, str]) -> str:
     for mark, word in words.items():
         text = text.replace(mark, word)
     return text
-
-
-def _write(texts: dict[Path, str]) -> None:
-    """Write all files, or none if one of them is there already."""
-    for file in texts:
-        if file.exists():
-            raise Conflict(f"{file} is there already", hint="choose another name, or another folder with --folder")
-    try:
-        for file, text in texts.items():
-            file.parent.mkdir(parents=True, exist_ok=True)
-            with file.open("x", encoding="utf-8", newline="\n") as stream:
-                stream.write(text)
-    except OSError as error:
-        message = f"{file} can't be written: {error.strerror}"
-        raise Unavailable(message, hint="choose a folder you may write to") from error

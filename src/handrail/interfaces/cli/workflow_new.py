@@ -11,8 +11,9 @@ import click
 
 from handrail.assembly import bookcase_of
 from handrail.domain.authoring import definition_data
-from handrail.domain.errors import Conflict, Invalid, Unavailable
+from handrail.domain.errors import Invalid, Unavailable
 from handrail.interfaces.cli.answer import answer
+from handrail.interfaces.cli.new_files import write_new
 from handrail.interfaces.cli.program import json_option, settings_of, told
 from handrail.interfaces.cli.workflow_finding import file_of, is_file_name
 from handrail.interfaces.cli.workflow_template import TESTS, WORKFLOW
@@ -47,7 +48,7 @@ async def new(ctx: click.Context, name: str, template: str | None, output: str |
     _require_sound(texts[0], name, file, settings)
     line = f"# yaml-language-server: $schema={_relative(schema, file.parent)}\n"
     written = {file: line + texts[0], **({suite_file(file): texts[1]} if texts[1] else {})}
-    _write(written)
+    write_new(written, hint="choose another id, or another file with -o")
     _write_schema(schema)
     data = {"id": name, "file": str(file), "tests": str(suite_file(file)) if texts[1] else None, "schema": str(schema)}
 
@@ -98,22 +99,6 @@ def _require_sound(text: str, name: str, file: Path, settings: Settings) -> None
     wrong = [finding for finding in loaded.findings if finding.where == "id"]
     if wrong:
         raise Invalid(f"{name!r} can't be a workflow's id", hint=wrong[0].fix, findings=wrong)
-
-
-def _write(texts: dict[Path, str]) -> None:
-    """Write all files, or none if one of them is there already."""
-    for file in texts:
-        if file.exists():
-            raise Conflict(f"{file} is there already", hint="choose another id, or another file with -o")
-    try:
-        for file, text in texts.items():
-            file.parent.mkdir(parents=True, exist_ok=True)
-            with file.open("x", encoding="utf-8", newline="\n") as stream:
-                stream.write(text)
-    except OSError as error:
-        raise Unavailable(
-            f"{file} can't be written: {error.strerror}", hint="choose a folder you may write to"
-        ) from error
 
 
 def _write_schema(schema: Path) -> None:
