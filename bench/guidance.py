@@ -223,7 +223,7 @@ def copies(workflows: Path, count: int, steps: int | None = None) -> int:
     """Write so many workflows into a folder, with all their steps or only the first; how many characters it took."""
     workflows.mkdir(parents=True)
     own = Path(str(files("handrail.library").joinpath("workflows")))
-    texts = [file.read_text("utf-8") for file in sorted(own.glob("*.yaml")) if not file.name.endswith(".tests.yaml")]
+    texts = [file.read_text("utf-8") for file in sorted(own.rglob("*.yaml")) if not file.name.endswith(".tests.yaml")]
     size = 0
     for number in range(count):
         head, _, rest = texts[number % len(texts)].partition("\n")

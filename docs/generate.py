@@ -1,4 +1,4 @@
-"""Writes docs/reference/ from the code, so that the two can't differ (a tidy test compares them).
+"""Writes docs/reference/ from the code, so that they always agree (a tidy test compares them).
 
 python docs/generate.py"""
 
@@ -38,8 +38,8 @@ def pages() -> dict[str, str]:
         "events.md": page("Events", event_lines()),
         "errors.md": page("Errors and exit codes", error_lines()),
         "command-line.md": page("The command line", command_lines()),
-        "agent-tools.md": page("The tools of agents", tool_lines()),
-        "rules.md": page("The rules of checks", rule_lines()),
+        "agent-tools.md": page("The tools for agents", tool_lines()),
+        "rules.md": page("The rules for checks", rule_lines()),
     }
 
 
@@ -49,9 +49,9 @@ def page(title: str, lines: Iterator[str]) -> str:
 
 def tool_lines() -> Iterator[str]:
     """The MCP tools as models see them."""
-    yield "What `handrail mcp` and `handrail serve` offer, toolset by toolset. Every write answers with a receipt; an"
+    yield "The tools of `handrail mcp` and `handrail serve`, by toolset. Every write returns a receipt; an"
     yield "error a caller can act on is a result with `isError` and `{code, name, message, hint, next?}`"
-    yield "([codes](errors.md)); whole answers stay below 20,000 characters."
+    yield "([codes](errors.md)); an answer has at most 20,000 characters."
     for toolset in Toolset:
         yield ""
         yield f"## Toolset `{toolset.value}`"
@@ -59,7 +59,7 @@ def tool_lines() -> Iterator[str]:
             if tool.toolset is toolset:
                 yield from _tool_lines(tool)
     yield ""
-    yield "## What the server says of itself"
+    yield "## The server's instructions"
     yield ""
     yield "```"
     yield INSTRUCTIONS
@@ -82,20 +82,20 @@ def _tool_lines(tool: Tool) -> Iterator[str]:
         yield f"| `{name}` | {kind} | {'; '.join(notes)} |"
     answered = tool.output["properties"] if tool.output else {}
     yield ""
-    yield f"Answers with {', '.join(f'`{name}`' for name in answered)}."
+    yield f"Returns {', '.join(f'`{name}`' for name in answered)}."
 
 
 READS: Final[Mapping[Reads, str]] = {
-    Reads.OUTPUT: "Reads the output alone.",
+    Reads.OUTPUT: "Reads only the output.",
     Reads.PROJECT: "Reads the project.",
     Reads.NETWORK: "Reads the network.",
 }
 
 
 def rule_lines() -> Iterator[str]:
-    """The built-in rules, by what they say of themselves."""
+    """The built-in rules, from their own descriptions."""
     yield "What a step's `checks` can name as `rule`. Every check may also have `severity`, `when`, `message`,"
-    yield "`timeout` and `of` (the part of the output that it is about). Packages bring more:"
+    yield "`timeout` and `of` (the part of the output that it checks). Packages add more:"
     yield "[writing a rule](../guides/writing-a-rule.md)."
     for card in built_in_cards():
         yield from _rule_lines(card)
@@ -127,7 +127,7 @@ def _parameter_notes(name: str, schema: Mapping[str, Any], card: RuleCard) -> st
 
 
 def kind_of(schema: Mapping[str, Any]) -> str:
-    """What a schema wants, in a word or two."""
+    """The type that a schema wants, in a word or two."""
     if "enum" in schema:
         return " / ".join(f"`{one}`" for one in schema["enum"])
     if schema.get("type") == "array" and isinstance(schema.get("items"), Mapping):
@@ -138,7 +138,7 @@ def kind_of(schema: Mapping[str, Any]) -> str:
 
 def definition_lines() -> Iterator[str]:
     schema = json.loads(schema_text())
-    yield "Workflows and plans are one format, YAML or JSON. `handrail schema` prints the JSON Schema behind this page."
+    yield "Workflows and plans have one format, YAML or JSON. `handrail schema` prints the JSON Schema of this page."
     yield ""
     parts = schema["definitions"]
     yield from table("Top level", schema["properties"], parts)
@@ -155,7 +155,7 @@ def table(title: str, properties: Mapping[str, Any], parts: Mapping[str, Any], d
     if description:
         yield description
         yield ""
-    yield "| key | what it says |"
+    yield "| key | meaning |"
     yield "|---|---|"
     for key, schema in properties.items():
         yield f"| `{key}` | {words_of(schema, parts).replace('|', '&#124;')} |"
@@ -172,7 +172,7 @@ def words_of(schema: Any, parts: Mapping[str, Any]) -> str:
 
 
 def state_lines() -> Iterator[str]:
-    yield "One table in `src/handrail/domain/status.py` says what may follow what; code, tests and this page read it."
+    yield "One table in `src/handrail/domain/status.py` lists the legal moves; code, tests and this page read it."
     yield ""
     yield from diagram("A run", RUN_MOVES)
     yield from diagram("A step", MOVES)
@@ -197,13 +197,13 @@ def word(status: StrEnum) -> str:
 
 
 def event_lines() -> Iterator[str]:
-    yield "What can stand in the journal. The set is closed; journals of every format are readable for ever."
+    yield "What the journal can contain. The set is closed; journals of every format stay readable."
     yield ""
     groups = {"Of a run": RunEvent, "Of a step": StepEvent, "Of a plan": PlanEvent, "Of the store": StoreEvent}
     for title, union in groups.items():
         yield f"## {title}"
         yield ""
-        yield "| kind | what has happened | its data |"
+        yield "| kind | what happened | data |"
         yield "|---|---|---|"
         for kind, event in KINDS.items():
             if event in get_args(union):
@@ -226,7 +226,7 @@ def error_lines() -> Iterator[str]:
 
 
 def command_lines() -> Iterator[str]:
-    yield "`--json` on every command that prints data; data on stdout, talk on stderr."
+    yield "Every command that prints data has `--json`; data goes to stdout, messages to stderr."
     yield ""
     context = click.Context(program, info_name="handrail")
     for name in sorted(COMMANDS):

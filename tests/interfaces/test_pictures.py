@@ -1,6 +1,6 @@
 """Pictures of a definition: what is drawn, where it stands, and that nothing an author writes can act.
 
-Run with UPDATE_PICTURES=1 to draw the kept pictures anew, then look at them."""
+Run with UPDATE_PICTURES=1 to draw the kept pictures again, then look at them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SHIP_RELEASE: dict[str, Any] = {
     "id": "ship-release",
     "name": "Ship a release",
     "version": "1.2.0",
-    "description": "Tag, build and publish a version, and take it back if anything fails.",
+    "description": "Tag, build and publish a version, and undo it if anything fails.",
     "deadline": "2h",
     "steps": [
         {
@@ -214,25 +214,25 @@ def test_an_edge_that_others_imply_is_left_out() -> None:
     assert [(edge.source, edge.target) for edge in layered(implied).edges] == [(0, 1), (1, 2)]
 
 
-def test_many_steps_side_by_side_become_one_bundle() -> None:
+def test_many_steps_in_parallel_become_one_bundle() -> None:
     assert [item.is_bundle for item in outlined(fan(6)).items].count(True) == 0
     assert [item.is_bundle for item in outlined(fan(60)).items] == [False, True, False]
-    assert "⋮ parallel  60 steps side by side" in terminal_picture(fan(60))
+    assert "⋮ parallel  60 steps in parallel" in terminal_picture(fan(60))
 
 
-def test_many_chains_of_steps_side_by_side_become_one_bundle() -> None:
+def test_many_chains_of_steps_in_parallel_become_one_bundle() -> None:
     rows = [step for number in range(8) for step in (tool(f"a{number}"), tool(f"b{number}", f"a{number}"))]
     drawn = terminal_picture(drawn_by(*rows))
-    assert "8 chains side by side" in drawn
+    assert "8 chains in parallel" in drawn
     assert "  │ ├ ■ tool      a1  ci.a1 │\n  │ │ ■ tool      b1  ci.b1 │\n" in drawn
 
 
-def test_lanes_that_would_be_too_many_are_told_in_waves() -> None:
+def test_lanes_that_would_be_too_many_are_drawn_in_waves() -> None:
     first = [tool(f"a{number}") for number in range(12)]
     second = [tool(f"b{number}", f"a{number}", f"a{(number + 1) % 12}") for number in range(12)]
     last = tool("end", *(f"b{number}" for number in range(12)))
     drawn = terminal_picture(drawn_by(*first, *second, last))
-    assert "wave 2 · 12 side by side" in drawn
+    assert "wave 2 · 12 in parallel" in drawn
     assert "├ ■ tool      b0   ci.b0   after a0, a1" in drawn
     assert "wave 3\n╰ ■ tool      end  ci.end" in drawn
 
@@ -249,15 +249,15 @@ def test_many_lanes_that_cross_are_joined_at_once_to_stay_few() -> None:
     assert "after b0, b1" in drawn
 
 
-def test_a_circle_is_drawn_and_named() -> None:
-    circle = drawn_by(tool("a", "c"), tool("b", "a"), tool("c", "b"), tool("me", "me"))
-    assert "■ │ tool      a   ci.a   ↺ waits in a circle for c" in terminal_picture(circle)
-    assert '  s3 -. "circle" .-> s1' in mermaid_text(circle).splitlines()
-    assert svg_text(circle).count('class="back"') == 2
+def test_a_cycle_is_drawn_and_named() -> None:
+    cycle = drawn_by(tool("a", "c"), tool("b", "a"), tool("c", "b"), tool("me", "me"))
+    assert "■ │ tool      a   ci.a   ↺ cycle: waits for c" in terminal_picture(cycle)
+    assert '  s3 -. "cycle" .-> s1' in mermaid_text(cycle).splitlines()
+    assert svg_text(cycle).count('class="back"') == 2
 
 
 def test_names_that_no_step_has_are_ignored() -> None:
-    stray = drawn_by(tool("a", "nobody"), tool("b", "a", "nobody"))
+    stray = drawn_by(tool("a", "missing"), tool("b", "a", "missing"))
     assert places(layered(stray)) == {"a": (0, 0), "b": (1, 0)}
 
 
@@ -283,7 +283,7 @@ def test_what_is_special_about_a_step_is_said() -> None:
         {"id": "f", "approve": "Yes?", "by": ["ann", "bob", "cid", "dan", "eve"]},
         on_failure="stop",
     )
-    told = " ".join(terminal_picture(special, width=120).split())
+    shown = " ".join(terminal_picture(special, width=120).split())
     for words in (
         "on failure: stop",
         "First ◇ when inputs.x > 1 · ci.a · ⚠ irreversible · on failure: continue",
@@ -294,7 +294,7 @@ def test_what_is_special_about_a_step_is_said() -> None:
         "3 times",
         "by ann, bob, cid, dan and 1 more",
     ):
-        assert words in told
+        assert words in shown
 
 
 def test_each_kind_has_its_own_shape_in_mermaid() -> None:
@@ -303,7 +303,7 @@ def test_each_kind_has_its_own_shape_in_mermaid() -> None:
         assert shape in drawn
 
 
-def test_the_svg_tells_in_words_what_it_shows() -> None:
+def test_the_svg_describes_in_words_what_it_shows() -> None:
     root = ElementTree.fromstring(svg_text(definition_from(SHIP_RELEASE)))
     space = "{http://www.w3.org/2000/svg}"
     assert root.get("role") == "img"
@@ -378,9 +378,9 @@ TEXTS = st.text(max_size=20) | st.sampled_from(HOSTILE)
 
 @st.composite
 def step_lists(draw: st.DrawFn, depth: int = 2, prefix: str = "k") -> list[dict[str, Any]]:
-    """Steps of every kind with any text, in any order, also in circles and after steps that do not exist."""
+    """Steps of every kind with any text, in any order, also in cycles and after steps that do not exist."""
     names = [f"{prefix}{number}z" for number in range(draw(st.integers(1, 6)))]
-    after = st.lists(st.sampled_from([*names, "nobody"]), max_size=3)
+    after = st.lists(st.sampled_from([*names, "missing"]), max_size=3)
     special: st.SearchStrategy[dict[str, Any]] = st.sampled_from([{}, {"when": "x"}, {"undo": {"prompt": "u"}}])
     kinds = st.sampled_from(["prompt", "tool", "approve", "workflow", *["each", "repeat"] * bool(depth)])
     return [
@@ -441,7 +441,7 @@ BOX = rf'(?:\("{LABEL}"\)|\["{LABEL}"\]|\{{\{{"{LABEL}"\}}\}}|\[\["{LABEL}"\]\]|
 NAMES = r"s[\d_xh]+(?: & s[\d_xh]+)*"
 MERMAID_LINE = re.compile(
     rf'flowchart TD|accTitle: {LABEL}|subgraph s[\d_x]+\["{LABEL}"\]|direction TB|end|s[\d_xh]+{BOX}(?: --> {NAMES})?'
-    rf'|{NAMES} --> {NAMES}|s\S+ ~~~ s\S+|s\S+ -\. "circle" \.-> s\S+|classDef \w+ [\w:#, -]+|class [\w,]+ \w+'
+    rf'|{NAMES} --> {NAMES}|s\S+ ~~~ s\S+|s\S+ -\. "cycle" \.-> s\S+|classDef \w+ [\w:#, -]+|class [\w,]+ \w+'
 )
 
 

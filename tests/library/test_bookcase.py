@@ -145,9 +145,9 @@ def test_what_was_seen_is_kept_for_the_next_process(tmp_path: Path, monkeypatch:
     read: list[str] = []
     document = FolderCatalog.document
 
-    def counted(self: FolderCatalog, path: str, changed: int, size: int) -> Any:
+    def counted(self: FolderCatalog, path: str, changed: int, size: int, place: int) -> Any:
         read.append(path)
-        return document(self, path, changed, size)
+        return document(self, path, changed, size, place)
 
     monkeypatch.setattr(FolderCatalog, "document", counted)
     assert Bookcase([folder], kept=kept).books() == first

@@ -1,4 +1,4 @@
-"""Every workflow that comes with handrail: sound, described, short enough to be read, tested in all its branches."""
+"""Every workflow that comes with handrail: valid, described, short enough to be read, tested in all its branches."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from handrail.library.script import TESTS_SUFFIX, suite_file
 from handrail.settings import read_settings
 
 FOLDER = Path(str(files("handrail.library").joinpath("workflows")))
-FILES = sorted(path for path in FOLDER.glob("*.yaml") if not path.name.endswith(TESTS_SUFFIX))
+FILES = sorted(path for path in FOLDER.rglob("*.yaml") if not path.name.endswith(TESTS_SUFFIX))
 CATEGORIES = {"delivery", "quality", "investigation", "operations", "design", "knowledge", "change"}
 WORKFLOWS_MIN = 24
 PROMPT_WORDS_MAX = 400
@@ -52,22 +52,27 @@ def test_there_are_enough_of_them() -> None:
 
 def test_no_tests_stand_there_without_their_workflow() -> None:
     beside = {suite_file(file) for file in FILES}
-    assert not [path.name for path in FOLDER.glob(f"*{TESTS_SUFFIX}") if path not in beside]
+    assert not [path.name for path in FOLDER.rglob(f"*{TESTS_SUFFIX}") if path not in beside]
 
 
 @each_file
-def test_it_is_sound_without_any_finding(file: Path) -> None:
+def test_it_is_valid_without_any_finding(file: Path) -> None:
     assert report(file).loaded.findings == ()
     assert definition(file).id == file.stem
 
 
 @each_file
+def test_it_is_in_the_folder_of_its_category(file: Path) -> None:
+    assert file.parent == FOLDER / definition(file).category
+
+
+@each_file
 def test_it_says_what_it_is_for_and_what_it_needs(file: Path) -> None:
-    told = definition(file)
-    assert told.category in CATEGORIES
+    workflow = definition(file)
+    assert workflow.category in CATEGORIES
     for name in ("name", "version", "description", "tags", "license", "inputs", "outputs", "preconditions"):
-        assert getattr(told, name), f"{name} is missing"
-    assert not [name for name, schema in told.inputs.items() if not schema.get("description")]
+        assert getattr(workflow, name), f"{name} is missing"
+    assert not [name for name, schema in workflow.inputs.items() if not schema.get("description")]
 
 
 @each_file
@@ -78,12 +83,12 @@ def test_its_prompts_are_short_enough_to_be_read(file: Path) -> None:
 
 @each_file
 def test_its_tests_are_there_and_pass(file: Path) -> None:
-    told = report(file)
-    assert told.has_tests
-    assert told.findings == ()
-    failed = {test.name: [str(one) for one in test.differences] for test in told.tests if not test.passed}
+    tested = report(file)
+    assert tested.has_tests
+    assert tested.findings == ()
+    failed = {test.name: [str(one) for one in test.differences] for test in tested.tests if not test.passed}
     assert not failed
-    assert told.tests
+    assert tested.tests
 
 
 @each_file
@@ -105,7 +110,7 @@ def test_no_value_is_missing_on_any_path(file: Path) -> None:
 
 
 @each_file
-def test_nothing_changes_the_world_without_a_way_back(file: Path) -> None:
+def test_nothing_has_an_effect_that_can_not_be_undone(file: Path) -> None:
     assert paths(file).without_undo == ()
 
 

@@ -313,6 +313,43 @@ def test_a_folder_is_read_up_to_a_number_of_files(tmp_path: Path, monkeypatch: p
     assert FILES_MAX == 2_000
 
 
+def test_sub_folders_are_read_after_the_files_above_them(tmp_path: Path) -> None:
+    for name in ("z.yaml", "delivery/b.yaml", "change/deep/c.yaml", "change/a.yaml", ".git/hidden.yaml"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(f"id: {Path(name).stem}\nsteps: []\n")
+    assert FolderCatalog([tmp_path]).ids() == ("z", "a", "b", "c")
+    assert [one.folder for one in FolderCatalog([tmp_path / "delivery", tmp_path]).find("b")] == [0, 1]
+
+
+def test_the_folder_beside_a_file_is_read_first_and_without_its_sub_folders(tmp_path: Path) -> None:
+    for name in ("here/a.yaml", "here/node_modules/b.yaml", "library/c.yaml", "library/more/d.yaml"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(f"id: {Path(name).stem}\nsteps: []\n")
+    library = tmp_path / "library"
+    assert FolderCatalog([library], beside=tmp_path / "here").ids() == ("a", "c", "d")
+    assert FolderCatalog([library], beside=library).ids() == ("c", "d")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links of POSIX")
+def test_folders_that_are_links_are_not_followed(tmp_path: Path) -> None:
+    outside, library = tmp_path / "outside", tmp_path / "library"
+    outside.mkdir()
+    library.mkdir()
+    (outside / "a.yaml").write_text("id: a\nsteps: []\n")
+    (library / "b.yaml").write_text("id: b\nsteps: []\n")
+    (library / "out").symlink_to(outside)
+    (library / "around").symlink_to(library)
+    assert FolderCatalog([library]).ids() == ("b",)
+
+
+def test_a_folder_is_read_up_to_a_number_of_sub_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(catalog_module, "FOLDERS_MAX", 2)
+    for name in ("a/a/a.yaml", "b/b.yaml", "c/c.yaml"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(f"id: {Path(name).stem}\nsteps: []\n")
+    assert FolderCatalog([tmp_path]).ids() == ("b",)
+
+
 def test_a_file_is_read_once_while_it_is_the_same_and_parsed_only_if_it_names_the_id(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,7 +17,7 @@ from tidy.yardstick import ROOT
 
 EXAMPLES = sorted(file for file in (ROOT / "examples").iterdir() if file.suffix in {".yaml", ".json"})
 
-TRY = re.compile(r"^# Try it: handrail (.+?)   \(ends with (\d)\)$", re.MULTILINE)
+TRY = re.compile(r"^# Try it: handrail (.+?)   \(exits with (\d)\)$", re.MULTILINE)
 RUNNABLE = [file for file in EXAMPLES if TRY.search(file.read_text(encoding="utf-8"))]
 
 

@@ -53,7 +53,7 @@ class Index:
         for path, changed, size, folder in catalog.files():
             one = known.get(path)
             if one is None or (one.changed, one.size) != (changed, size):
-                one = _seen(catalog.document(path, changed, size), path, changed, size)
+                one = _seen(catalog.document(path, changed, size, folder), path, changed, size)
             seen[path] = one
             if one.book is not None:
                 yield one.book, folder

@@ -9,6 +9,7 @@ import os
 import re
 import stat
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -21,7 +22,9 @@ from handrail.library.recent import Recent
 from handrail.library.workrail.shelving import as_ours, called_here
 
 FILES_MAX: Final = 2_000
-"""How many files of one folder are looked at: a full one must not hide the others."""
+"""How many files of one folder and its sub-folders are looked at: a full one must not hide the others."""
+FOLDERS_MAX: Final = 200
+"""How many sub-folders of one folder are looked into."""
 KEPT_BYTES_MAX: Final = 4_000_000
 SUFFIXES: Final = (".yaml", ".yml", ".json")
 TEST_SUFFIXES: Final = tuple(f".tests{suffix}" for suffix in SUFFIXES)
@@ -76,21 +79,36 @@ EMPTY: Final = EmptyCatalog()
 
 
 class _File(Struct, frozen=True):
-    """A file as the folder lists it; the stamp changes when its content does."""
+    """A file as its folder lists it; the stamp changes when its content does."""
 
     path: str
     stamp: tuple[int, int]
+    folder: int
+    """The place of its folder among those of the catalog."""
 
 
 class FolderCatalog:
-    """The workflows in the files of some folders; earlier folders go first. Reads a file when it may be the one."""
+    """The workflows in the files of some folders and their sub-folders; earlier folders go first.
 
-    def __init__(self, folders: Sequence[str | os.PathLike[str]], *, within: Mapping[str, str] | None = None) -> None:
-        """`within` says for a folder which other its files may not lead out of, be it by links."""
+    Reads a file only when it may be the one."""
+
+    def __init__(
+        self,
+        folders: Sequence[str | os.PathLike[str]],
+        *,
+        within: Mapping[str, str] | None = None,
+        beside: str | os.PathLike[str] | None = None,
+    ) -> None:
+        """`within` says for a folder which other its files may not lead out of, not even by links.
+
+        `beside` is a folder that goes before all others and is read without its sub-folders: it is where somebody's
+        file happens to be, which may be the root of a large project."""
         known: dict[Path, str] = {}
-        for folder in folders:
+        for folder in (*(() if beside is None else (beside,)), *folders):
             known.setdefault(Path(folder).resolve(), os.fspath(folder))
         self.folders = tuple(known.values())
+        deep = {Path(folder).resolve() for folder in folders}
+        self._subfolders_max = tuple(FOLDERS_MAX if folder in deep else 0 for folder in known)
         self._within = {folder: Path(root).resolve() for folder, root in (within or {}).items()}
         self._ids: dict[_File, tuple[str, ...]] = {}
         self._documents: Recent[Document | Invalid] = Recent(KEPT_BYTES_MAX)
@@ -102,11 +120,8 @@ class FolderCatalog:
             document = self._document(file) if name in self._ids_in(file) else None
             if document is not None and isinstance(document.value, dict) and document.value.get("id") == name:
                 version = str(document.value.get("version", ""))
-                found.append(Candidate(version, document, self._place_of(file)))
+                found.append(Candidate(version, document, file.folder))
         return found
-
-    def _place_of(self, file: _File) -> int:
-        return self.folders.index(os.path.dirname(file.path))  # noqa: PTH120 - compared with what scandir was given
 
     def ids(self) -> Sequence[str]:
         """The first id that each file names: nearly always its own."""
@@ -114,11 +129,11 @@ class FolderCatalog:
 
     def files(self) -> Sequence[tuple[str, int, int, int]]:
         """Every file: its path, when it was changed, its size, and in the how-manieth folder it stands."""
-        return [(file.path, *file.stamp, self._place_of(file)) for file in self._files()]
+        return [(file.path, *file.stamp, file.folder) for file in self._files()]
 
-    def document(self, path: str, changed: int, size: int) -> Document | Invalid:
+    def document(self, path: str, changed: int, size: int, folder: int) -> Document | Invalid:
         """The document in a file as it was listed, or why there is none."""
-        file = _File(path, (changed, size))
+        file = _File(path, (changed, size), folder)
         self._document(file)
         kept = self._documents.get(file)
         return kept if kept is not None else Invalid(f"{path} is too large to be kept")
@@ -128,7 +143,11 @@ class FolderCatalog:
         return hashlib.sha256(repr([(file.path, file.stamp) for file in self._files()]).encode()).hexdigest()
 
     def _files(self) -> list[_File]:
-        files = [file for folder in self.folders for file in _listed(folder)]
+        files = [
+            file
+            for place, (folder, subfolders_max) in enumerate(zip(self.folders, self._subfolders_max, strict=True))
+            for file in _listed(folder, place, subfolders_max)
+        ]
         for gone in self._ids.keys() - set(files):
             self._ids.pop(gone, None)
         return files
@@ -153,7 +172,7 @@ class FolderCatalog:
         return kept if isinstance(kept, Document) else None
 
     def _leads_out(self, file: _File) -> bool:
-        root = self._within.get(self.folders[self._place_of(file)])
+        root = self._within.get(self.folders[file.folder])
         return root is not None and not Path(file.path).resolve().is_relative_to(root)
 
     def _require_inside(self, file: _File) -> None:
@@ -182,19 +201,30 @@ def _is_workflow(name: str) -> bool:
     return name.endswith(SUFFIXES) and not name.endswith(TEST_SUFFIXES)
 
 
-def _listed(folder: str) -> Iterator[_File]:
-    try:
-        with os.scandir(folder) as entries:
-            found = sorted((entry for entry in entries if _is_workflow(entry.name)), key=lambda entry: entry.name)
-    except OSError:
-        return
-    for entry in found[:FILES_MAX]:
+def _listed(folder: str, place: int, subfolders_max: int) -> Iterator[_File]:
+    for entry in islice(_entries(folder, subfolders_max), FILES_MAX):
         try:
             status = entry.stat()
         except OSError:  # it went away just now, or leads nowhere
             continue
         if stat.S_ISREG(status.st_mode):
-            yield _File(entry.path, (status.st_mtime_ns, status.st_size))
+            yield _File(entry.path, (status.st_mtime_ns, status.st_size), place)
+
+
+def _entries(root: str, subfolders_max: int) -> Iterator[os.DirEntry[str]]:
+    """The files that may hold a workflow, level by level, so that a full sub-folder never hides a file above it.
+
+    Linked folders are not followed: they may lead out of the project, or around in a circle."""
+    folders = [root]
+    for folder in folders:  # grows while it is walked
+        try:
+            with os.scandir(folder) as entries:
+                found = sorted(entries, key=lambda entry: entry.name)
+        except OSError:
+            continue
+        below = (one.path for one in found if not one.name.startswith(".") and one.is_dir(follow_symlinks=False))
+        folders += islice(below, max(0, subfolders_max + 1 - len(folders)))
+        yield from (entry for entry in found if _is_workflow(entry.name))
 
 
 def _content(path: str) -> bytes:

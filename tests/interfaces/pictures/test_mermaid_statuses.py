@@ -89,3 +89,9 @@ def test_only_boxes_that_are_drawn_have_a_status() -> None:
     names = classes(text)["skipped"]
     assert len(names) == len(set(names)) == 22
     assert all(re.search(rf"\b{name}\b", drawn) for name in names)
+
+
+def test_a_skipped_step_is_dashed_and_grey_and_not_drawn_as_completed() -> None:
+    text = mermaid_text(CHAIN, {"a": "completed", "b": "skipped"})
+    assert "classDef skipped stroke-dasharray:3 3,stroke:#6b7280,color:#6b7280" in text
+    assert classes(text) == {"completed": ["s1"], "skipped": ["s2"]}

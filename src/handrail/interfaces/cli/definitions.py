@@ -36,7 +36,7 @@ def load_file(file: str, settings: Settings, *, tools: Mapping[str, Effect] | No
         raise NotFound(f"there is no file {file!r}", hint="give the path of a YAML or JSON definition") from error
     except OSError as error:
         raise NotFound(f"{file!r} can't be read: {error.strerror}", hint="give the path of a readable file") from error
-    return load_definition(text, name=file, catalog=FolderCatalog([path.parent, *folders]), tools=tools)
+    return load_definition(text, name=file, catalog=FolderCatalog(folders, beside=path.parent), tools=tools)
 
 
 def load_valid(

@@ -12,7 +12,7 @@ from handrail.assembly import bookcase_of
 from handrail.domain.definition import Definition
 from handrail.domain.errors import NotFound
 from handrail.interfaces.cli.definitions import STDIN, load_file
-from handrail.library.catalog import SUFFIXES, chosen
+from handrail.library.catalog import SUFFIXES, FolderCatalog, chosen
 from handrail.library.loading import Loaded, valid
 from handrail.library.script import TESTS_SUFFIX
 from handrail.settings import Settings
@@ -34,7 +34,7 @@ def found_valid(name: str, settings: Settings) -> Definition:
 
 
 def files_of(targets: Iterable[str], settings: Settings) -> list[str]:
-    """The files of workflows that these names lead to: files, all in a folder, or by id; NotFound if there is none."""
+    """The workflow files for these names: a file, all in a folder and below, or by id; NotFound if there is none."""
     files: dict[str, None] = {}
     for target in targets:
         if Path(target).is_dir():
@@ -63,8 +63,7 @@ def is_file_name(name: str) -> bool:
 
 
 def _files_in(folder: Path) -> list[str]:
-    files = [str(path) for path in sorted(folder.iterdir()) if path.name.endswith(SUFFIXES) and path.is_file()]
-    kept = [file for file in files if not file.endswith((TESTS_SUFFIX, SCHEMA_SUFFIX))]
+    kept = [path for path, *_ in FolderCatalog([folder]).files() if not path.endswith(SCHEMA_SUFFIX)]
     if not kept:
         raise NotFound(f"there is no workflow in {str(folder)!r}", hint="give a folder with YAML or JSON definitions")
     return kept

@@ -1,6 +1,6 @@
-"""Captions: what a picture says about a step, in words that every form shares, and text made safe to print.
+"""Captions: what a picture says about a step, in words that all formats share, and text made safe to print.
 
-Pure. Icons and colours are each form's own; which steps are drawn at all is decided in outline.py."""
+Pure. Icons and colours belong to each format; outline.py decides which steps are drawn."""
 
 from __future__ import annotations
 
@@ -35,39 +35,39 @@ WHO: Final[Mapping[Kind, str]] = {
     Kind.TOOL: "handrail",
     Kind.APPROVE: "a person",
     Kind.WORKFLOW: "another workflow",
-    Kind.EACH: "for every item",
-    Kind.REPEAT: "again until done",
+    Kind.EACH: "for each item",
+    Kind.REPEAT: "until done",
 }
 
 
 class Mark(StrEnum):
-    """What kind of thing a remark is about; forms draw a sign for each but `PLAIN`."""
+    """What a remark is about; a picture draws a sign for each but `PLAIN`."""
 
     WHEN = "when"
     AFTER = "after"
     UNDO = "undo"
     DANGER = "danger"
-    CIRCLE = "circle"
+    CYCLE = "cycle"
     PLAIN = "plain"
 
 
 MEANING: Final[Mapping[Mark, str]] = {
-    Mark.WHEN: "only on a condition",
+    Mark.WHEN: "conditional",
     Mark.UNDO: "can be undone",
     Mark.DANGER: "cannot be undone",
-    Mark.CIRCLE: "waits in a circle",
+    Mark.CYCLE: "part of a cycle",
 }
 
 
 class Remark(Struct, frozen=True):
-    """One thing that is special about a step."""
+    """Something special about a step."""
 
     mark: Mark
     text: str
 
 
 def plain(text: str) -> str:
-    """The text on one line without control, format and other unprintable characters: nothing left that acts."""
+    """The text on one line without control, format and other unprintable characters: a terminal only prints it."""
     shown = text[: TEXT_LENGTH_MAX * 4]
     if not shown.isprintable():
         shown = "".join(char if char.isprintable() else " " if char.isspace() else "" for char in shown)

@@ -64,7 +64,7 @@ class _Board(Struct):
 
 def rows_of(outline: Outline, *, columns_max: int, stem: bool) -> list[Row] | None:
     """The rows of the drawing, or None where it would need more columns; `stem`: something stands above the first."""
-    # Lanes that run side by side until they meet are the nicer picture; lanes that join at once need fewer columns.
+    # Lanes that run in parallel until they meet look better; lanes that join at once need fewer columns.
     for late, limit in ((True, min(columns_max, COLUMNS_LATE_MAX)), (False, columns_max)):
         rows: list[Row] = []
         for row in _drawn(outline, stem=stem, late=late):
@@ -82,7 +82,7 @@ def _drawn(outline: Outline, *, stem: bool, late: bool) -> Iterator[Row]:
     ready = {index for index, count in enumerate(missing) if not count}
     yield from _fork(board, 0, sorted(ready), stem=stem, late=late)
     while ready:
-        # The leftmost lane first: a branch is told to its end before the next begins.
+        # The leftmost lane first: a branch is drawn to its end before the next starts.
         item = min(ready, key=board.lanes.index)
         ready.remove(item)
         column, *others = board.columns_of(item)

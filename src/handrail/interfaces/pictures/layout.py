@@ -17,7 +17,7 @@ from handrail.interfaces.pictures.outline import Item, Outline, levels, outlined
 
 SWEEPS_MAX: Final = 4
 LINKS_SWEPT_MAX: Final = 5_000
-"""In a picture with more links between layers nobody could see the crossings that sweeping saves."""
+"""With more links between layers, fewer crossings would not make the picture readable."""
 
 Neighbours: TypeAlias = list[list[int]]
 
@@ -38,7 +38,7 @@ class Edge(Struct, frozen=True, kw_only=True):
     target: int
     bends: tuple[int, ...] = ()
     back: bool = False
-    """Whether it closes a circle: it leads upwards, and takes no rows."""
+    """Whether it closes a cycle: it leads upwards, and takes no rows."""
 
 
 class Picture(Struct, frozen=True, kw_only=True):

@@ -1,7 +1,7 @@
 """The Mermaid picture: a definition as a flowchart that Markdown hosts draw.
 
 Pure. The names in the text are ours and every word of the definition stands in a quoted label, with whatever could end
-the label or start markup, Markdown, mathematics or a directive spelled as an entity: it can be read, never obeyed."""
+the label or start markup, Markdown, mathematics or a directive spelled as an entity: a host shows it, and no more."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ STATUS_LOOKS: Final[Mapping[str, str]] = {
     "failed": "stroke-width:4px,stroke:#b91c1c",
     "compensation_failed": "stroke-width:4px,stroke:#b91c1c",
     "uncertain": "stroke-width:4px,stroke:#b45309",
-    "skipped": "stroke-dasharray:3 3",
+    "skipped": "stroke-dasharray:3 3,stroke:#6b7280,color:#6b7280",
     "compensated": "stroke-dasharray:6 3,stroke:#6b7280",
 }
-MARKS: Final[Mapping[Mark, str]] = {Mark.WHEN: "◇ ", Mark.UNDO: "↶ ", Mark.DANGER: "⚠ ", Mark.CIRCLE: "↺ "}
+MARKS: Final[Mapping[Mark, str]] = {Mark.WHEN: "◇ ", Mark.UNDO: "↶ ", Mark.DANGER: "⚠ ", Mark.CYCLE: "↺ "}
 
 # All but these become entities. An underscore stays between letters, where it marks nothing up.
 UNSAFE: Final = re.compile(r"[^\w ,.:/'?!=()@~…·◇↶⚠↺-]|:(?! )|(?<![^\W_])_|_(?![^\W_])")
@@ -91,7 +91,7 @@ def _group(item: Item, inside: Outline, indent: str) -> Iterator[str]:
 
 
 def _grid(inside: Outline, indent: str) -> Iterator[str]:
-    """Unseen links that keep the rows of a bundle from standing in one endless line."""
+    """Invisible links that break the rows of a bundle into a grid."""
     strands = inside.strands
     for upper, lower in zip(strands, strands[GRID_COLUMNS:], strict=False):
         yield f"{indent}{_name(inside.items[upper[-1]])} ~~~ {_name(inside.items[lower[0]])}"
@@ -100,13 +100,13 @@ def _grid(inside: Outline, indent: str) -> Iterator[str]:
 def _edges(outline: Outline, indent: str) -> Iterator[str]:
     names = [_name(item) for item in outline.items]
     for index, (needs, later) in enumerate(zip(outline.needs, outline.follows, strict=True)):
-        # A meeting point is no box: Mermaid has its own way to say all of some before all of others.
+        # A meeting point has no box: Mermaid has its own way to say all of some before all of others.
         starts = [index] if outline.items[index].is_shown else needs
         ends = [names[other] for other in later if outline.items[other].is_shown]
         if ends:
             yield f"{indent}{' & '.join(map(names.__getitem__, starts))} --> {' & '.join(ends)}"
     for source, target in outline.back:
-        yield f'{indent}{names[source]} -. "circle" .-> {names[target]}'
+        yield f'{indent}{names[source]} -. "cycle" .-> {names[target]}'
 
 
 def _styles(outline: Outline) -> Iterator[str]:

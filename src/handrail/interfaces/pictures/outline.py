@@ -1,8 +1,8 @@
-"""The outline: which things a picture of a definition holds and what follows what, before anyone says where.
+"""The outline: which items a picture of a definition holds and which follows which, without positions.
 
-Pure, and calm by intent: an edge that others imply is left out; many steps side by side become one bundle; where all of
-some come before all of others, their edges meet in one point. A definition may be invalid: unknown names are ignored,
-a circle is cut at the edge that leads back."""
+Pure. It keeps the picture quiet: an edge that others imply is left out; many parallel steps become one bundle; where
+all of some come before all of others, their edges meet in one point. A definition may be invalid: unknown names are
+ignored, a cycle is cut at the edge that leads back."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from handrail.interfaces.pictures.caption import Mark, Remark, remarks_on, waits
 BUNDLE_MIN: Final = 7
 INLINED_STEPS_MAX: Final = 2_000
 NESTED_MAX: Final = 40
-"""What is nested deeper is left out: nobody could read it."""
+"""What is nested deeper is left out: it could not be read."""
 
 Links: TypeAlias = list[list[int]]
 
 
 class Item(Struct, frozen=True, kw_only=True):
-    """One thing to draw. With a step: that step. Only with an inside: a bundle. With neither: a meeting point."""
+    """One item to draw. With a step: that step. Only with an inside: a bundle. With neither: a meeting point."""
 
     key: str
     step: Step | None = None
     needs: tuple[str, ...] = ()
     """The ids that the step waits for, without those that others imply."""
-    circle: tuple[str, ...] = ()
+    cycle: tuple[str, ...] = ()
     """The ids that the step waits for although they come after it."""
     inside: Outline | None = None
 
@@ -43,12 +43,12 @@ class Item(Struct, frozen=True, kw_only=True):
 
     @property
     def is_bundle(self) -> bool:
-        """Whether it stands for many steps side by side."""
+        """Whether it stands for many parallel steps."""
         return self.step is None and self.inside is not None
 
 
 class Outline(Struct, frozen=True, kw_only=True):
-    """The items of one list of steps, and which follow each; `back` are the cut edges of circles."""
+    """The items of one list of steps, and which follow each; `back` are the cut edges of cycles."""
 
     items: tuple[Item, ...]
     follows: tuple[tuple[int, ...], ...]
@@ -107,8 +107,8 @@ def remarks_in(item: Item, *, named: bool = False) -> list[Remark]:
     found = remarks_on(item.step) if item.step else []
     if named and item.needs:
         found.append(Remark(Mark.AFTER, f"after {waits_for(item.needs)}"))
-    if item.circle:
-        found.append(Remark(Mark.CIRCLE, f"waits in a circle for {waits_for(item.circle)}"))
+    if item.cycle:
+        found.append(Remark(Mark.CYCLE, f"cycle: waits for {waits_for(item.cycle)}"))
     return found
 
 
@@ -117,7 +117,7 @@ def bundle_text(item: Item) -> str:
     inside = item.inside
     strands = len(inside.strands) if inside else 0
     what = "steps" if inside and strands == len(inside.items) else "chains"
-    return f"{strands} {what} side by side"
+    return f"{strands} {what} in parallel"
 
 
 def _outline(steps: Sequence[Step], shelf: _Shelf, prefix: str) -> Outline:
@@ -129,7 +129,7 @@ def _outline(steps: Sequence[Step], shelf: _Shelf, prefix: str) -> Outline:
             key=f"{prefix}{index + 1}",
             step=step,
             needs=tuple(steps[need].id for need in needs[index]),
-            circle=tuple(steps[need].id for need in wanted[index] if (need, index) in back),
+            cycle=tuple(steps[need].id for need in wanted[index] if (need, index) in back),
             inside=_inside(step, shelf, f"{prefix}{index + 1}_"),
         )
         for index, step in enumerate(steps)
@@ -165,7 +165,7 @@ def _inlined(call: Call, shelf: _Shelf, prefix: str) -> Outline | None:
 
 
 def _leading_back(needs: Links) -> set[tuple[int, int]]:
-    """The edges that lead back to a step which is still being walked from: cutting them leaves no circle."""
+    """The edges that lead back to a step which is still being walked from: without them there is no cycle."""
     follows = _turned(needs)
     back: set[tuple[int, int]] = set()
     state = [0] * len(needs)  # 0 unseen, 1 on the way, 2 done
@@ -202,10 +202,10 @@ def _reduced(needs: Links) -> Links:
 def _with_bundles(items: list[Item], needs: Links, back: set[tuple[int, int]]) -> Outline:
     """Strands with the same needs and the same followers are alike to the order: many of them become one item."""
     follows = _turned(needs)
-    in_circle = set(chain.from_iterable(back))
+    in_cycle = set(chain.from_iterable(back))
     alike: dict[tuple[tuple[int, ...], tuple[int, ...]], list[list[int]]] = defaultdict(list)
     for strand in _strands(needs, follows):
-        if in_circle.isdisjoint(strand):
+        if in_cycle.isdisjoint(strand):
             alike[tuple(needs[strand[0]]), tuple(follows[strand[-1]])].append(strand)
     head = list(range(len(items)))
     for strands in filter(lambda strands: len(strands) >= BUNDLE_MIN, alike.values()):

@@ -1,7 +1,8 @@
 """The SVG picture: a definition as one self-contained drawing, in light and dark, without scripts.
 
-Pure. Every word of the definition is escaped on its way in; all markup is ours. Where things stand is decided in
-svg_place.py, what they look like in svg_style.py."""
+Pure. Every word of the definition is escaped on its way in; all markup is ours. Positions are decided in svg_place.py,
+looks in svg_style.py. Text is cut to an upper bound of its width (text_width.py) and also clipped to its box: no bound
+holds for every font, and a letter may be as wide as its designer likes."""
 
 from __future__ import annotations
 
@@ -23,11 +24,10 @@ from handrail.interfaces.pictures.svg_card import (
     TILE,
     TITLE_LINE,
     Card,
-    shortened,
-    text_width,
 )
 from handrail.interfaces.pictures.svg_place import Box, Curve, Sheet, px, sheet_of
 from handrail.interfaces.pictures.svg_style import ICONS, SIGNS, style_sheet
+from handrail.interfaces.pictures.text_width import shortened, text_width
 
 ROOT: Final = (
     'xmlns="http://www.w3.org/2000/svg" class="handrail" role="img" aria-labelledby="handrail-title handrail-desc"'
@@ -35,13 +35,15 @@ ROOT: Final = (
 TIP: Final = 'viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" markerUnits="userSpaceOnUse"'
 MARGIN: Final = 28.0
 HEADER: Final = 80.0
-WIDTH_MIN: Final = 380.0
+WIDTH_MIN: Final = 440.0
 LEGEND_LINE: Final = 24.0
 LEGEND_TILE: Final = 16.0
 NAME_PX: Final = 18.0
 LEGEND_GAP: Final = 22.0
+BORDER: Final = 2.0
+ID_GAP: Final = 12
 DESCRIBED_MAX: Final = 100
-NEEDS_TOLD_MAX: Final = 20
+NEEDS_NAMED_MAX: Final = 20
 
 
 def svg_text(definition: Definition) -> str:
@@ -59,7 +61,7 @@ def svg_text(definition: Definition) -> str:
         f"<style>{style_sheet()}</style>",
         f"<defs>{_tip('handrail-tip', 'tip')}{_tip('handrail-alarm', 'tip alarm')}</defs>",
         f'<rect class="page" x=".5" y=".5" width="{px(width - 1)}" height="{px(height - 1)}" rx="12"/>',
-        *_header(definition, inner),
+        *_moved(MARGIN, 0, _clipped(inner, HEADER, _header(definition, inner))),
         *_moved(MARGIN + (inner - sheet.width) / 2, HEADER, _drawn(sheet)),
         *_moved(MARGIN, legend_top, chain.from_iterable(legend)),
         "</svg>",
@@ -68,18 +70,18 @@ def svg_text(definition: Definition) -> str:
 
 
 def _description(definition: Definition, outline: Outline) -> str:
-    """The picture in words, for those who do not see it."""
+    """The picture in words, for screen readers."""
     steps = [item for item in items_in(outline) if item.step]
-    told = ". ".join(_sentence(item) for item in steps[:DESCRIBED_MAX])
+    described = ". ".join(_sentence(item) for item in steps[:DESCRIBED_MAX])
     more = f". And {len(steps) - DESCRIBED_MAX} more" if len(steps) > DESCRIBED_MAX else ""
     about = plain(definition.description)
-    return f"{about}{' ' * bool(about)}{', '.join(facts_of(definition))}. {told}{more}."
+    return f"{about}{' ' * bool(about)}{', '.join(facts_of(definition))}. {described}{more}."
 
 
 def _sentence(item: Item) -> str:
     if item.step is None:
         return ""
-    after = f", after {', '.join(map(plain, item.needs[:NEEDS_TOLD_MAX]))}" if item.needs else ""
+    after = f", after {', '.join(map(plain, item.needs[:NEEDS_NAMED_MAX]))}" if item.needs else ""
     return f"{plain(item.step.id)}: {item.step.kind.value}, {subject_of(item.step)}{after}"
 
 
@@ -87,9 +89,10 @@ def _header(definition: Definition, room: float) -> Iterator[str]:
     name = shortened(name_of(definition), NAME_PX, room)
     signature = " ".join(filter(None, (plain(definition.id), plain(definition.version))))
     left = shortened(signature, SMALL_PX, room, mono=True)
-    rest = shortened(" · ".join(facts_of(definition)), SMALL_PX, room - text_width(f"{left}  ", SMALL_PX, mono=True))
-    yield f'<text class="name" x="{px(MARGIN)}" y="38">{escape(name)}</text>'
-    yield f'<text x="{px(MARGIN)}" y="56">{_span("id", left)}{_span("soft", rest, gap=12)}</text>'
+    rest_room = room - text_width(left, SMALL_PX, mono=True) - ID_GAP
+    rest = shortened(" · ".join(facts_of(definition)), SMALL_PX, rest_room)
+    yield f'<text class="name" y="38">{escape(name)}</text>'
+    yield f'<text y="56">{_span("id", left)}{_span("soft", rest, gap=ID_GAP)}</text>'
 
 
 def _drawn(sheet: Sheet) -> Iterator[str]:
@@ -120,7 +123,7 @@ def _box(box: Box, card: Card) -> Iterator[str]:
     if item.step:
         yield f"<title>{escape(f'{item.step.kind.value} {plain(item.step.id)}: {subject_of(item.step)}')}</title>"
     yield f'<rect class="{look}" {area}/>'
-    yield from _words(card)
+    yield from _clipped(box.width - BORDER, card.height, _words(card))
     yield "</g>"
     if box.inside:
         left = box.x + (box.width - box.inside.width) / 2
@@ -169,19 +172,33 @@ def _legend(outline: Outline) -> Iterator[tuple[float, str]]:
 
 
 def _rows(entries: Sequence[tuple[float, str]], room: float) -> list[list[str]]:
-    """The entries in rows and columns, as many columns as fit."""
-    step = max((width for width, _ in entries), default=0.0) + LEGEND_GAP
-    columns = max(1, int((room + LEGEND_GAP) // step))
-    rows = [entries[start : start + columns] for start in range(0, len(entries), columns)]
+    """The entries in rows and columns, as many columns as fit, each as wide as its widest entry."""
+    for count in range(max(1, len(entries)), 0, -1):
+        columns = [entries[place::count] for place in range(count)]
+        widths = [max((width for width, _ in column), default=0.0) for column in columns]
+        if sum(widths) + LEGEND_GAP * (count - 1) <= room:
+            break
+    lefts = [sum(widths[:place]) + LEGEND_GAP * place for place in range(count)]
     return [
-        [part for place, (_, markup) in enumerate(row) for part in _moved(place * step, number * LEGEND_LINE, [markup])]
-        for number, row in enumerate(rows)
+        [
+            part
+            for left, width, (_, markup) in zip(lefts, widths, entries[start : start + count], strict=False)
+            for part in _moved(left, start // count * LEGEND_LINE, _clipped(width, LEGEND_LINE, [markup]))
+        ]
+        for start in range(0, len(entries), count)
     ]
 
 
 def _span(look: str, text: str, *, gap: int = 0) -> str:
     space = f' dx="{gap}"' if gap else ""
     return f'<tspan class="{look}"{space}>{escape(text)}</tspan>'
+
+
+def _clipped(width: float, height: float, parts: Iterable[str]) -> Iterator[str]:
+    """The parts in a viewport of this size: what would leave it is not drawn. Unlike a clip path, it needs no id."""
+    yield f'<svg width="{px(width)}" height="{px(height)}">'
+    yield from parts
+    yield "</svg>"
 
 
 def _moved(x: float, y: float, parts: Iterable[str]) -> Iterator[str]:

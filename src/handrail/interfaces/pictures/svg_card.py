@@ -1,18 +1,17 @@
-"""Cards: what stands in a box of the SVG picture, broken into lines and measured.
+"""Cards: the text in a box of the SVG picture, broken into lines and measured.
 
-Pure. Nobody here knows where a card stands (svg_place.py) or how it is painted (svg.py). An SVG cannot ask for the
-width of a text, so widths are estimated, a little too wide rather than too narrow."""
+Pure. A card is placed in svg_place.py and painted in svg.py; text_width.py measures text."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from msgspec import Struct
-from rich.cells import cell_len
 
 from handrail.domain.definition import Kind
 from handrail.interfaces.pictures.caption import Mark, Remark, plain, subject_of
 from handrail.interfaces.pictures.outline import Item, bundle_text, remarks_in
+from handrail.interfaces.pictures.text_width import shortened, text_width, wrapped
 
 TITLE_PX: Final = 13.5
 SMALL_PX: Final = 11.0
@@ -23,11 +22,8 @@ TILE: Final = 28.0
 TEXT_LEFT: Final = PAD + TILE + 10
 MARK_WIDTH: Final = 15.0
 TEXT_WIDTH_MIN: Final = 96.0
-TEXT_WIDTH_MAX: Final = 208.0
+TEXT_WIDTH_MAX: Final = 250.0
 HEADER_TEXT_WIDTH_MAX: Final = 420.0
-MONO_EM: Final = 0.61
-NARROW: Final = frozenset("fijlrtI.,:;'|!()[]{} -`/\\")
-WIDE: Final = frozenset("mwMW@%&")
 
 
 class Card(Struct, frozen=True, kw_only=True):
@@ -83,47 +79,3 @@ def _remark_lines(item: Item, room: float) -> tuple[Remark, ...]:
 
 def _is_marked(remark: Remark) -> bool:
     return remark.mark not in (Mark.PLAIN, Mark.AFTER)
-
-
-def text_width(text: str, px: float, *, mono: bool = False) -> float:
-    """About how many pixels the text is wide."""
-    return px * sum(_em(char, mono=mono) for char in text)
-
-
-def _em(char: str, *, mono: bool) -> float:
-    if char > "\u02ff":
-        return (0.0, 0.72, 1.04)[min(cell_len(char), 2)]
-    if mono:
-        return MONO_EM
-    if char in NARROW:
-        return 0.37
-    if char in WIDE:
-        return 0.9
-    return 0.71 if char.isupper() else 0.59
-
-
-def shortened(text: str, px: float, room: float, *, mono: bool = False) -> str:
-    """The text, or as much of it as fits before an ellipsis."""
-    if text_width(text, px, mono=mono) <= room:
-        return text
-    left = room - text_width("…", px, mono=mono)
-    for place, char in enumerate(text):
-        left -= px * _em(char, mono=mono)
-        if left < 0:
-            return text[:place].rstrip() + "…"
-    return text
-
-
-def wrapped(text: str, px: float, room: float) -> tuple[str, ...]:
-    """The text on one line or two, broken between words where it can be, the second cut with an ellipsis."""
-    if text_width(text, px) <= room:
-        return (text,)
-    words = text.split(" ")
-    first = words[0]
-    for count in range(len(words), 1, -1):
-        if text_width(" ".join(words[:count]), px) <= room:
-            first = " ".join(words[:count])
-            break
-    if text_width(first, px) > room:  # one long word
-        first = shortened(first, px, room).removesuffix("…")
-    return first, shortened(text[len(first) :].strip(), px, room)

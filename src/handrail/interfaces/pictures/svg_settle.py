@@ -97,7 +97,7 @@ def _wish(slots: _Slots, slot: Slot, sides: Sequence[Neighbours]) -> tuple[float
 
 
 def _closest(widths: Sequence[float]) -> list[float]:
-    """The middles of slots that stand side by side as close as they may."""
+    """The centres of slots that are packed as close as allowed."""
     found = [0.0]
     for left, right in pairwise(widths):
         gap = COLUMN_GAP / 2 if BEND_WIDTH in (left, right) else COLUMN_GAP

@@ -12,6 +12,11 @@ from handrail.interfaces.pictures.caption import Mark
 
 SANS: Final = 'ui-sans-serif,system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,"Noto Sans",sans-serif'
 MONO: Final = 'ui-monospace,SFMono-Regular,"SF Mono",Menlo,Consolas,"Liberation Mono",monospace'
+# A page that the picture is pasted into passes its text styles on; these would make a line wider or start it elsewhere.
+AS_MEASURED: Final = (
+    "direction:ltr;text-anchor:start;letter-spacing:0;word-spacing:0;text-transform:none;"
+    "text-rendering:geometricPrecision"
+)
 
 KINDS: Final[Mapping[Kind, tuple[str, str]]] = {
     Kind.PROMPT: ("#7c3aed", "#b794f6"),
@@ -25,7 +30,7 @@ MARKS: Final[Mapping[Mark, tuple[str, str]]] = {
     Mark.WHEN: ("#8a6100", "#e3b341"),
     Mark.UNDO: ("#0b6bcb", "#5cb3ff"),
     Mark.DANGER: ("#cf222e", "#ff7b72"),
-    Mark.CIRCLE: ("#cf222e", "#ff7b72"),
+    Mark.CYCLE: ("#cf222e", "#ff7b72"),
 }
 
 # Each in a square of 28, drawn with lines.
@@ -44,11 +49,12 @@ SIGNS: Final[Mapping[Mark, str]] = {
     Mark.WHEN: '<path d="M5.5 1l4.5 4.5-4.5 4.5L1 5.5z"/>',
     Mark.UNDO: '<path d="M1.5 4.2h5a2.8 2.8 0 0 1 0 5.6H4.5"/><path d="M4 1.7L1.5 4.2 4 6.7"/>',
     Mark.DANGER: '<path d="M5.5 1.2L10.3 9.8H.7z"/><path d="M5.5 4.4v2.4M5.5 8.3v.01"/>',
-    Mark.CIRCLE: '<path d="M9.5 5.5a4 4 0 1 1-1.3-3"/><path d="M9.7.8v2.4H7.3"/>',
+    Mark.CYCLE: '<path d="M9.5 5.5a4 4 0 1 1-1.3-3"/><path d="M9.7.8v2.4H7.3"/>',
 }
 
 SHAPE_CSS: Final = f"""
-svg.handrail{{font-family:{SANS};font-size:11px}}
+svg.handrail{{font:400 11px {SANS};{AS_MEASURED}}}
+.handrail svg{{overflow:hidden}}
 .handrail .name{{font-size:18px;font-weight:650}}
 .handrail .title{{font-size:13.5px;font-weight:600}}
 .handrail .kind{{font-weight:600}}
@@ -65,7 +71,7 @@ svg.handrail{{font-family:{SANS};font-size:11px}}
 
 
 def style_sheet() -> str:
-    """The style sheet, with a second set of colours for those who like it dark."""
+    """The style sheet, with a second set of colours for dark mode."""
     light = _colours(0, page="#ffffff", line="#d0d7de", card="#ffffff", ink="#1f2328", soft="#59636e", edge="#8b949e")
     dark = _colours(1, page="#0d1117", line="#30363d", card="#161b22", ink="#f0f6fc", soft="#9198a1", edge="#6e7681")
     return f"{SHAPE_CSS}{light}@media (prefers-color-scheme:dark){{\n{dark}}}\n"
@@ -87,6 +93,6 @@ def _colours(scheme: int, *, page: str, line: str, card: str, ink: str, soft: st
         rules.append(f"{where} .card,{where} .frame{{stroke:{colour}}}")
     for mark, colours in MARKS.items():
         rules.append(f".handrail .sign.{mark.value}{{stroke:{colours[scheme]}}}")
-    danger = MARKS[Mark.CIRCLE][scheme]
+    danger = MARKS[Mark.CYCLE][scheme]
     rules.append(f".handrail .back{{stroke:{danger}}}.handrail .tip.alarm{{fill:{danger}}}")
     return "\n".join(rules) + "\n"

@@ -1,7 +1,7 @@
 """The terminal picture: a definition as lanes with a line for each step, loops as frames below their line.
 
 Pure. A definition's text is stripped of everything that could act on a terminal before it gets here (caption.py);
-escape codes are ours alone, and only where colour is asked for."""
+escape codes are only ours, and only where colour is asked for."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ UNICODE: Final = _Glyphs(
         Kind.EACH: "≡",
         Kind.REPEAT: "↻",
     },
-    marks={Mark.WHEN: "◇ ", Mark.AFTER: "", Mark.UNDO: "↶ ", Mark.DANGER: "⚠ ", Mark.CIRCLE: "↺ ", Mark.PLAIN: ""},
+    marks={Mark.WHEN: "◇ ", Mark.AFTER: "", Mark.UNDO: "↶ ", Mark.DANGER: "⚠ ", Mark.CYCLE: "↺ ", Mark.PLAIN: ""},
     start="○",
     bundle="⋮",
     dot=" · ",
@@ -75,7 +75,7 @@ ASCII: Final = _Glyphs(
         Kind.EACH: "=",
         Kind.REPEAT: "~",
     },
-    marks={Mark.WHEN: "<> ", Mark.AFTER: "", Mark.UNDO: "<- ", Mark.DANGER: "!! ", Mark.CIRCLE: "() ", Mark.PLAIN: ""},
+    marks={Mark.WHEN: "<> ", Mark.AFTER: "", Mark.UNDO: "<- ", Mark.DANGER: "!! ", Mark.CYCLE: "() ", Mark.PLAIN: ""},
     start="o",
     bundle=":",
     dot=", ",
@@ -87,7 +87,7 @@ TONES: Final[Mapping[Mark, Tone]] = {
     Mark.WHEN: Tone.WHEN,
     Mark.UNDO: Tone.UNDO,
     Mark.DANGER: Tone.DANGER,
-    Mark.CIRCLE: Tone.DANGER,
+    Mark.CYCLE: Tone.DANGER,
 }
 
 
@@ -144,13 +144,13 @@ class _Pen(Struct, frozen=True):
         lines: list[Line] = []
         for wave in range(max(level) + 1):
             items = [item for item, at in zip(outline.items, level, strict=True) if at == wave and item.is_shown]
-            many = f"{self.glyphs.dot}{len(items)} side by side" if len(items) > 1 else ""
+            many = f"{self.glyphs.dot}{len(items)} in parallel" if len(items) > 1 else ""
             lines.append([(f"wave {wave + 1}{many}", Tone.QUIET)])
             lines += self.listed([[item] for item in items], room, named=True)
         return lines
 
     def listed(self, strands: Sequence[Sequence[Item]], room: int, *, named: bool = False) -> list[Line]:
-        """Rows of items that run side by side, each row hung on one bracket."""
+        """Rows of items that run in parallel, each row hung on one bracket."""
         arms, names = self.glyphs.arms, self.id_column(chain.from_iterable(strands))
         lines: list[Line] = []
         for number, strand in enumerate(strands, 1):
@@ -189,7 +189,7 @@ class _Pen(Struct, frozen=True):
         ]
 
     def remarks(self, item: Item, *, named: bool) -> Line:
-        """What is special about the item, a piece for each."""
+        """What is special about the item, one piece each."""
         return [
             (self.glyphs.marks[remark.mark] + self.say(remark.text), TONES.get(remark.mark, Tone.QUIET))
             for remark in remarks_in(item, named=named)
@@ -242,7 +242,7 @@ class _Pen(Struct, frozen=True):
         return self.glyphs.kinds[item.step.kind], Tone(item.step.kind.value)
 
     def legend(self, outline: Outline, room: int) -> list[Line]:
-        """Whose work the signs that occur stand for."""
+        """Who does the work that each sign stands for."""
         kinds = [kind for kind in kinds_in(outline) if kind in HANDS]
         pieces: Line = [(f"{self.glyphs.kinds[kind]} {kind.value}: {WHO[kind]}", Tone(kind.value)) for kind in kinds]
         return [[], *self.wrapped(pieces, room)] if pieces else []
