@@ -16,7 +16,7 @@ from handrail.domain import errors
 from handrail.domain.codec import KINDS
 from handrail.domain.event import RunEvent, StepEvent
 from handrail.domain.rule import Reads, RuleCard
-from handrail.domain.status import MOVES, RUN_MOVES
+from handrail.domain.status import MOVES, RUN_MEANINGS, RUN_MOVES, STEP_MEANINGS
 from handrail.domain.store_event import PlanEvent, StoreEvent
 from handrail.interfaces.cli.answer import Exit
 from handrail.interfaces.cli.program import COMMANDS, program
@@ -174,12 +174,17 @@ def words_of(schema: Any, parts: Mapping[str, Any]) -> str:
 def state_lines() -> Iterator[str]:
     yield "One table in `src/handrail/domain/status.py` lists the legal moves; code, tests and this page read it."
     yield ""
-    yield from diagram("A run", RUN_MOVES)
-    yield from diagram("A step", MOVES)
+    yield from diagram("A run", RUN_MOVES, RUN_MEANINGS)
+    yield from diagram("A step", MOVES, STEP_MEANINGS)
 
 
-def diagram(title: str, moves: Mapping[Any, frozenset[Any]]) -> Iterator[str]:
+def diagram(title: str, moves: Mapping[Any, frozenset[Any]], meanings: Mapping[Any, str]) -> Iterator[str]:
     yield f"## {title}"
+    yield ""
+    yield "| state | what it means |"
+    yield "|---|---|"
+    for status in moves:
+        yield f"| `{word(status)}` | {meanings[status]} |"
     yield ""
     yield "```mermaid"
     yield "stateDiagram-v2"

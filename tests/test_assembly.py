@@ -11,7 +11,7 @@ from handrail.domain.authoring import definition_from
 from handrail.domain.definition import Category
 from handrail.domain.errors import Invalid
 from handrail.domain.status import RunStatus
-from handrail.engine.guide import HandIn
+from handrail.domain.submission import Submission
 from handrail.engine.tool import ToolFailed
 from handrail.library.loading import valid
 from handrail.settings import Settings, read_settings
@@ -41,10 +41,10 @@ async def test_a_workflow_of_the_project_is_guided_to_its_end(settings: Settings
         run = await at_work.worker.start(definition, {"what": "a poem"}, actor="agent:claude")
         seen = await at_work.guide.look(run.id, within_s=10)
         assert seen.step == "draft"
-        refused = await at_work.guide.hand_in(run.id, HandIn(step="draft", output={}), actor="agent:claude")
+        refused = await at_work.guide.submit(run.id, Submission(step="draft", output={}), actor="agent:claude")
         assert [finding.where for finding in refused.findings] == ["output"]
-        given = HandIn(step="draft", output={"file": "a.txt"})
-        assert (await at_work.guide.hand_in(run.id, given, actor="agent:claude")).accepted
+        given = Submission(step="draft", output={"file": "a.txt"})
+        assert (await at_work.guide.submit(run.id, given, actor="agent:claude")).accepted
         ended = await at_work.worker.settled(run.id)
         assert (ended.status, ended.step("set").output) == (RunStatus.COMPLETED, "a.txt")
         assert (await at_work.lookout.run(run.id)).status is RunStatus.COMPLETED

@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
-from handrail.domain.status import MOVES, RUN_MOVES, RunStatus, StepStatus
+from handrail.domain.status import (
+    MOVES,
+    RUN_ENDED,
+    RUN_FINAL,
+    RUN_MEANINGS,
+    RUN_MOVES,
+    RUN_SHOWN_OPEN,
+    RUN_UNENDED,
+    STEP_MEANINGS,
+    STEP_RETRIABLE,
+    STEP_UNDOABLE,
+    RunStatus,
+    StepStatus,
+)
 
 
 def test_every_state_of_a_step_and_of_a_run_has_its_row() -> None:
@@ -33,3 +46,20 @@ def test_waiting_is_computed_and_never_stored_for_a_run() -> None:
 def test_every_state_can_be_reached() -> None:
     reached = {StepStatus.PENDING} | {target for targets in MOVES.values() for target in targets}
     assert reached == set(StepStatus)
+
+
+def test_every_state_has_a_meaning_for_readers() -> None:
+    assert set(RUN_MEANINGS) == set(RunStatus)
+    assert set(STEP_MEANINGS) == set(StepStatus)
+
+
+def test_a_run_has_ended_or_not_and_nothing_between() -> None:
+    assert set(RunStatus) - {RunStatus.NEW, RunStatus.WAITING} == RUN_ENDED | RUN_UNENDED
+    assert not RUN_ENDED & RUN_UNENDED
+    assert set(RunStatus) - {RunStatus.NEW} == RUN_SHOWN_OPEN | RUN_ENDED
+
+
+def test_the_named_sets_agree_with_the_table() -> None:
+    assert {status for status, targets in RUN_MOVES.items() if not targets} == RUN_FINAL | {RunStatus.WAITING}
+    assert all(StepStatus.READY in MOVES[status] for status in STEP_RETRIABLE)
+    assert all(StepStatus.COMPENSATED in MOVES[status] for status in STEP_UNDOABLE)

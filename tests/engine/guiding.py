@@ -14,9 +14,10 @@ from handrail.domain.definition import Definition
 from handrail.domain.event import Event, Outcome
 from handrail.domain.legal import Action
 from handrail.domain.run import Run
+from handrail.domain.submission import Submission, Verdict
 from handrail.engine.bell import Bell
 from handrail.engine.gate import Gate
-from handrail.engine.guide import Guide, HandIn, Seen, Verdict
+from handrail.engine.guide import Guide, Seen
 from handrail.engine.rule import Forgetful, Rule
 from handrail.engine.sandbox import Job, Ran
 from handrail.library.structure import check_against
@@ -70,13 +71,13 @@ class Led:
         seen = await self.guide.look(self.run, agent=agent, within_s=within_s)
         return await self.guide.claim(seen, agent, actor=CLAUDE) if agent else seen
 
-    async def hand_in(self, step: str, output: Any = None, **more: Any) -> Verdict:
-        """Hand a step in; by default as done."""
-        return await self.guide.hand_in(self.run, HandIn(step=step, output=output, **more), actor=CLAUDE)
+    async def submit(self, step: str, output: Any = None, **more: Any) -> Verdict:
+        """Submit a step; by default as done."""
+        return await self.guide.submit(self.run, Submission(step=step, output=output, **more), actor=CLAUDE)
 
     async def fail(self, step: str, note: str = "") -> Verdict:
         """Say that a step could not be done."""
-        return await self.hand_in(step, outcome=Outcome.FAILED, note=note)
+        return await self.submit(step, outcome=Outcome.FAILED, note=note)
 
     async def now(self) -> Run:
         """The run as it stands, when handrail has done what is its own."""

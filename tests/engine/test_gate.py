@@ -298,17 +298,17 @@ def test_after_so_many_tries_somebody_must_decide_whatever_the_policy() -> None:
     async def scene() -> tuple[Run, Run]:
         climb = await led(definition)
         for _ in range(3):
-            assert not (await climb.hand_in("write", "wrong")).accepted
+            assert not (await climb.submit("write", "wrong")).accepted
         failed = await climb.now()
         await climb.stage.control.act(climb.run, Action.RETRY, actor="person:ada", reason="once more", step="write")
-        await climb.hand_in("write", "right")
+        await climb.submit("write", "right")
         return failed, await climb.stage.worker.settled(climb.run)
 
     failed, run = in_virtual_time(scene)
     state = failed.step("write")
     assert failed.status is RunStatus.RUNNING
     assert (state.status, state.asks, state.category) == (StepStatus.FAILED, True, Category.INVALID_INPUT)
-    assert state.message == "what was handed in was not accepted, 3 times"
+    assert state.message == "what was submitted was not accepted, 3 times"
     assert run.status is RunStatus.COMPLETED
 
 
@@ -317,8 +317,8 @@ def test_only_what_still_blocks_is_told_of_a_failed_try() -> None:
 
     async def scene() -> tuple[int, int, list[Any]]:
         climb = await led(step_with(*checks))
-        refused = await climb.hand_in("write", "wrong")
-        accepted = await climb.hand_in("write", "right")
+        refused = await climb.submit("write", "wrong")
+        accepted = await climb.submit("write", "right")
         return len(refused.findings), len(accepted.findings), await climb.events()
 
     refused, accepted, events = in_virtual_time(scene)
@@ -330,8 +330,8 @@ def test_only_what_still_blocks_is_told_of_a_failed_try() -> None:
 def test_the_journal_keeps_what_checks_found_and_what_they_leave() -> None:
     async def scene() -> list[Any]:
         climb = await led(step_with({"rule": "equals", "value": "right"}))
-        await climb.hand_in("write", "wrong")
-        await climb.hand_in("write", "right")
+        await climb.submit("write", "wrong")
+        await climb.submit("write", "right")
         return await climb.events()
 
     events = in_virtual_time(scene)

@@ -26,7 +26,7 @@ from handrail.domain.event import (
 from handrail.domain.legal import Action
 from handrail.domain.run import Run
 from handrail.domain.status import RunStatus, StepStatus
-from handrail.engine.guide import HandIn, Verdict
+from handrail.domain.submission import Submission, Verdict
 from virtual_time import in_virtual_time
 
 
@@ -47,9 +47,9 @@ def test_steps_come_one_by_one_and_handrail_does_its_own_between_them() -> None:
     async def scene() -> tuple[list[str], Run]:
         climb = await led(definition, puppets=[puppet("x.slow", taking(5))])
         first = await climb.next()
-        await climb.hand_in("write", "text")
+        await climb.submit("write", "text")
         second = await climb.next()
-        await climb.hand_in("read")
+        await climb.submit("read")
         return [first.step, second.step, (await climb.next()).step], await climb.now()
 
     steps, run = in_virtual_time(scene)
@@ -111,7 +111,7 @@ def test_a_step_whose_condition_does_not_hold_is_not_offered_nor_taken_in() -> N
         run = await stage.worker.dispatch.start(definition, {"wanted": False}, actor=CLAUDE)
         guide = guide_of(stage)
         with pytest.raises(Conflict, match="its condition does not hold"):
-            await guide.hand_in(run.id, HandIn(step="write"), actor=CLAUDE)
+            await guide.submit(run.id, Submission(step="write"), actor=CLAUDE)
         return (await guide.look(run.id)).step
 
     assert in_virtual_time(scene) == "read"
@@ -122,18 +122,18 @@ def test_a_paused_run_has_nothing_for_agents_and_takes_in_no_step_that_was_not_b
         climb = await led(TWO)
         await climb.act(Action.PAUSE)
         with pytest.raises(Conflict, match="paused"):
-            await climb.hand_in("write")
+            await climb.submit("write")
         return (await climb.next(within_s=0)).step
 
     assert in_virtual_time(scene) == ""
 
 
-def test_what_an_agent_has_begun_before_the_run_was_paused_it_may_hand_in() -> None:
+def test_what_an_agent_has_begun_before_the_run_was_paused_it_may_submit() -> None:
     async def scene() -> tuple[Verdict, Run, str]:
         climb = await led(TWO)
         await climb.next("ann")
         await climb.act(Action.PAUSE)
-        verdict = await climb.hand_in("write", "x", agent="ann")
+        verdict = await climb.submit("write", "x", agent="ann")
         return verdict, await climb.now(), (await climb.next("ann", within_s=0)).step
 
     verdict, run, step = in_virtual_time(scene)
@@ -141,13 +141,13 @@ def test_what_an_agent_has_begun_before_the_run_was_paused_it_may_hand_in() -> N
     assert (run.status, run.step("write").status, step) == (RunStatus.PAUSED, StepStatus.COMPLETED, "")
 
 
-# --- handing in ------------------------------------------------------------------------------------------
+# --- submitting ------------------------------------------------------------------------------------------
 
 
-def test_what_is_handed_in_twice_is_taken_in_once_and_the_second_time_says_so() -> None:
+def test_what_is_submitted_twice_is_taken_in_once_and_the_second_time_says_so() -> None:
     async def scene() -> tuple[list[Verdict], list[Event]]:
         climb = await led(TWO)
-        verdicts = [await climb.hand_in("write", {"file": "a"}, vars={"x": 1}, note="hard") for _ in range(2)]
+        verdicts = [await climb.submit("write", {"file": "a"}, vars={"x": 1}, note="hard") for _ in range(2)]
         return verdicts, await climb.events()
 
     verdicts, events = in_virtual_time(scene)
@@ -157,10 +157,10 @@ def test_what_is_handed_in_twice_is_taken_in_once_and_the_second_time_says_so() 
 
 
 @pytest.mark.parametrize("is_slow", [False, True])
-def test_what_is_handed_in_twice_at_the_same_instant_is_taken_in_once(is_slow: bool) -> None:
+def test_what_is_submitted_twice_at_the_same_instant_is_taken_in_once(is_slow: bool) -> None:
     async def scene() -> tuple[list[Verdict], list[Event]]:
         climb = await led(TWO, is_slow=is_slow)
-        verdicts = await asyncio.gather(*(climb.hand_in("write", "same") for _ in range(5)))
+        verdicts = await asyncio.gather(*(climb.submit("write", "same") for _ in range(5)))
         return list(verdicts), await climb.events()
 
     verdicts, events = in_virtual_time(scene)
@@ -174,7 +174,7 @@ def test_of_two_outputs_at_the_same_instant_one_counts_and_the_other_is_a_confli
     async def scene() -> tuple[list[Any], Run]:
         climb = await led(TWO, is_slow=is_slow)
         answers = await asyncio.gather(
-            climb.hand_in("write", "one"), climb.hand_in("write", "two"), return_exceptions=True
+            climb.submit("write", "one"), climb.submit("write", "two"), return_exceptions=True
         )
         return list(answers), await climb.now()
 
@@ -186,10 +186,10 @@ def test_of_two_outputs_at_the_same_instant_one_counts_and_the_other_is_a_confli
 def test_another_output_or_outcome_after_completion_is_a_conflict() -> None:
     async def scene() -> None:
         climb = await led(TWO)
-        await climb.hand_in("write", "one")
-        with pytest.raises(Conflict, match="completed already, with another output"):
-            await climb.hand_in("write", "two")
-        with pytest.raises(Conflict, match="completed already"):
+        await climb.submit("write", "one")
+        with pytest.raises(Conflict, match="already completed, with another output"):
+            await climb.submit("write", "two")
+        with pytest.raises(Conflict, match="already completed"):
             await climb.fail("write")
 
     in_virtual_time(scene)
@@ -200,23 +200,23 @@ def test_an_output_with_a_secret_in_it_is_known_again_when_it_comes_twice() -> N
 
     async def scene() -> tuple[Any, Verdict]:
         climb = await led(TWO)
-        await climb.hand_in("write", output)
-        return (await climb.now()).step("write").output, await climb.hand_in("write", output)
+        await climb.submit("write", output)
+        return (await climb.now()).step("write").output, await climb.submit("write", output)
 
     kept, verdict = in_virtual_time(scene)
     assert kept != output
     assert verdict.repeated
 
 
-def test_a_repeated_hand_in_is_known_even_when_the_run_has_ended_and_was_read_anew() -> None:
+def test_a_repeated_submission_is_known_even_when_the_run_has_ended_and_was_read_anew() -> None:
     async def scene() -> Verdict:
         climb = await led(ONE)
-        await climb.hand_in("write", "x")
+        await climb.submit("write", "x")
         assert (await climb.now()).status is RunStatus.COMPLETED
         await climb.stage.worker.close()
         later = Stage(store=climb.stage.store)
         await later.open("w-two")
-        return await guide_of(later).hand_in(climb.run, HandIn(step="write", output="x"), actor=CLAUDE)
+        return await guide_of(later).submit(climb.run, Submission(step="write", output="x"), actor=CLAUDE)
 
     assert in_virtual_time(scene) == Verdict(accepted=True, repeated=True)
 
@@ -225,7 +225,7 @@ def test_a_step_whose_turn_has_not_come_is_refused_with_what_it_waits_for() -> N
     async def scene() -> None:
         climb = await led(plan({"id": "a", "prompt": "a"}, {"id": "b", "prompt": "b"}, {"id": "c", "prompt": "c"}))
         with pytest.raises(Conflict, match="'c' is not ready: it waits for 'b'") as refused:
-            await climb.hand_in("c")
+            await climb.submit("c")
         assert refused.value.hint == "finish 'b' first"
 
     in_virtual_time(scene)
@@ -235,12 +235,12 @@ def test_what_is_no_step_or_no_agents_step_is_refused() -> None:
     async def scene() -> None:
         climb = await led(plan({"id": "build", "tool": "x.slow"}), puppets=[puppet("x.slow", taking(9))])
         with pytest.raises(NotFound, match="there is no step 'built'") as unknown:
-            await climb.hand_in("built")
+            await climb.submit("built")
         assert "build" in unknown.value.hint
         with pytest.raises(Conflict, match="not for an agent: it is of the kind `tool`"):
-            await climb.hand_in("build")
+            await climb.submit("build")
         with pytest.raises(NotFound, match="no run"):
-            await climb.guide.hand_in("run_nowhere2", HandIn(step="build"), actor=CLAUDE)
+            await climb.guide.submit("run_nowhere2", Submission(step="build"), actor=CLAUDE)
 
     in_virtual_time(scene)
 
@@ -250,40 +250,40 @@ def test_when_the_run_is_over_nothing_new_is_taken_in() -> None:
         climb = await led(TWO)
         await climb.act(Action.CANCEL)
         with pytest.raises(Conflict, match="is cancelled: no step can be worked on"):
-            await climb.hand_in("write")
+            await climb.submit("write")
 
     in_virtual_time(scene)
 
 
-def test_a_recorded_run_is_reported_on_and_not_handed_in() -> None:
+def test_a_recorded_run_is_reported_on_and_not_submitted() -> None:
     async def scene() -> None:
         stage = Stage()
         await stage.open()
         run = await stage.worker.start(ONE, {}, actor=CLAUDE, ask=StartRun(mode=Mode.RECORD))
         with pytest.raises(Conflict, match="only recorded") as refused:
-            await guide_of(stage).hand_in(run.id, HandIn(step="write"), actor=CLAUDE)
-        assert "record_action" in refused.value.hint
+            await guide_of(stage).submit(run.id, Submission(step="write"), actor=CLAUDE)
+        assert "report what was done" in refused.value.hint
 
     in_virtual_time(scene)
 
 
-def test_a_step_can_not_be_handed_in_as_started() -> None:
+def test_a_step_can_not_be_submitted_as_started() -> None:
     async def scene() -> None:
         climb = await led(ONE)
-        with pytest.raises(Invalid, match="not handed in as 'started'"):
-            await climb.hand_in("write", outcome=Outcome.STARTED)
+        with pytest.raises(Invalid, match="can't be submitted as 'started'"):
+            await climb.submit("write", outcome=Outcome.STARTED)
 
     in_virtual_time(scene)
 
 
-def test_vars_and_notes_come_with_what_was_handed_in_and_the_next_step_may_speak_of_them() -> None:
+def test_vars_and_notes_come_with_what_was_submitted_and_the_next_step_may_speak_of_them() -> None:
     definition = plan(
         {"id": "write", "prompt": "write"}, {"id": "use", "tool": "value.set", "args": {"value": "{{ vars.branch }}"}}
     )
 
     async def scene() -> tuple[Run, list[Event]]:
         climb = await led(definition)
-        await climb.hand_in("write", vars={"branch": "main"}, note="it was easy")
+        await climb.submit("write", vars={"branch": "main"}, note="it was easy")
         return await climb.now(), await climb.events()
 
     run, events = in_virtual_time(scene)
@@ -293,7 +293,7 @@ def test_vars_and_notes_come_with_what_was_handed_in_and_the_next_step_may_speak
     assert ActionRecorded(description="it was easy", step="write", outcome=Outcome.DONE) in events
 
 
-def test_rounds_of_a_loop_are_handed_in_by_their_path() -> None:
+def test_rounds_of_a_loop_are_submitted_by_their_path() -> None:
     definition = plan({"id": "loop", "each": "['a', 'b']", "steps": [{"id": "make", "prompt": "make {{ item }}"}]})
 
     async def scene() -> tuple[list[str], Run]:
@@ -301,7 +301,7 @@ def test_rounds_of_a_loop_are_handed_in_by_their_path() -> None:
         steps = []
         for _ in range(2):
             steps.append((await climb.next()).step)
-            await climb.hand_in(steps[-1], steps[-1])
+            await climb.submit(steps[-1], steps[-1])
         return steps, await climb.now()
 
     steps, run = in_virtual_time(scene)
@@ -315,9 +315,9 @@ def test_rounds_of_a_loop_are_handed_in_by_their_path() -> None:
 def test_an_output_that_does_not_fit_is_not_accepted_and_its_tries_are_counted() -> None:
     async def scene() -> tuple[list[Verdict], Run, list[Event]]:
         climb = await led(SHAPED)
-        refused = [await climb.hand_in("write", value) for value in ("text", {"other": 1})]
+        refused = [await climb.submit("write", value) for value in ("text", {"other": 1})]
         waits = await climb.now()
-        accepted = await climb.hand_in("write", {"file": "a"})
+        accepted = await climb.submit("write", {"file": "a"})
         return [*refused, accepted], waits, await climb.events()
 
     verdicts, waits, events = in_virtual_time(scene)
@@ -343,7 +343,7 @@ def test_a_check_that_nobody_runs_is_told_and_does_not_count_as_passed() -> None
 
     async def scene() -> tuple[Verdict, list[Event]]:
         climb = await led(definition)
-        return await climb.hand_in("write", "x"), await climb.events()
+        return await climb.submit("write", "x"), await climb.events()
 
     verdict, events = in_virtual_time(scene)
     assert verdict.accepted
@@ -375,9 +375,9 @@ def test_a_step_that_a_person_must_agree_to_is_not_accepted_without_their_word(c
     async def scene() -> tuple[Verdict, int, Verdict, list[Event]]:
         climb = await led(definition, {"big": True})
         before = (await climb.now()).n
-        first = await climb.hand_in("write", "x")
+        first = await climb.submit("write", "x")
         written = (await climb.now()).n - before
-        return first, written, await climb.hand_in("write", "x", confirmed="ada said yes"), await climb.events()
+        return first, written, await climb.submit("write", "x", confirmed="ada said yes"), await climb.events()
 
     first, written, second, events = in_virtual_time(scene)
     assert (first.accepted, first.unconfirmed) == (not asks, asks)
@@ -392,7 +392,7 @@ def test_what_does_not_fit_is_mended_before_anybody_is_asked_to_agree() -> None:
     definition = plan({"id": "write", "prompt": "write", "confirm": True, "output": {"type": "object"}})
 
     async def scene() -> Verdict:
-        return await (await led(definition)).hand_in("write", "text")
+        return await (await led(definition)).submit("write", "text")
 
     verdict = in_virtual_time(scene)
     assert not verdict.unconfirmed
@@ -404,8 +404,8 @@ def test_vars_that_come_with_an_output_count_for_its_own_confirmation() -> None:
 
     async def scene() -> tuple[Verdict, Verdict]:
         climb = await led(definition)
-        big = await climb.hand_in("write", 1, vars={"size": "big"})
-        return big, await climb.hand_in("write", 1, vars={"size": "small"})
+        big = await climb.submit("write", 1, vars={"size": "big"})
+        return big, await climb.submit("write", 1, vars={"size": "small"})
 
     big, small = in_virtual_time(scene)
     assert (big.unconfirmed, small.accepted) == (True, True)

@@ -16,7 +16,7 @@ from handrail.domain.event import (
 )
 from handrail.domain.run import Run
 from handrail.domain.status import StepStatus
-from handrail.engine.guide import CLAIM_MS, Verdict
+from handrail.domain.submission import CLAIM_MS, Verdict
 from virtual_time import in_virtual_time
 
 CLAIM_S = CLAIM_MS / 1_000 + 0.01
@@ -78,23 +78,23 @@ def test_who_lost_its_claim_to_another_is_refused_and_who_lost_it_to_nobody_is_n
         await climb.next("ann")
         await asyncio.sleep(CLAIM_S)
         await climb.next("bob")
-        with pytest.raises(Conflict, match="claimed by 'bob' until"):
-            await climb.hand_in("write", "mine", agent="ann")
+        with pytest.raises(Conflict, match="claimed by 'bob' for another 15m"):
+            await climb.submit("write", "mine", agent="ann")
         await asyncio.sleep(CLAIM_S)
-        return await climb.hand_in("write", "mine", agent="ann")
+        return await climb.submit("write", "mine", agent="ann")
 
     assert in_virtual_time(scene).accepted
 
 
-def test_a_claimed_step_is_handed_in_only_by_the_one_who_has_it() -> None:
+def test_a_claimed_step_is_submitted_only_by_the_one_who_has_it() -> None:
     async def scene() -> Verdict:
         climb = await led(ONE)
         await climb.next("ann")
         for agent in ("bob", ""):
             with pytest.raises(Conflict, match="claimed by 'ann'") as refused:
-                await climb.hand_in("write", agent=agent)
+                await climb.submit("write", agent=agent)
             assert "agent 'ann'" in refused.value.hint
-        return await climb.hand_in("write", agent="ann")
+        return await climb.submit("write", agent="ann")
 
     assert in_virtual_time(scene).accepted
 
@@ -102,7 +102,7 @@ def test_a_claimed_step_is_handed_in_only_by_the_one_who_has_it() -> None:
 def test_an_output_that_is_refused_keeps_the_step_for_its_agent_no_longer_than_a_claim() -> None:
     async def scene() -> list[str]:
         climb = await led(SHAPED)
-        assert not (await climb.hand_in("write", "no object", agent="ann")).accepted
+        assert not (await climb.submit("write", "no object", agent="ann")).accepted
         steps = [(await climb.next("bob")).step]
         await asyncio.sleep(CLAIM_S)
         return [*steps, (await climb.next("bob")).step]
@@ -110,29 +110,31 @@ def test_an_output_that_is_refused_keeps_the_step_for_its_agent_no_longer_than_a
     assert in_virtual_time(scene) == ["", "write"]
 
 
-def test_an_output_that_nobody_in_particular_handed_in_leaves_the_step_to_anybody() -> None:
+def test_an_output_that_nobody_in_particular_submitted_leaves_the_step_to_anybody() -> None:
     async def scene() -> str:
         climb = await led(SHAPED)
-        await climb.hand_in("write", "no object")
+        await climb.submit("write", "no object")
         return (await climb.next("bob")).step
 
     assert in_virtual_time(scene) == "write"
 
 
 @pytest.mark.parametrize(("later_s", "claim_wins"), [(0, True), (0.0005, True), (0.005, False)])
-def test_a_hand_in_and_a_claim_of_another_that_race_do_not_both_get_the_step(later_s: float, claim_wins: bool) -> None:
+def test_a_submission_and_a_claim_of_another_in_a_race_do_not_both_get_the_step(
+    later_s: float, claim_wins: bool
+) -> None:
     async def scene() -> tuple[str, Any, Run]:
         climb = await led(ONE, is_slow=True)
         seen = await climb.guide.look(climb.run, agent="bob")
-        handing_in = asyncio.ensure_future(climb.hand_in("write", "x", agent="ann"))
+        submitting = asyncio.ensure_future(climb.submit("write", "x", agent="ann"))
         await asyncio.sleep(later_s)
         claimed = await climb.guide.claim(seen, "bob", actor=CLAUDE)
-        (handed_in,) = await asyncio.gather(handing_in, return_exceptions=True)
-        return claimed.step, handed_in, await climb.now()
+        (submitted,) = await asyncio.gather(submitting, return_exceptions=True)
+        return claimed.step, submitted, await climb.now()
 
-    step, handed_in, run = in_virtual_time(scene)
+    step, submitted, run = in_virtual_time(scene)
     assert step == ("write" if claim_wins else "")
-    assert isinstance(handed_in, Conflict if claim_wins else Verdict)
+    assert isinstance(submitted, Conflict if claim_wins else Verdict)
     assert run.step("write").status is (StepStatus.WAITING if claim_wins else StepStatus.COMPLETED)
 
 

@@ -19,7 +19,7 @@ from handrail.domain.event import (
 from handrail.domain.legal import Action
 from handrail.domain.run import Run
 from handrail.domain.status import RunStatus, StepStatus
-from handrail.engine.guide import Verdict
+from handrail.domain.submission import Verdict
 from virtual_time import in_virtual_time
 
 WITH_UNDO = plan(
@@ -68,31 +68,31 @@ def test_a_failed_step_is_offered_again_only_after_somebody_decided_to_retry() -
         await climb.fail("write")
         stuck = (await climb.next(within_s=1)).step
         await climb.act(Action.RETRY, step="write")
-        return stuck, (await climb.next("ann")).step, await climb.hand_in("write", "x", agent="ann")
+        return stuck, (await climb.next("ann")).step, await climb.submit("write", "x", agent="ann")
 
     stuck, offered, verdict = in_virtual_time(scene)
     assert (stuck, offered, verdict.accepted) == ("", "write", True)
 
 
 @pytest.mark.parametrize("outcome", [Outcome.DONE, Outcome.SKIPPED])
-def test_a_failed_step_may_be_handed_in_after_all_and_the_run_goes_on(outcome: Outcome) -> None:
+def test_a_failed_step_may_be_submitted_after_all_and_the_run_goes_on(outcome: Outcome) -> None:
     async def scene() -> tuple[Verdict, Run, str]:
         climb = await led(TWO)
         await climb.fail("write")
-        with pytest.raises(Invalid, match="not handed in as 'started'"):
-            await climb.hand_in("write", outcome=Outcome.STARTED)
-        return await climb.hand_in("write", "x", outcome=outcome), await climb.now(), (await climb.next()).step
+        with pytest.raises(Invalid, match="can't be submitted as 'started'"):
+            await climb.submit("write", outcome=Outcome.STARTED)
+        return await climb.submit("write", "x", outcome=outcome), await climb.now(), (await climb.next()).step
 
     verdict, run, step = in_virtual_time(scene)
     assert (verdict, step) == (Verdict(accepted=True), "read")
     assert run.step("write").status is (StepStatus.COMPLETED if outcome is Outcome.DONE else StepStatus.SKIPPED)
 
 
-def test_a_failed_step_that_is_handed_in_badly_is_open_again() -> None:
+def test_a_failed_step_that_is_submitted_badly_is_open_again() -> None:
     async def scene() -> tuple[Verdict, Run, str]:
         climb = await led(SHAPED)
         await climb.fail("write")
-        return await climb.hand_in("write", "text"), await climb.now(), (await climb.next()).step
+        return await climb.submit("write", "text"), await climb.now(), (await climb.next()).step
 
     verdict, run, step = in_virtual_time(scene)
     assert (verdict.accepted, step) == (False, "write")
@@ -107,7 +107,7 @@ def test_a_failed_step_of_a_run_that_is_paused_or_over_is_not_taken_in() -> None
         for action in actions:
             await climb.act(action)
         with pytest.raises(Conflict, match=match):
-            await climb.hand_in("write", "x")
+            await climb.submit("write", "x")
 
     in_virtual_time(lambda: scene("ask", "paused", Action.PAUSE))
     in_virtual_time(lambda: scene("stop", "is failed: no step can be worked on"))
@@ -123,10 +123,10 @@ def test_what_stands_in_a_failed_loop_is_not_taken_in_before_the_loop_goes_on() 
         await climb.fail("loop[0].make")
         assert (await climb.now()).step("loop").status is StepStatus.FAILED
         with pytest.raises(Conflict, match="'loop' has not begun"):
-            await climb.hand_in("loop[0].make", "x")
+            await climb.submit("loop[0].make", "x")
         await climb.act(Action.RETRY, step="loop")
         await climb.next()
-        return await climb.hand_in("loop[0].make", "x")
+        return await climb.submit("loop[0].make", "x")
 
     assert in_virtual_time(scene).accepted
 
@@ -141,7 +141,7 @@ def test_a_step_that_was_cancelled_takes_nothing_in() -> None:
         await climb.next("ann")
         await climb.act(Action.CANCEL)
         with pytest.raises(Conflict, match="cancelled"):
-            await climb.hand_in("bad", "x", agent="ann")
+            await climb.submit("bad", "x", agent="ann")
 
     in_virtual_time(scene)
 
@@ -149,7 +149,7 @@ def test_a_step_that_was_cancelled_takes_nothing_in() -> None:
 def test_a_step_that_the_agent_left_out_is_skipped_and_the_run_goes_on() -> None:
     async def scene() -> tuple[list[Verdict], Run, str]:
         climb = await led(TWO)
-        verdicts = [await climb.hand_in("write", outcome=Outcome.SKIPPED, note=note) for note in ("", "again")]
+        verdicts = [await climb.submit("write", outcome=Outcome.SKIPPED, note=note) for note in ("", "again")]
         return verdicts, await climb.now(), (await climb.next()).step
 
     verdicts, run, step = in_virtual_time(scene)
@@ -165,7 +165,7 @@ def test_a_step_that_the_agent_left_out_is_skipped_and_the_run_goes_on() -> None
 async def undoing(definition: Any = WITH_UNDO) -> Led:
     """A run whose first step the agent has to undo."""
     climb = await led(definition)
-    await climb.hand_in("write", "a.txt")
+    await climb.submit("write", "a.txt")
     await climb.act(Action.COMPENSATE)
     assert (await climb.next(within_s=5)).step == "write"
     return climb
@@ -174,8 +174,8 @@ async def undoing(definition: Any = WITH_UNDO) -> Led:
 def test_an_agent_undoes_its_own_step_and_that_ends_the_compensation() -> None:
     async def scene() -> tuple[Verdict, Verdict, Run]:
         climb = await undoing()
-        verdict = await climb.hand_in("write!undo", {"deleted": 1}, note="gone")
-        return verdict, await climb.hand_in("write!undo", {"deleted": 1}), await climb.now()
+        verdict = await climb.submit("write!undo", {"deleted": 1}, note="gone")
+        return verdict, await climb.submit("write!undo", {"deleted": 1}), await climb.now()
 
     verdict, again, run = in_virtual_time(scene)
     assert (verdict.accepted, verdict.repeated, again.repeated) == (True, False, True)
@@ -183,12 +183,12 @@ def test_an_agent_undoes_its_own_step_and_that_ends_the_compensation() -> None:
     assert run.step("write").compensation == How.BY_AGENT.value
 
 
-def test_what_was_handed_in_for_the_step_and_comes_again_is_not_taken_for_its_undo() -> None:
+def test_what_was_submitted_for_the_step_and_comes_again_is_not_taken_for_its_undo() -> None:
     async def scene() -> tuple[Verdict, RunStatus, Verdict, RunStatus]:
         climb = await undoing()
-        late = await climb.hand_in("write", "a.txt")
+        late = await climb.submit("write", "a.txt")
         between = (await climb.now()).status
-        undone = await climb.hand_in("write!undo", "a.txt")
+        undone = await climb.submit("write!undo", "a.txt")
         return late, between, undone, (await climb.now()).status
 
     late, between, undone, end = in_virtual_time(scene)
@@ -200,7 +200,7 @@ def test_another_output_under_the_steps_own_name_is_not_taken_for_its_undo() -> 
     async def scene() -> RunStatus:
         climb = await undoing()
         with pytest.raises(Conflict, match="is being undone") as refused:
-            await climb.hand_in("write", "b.txt")
+            await climb.submit("write", "b.txt")
         assert "write!undo" in refused.value.hint
         return (await climb.now()).status
 
@@ -210,23 +210,23 @@ def test_another_output_under_the_steps_own_name_is_not_taken_for_its_undo() -> 
 def test_an_undo_that_nobody_asked_for_is_refused() -> None:
     async def scene() -> None:
         climb = await led(WITH_UNDO)
-        await climb.hand_in("write", "a.txt")
+        await climb.submit("write", "a.txt")
         with pytest.raises(Conflict, match="is not being undone"):
-            await climb.hand_in("write!undo")
+            await climb.submit("write!undo")
 
     in_virtual_time(scene)
 
 
-def test_a_step_that_had_failed_can_be_handed_in_after_all() -> None:
+def test_a_step_that_had_failed_can_be_submitted_after_all() -> None:
     definition = plan({"id": "write", "prompt": "write"}, {"id": "read", "prompt": "read"})
 
     async def scene() -> tuple[Verdict, str, RunStatus]:
         climb = await led(definition)
-        await climb.hand_in("write", outcome=Outcome.FAILED, note="no pen")
-        verdict = await climb.hand_in("write", "a.txt")
+        await climb.submit("write", outcome=Outcome.FAILED, note="no pen")
+        verdict = await climb.submit("write", "a.txt")
         following = (await climb.next(within_s=5)).step
-        await climb.hand_in("read", outcome=Outcome.FAILED)
-        await climb.hand_in("read", outcome=Outcome.SKIPPED, note="no matter")
+        await climb.submit("read", outcome=Outcome.FAILED)
+        await climb.submit("read", outcome=Outcome.SKIPPED, note="no matter")
         await climb.next(within_s=5)
         return verdict, following, (await climb.now()).status
 
@@ -249,7 +249,7 @@ def test_an_undo_is_nobodys_claim_and_is_offered_until_it_is_done() -> None:
 def test_an_undo_that_the_agent_could_not_do_fails_the_compensation(outcome: Outcome) -> None:
     async def scene() -> Run:
         climb = await undoing()
-        await climb.hand_in("write!undo", outcome=outcome, note="locked")
+        await climb.submit("write!undo", outcome=outcome, note="locked")
         return await climb.now()
 
     run = in_virtual_time(scene)
@@ -266,11 +266,11 @@ def test_an_undo_has_its_own_shape_and_its_own_confirmation() -> None:
     async def scene() -> tuple[Verdict, Verdict]:
         climb = await undoing(definition)
         with pytest.raises(Invalid, match="not accepted") as refused:
-            await climb.hand_in("write!undo", "text")
+            await climb.submit("write!undo", "text")
         assert refused.value.findings
         with pytest.raises(Invalid, match="'started'"):
-            await climb.hand_in("write!undo", outcome=Outcome.STARTED)
-        return await climb.hand_in("write!undo", {}), await climb.hand_in("write!undo", {}, confirmed="ada said yes")
+            await climb.submit("write!undo", outcome=Outcome.STARTED)
+        return await climb.submit("write!undo", {}), await climb.submit("write!undo", {}, confirmed="ada said yes")
 
     unconfirmed, confirmed = in_virtual_time(scene)
     assert (unconfirmed.unconfirmed, confirmed.accepted) == (True, True)
@@ -289,7 +289,7 @@ def test_a_prompt_inside_the_workflow_that_undoes_a_step_is_for_the_agent_too() 
         await climb.next()
         await climb.act(Action.COMPENSATE)
         step = (await climb.next("ann", within_s=5)).step
-        assert (await climb.hand_in(step, agent="ann")).accepted
+        assert (await climb.submit(step, agent="ann")).accepted
         return step, await climb.now()
 
     step, run = in_virtual_time(scene)

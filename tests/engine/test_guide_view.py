@@ -64,9 +64,9 @@ def test_the_first_answer_holds_the_whole_step_and_what_to_know_before_it() -> N
 def test_a_later_answer_repeats_none_of_the_rules() -> None:
     async def scene() -> dict[str, Any]:
         climb = await led(DEFINITION, {"what": "a poem"})
-        verdict = await climb.hand_in("write", {"text": "x"})
+        verdict = await climb.submit("write", {"text": "x"})
         return data_of(
-            guided(await climb.next(), now=climb.stage.clock(), about=Telling(verdict=verdict, handed_in="write"))
+            guided(await climb.next(), now=climb.stage.clock(), about=Telling(verdict=verdict, submitted="write"))
         )
 
     data = in_virtual_time(scene)
@@ -77,10 +77,10 @@ def test_a_later_answer_repeats_none_of_the_rules() -> None:
 def test_what_was_refused_is_named_in_short_with_its_findings_and_tries() -> None:
     async def scene() -> dict[str, Any]:
         climb = await led(DEFINITION, {"what": "a poem"})
-        await climb.hand_in("write", "text")
-        verdict = await climb.hand_in("write", "text")
+        await climb.submit("write", "text")
+        verdict = await climb.submit("write", "text")
         return data_of(
-            guided(await climb.next(), now=climb.stage.clock(), about=Telling(verdict=verdict, handed_in="write"))
+            guided(await climb.next(), now=climb.stage.clock(), about=Telling(verdict=verdict, submitted="write"))
         )
 
     data = in_virtual_time(scene)
@@ -93,9 +93,9 @@ def test_what_was_refused_is_named_in_short_with_its_findings_and_tries() -> Non
 def test_a_hand_in_that_came_before_says_so() -> None:
     async def scene() -> dict[str, Any]:
         climb = await led(DEFINITION, {"what": "a poem"})
-        verdicts = [await climb.hand_in("write", {}) for _ in range(2)]
+        verdicts = [await climb.submit("write", {}) for _ in range(2)]
         return data_of(
-            guided(await climb.next(), now=climb.stage.clock(), about=Telling(verdict=verdicts[1], handed_in="write"))
+            guided(await climb.next(), now=climb.stage.clock(), about=Telling(verdict=verdicts[1], submitted="write"))
         )
 
     data = in_virtual_time(scene)
@@ -107,9 +107,9 @@ def test_a_person_whose_word_is_missing_is_waited_for_and_not_the_agent() -> Non
 
     async def scene() -> dict[str, Any]:
         climb = await led(definition)
-        verdict = await climb.hand_in("write")
+        verdict = await climb.submit("write")
         return data_of(
-            guided(await climb.next(), now=climb.stage.clock(), about=Telling(verdict=verdict, handed_in="write"))
+            guided(await climb.next(), now=climb.stage.clock(), about=Telling(verdict=verdict, submitted="write"))
         )
 
     data = in_virtual_time(scene)
@@ -124,8 +124,8 @@ def test_a_person_whose_word_is_missing_is_waited_for_and_not_the_agent() -> Non
 def test_a_recap_tells_goal_done_decisions_vars_and_inputs() -> None:
     async def scene() -> dict[str, Any]:
         climb = await led(DEFINITION, {"what": "a poem"})
-        await climb.hand_in("write", {}, vars={"mood": "good"})
-        await climb.hand_in("read", outcome=Outcome.SKIPPED)
+        await climb.submit("write", {}, vars={"mood": "good"})
+        await climb.submit("read", outcome=Outcome.SKIPPED)
         seen = await climb.next()
         recap = recap_of(seen, ["rhyme: it is nicer"])
         return data_of(guided(seen, now=climb.stage.clock(), about=Telling(recap=recap)))
@@ -165,7 +165,7 @@ def test_a_failure_comes_with_its_ways_out() -> None:
         climb = await led(DEFINITION, {"what": "a poem"})
         verdict = await climb.fail("write", note="no pen")
         return data_of(
-            guided(await climb.next(), now=climb.stage.clock(), about=Telling(verdict=verdict, handed_in="write"))
+            guided(await climb.next(), now=climb.stage.clock(), about=Telling(verdict=verdict, submitted="write"))
         )
 
     data = in_virtual_time(scene)
@@ -183,7 +183,7 @@ def test_an_undo_is_told_as_one() -> None:
 
     async def scene() -> dict[str, Any]:
         climb = await led(definition)
-        await climb.hand_in("write", "a.txt")
+        await climb.submit("write", "a.txt")
         await climb.act(Action.COMPENSATE)
         return data_of(guided(await climb.next(), now=climb.stage.clock()))
 
@@ -197,12 +197,12 @@ def test_a_hand_in_is_answered_also_if_the_next_prompt_cant_be_filled_in() -> No
 
     async def scene() -> Guided:
         climb = await led(definition)
-        verdict = await climb.hand_in("a", 1)
-        return guided(await climb.next(), now=0, about=Telling(verdict=verdict, handed_in="a"))
+        verdict = await climb.submit("a", 1)
+        return guided(await climb.next(), now=0, about=Telling(verdict=verdict, submitted="a"))
 
     answer = in_virtual_time(scene)
     assert answer.accepted is True
-    assert answer.workflow == "", "who hands in knows it"
+    assert answer.workflow == "", "who submits knows it"
     assert answer.step is not None
     assert answer.step.id == "b"
     assert "can't be filled in" in answer.step.prompt

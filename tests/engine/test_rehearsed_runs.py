@@ -53,7 +53,7 @@ class Company:
         output: Any = self.outputs.next(step) if outcome is Outcome.DONE else None
         if output is EXHAUSTED:
             return False
-        verdict = await self.run.hand_in(step, output, outcome=outcome, confirmed="ada")
+        verdict = await self.run.submit(step, output, outcome=outcome, confirmed="ada")
         return verdict.accepted or bool(self.outputs.tries_left(step))
 
 

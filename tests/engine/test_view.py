@@ -133,7 +133,7 @@ def test_a_run_that_asks_a_person_shows_what_is_asked_by_whom_and_until_when() -
     assert step(status, "go").waits_for == (Held(kind=Why.APPROVAL, until="1970-01-01T01:00:00Z"),)
 
 
-def test_a_failure_that_asks_comes_with_every_way_out_and_a_ready_call_for_each() -> None:
+def test_a_failure_that_asks_comes_with_every_way_out() -> None:
     status = seen(failed_at_publish())
     assert status.status == "waiting"
     assert [(one.kind, one.step) for one in status.waiting_for] == [("decision", "publish")]
@@ -145,10 +145,9 @@ def test_a_failure_that_asks_comes_with_every_way_out_and_a_ready_call_for_each(
         "compensate": "undo tag",
         "cancel": "end the run; what was done stays: tag",
     }
-    retry, _, compensate, _ = (one["next"] for one in failure["options"])
-    arguments = {"run": RUN, "action": "retry", "step": "publish", "reason": "..."}
-    assert retry == {"tool": "control", "arguments": arguments}
-    assert "step" not in compensate["arguments"]
+    retry, _, compensate, _ = failure["options"]
+    assert retry["step"] == "publish"
+    assert "step" not in compensate
 
 
 def test_with_nothing_to_undo_compensation_is_not_offered() -> None:
@@ -202,7 +201,7 @@ def test_a_run_that_failed_for_good_may_be_undone_or_forked() -> None:
     assert status.status == "failed"
     assert status.failure is not None
     assert [one.action for one in status.failure.options] == ["compensate", "fork"]
-    assert status.failure.options[1].next.arguments["step"] == "publish"
+    assert status.failure.options[1].step == "publish"
 
 
 def test_a_compensated_run_says_how_each_step_was_undone_and_names_what_was_not() -> None:
@@ -237,6 +236,22 @@ def test_an_undo_that_failed_waits_for_a_decision() -> None:
         "retry": "try its undo again",
         "skip": "give up on undoing it: its effect stays",
     }
+
+
+def test_a_compensation_that_failed_names_all_that_is_not_undone_also_what_was_not_tried() -> None:
+    done_all = [*done("tag"), *done("build", Effect.NONE), *done("publish"), *done("tell", Effect.IRREVERSIBLE)]
+    run = after(fresh(), [*done_all, StartCompensation(reason="x"), StartUndo(step="publish")])
+    assert seen(run).not_compensated == ("tell",), "the others are being undone"
+    failed = FailUndo(step="publish", category=Category.PERMISSION, message="locked")
+    run = after(run, [failed, FinishCompensation()])
+    status = seen(run)
+    assert set(status.not_compensated) == {"publish", "tag", "tell"}
+    assert status.failure is not None
+    assert status.failure.message == "locked; not undone because of that: tag"
+    assert {one.id for one in status.steps if one.compensation == "none"} == {"publish", "tag", "tell"}
+    again = [StartCompensation(reason="again"), StartUndo(step="publish")]
+    undone = [CompensateStep(step=one, how=How.EXECUTED) for one in ("publish", "tag")]
+    assert seen(after(run, [*again, *undone, FinishCompensation()])).not_compensated == ("tell",)
 
 
 def test_an_undo_by_the_agent_is_waited_for() -> None:

@@ -154,7 +154,7 @@ def test_a_call_that_was_cut_off_is_uncertain_until_somebody_accepts_it_with_its
 def test_in_a_terminal_a_run_is_a_live_picture(shell: Shell) -> None:
     shown = shell.terminal("run", "start", shell.write(SLOW), "--watch")
     assert "\x1b[" in shown, "it moves and has colours"
-    for sign in ("✔ first", "waiting", "running", "━", "everything is done", "3 of 3 step(s) done"):
+    for sign in ("✔ first", "waiting", "running", "━", "everything is done", "3 of 3 steps done"):
         assert sign in shown, sign
     assert "waits for" in shown
 

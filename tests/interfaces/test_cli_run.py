@@ -54,7 +54,7 @@ def test_a_run_ends_with_its_outputs_and_its_id_comes_first(shell: Shell) -> Non
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
     assert re.fullmatch(r"run_[a-z0-9]{8}", lines[0])
-    assert lines[1] == f"{lines[0]}  hello  completed  2 of 2 step(s) done"
+    assert lines[1] == f"{lines[0]}  hello  completed  2 of 2 steps done"
     assert (shell.folder / "hello.txt").read_text() == "Hello Ada"
     told = start(shell, HELLO, "-i", "name=Bob", "--goal", "be polite", "--priority", "3")
     assert (told["status"], told["progress"]) == ("completed", {"done": 2, "total": 2})
@@ -168,13 +168,33 @@ def test_how_a_failed_run_ends_is_in_the_exit_code(shell: Shell, policy: str, co
     assert (shell.folder / "a.txt").exists() is (policy != "compensate")
 
 
+def test_an_undo_that_failed_ends_with_the_names_of_all_that_is_not_undone(shell: Shell) -> None:
+    stuck = """\
+id: stuck
+on_failure: compensate
+steps:
+  - {id: first, tool: file.write, args: {path: a.txt, text: a}}
+  - {id: second, tool: file.write, args: {path: b.txt, text: b}, undo: {tool: file.delete, args: {path: no.txt}}}
+  - {id: read, tool: file.read, args: {path: missing.txt}}
+"""
+    run = start(shell, stuck, code=1)["run"]
+    words = shell.run("run", "show", run, "--full").stdout
+    assert "NOT undone: second, first" in words
+    assert "; not undone because of that: first" in words
+    assert re.search(r"first +completed .*NOT undone", words)
+
+
 def test_a_failure_is_told_with_commands_that_can_be_typed(shell: Shell) -> None:
     run = start(shell, FAILING, code=4)["run"]
     words = shell.run("run", "show", run, "--full").stdout
     assert "read failed (not_found)" in words
     (typed,) = re.findall(r"handrail (run skip .*?) --reason", words)
     assert shell.run(*typed.split(), "--reason", "not needed").exit_code == 0
-    assert shell.json("run", "show", run)["status"] == "completed"
+    after = shell.json("run", "show", run)
+    assert (after["status"], after["progress"]) == ("completed", {"done": 3, "total": 3, "skipped": 1})
+    words = shell.run("run", "show", run, "--full").stdout
+    assert "completed  2 of 3 steps done, 1 skipped" in words
+    assert re.search(r"- read +skipped", words)
 
 
 def test_a_step_in_a_round_is_named_so_that_shells_understand_it(shell: Shell) -> None:
@@ -182,6 +202,8 @@ def test_a_step_in_a_round_is_named_so_that_shells_understand_it(shell: Shell) -
     run = start(shell, loop, code=4)["run"]
     words = shell.run("run", "show", run).stdout
     assert f"handrail run retry {run} 'l[0].r' --reason" in words
+    retry = shell.json("run", "show", run)["failure"]["options"][0]
+    assert (retry["step"], retry["command"]) == ("l[0].r", f"handrail run retry {run} 'l[0].r' --reason '...'")
     assert shell.json("run", "skip", run, "l[0].r", "--reason", "x")["status"] == "completed"
 
 

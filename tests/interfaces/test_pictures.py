@@ -19,7 +19,7 @@ from rich.cells import cell_len
 
 from handrail.domain.authoring import definition_from
 from handrail.domain.definition import Definition, walk
-from handrail.interfaces.pictures.layout import Picture, layered
+from handrail.interfaces.pictures.layout import Picture, placed
 from handrail.interfaces.pictures.mermaid import mermaid_text
 from handrail.interfaces.pictures.outline import outlined
 from handrail.interfaces.pictures.svg import svg_text
@@ -163,7 +163,7 @@ def test_where_all_of_some_come_before_all_of_others_their_lines_meet() -> None:
     assert terminal_picture(crossed).splitlines()[5:7] == ["├─╯", "├─╮"]
     assert "  s1 & s2 --> s3 & s4" in mermaid_text(crossed).splitlines()
     assert 'class="meeting"' in svg_text(crossed)
-    assert len(layered(crossed).edges) == 4
+    assert len(placed(outlined(crossed)).edges) == 4
 
 
 def test_a_loop_is_a_frame_around_its_body() -> None:
@@ -178,7 +178,7 @@ def test_a_loop_is_a_frame_around_its_body() -> None:
         "│ ╰─────────────────────────╯",
         "■ tool      end  ci.end",
     ]
-    assert [node.item.step.id for node in layered(loop).nodes[0].inside.nodes] == ["one", "two"]  # type: ignore[union-attr]
+    assert [node.item.step.id for node in placed(outlined(loop)).nodes[0].inside.nodes] == ["one", "two"]  # type: ignore[union-attr]
 
 
 def test_an_inlined_workflow_is_drawn_with_its_own_steps() -> None:
@@ -211,7 +211,7 @@ def test_loops_in_loops_are_drawn_as_deep_as_anyone_could_read() -> None:
 
 def test_an_edge_that_others_imply_is_left_out() -> None:
     implied = drawn_by(tool("a"), tool("b", "a"), tool("c", "a", "b"))
-    assert [(edge.source, edge.target) for edge in layered(implied).edges] == [(0, 1), (1, 2)]
+    assert [(edge.source, edge.target) for edge in placed(outlined(implied)).edges] == [(0, 1), (1, 2)]
 
 
 def test_many_steps_in_parallel_become_one_bundle() -> None:
@@ -258,7 +258,7 @@ def test_a_cycle_is_drawn_and_named() -> None:
 
 def test_names_that_no_step_has_are_ignored() -> None:
     stray = drawn_by(tool("a", "missing"), tool("b", "a", "missing"))
-    assert places(layered(stray)) == {"a": (0, 0), "b": (1, 0)}
+    assert places(placed(outlined(stray))) == {"a": (0, 0), "b": (1, 0)}
 
 
 def test_two_steps_of_one_name_are_both_drawn() -> None:
@@ -328,19 +328,19 @@ def test_a_long_title_takes_two_lines_in_the_svg_and_ends_with_an_ellipsis() -> 
 
 def test_a_step_stands_below_all_that_it_waits_for() -> None:
     steps = [tool("a"), tool("b", "a"), tool("c", "b"), tool("d", "a"), tool("e", "c", "d")]
-    layers = {name: layer for name, (layer, _) in places(layered(drawn_by(*steps))).items()}
+    layers = {name: layer for name, (layer, _) in places(placed(outlined(drawn_by(*steps)))).items()}
     assert layers == {"a": 0, "b": 1, "c": 2, "d": 1, "e": 3}
 
 
 def test_rows_are_ordered_so_that_edges_do_not_cross() -> None:
     crossed = drawn_by(tool("a"), tool("b"), tool("x", "b"), tool("y", "a"))
-    found = places(layered(crossed))
+    found = places(placed(outlined(crossed)))
     assert (found["a"][1] < found["b"][1]) == (found["y"][1] < found["x"][1])
 
 
 def test_an_edge_that_passes_layers_has_a_row_in_each() -> None:
     long = drawn_by(tool("a"), tool("b", "a"), tool("c", "b"), tool("d"), tool("e", "c", "d"))
-    picture = layered(long)
+    picture = placed(outlined(long))
     edge = next(edge for edge in picture.edges if (edge.source, edge.target) == (3, 4))
     assert len(edge.bends) == 2
     assert picture.rows == (2, 2, 2, 1)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from handrail.domain.definition import OnFailure, Prompt
 from handrail.domain.failure import policy_for
 from handrail.domain.run import Run
-from handrail.domain.status import SATISFIED, RunStatus, StepStatus
+from handrail.domain.status import STEP_SATISFIED, RunStatus, StepStatus
 from handrail.engine.worker import Worker
 from simulation.loop import Process
 from simulation.plan_order import could_begin, holders, is_holder, open_lists, owes_undo, step_at
@@ -43,7 +43,7 @@ def waits_for(story: Story) -> list[tuple[str, str]]:
         for step in steps:
             state = run.step(prefix + step.id)
             is_new = state.status in {StepStatus.PENDING, StepStatus.READY}
-            ready = all(run.step(prefix + name).status in SATISFIED for name in step.after)
+            ready = all(run.step(prefix + name).status in STEP_SATISFIED for name in step.after)
             if isinstance(step.work, Prompt) and is_new and ready:
                 waits.append(("agent", prefix + step.id))
     return waits

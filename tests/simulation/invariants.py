@@ -37,7 +37,7 @@ from handrail.domain.event import (
     VarsSet,
 )
 from handrail.domain.retry import policy_of
-from handrail.domain.status import MOVES, RUN_MOVES, SATISFIED, RunStatus, StepStatus
+from handrail.domain.status import MOVES, RUN_MOVES, STEP_SATISFIED, RunStatus, StepStatus
 from simulation.outside import spec_of
 from simulation.plan_order import (
     comes_after,
@@ -109,7 +109,7 @@ def invariant_8_nothing_starts_before_what_it_waits_for(story: Story, moment: Mo
     prefix, steps = siblings(story.definition, path)
     step = next(step for step in steps if prefix + step.id == path)
     for name in step.after:
-        if before.step(prefix + name).status not in SATISFIED:
+        if before.step(prefix + name).status not in STEP_SATISFIED:
             yield f"{path} began before {prefix + name} had ended"
     above = holder(path)
     wanted = StepStatus.COMPENSATING if prefix.endswith("!undo.") else StepStatus.RUNNING
@@ -131,7 +131,7 @@ def invariant_8_rounds_follow_each_other(story: Story, moment: Moment) -> Compla
     open_rounds = [
         other
         for other in range(number)
-        if any(moment.before.step(f"{above}[{other}].{one.id}").status not in SATISFIED for one in step.body)
+        if any(moment.before.step(f"{above}[{other}].{one.id}").status not in STEP_SATISFIED for one in step.body)
     ]
     if rounds_follow(step) and open_rounds:
         yield f"{event.step} began while round {open_rounds[0]} was not over"
@@ -240,7 +240,7 @@ def invariant_12_a_run_ends_once(story: Story, moment: Moment) -> Complaints:
         if len(ends) > 1:
             yield "the run ended twice"
     if isinstance(moment.event, RunCompleted):
-        rest = [step.id for step in story.definition.steps if moment.before.step(step.id).status not in SATISFIED]
+        rest = [step.id for step in story.definition.steps if moment.before.step(step.id).status not in STEP_SATISFIED]
         if rest:
             yield f"the run is completed without {', '.join(rest)}"
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from handrail.domain.definition import Call, Definition, Each, Effect, Prompt, Repeat, Step, Tool
 from handrail.domain.run import Run, StepState
-from handrail.domain.status import SATISFIED, StepStatus
+from handrail.domain.status import STEP_SATISFIED, StepStatus
 from simulation.outside import spec_of
 
 _segment = re.compile(r"^([^.\[\]!]+)(?:\[(\d+)\])?(!undo)?$")
@@ -145,7 +145,7 @@ def could_begin(definition: Definition, run: Run) -> Iterator[str]:
             state = run.step(prefix + step.id)
             if state.status not in {StepStatus.PENDING, StepStatus.READY} or isinstance(step.work, Prompt):
                 continue
-            if all(run.step(prefix + name).status in SATISFIED for name in step.after):
+            if all(run.step(prefix + name).status in STEP_SATISFIED for name in step.after):
                 yield prefix + step.id
 
 
@@ -174,4 +174,4 @@ def open_lists(definition: Definition, run: Run) -> Iterator[tuple[str, tuple[St
 
 
 def _is_over(run: Run, prefix: str, steps: tuple[Step, ...]) -> bool:
-    return all(run.step(prefix + step.id).status in SATISFIED for step in steps)
+    return all(run.step(prefix + step.id).status in STEP_SATISFIED for step in steps)

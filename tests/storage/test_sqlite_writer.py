@@ -267,15 +267,23 @@ async def test_a_store_that_is_dropped_lets_its_threads_go(path: Path) -> None:
     await eventually(lambda: not [one for one in threading.enumerate() if one.name.startswith("handrail")])
 
 
-async def test_a_scan_that_is_cancelled_lets_its_view_go(store: SqliteStore) -> None:
+async def test_a_scan_that_is_cancelled_lets_its_view_go(store: SqliteStore, other_process: sqlite3.Connection) -> None:
     await store.append(*Story().tell(100))
+    has_started = asyncio.Event()
 
     async def look() -> None:
         async for _ in store.scan(size=1):
-            pass
+            has_started.set()
 
+    def can_empty_the_log() -> bool:
+        (is_busy, *_) = other_process.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        return not is_busy
+
+    other_process.execute("PRAGMA busy_timeout = 0")
     looking = asyncio.ensure_future(look())
-    await asyncio.sleep(0.02)
+    await has_started.wait()
+    assert not can_empty_the_log()  # the scan is in the middle, and its view needs the log
     looking.cancel()
     await asyncio.gather(looking, return_exceptions=True)
-    await store.append(*Story("run_b").tell())
+    assert looking.cancelled()
+    await eventually(can_empty_the_log)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from tidy.yardstick import ROOT, SOURCE, Figure, figures, read_modules
+from tidy.yardstick import ROOT, SOURCE, Figure, figures, read_modules, status_sets_elsewhere
 
 VAGUE = {"utils", "util", "helpers", "helper", "manager", "common", "misc", "base", "core", "service", "services"}
 ROOT_FILES = {
@@ -36,6 +37,57 @@ def tracked() -> list[str]:
 @pytest.mark.parametrize("figure", figures(read_modules()), ids=lambda figure: figure.name)
 def test_the_yardstick_holds(figure: Figure) -> None:
     assert figure.holds, f"{figure.name} is {figure.value:.1f}"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "OPEN = frozenset({RunStatus.RUNNING, RunStatus.PAUSED})",
+        "is_open = run.status in {RunStatus.RUNNING}",
+        "is_open = step.status in (StepStatus.READY, StepStatus.WAITING)",
+        "OPEN = [RunStatus.RUNNING.value, RunStatus.PAUSED.value]",
+    ],
+)
+def test_a_set_of_statuses_that_is_built_outside_status_py_is_counted(tmp_path: Path, code: str) -> None:
+    (tmp_path / "status.py").write_text(code, encoding="utf-8")
+    assert status_sets_elsewhere(read_modules(tmp_path)) == 0
+    (tmp_path / "guard.py").write_text(code, encoding="utf-8")
+    assert status_sets_elsewhere(read_modules(tmp_path)) == 1
+
+
+def tool_names() -> set[str]:
+    """The names of the MCP tools, as the catalogue of the surface writes them."""
+    catalog = ast.parse((SOURCE / "interfaces" / "mcp" / "surface" / "catalog.py").read_text(encoding="utf-8"))
+    tables = [node.value for node in ast.walk(catalog) if isinstance(node, ast.AnnAssign) and node.value is not None]
+    rows = [row for table in tables if isinstance(table, ast.Tuple) for row in table.elts if isinstance(row, ast.Tuple)]
+    firsts = [row.elts[0] for row in rows]
+    return {first.value for first in firsts if isinstance(first, ast.Constant) and isinstance(first.value, str)}
+
+
+def names_of_tools_in(source: str, names: set[str]) -> list[str]:
+    """Strings that name an MCP tool. A name that is also a plain word counts where it can only mean the tool."""
+    plain = {name for name in names if "_" not in name}
+    coined = re.compile(rf"\b({'|'.join(sorted(names - plain))})\b")
+    quoted = re.compile(rf"`({'|'.join(sorted(plain))})`|^control\b")
+    texts = [node.value for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Constant)]
+    return [text for text in texts if isinstance(text, str) and (coined.search(text) or quoted.search(text))]
+
+
+@pytest.mark.parametrize("room", ["domain", "engine"])
+def test_the_engine_names_no_mcp_tool(room: str) -> None:
+    names = tool_names()
+    assert {"workflow_next", "control", "record_action"} <= names
+    files = list((SOURCE / room).rglob("*.py"))
+    named = {file.name: names_of_tools_in(file.read_text(encoding="utf-8"), names) for file in files}
+    assert not {name: texts for name, texts in named.items() if texts}
+
+
+@pytest.mark.parametrize(
+    "source",
+    ['hint = "report it with record_action"', 'tool = "control"', 'hint = f"control skip {path}"', '"""`status`."""'],
+)
+def test_a_string_that_names_a_tool_is_found(source: str) -> None:
+    assert names_of_tools_in(source, tool_names())
 
 
 def test_no_file_has_a_vague_name() -> None:

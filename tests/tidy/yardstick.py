@@ -22,6 +22,7 @@ asyncio concurrent fcntl getpass logging msvcrt os pathlib queue random secrets 
 subprocess tempfile threading time
 """
 IMPURE = frozenset(IMPURE_NAMES.split())
+STATUSES = frozenset({"RunStatus", "StepStatus"})
 BRANCHES = (
     ast.If | ast.For | ast.AsyncFor | ast.While | ast.ExceptHandler | ast.IfExp | ast.comprehension | ast.match_case
 )
@@ -45,6 +46,7 @@ class Module:
     silenced: int
     broad_excepts: int
     imports: frozenset[str]
+    status_sets: int = 0
     functions: list[Function] = field(default_factory=list)
 
 
@@ -77,6 +79,7 @@ def read_module(file: Path, folder: Path) -> Module:
         silenced=sum(source.count(mark) for mark in SILENCERS),
         broad_excepts=sum(is_broad(node) for node in nodes),
         imports=frozenset(target for node in nodes for target in targets(node)),
+        status_sets=sum(is_status_set(node) for node in nodes),
         functions=[function_of(node, quiet, file.stem) for node in nodes if isinstance(node, FunctionNode)],
     )
 
@@ -114,6 +117,24 @@ def is_broad(node: ast.AST) -> bool:
     return isinstance(node, ast.ExceptHandler) and (
         node.type is None or (isinstance(node.type, ast.Name) and node.type.id in {"Exception", "BaseException"})
     )
+
+
+def is_status_set(node: ast.AST) -> bool:
+    """Whether statuses are gathered here: in braces, in brackets or in a tuple, as members or as their values."""
+    if not isinstance(node, ast.Set | ast.Tuple | ast.List) or not node.elts:
+        return False
+    return all(is_status(element) for element in node.elts)
+
+
+def is_status(node: ast.AST) -> bool:
+    if isinstance(node, ast.Attribute) and node.attr == "value":
+        node = node.value
+    return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in STATUSES
+
+
+def status_sets_elsewhere(modules: Sequence[Module]) -> int:
+    """How many sets of statuses are built outside the one module that names them."""
+    return sum(module.status_sets for module in modules if not module.name.endswith(".status"))
 
 
 def targets(node: ast.AST) -> Iterator[str]:
@@ -164,6 +185,7 @@ def figures(modules: Sequence[Module]) -> list[Figure]:
         Figure("modules in import cycles", cyclic_modules(graph), 0),
         Figure("silenced checks per 1,000 lines", sum(module.silenced for module in modules) / thousands, 2),
         Figure("broad excepts per 1,000 lines", sum(module.broad_excepts for module in modules) / thousands, 1),
+        Figure("status sets outside status.py", status_sets_elsewhere(modules), 0),
         Figure("code that reaches no I/O, %", pure_share(modules, graph), 40, at_least=True),
     ]
 

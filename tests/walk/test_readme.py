@@ -28,7 +28,7 @@ def test_the_readmes_commands_do_what_it_says(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     signs = ("release.yaml: sound", "notes", "saved ship-release as version 1", "the journal is what was written")
-    for sign in (*signs, "waits for approval of look", "completed  3 of 3 step(s) done", "14 tools"):
+    for sign in (*signs, "waits for approval of look", "completed  3 of 3 steps done", "14 tools"):
         assert sign in done.stdout, sign
     assert (tmp_path / "published.md").exists()
     assert "handrail" in json.loads((tmp_path / ".mcp.json").read_text())["mcpServers"]

@@ -14,10 +14,8 @@ from handrail.domain.definition import Call, Definition, Each, OnFailure, Prompt
 from handrail.domain.failure import policy_for
 from handrail.domain.path import UNDO, Lane, lane_in, locate, top_lane, undo_lane
 from handrail.domain.run import Run, StepState
-from handrail.domain.status import SATISFIED, RunStatus, StepStatus
+from handrail.domain.status import STEP_ACTED, STEP_MOVING, STEP_SATISFIED, STEP_TRACKED, RunStatus, StepStatus
 
-_MOVING: Final = frozenset({StepStatus.READY, StepStatus.RUNNING, StepStatus.WAITING, StepStatus.UNCERTAIN})
-_NOTED: Final = frozenset({StepStatus.RUNNING, StepStatus.WAITING, StepStatus.UNCERTAIN, StepStatus.FAILED})
 HALTS: Final = (OnFailure.COMPENSATE, OnFailure.STOP)
 """Policies that let nothing new begin, the stronger first."""
 
@@ -85,7 +83,7 @@ class Agenda:
         self._is_undoing = False
         self._enter(run, top_lane(definition), order=(), chain=0)
         for path, state in run.steps.items():
-            if state.status in _NOTED and path not in self._known:
+            if state.status in STEP_TRACKED and path not in self._known:
                 self._note(path, locate(definition, path).step, state)
         self._turn(run)
 
@@ -282,7 +280,7 @@ class Agenda:
         step = opened.lane.course.named[name]
         self._sort(path, step, state)
         self._move(opened, name, state)
-        if state.status in SATISFIED and before not in SATISFIED:
+        if state.status in STEP_SATISFIED and before not in STEP_SATISFIED:
             self._satisfy(opened, name)
         self._see_undo(run, path, state)
         if opened.lane.parent and (not opened.left or not opened.moving):
@@ -331,7 +329,7 @@ class Agenda:
         path = opened.lane.prefix + name
         if state.status is StepStatus.READY:
             self._offer(opened, name)
-        elif state.status in _MOVING or self.failed.get(path) is OnFailure.ASK:
+        elif state.status in STEP_MOVING or self.failed.get(path) is OnFailure.ASK:
             opened.moving.add(name)
         elif state.status is not StepStatus.PENDING:
             opened.moving.discard(name)
@@ -386,7 +384,7 @@ class Agenda:
             self._begin_undoing(run, path)
             return
         self.undoing.discard(path)
-        if state.status in {StepStatus.COMPLETED, StepStatus.UNCERTAIN}:
+        if state.status in STEP_ACTED:
             return  # a late answer changes nothing: it is still to be undone
         self._close(path + UNDO)
         self.to_undo.discard(path)

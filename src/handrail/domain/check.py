@@ -1,12 +1,12 @@
 """Findings: what a check reports, of a definition or of a step's output.
 
-Values only. The checks of definitions live in analysis.py; rules for step outputs come with the gates."""
+Values only. The checks of definitions are in analysis/, the built-in checks of outputs in rules/."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from msgspec import Struct
 
@@ -89,3 +89,10 @@ def place(path: Path) -> str:
     """A path as people write it: `steps[2].after[0]`."""
     text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
     return text.removeprefix(".") or "the document"
+
+
+def finding_data(finding: Finding) -> Mapping[str, Any]:
+    """A finding as the journal keeps it."""
+    told = {"rule": finding.rule, "severity": finding.severity.value, "where": finding.where}
+    excerpt = {"excerpt": finding.excerpt} if finding.excerpt else {}
+    return {**told, "message": finding.message, "fix": finding.fix, **excerpt}

@@ -11,12 +11,7 @@ from handrail.domain.definition import Category, Definition, Each, Effect, Repea
 from handrail.domain.effect import effect_of
 from handrail.domain.path import Lane, Located, holder_of, is_in_undo, lane_in, locate
 from handrail.domain.run import Run, StepState
-from handrail.domain.status import StepStatus
-
-UNDONE_FROM: Final = frozenset(
-    {StepStatus.COMPLETED, StepStatus.UNCERTAIN, StepStatus.COMPENSATING, StepStatus.COMPENSATION_FAILED}
-)
-"""What a step must be to still need its undo."""
+from handrail.domain.status import STEP_UNDOABLE, StepStatus
 
 UNTOLD: Final = frozenset({Category.TRANSIENT, Category.TIMEOUT, Category.CANCELLED, Category.INTERNAL})
 """Failures that do not tell whether the try did something before it failed."""
@@ -26,6 +21,11 @@ def undo_order(run: Run, definition: Definition) -> list[str]:
     """The steps that still have to be undone, newest first."""
     # Newest first by end, so that a later step, which may hold what an earlier one made, always goes before it.
     return [path for path in _newest_first(run) if needs_undo(run, definition, path)]
+
+
+def not_undone(run: Run, definition: Definition) -> list[str]:
+    """Every step whose effect is there or may be: its undo failed or was not tried, or nothing undoes it."""
+    return list(dict.fromkeys((*undo_order(run, definition), *not_compensated(run, definition))))
 
 
 def not_compensated(run: Run, definition: Definition) -> list[str]:
@@ -53,7 +53,7 @@ def _is_done(run: Run, definition: Definition, path: str) -> bool:
 def needs_undo(run: Run, definition: Definition, path: str) -> bool:
     """Whether the step did something that is still to be undone, and somebody knows how."""
     state = run.step(path)
-    is_done = state.status in UNDONE_FROM or is_refused(state)
+    is_done = state.status in STEP_UNDOABLE or is_refused(state)
     if not is_done or is_in_undo(path):
         return False
     found = locate(definition, path)
@@ -140,7 +140,7 @@ def _is_undone_as_a_whole(run: Run, definition: Definition, path: str) -> bool:
     holder = holder_of(path)
     while holder:
         status = run.step(holder).status
-        has_ended = status in UNDONE_FROM or status is StepStatus.COMPENSATED
+        has_ended = status in STEP_UNDOABLE or status is StepStatus.COMPENSATED
         if has_ended and locate(definition, holder).step.undo is not None:
             return True
         holder = holder_of(holder)
@@ -156,7 +156,7 @@ def _is_lasting(run: Run, definition: Definition, path: str) -> bool:
 
 def _newest_first(run: Run) -> list[str]:
     steps = run.steps.items()
-    touched = [(path, state) for path, state in steps if state.status in UNDONE_FROM or is_refused(state)]
+    touched = [(path, state) for path, state in steps if state.status in STEP_UNDOABLE or is_refused(state)]
     # Steps of one instant keep the journal's order: the table's order is the order of first events.
     ordered = sorted(enumerate(touched), key=lambda item: (item[1][1].ended or item[1][1].started or 0, item[0]))
     return [path for _, (path, _) in reversed(ordered)]

@@ -60,12 +60,19 @@ from handrail.domain.event import (
     StepRetried,
     VarsSet,
 )
+from handrail.domain.fact import granted
 from handrail.domain.guard import require_open, require_quiet, require_ready, require_run_move, require_step_move
 from handrail.domain.path import is_in_undo, locate
 from handrail.domain.run import Run, StepState
-from handrail.domain.status import SATISFIED, RunStatus, StepStatus
+from handrail.domain.status import (
+    STEP_BETWEEN_ATTEMPTS,
+    STEP_NOT_STARTED,
+    STEP_SATISFIED,
+    STEP_UNDER_WAY,
+    RunStatus,
+    StepStatus,
+)
 
-BUSY: Final = frozenset({StepStatus.RUNNING, StepStatus.WAITING})
 DEADLINE: Final = "the deadline has passed"
 
 
@@ -83,7 +90,8 @@ def decide(run: Run, command: Command, definition: Definition) -> list[Event]:
     if isinstance(command, UndoCommand):
         return decide_undo(run, command, definition)
     if isinstance(command, NoteLateAnswer):
-        return [_late(command, definition)]
+        locate(definition, command.step)  # NotFound if there is no such step
+        return [granted(AnswerCameLate, command)]
     if not (isinstance(command, SkipStep) and run.step(command.step).status is StepStatus.COMPENSATION_FAILED):
         require_open(run, command.step)
     if isinstance(command, WaitCommand):
@@ -95,46 +103,22 @@ def decide(run: Run, command: Command, definition: Definition) -> list[Event]:
 
 def _start(run: Run, command: StartRun) -> list[Event]:
     require_run_move(run, RunStatus.RUNNING)
-    started = RunStarted(
-        definition=command.definition,
-        workflow=command.workflow,
-        inputs=command.inputs,
-        goal=command.goal,
-        mode=command.mode,
-        deadline=command.deadline,
-        priority=command.priority,
-        fork=command.fork,
-        key=command.key,
-        asked=command.asked,
-        pins=command.pins,
-    )
-    values = [VarsSet(vars=command.vars)] if command.vars else []
-    return [started, *values, *command.carried]
-
-
-def _late(command: NoteLateAnswer, definition: Definition) -> Event:
-    locate(definition, command.step)
-    return AnswerCameLate(
-        step=command.step,
-        attempt=command.attempt,
-        output=command.output,
-        category=command.category,
-        message=command.message,
-    )
+    values = [granted(VarsSet, command)] if command.vars else []
+    return [granted(RunStarted, command), *values, *command.carried]
 
 
 def _decide_run(run: Run, command: RunCommand, definition: Definition) -> list[Event]:
     match command:
         case StartRun():
             return _start(run, command)
-        case PauseRun(reason=reason):
+        case PauseRun():
             require_run_move(run, RunStatus.PAUSED)
-            return [RunPaused(reason=reason)]
-        case ResumeRun(reason=reason):
+            return [granted(RunPaused, command)]
+        case ResumeRun():
             require_run_move(run, RunStatus.RUNNING)
-            return [RunResumed(reason=reason)]
-        case CancelRun(reason=reason):
-            return _cancel(run, reason, definition)
+            return [granted(RunResumed, command)]
+        case CancelRun():
+            return _cancel(run, command, definition)
         case ExpireRun():
             return _expire(run, definition)
         case FinishRun():
@@ -143,20 +127,20 @@ def _decide_run(run: Run, command: RunCommand, definition: Definition) -> list[E
             return _start_compensation(run, reason, definition)
         case FinishCompensation():
             return _finish_compensation(run, definition)
-        case SetVars(vars=values):
+        case SetVars():
             require_open(run)
-            return [VarsSet(vars=values)]
+            return [granted(VarsSet, command)]
         case RecordDecision() | RecordAction():
             return _record(run, command, definition)
         case _:
             assert_never(command)
 
 
-def _cancel(run: Run, reason: str, definition: Definition) -> list[Event]:
+def _cancel(run: Run, command: CancelRun, definition: Definition) -> list[Event]:
     if run.status is RunStatus.CANCELLED:
         return []  # asked twice: the answer is the same
     require_run_move(run, RunStatus.CANCELLED)
-    return [*_stopped(run, definition), RunCancelled(reason=reason)]
+    return [*_stopped(run, definition), granted(RunCancelled, command)]
 
 
 def _stopped(run: Run, definition: Definition) -> list[Event]:
@@ -165,7 +149,7 @@ def _stopped(run: Run, definition: Definition) -> list[Event]:
     for path, state in run.steps.items():
         if _is_open(state) and may_have_effect(run, definition, path):
             stopped.append(StepBecameUncertain(step=path, attempt=state.attempts))
-        elif state.status in BUSY:
+        elif state.status in STEP_UNDER_WAY:
             stopped.append(StepCancelled(step=path))
     return stopped
 
@@ -178,7 +162,7 @@ def _is_open(state: StepState) -> bool:
     has_asked = state.about is About.QUESTION or (state.attempts > 0 and bool(state.answers))
     has_begun = state.lost > 0 or state.deferred > 0 or has_asked
     is_untold = has_begun or (state.failures > 0 and state.category in UNTOLD)
-    return state.status in {StepStatus.READY, StepStatus.WAITING} and is_untold
+    return state.status in STEP_BETWEEN_ATTEMPTS and is_untold
 
 
 def may_have_effect(run: Run, definition: Definition, path: str) -> bool:
@@ -204,7 +188,7 @@ def _finish(run: Run, command: FinishRun, definition: Definition) -> list[Event]
         require_quiet(run, definition)
         return [*_stopped(run, definition), RunFailed(step=failed, message=run.step(failed).message)]
     require_run_move(run, RunStatus.COMPLETED)
-    rest = [path for path, state in states.items() if state.status not in SATISFIED]
+    rest = [path for path, state in states.items() if state.status not in STEP_SATISFIED]
     if rest:
         raise Conflict(f"run {run.id} is not done: {', '.join(rest)}", hint="finish these steps first")
     return [RunFailed(step="", message=command.flaw) if command.flaw else RunCompleted(outputs=command.outputs)]
@@ -250,29 +234,9 @@ def _finish_compensation(run: Run, definition: Definition) -> list[Event]:
 def _record(run: Run, command: RecordDecision | RecordAction, definition: Definition) -> list[Event]:
     if command.step is not None:
         locate(definition, command.step)
-    match command:
-        case RecordDecision():
-            return [
-                DecisionRecorded(
-                    decision=command.decision,
-                    reason=command.reason,
-                    step=command.step,
-                    alternatives=command.alternatives,
-                    details=command.details,
-                )
-            ]
-        case RecordAction():
-            action = ActionRecorded(
-                description=command.description,
-                step=command.step,
-                outcome=command.outcome,
-                action=command.action,
-                output=command.output,
-                details=command.details,
-            )
-            return [action, *_moved_by_report(run, command, definition)]
-        case _:
-            assert_never(command)
+    if isinstance(command, RecordDecision):
+        return [granted(DecisionRecorded, command)]
+    return [granted(ActionRecorded, command), *_moved_by_report(run, command, definition)]
 
 
 def _moved_by_report(run: Run, action: RecordAction, definition: Definition) -> Sequence[Event]:
@@ -290,7 +254,7 @@ def _moved_by_report(run: Run, action: RecordAction, definition: Definition) -> 
             StepRetried(step=action.step, reason=action.description),
             AttemptStarted(step=action.step, attempt=state.attempts + 1),
         ]
-    elif state.status in {StepStatus.PENDING, StepStatus.READY}:
+    elif state.status in STEP_NOT_STARTED:
         begun = decide(run, StartAttempt(step=action.step), definition)
     return [*begun, *_reported_end(action.step, action, state if not begun else None)]
 

@@ -64,11 +64,11 @@ from handrail.domain.event import (
     UndoFailed,
     UndoStarted,
 )
+from handrail.domain.fact import granted
 from handrail.domain.guard import claimant, legal_text, require_ready, require_step_move
 from handrail.domain.run import Run, StepState
-from handrail.domain.status import MOVES, RUN_MOVES, RunStatus, StepStatus
+from handrail.domain.status import MOVES, RUN_MOVES, STEP_NOT_STARTED, STEP_RETRIABLE, RunStatus, StepStatus
 
-RETRIED_FROM: Final = frozenset({StepStatus.FAILED, StepStatus.UNCERTAIN})
 LOST_MAX: Final = 20
 """How often in a row a try may be lost in a crash, before somebody must look at it."""
 
@@ -77,50 +77,42 @@ def decide_wait(run: Run, command: WaitCommand, definition: Definition) -> list[
     """Hand a step out, or ask a person; and what they answered."""
     state = run.step(command.step)
     match command:
-        case HandOutStep(step=step, agent=agent, until=until):
+        case HandOutStep(step=step, agent=agent):
             require_step_move(step, state, StepStatus.WAITING)
             _require_unclaimed(step, state, agent, at=command.at)
             require_ready(run, step, definition)
-            return [StepHandedOut(step=step, agent=agent, until=until)]
+            return [granted(StepHandedOut, command)]
         case RefuseOutput(step=step):
             require_step_move(step, state, StepStatus.COMPLETED)
             return _refused(command, tries=state.tries + 1)
         case RequestApproval(step=step):
             require_step_move(step, state, StepStatus.WAITING)
             require_ready(run, step, definition)
-            asked = ApprovalRequested(
-                step=step, digest=command.digest, text=command.text, by=command.by, expires=command.expires
-            )
-            return [asked]
-        case AskPerson(step=step, about=about):
+            return [granted(ApprovalRequested, command)]
+        case AskPerson(step=step):
             require_step_move(step, state, StepStatus.WAITING)
             if state.status is not StepStatus.RUNNING:
                 require_ready(run, step, definition)
-            return [
-                ApprovalRequested(
-                    step=step, digest=command.digest, text=command.text, about=about, schema=command.schema
-                )
-            ]
-        case GiveApproval(step=step, digest=digest, reason=reason):
+            return [granted(ApprovalRequested, command)]
+        case GiveApproval(step=step, digest=digest):
             _require_asked(step, state, digest, at=command.at)
-            return [ApprovalGiven(step=step, digest=digest, reason=reason, content=command.content)]
-        case RejectApproval(step=step, digest=digest, reason=reason):
+            return [granted(ApprovalGiven, command)]
+        case RejectApproval(step=step, digest=digest):
             _require_asked(step, state, digest, at=command.at)
-            return [ApprovalRejected(step=step, digest=digest, reason=reason)]
+            return [granted(ApprovalRejected, command)]
         case ExpireApproval(step=step):
             _require_asked(step, state, state.digest)
-            return [ApprovalExpired(step=step)]
+            return [granted(ApprovalExpired, command)]
         case _:
             assert_never(command)
 
 
 def _refused(command: RefuseOutput, *, tries: int) -> list[Event]:
-    step = command.step
-    refused = OutputRefused(step=step, findings=command.findings, evidence=command.evidence)
+    refused = granted(OutputRefused, command)
     if not command.last:
         return [refused]
-    message = f"what was handed in was not accepted, {tries} times"
-    return [refused, StepFailed(step=step, category=Category.INVALID_INPUT, message=message, asks=True)]
+    message = f"what was submitted was not accepted, {tries} times"
+    return [refused, StepFailed(step=command.step, category=Category.INVALID_INPUT, message=message, asks=True)]
 
 
 def _require_unclaimed(step: str, state: StepState, agent: str, *, at: int) -> None:
@@ -142,16 +134,16 @@ def decide_holder(run: Run, command: HolderCommand, definition: Definition) -> l
     """Begin a step that holds others, its rounds, and its failure."""
     state = run.step(command.step)
     match command:
-        case OpenStep(step=step, rounds=rounds, values=values):
+        case OpenStep(step=step):
             require_step_move(step, state, StepStatus.RUNNING)
             require_ready(run, step, definition)
-            return [StepOpened(step=step, rounds=rounds, values=values)]
-        case StartRound(step=step, due=due):
+            return [granted(StepOpened, command)]
+        case StartRound(step=step):
             require_open_holder(step, state)
-            return [RoundStarted(step=step, round=state.round + 1, due=due)]
-        case FailStep(step=step, category=category, message=message):
+            return [granted(RoundStarted, command, round=state.round + 1)]
+        case FailStep(step=step):
             require_step_move(step, state, StepStatus.FAILED)
-            return [StepFailed(step=step, category=category, message=message)]
+            return [granted(StepFailed, command)]
         case _:
             assert_never(command)
 
@@ -169,35 +161,21 @@ def decide_attempt(run: Run, command: AttemptCommand, definition: Definition) ->
         case StartAttempt(step=step):
             require_step_move(step, state, StepStatus.RUNNING)
             require_ready(run, step, definition)
-            begun = AttemptStarted(
-                step=step,
-                attempt=state.attempts + 1,
-                effect=command.effect,
-                idempotent=command.idempotent,
-                capture=command.capture,
-            )
-            return [begun]
-        case FailAttempt(step=step, category=category, message=message, due=due):
+            return [granted(AttemptStarted, command, attempt=state.attempts + 1)]
+        case FailAttempt(step=step, due=due):
             require_step_move(step, state, StepStatus.FAILED)
-            failed = AttemptFailed(
-                step=step, attempt=state.attempts, category=category, message=message, took=command.took
-            )
+            failed = granted(AttemptFailed, command, attempt=state.attempts)
             if due is None:
-                return [failed, StepFailed(step=step, category=category, message=message)]
-            return [failed, RetryScheduled(step=step, attempt=state.attempts + 1, due=due)]
-        case RefuseResult(step=step, message=message):
+                return [failed, granted(StepFailed, command)]
+            return [failed, granted(RetryScheduled, command, attempt=state.attempts + 1)]
+        case RefuseResult(step=step):
             require_step_move(step, state, StepStatus.FAILED)
             category = Category.TOOL_ERROR
-            refused = OutputRefused(
-                step=step, findings=command.findings, evidence=command.evidence, output=command.output
-            )
-            failed = AttemptFailed(
-                step=step, attempt=state.attempts, category=category, message=message, took=command.took
-            )
-            return [refused, failed, StepFailed(step=step, category=category, message=message)]
-        case DeferStep(step=step, due=due):
+            failed = granted(AttemptFailed, command, attempt=state.attempts, category=category)
+            return [granted(OutputRefused, command), failed, granted(StepFailed, command, category=category)]
+        case DeferStep(step=step):
             require_step_move(step, state, StepStatus.WAITING)
-            return [StepDeferred(step=step, attempt=state.attempts, due=due)]
+            return [granted(StepDeferred, command, attempt=state.attempts)]
         case LoseAttempt(step=step):
             require_step_move(step, state, StepStatus.UNCERTAIN)
             # What may be repeated is repeated; but not for ever, should it be the very try that ends the process.
@@ -216,30 +194,20 @@ def decide_end(run: Run, command: EndCommand, definition: Definition) -> list[Ev
             require_step_move(step, state, StepStatus.COMPLETED)
             if state.status is StepStatus.UNCERTAIN:
                 raise Conflict(f"step {step!r} is uncertain", hint="accept it, retry it, skip it or compensate")
-            return [
-                StepCompleted(
-                    step=step,
-                    output=command.output,
-                    proof=command.proof,
-                    checks=command.checks,
-                    took=command.took,
-                    evidence=command.evidence,
-                    findings=command.findings,
-                )
-            ]
-        case SkipStep(step=step, reason=reason):
+            return [granted(StepCompleted, command)]
+        case SkipStep(step=step):
             require_step_move(step, state, StepStatus.SKIPPED)
-            if state.status in {StepStatus.PENDING, StepStatus.READY}:
+            if state.status in STEP_NOT_STARTED:
                 require_ready(run, step, definition)
-            return [StepSkipped(step=step, reason=reason)]
+            return [granted(StepSkipped, command)]
         case RetryStep(step=step, reason=reason):
             return _retried(run, step, reason)
-        case AcceptStep(step=step, reason=reason, output=output):
+        case AcceptStep(step=step):
             if state.status is not StepStatus.UNCERTAIN:
                 raise Conflict(
                     f"step {step!r} is {state.status.value}, not uncertain", hint=legal_text(MOVES[state.status])
                 )
-            return [StepAccepted(step=step, reason=reason, output=output)]
+            return [granted(StepAccepted, command)]
         case _:
             assert_never(command)
 
@@ -247,7 +215,7 @@ def decide_end(run: Run, command: EndCommand, definition: Definition) -> list[Ev
 def _retried(run: Run, step: str, reason: str) -> list[Event]:
     """Try a step again; one that holds others, with all that failed inside it."""
     state = run.step(step)
-    if state.status not in RETRIED_FROM:
+    if state.status not in STEP_RETRIABLE:
         require_step_move(step, state, StepStatus.READY)
         raise Conflict(f"step {step!r} is {state.status.value}: it goes on by itself", hint="wait for it")
     inside = [
@@ -265,34 +233,24 @@ def decide_undo(run: Run, command: UndoCommand, definition: Definition) -> list[
     """Undo a step, and what came of that."""
     state = run.step(command.step)
     match command:
-        case StartUndo(step=step, idempotent=idempotent, values=values):
+        case StartUndo(step=step):
             _require_compensating(run)
             if state.status is not StepStatus.COMPENSATING:
                 _require_undoable(step, state, StepStatus.COMPENSATING)
             if later := holding_back(run, definition, step):
                 raise Conflict(f"step {step!r} can't be undone before {later!r}", hint=f"undo {later!r} first")
-            attempt = state.undo_attempts + 1
-            return [UndoStarted(step=step, attempt=attempt, idempotent=idempotent, values=values)]
-        case FailUndo(step=step, category=category, message=message, due=due):
+            return [granted(UndoStarted, command, attempt=state.undo_attempts + 1)]
+        case FailUndo(step=step, due=due):
             _require_compensating(run)
             require_step_move(step, state, StepStatus.COMPENSATION_FAILED)
-            return [_undo_failed(step, state, category, message, due=due, took=command.took)]
+            return [granted(UndoFailed, command, attempt=state.undo_attempts, final=due is None)]
         case LoseUndo(step=step):
             _require_compensating(run)
             require_step_move(step, state, StepStatus.COMPENSATION_FAILED)
-            message = "handrail stopped in the middle of it: whether it was undone is not known"
-            return [] if state.repeatable else [_undo_failed(step, state, Category.INTERNAL, message)]
+            return [] if state.repeatable else [_undo_lost(step, state)]
         case CompensateStep(step=step):
             _require_undoable(step, state, StepStatus.COMPENSATED)
-            return [
-                StepCompensated(
-                    step=step,
-                    how=command.how,
-                    description=command.description,
-                    details=command.details,
-                    took=command.took,
-                )
-            ]
+            return [granted(StepCompensated, command)]
         case _:
             assert_never(command)
 
@@ -309,15 +267,6 @@ def _require_compensating(run: Run) -> None:
         raise Conflict(f"run {run.id} is {run.status.value}, not compensating", hint=legal_text(RUN_MOVES[run.status]))
 
 
-def _undo_failed(
-    step: str, state: StepState, category: Category, message: str, *, due: int | None = None, took: int = 0
-) -> UndoFailed:
-    return UndoFailed(
-        step=step,
-        attempt=state.undo_attempts,
-        category=category,
-        message=message,
-        final=due is None,
-        due=due,
-        took=took,
-    )
+def _undo_lost(step: str, state: StepState) -> UndoFailed:
+    message = "handrail stopped in the middle of it: whether it was undone is not known"
+    return UndoFailed(step=step, attempt=state.undo_attempts, category=Category.INTERNAL, message=message, final=True)

@@ -47,6 +47,12 @@ class Conflict(HandrailError):
     hint = "read the run again, then choose one of the legal moves"
 
 
+class OnlyRecorded(Conflict):
+    """The run is performed by its agent and only recorded here: it takes reports, and no submissions."""
+
+    hint = "report what was done for the step instead"
+
+
 class Forbidden(HandrailError):
     """Not allowed for this actor, or by policy."""
 

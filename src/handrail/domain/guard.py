@@ -4,15 +4,11 @@ Pure. The legal moves themselves are the table in status.py."""
 
 from __future__ import annotations
 
-from typing import Final
-
 from handrail.domain.definition import Call, Definition, Each, Repeat
 from handrail.domain.errors import Conflict
 from handrail.domain.path import Located, is_in_undo, locate
 from handrail.domain.run import Run, StepState
-from handrail.domain.status import MOVES, RUN_MOVES, SATISFIED, RunStatus, StepStatus
-
-OPEN: Final = frozenset({RunStatus.RUNNING, RunStatus.PAUSED})
+from handrail.domain.status import MOVES, RUN_MOVES, RUN_OPEN, STEP_SATISFIED, RunStatus, StepStatus
 
 
 def require_run_move(run: Run, target: RunStatus) -> None:
@@ -33,7 +29,7 @@ def require_open(run: Run, path: str = "") -> None:
     """Refuse work on a run that has ended or is being undone, except on the steps of an undo."""
     if run.status is RunStatus.COMPENSATING and is_in_undo(path):
         return
-    if run.status not in OPEN:
+    if run.status not in RUN_OPEN:
         legal = RUN_MOVES[run.status]
         raise Conflict(f"run {run.id} is {run.status.value}: no step can be worked on", hint=legal_text(legal))
 
@@ -51,7 +47,7 @@ def require_ready(run: Run, path: str, definition: Definition) -> None:
 
 def _missing(run: Run, found: Located) -> str:
     waits_for = [found.prefix + name for name in found.step.after]
-    return ", ".join(repr(name) for name in waits_for if run.step(name).status not in SATISFIED)
+    return ", ".join(repr(name) for name in waits_for if run.step(name).status not in STEP_SATISFIED)
 
 
 def _is_begun(run: Run, found: Located) -> bool:

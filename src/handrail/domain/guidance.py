@@ -71,7 +71,7 @@ def told(run: Run, definition: Definition, path: str, models: Sequence[Model] = 
         prompt = str(rendered(work.prompt, run, found.lane))
     except Invalid as error:
         message = f"the prompt of step {path!r} can't be filled in: {error}"
-        raise Invalid(message, hint=f"control skip {path}, or mend the definition and start anew") from error
+        raise Invalid(message, hint=f"skip {path}, or fix the definition and start a new run") from error
     return StepTold(
         id=called(run, path),
         title=f"Undo: {title_of(step)}" if undoes else title_of(step),

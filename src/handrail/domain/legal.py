@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from handrail.domain.path import is_in_undo
 from handrail.domain.run import Run, StepState
-from handrail.domain.status import RunStatus, StepStatus
+from handrail.domain.status import RUN_OPEN, RunStatus, StepStatus
 
 
 class Action(StrEnum):
@@ -70,7 +70,7 @@ def _of_step(run: Run, path: str, state: StepState) -> tuple[Action, ...]:
     if state.status is StepStatus.COMPENSATION_FAILED and run.status is RunStatus.COMPENSATION_FAILED:
         return (Action.RETRY, Action.SKIP)
     is_undo = run.status is RunStatus.COMPENSATING and is_in_undo(path)
-    if run.status not in {RunStatus.RUNNING, RunStatus.PAUSED} and not is_undo:
+    if run.status not in RUN_OPEN and not is_undo:
         return ()
     if state.status is StepStatus.WAITING and state.digest:
         return (Action.APPROVE, Action.REJECT)

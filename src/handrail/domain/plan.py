@@ -14,6 +14,7 @@ from handrail.domain.chain import GENESIS, receipt
 from handrail.domain.command import PlanCommand, RetirePlan, SavePlan
 from handrail.domain.errors import Conflict, NotFound
 from handrail.domain.event import Entry
+from handrail.domain.fact import granted
 from handrail.domain.projection import Change, PlanRow
 from handrail.domain.store_event import PlanEvent, PlanRetired, PlanSaved
 
@@ -59,20 +60,12 @@ def decide_plan(plan: Plan, command: PlanCommand) -> list[PlanEvent]:
         case SavePlan():
             if plan.versions and plan.retired is None and _is_same(plan.newest, command):
                 return []
-            saved = PlanSaved(
-                version=len(plan.versions) + 1,
-                definition=command.definition,
-                name=command.name,
-                steps=command.steps,
-                note=command.note,
-                pins=command.pins,
-            )
-            return [saved]
-        case RetirePlan(reason=reason):
+            return [granted(PlanSaved, command, version=len(plan.versions) + 1)]
+        case RetirePlan():
             newest = plan.newest
             if plan.retired is not None:
                 raise Conflict(f"plan {newest.name!r} is retired already", hint="save it anew to bring it back")
-            return [PlanRetired(reason=reason)]
+            return [granted(PlanRetired, command)]
         case _:
             assert_never(command)
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, TypeAlias
 
-from msgspec import Struct, field
+from msgspec import Struct, field, to_builtins
 
 from handrail.domain.check import Finding
 from handrail.domain.json import Json
@@ -90,3 +90,9 @@ class Outcome(Struct, frozen=True, kw_only=True):
 
     findings: tuple[Finding, ...] = ()
     evidence: Evidence | None = None
+
+
+def evidence_data(evidence: Evidence) -> Mapping[str, Any]:
+    """Evidence as the journal keeps it."""
+    data: Mapping[str, Any] = to_builtins(evidence)
+    return data

@@ -66,7 +66,7 @@ from handrail.domain.event import (
 )
 from handrail.domain.projection import Change, RunRow, StepRow
 from handrail.domain.question import Reply
-from handrail.domain.status import SATISFIED, RunStatus, StepStatus
+from handrail.domain.status import STEP_SATISFIED, RunStatus, StepStatus
 from handrail.domain.table import Table
 
 
@@ -177,7 +177,7 @@ def replay(entries: Iterable[Entry], start: Run) -> Run:
         if path is not None:
             before: StepState = changed.get(path) or start.steps.get(path, _PENDING)
             after = changed[path] = apply_to_step(before, cast("StepEvent", event), last)
-            done += (after.status in SATISFIED) - (before.status in SATISFIED)
+            done += (after.status in STEP_SATISFIED) - (before.status in STEP_SATISFIED)
         elif isinstance(event, RunEvent):
             run = apply_to_run(run, event, last)
     if last is None:

@@ -41,6 +41,34 @@ class StepStatus(StrEnum):
     COMPENSATION_FAILED = "compensation_failed"
 
 
+RUN_MEANINGS: Final[Mapping[RunStatus, str]] = {
+    RunStatus.NEW: "nothing has happened yet; no reader ever sees it",
+    RunStatus.RUNNING: "the engine works on its steps, or could",
+    RunStatus.WAITING: "only an agent or a person can move it on; shown instead of `running`, never stored",
+    RunStatus.PAUSED: "what has started may end, nothing new starts",
+    RunStatus.COMPENSATING: "what was done is being undone, newest first",
+    RunStatus.COMPLETED: "every step is completed or skipped",
+    RunStatus.FAILED: "a step failed and the policy was to stop, or the deadline has passed; what was done stays",
+    RunStatus.CANCELLED: "somebody ended it early; what was done stays",
+    RunStatus.COMPENSATED: "everything that can be undone is undone; what can't be is named",
+    RunStatus.COMPENSATION_FAILED: "an undo failed; all that is not undone is named, and somebody must decide",
+}
+STEP_MEANINGS: Final[Mapping[StepStatus, str]] = {
+    StepStatus.PENDING: "steps before it are not over yet, or it has not been started",
+    StepStatus.READY: "it can start now",
+    StepStatus.RUNNING: "an attempt is running, or the steps inside it are",
+    StepStatus.WAITING: "for an agent, a person's answer, or the time of the next attempt",
+    StepStatus.COMPLETED: "its work is done and its output known",
+    StepStatus.FAILED: "no further attempt is made unless somebody asks for one",
+    StepStatus.SKIPPED: "it was left out; steps after it go on",
+    StepStatus.CANCELLED: "it was stopped together with its run",
+    StepStatus.UNCERTAIN: "an attempt started and whether it happened is unknown; somebody must decide",
+    StepStatus.COMPENSATING: "it is being undone",
+    StepStatus.COMPENSATED: "it is undone",
+    StepStatus.COMPENSATION_FAILED: "its undo failed; its effect is still there",
+}
+"""What each state means to a reader; the reference prints these."""
+
 RUN_MOVES: Final[Mapping[RunStatus, frozenset[RunStatus]]] = {
     RunStatus.NEW: frozenset({RunStatus.RUNNING}),
     RunStatus.RUNNING: frozenset(
@@ -114,5 +142,60 @@ MOVES: Final[Mapping[StepStatus, frozenset[StepStatus]]] = {
     StepStatus.COMPENSATED: frozenset(),
 }
 
-SATISFIED: Final = frozenset({StepStatus.COMPLETED, StepStatus.SKIPPED})
-"""What a step must be for those after it to start."""
+# --- named sets: every question of the form "is its status one of ..." has its answer here --------------
+
+RUN_ENDED: Final = frozenset({RunStatus.COMPLETED, RunStatus.FAILED, RunStatus.CANCELLED, RunStatus.COMPENSATED})
+"""Nothing more happens unless somebody asks for it."""
+RUN_FINAL: Final = frozenset({RunStatus.COMPLETED, RunStatus.COMPENSATED})
+"""No move leads on from here, not even if somebody asks."""
+RUN_UNENDED: Final = frozenset(
+    {RunStatus.RUNNING, RunStatus.PAUSED, RunStatus.COMPENSATING, RunStatus.COMPENSATION_FAILED}
+)
+"""Started and not ended: something is still to be done or to be decided."""
+RUN_OPEN: Final = frozenset({RunStatus.RUNNING, RunStatus.PAUSED})
+"""Its steps may be worked on: what has started may end, also while the run is paused."""
+RUN_WORKING: Final = frozenset({RunStatus.RUNNING, RunStatus.COMPENSATING})
+"""The engine goes on with it by itself, forwards or undoing."""
+RUN_IN_PROGRESS: Final = RUN_OPEN | RUN_WORKING
+"""It works, or is paused and will work again."""
+RUN_SHOWN_OPEN: Final = RUN_UNENDED | {RunStatus.WAITING}
+"""Not ended, in the words of readers, who are shown `waiting` too."""
+RUN_SHOWN_ASKING: Final = RUN_IN_PROGRESS | {RunStatus.WAITING}
+"""A person may be asked for an approval in it, in the words of readers."""
+RUN_UNDOING: Final = frozenset({RunStatus.COMPENSATING, RunStatus.COMPENSATED, RunStatus.COMPENSATION_FAILED})
+"""Its work is being undone, was undone, or could not all be undone."""
+RUN_BROKEN_OFF: Final = RUN_UNDOING | {RunStatus.FAILED, RunStatus.CANCELLED}
+"""It stopped before all of its steps were done, and will not go on with them."""
+RUN_WITH_REASON: Final = RUN_BROKEN_OFF | {RunStatus.PAUSED}
+"""Why it is in this state is worth showing."""
+
+STEP_SATISFIED: Final = frozenset({StepStatus.COMPLETED, StepStatus.SKIPPED})
+"""Steps after it may start."""
+STEP_NOT_STARTED: Final = frozenset({StepStatus.PENDING, StepStatus.READY})
+"""Nobody has it in hand: it never started, or is to start again."""
+STEP_UNDER_WAY: Final = frozenset({StepStatus.RUNNING, StepStatus.WAITING})
+"""Somebody or something is at it, or it waits for an answer or a timer."""
+STEP_UNENDED: Final = STEP_NOT_STARTED | STEP_UNDER_WAY
+"""It is still open how it ends."""
+STEP_ENDED: Final = STEP_SATISFIED | {StepStatus.FAILED, StepStatus.CANCELLED, StepStatus.COMPENSATED}
+"""It is known how it ended, and nobody works on it."""
+STEP_BETWEEN_ATTEMPTS: Final = frozenset({StepStatus.READY, StepStatus.WAITING})
+"""No attempt is running, but an earlier one may have been lost or may have failed."""
+STEP_ANSWERED: Final = frozenset({StepStatus.COMPLETED, StepStatus.FAILED, StepStatus.WAITING})
+"""Where a call's answer leaves a step: done, failed, or waiting for the next attempt."""
+STEP_MOVING: Final = STEP_BETWEEN_ATTEMPTS | {StepStatus.RUNNING, StepStatus.UNCERTAIN}
+"""It started and may still move, by itself or because somebody decides."""
+STEP_TRACKED: Final = STEP_UNDER_WAY | {StepStatus.UNCERTAIN, StepStatus.FAILED}
+"""The agenda has to know of it even before the list of steps that it is in is open."""
+STEP_REPORT_DUE: Final = frozenset({StepStatus.RUNNING, StepStatus.FAILED})
+"""In a run that is only recorded: started, and its agent has not reported it as done."""
+STEP_SUBMITTABLE: Final = STEP_BETWEEN_ATTEMPTS | {StepStatus.PENDING, StepStatus.FAILED}
+"""Its output can be submitted; what failed can be submitted after all."""
+STEP_RETRIABLE: Final = frozenset({StepStatus.FAILED, StepStatus.UNCERTAIN})
+"""Somebody may decide that it is tried again."""
+STEP_ACTED: Final = frozenset({StepStatus.COMPLETED, StepStatus.UNCERTAIN})
+"""Its effect is there, or may be."""
+STEP_UNDOABLE: Final = STEP_ACTED | {StepStatus.COMPENSATING, StepStatus.COMPENSATION_FAILED}
+"""Its effect is there, or may be, and is not undone yet."""
+STEP_QUIET: Final = STEP_SATISFIED | {StepStatus.PENDING}
+"""Nothing happens on it now; a short view may leave it out."""

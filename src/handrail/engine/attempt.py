@@ -15,6 +15,7 @@ import msgspec
 from msgspec.structs import replace
 
 from handrail.domain.beginning import InputCheck, ToCall
+from handrail.domain.check import finding_data
 from handrail.domain.command import (
     AskPerson,
     Command,
@@ -39,13 +40,13 @@ from handrail.domain.path import Lane, locate
 from handrail.domain.pin import Card, difference
 from handrail.domain.question import Question
 from handrail.domain.retry import due_of, policy_of
+from handrail.domain.rule import evidence_data
 from handrail.domain.run import Run
-from handrail.domain.status import StepStatus
+from handrail.domain.status import STEP_ANSWERED, StepStatus
 from handrail.engine.answer import MESSAGE_LENGTH_MAX, Answer, answer_of, instant_answer
 from handrail.engine.breakers import Breakers
 from handrail.engine.clock import Clock, Entropy
 from handrail.engine.dispatch import Dispatch
-from handrail.engine.gate import evidence_data, finding_data
 from handrail.engine.lease import Lease
 from handrail.engine.throttle import Throttle
 from handrail.engine.tool import NO_ANSWERS, OWN, Progress, Tool, Toolbox, ToolCall, ToolFailed, silent
@@ -66,7 +67,6 @@ SchemaCheck: TypeAlias = Callable[[Any, Any], Sequence[str]]
 ResultJudge: TypeAlias = Callable[[Work, Any, Run, Lane], Awaitable[Judgement]]
 """What is to be said of what a tool came to, by the checks of its step."""
 
-_TOLD: Final = frozenset({StepStatus.COMPLETED, StepStatus.FAILED, StepStatus.WAITING})
 
 log = logging.getLogger(__name__)
 
@@ -341,7 +341,7 @@ class Attempt:
         if self.is_undo:
             is_over = now.status is not StepStatus.COMPENSATING or now.due is not None
             return is_over and now.undo_attempts == before.undo_attempts + 1
-        return now.status in _TOLD and now.attempts == before.attempts + 1
+        return now.status in STEP_ANSWERED and now.attempts == before.attempts + 1
 
     async def _note_late(self, answer: Answer) -> None:
         note = NoteLateAnswer(

@@ -15,19 +15,17 @@ from msgspec.structs import replace
 
 from handrail.domain.authoring import definition_from
 from handrail.domain.bundle import APPROVAL, broken
-from handrail.domain.compensation import not_compensated, undo_order
+from handrail.domain.compensation import not_undone
 from handrail.domain.definition import Definition, Kind
 from handrail.domain.errors import HandrailError
 from handrail.domain.event import Entry, OutputRefused, StepCarried, StepCompleted
 from handrail.domain.path import locate
 from handrail.domain.run import Run, StepState, replay
-from handrail.domain.status import RunStatus, StepStatus
+from handrail.domain.status import RUN_BROKEN_OFF, RUN_ENDED, RunStatus, StepStatus
 from handrail.engine.bundle_check import Proven
 from handrail.engine.clock import instant_text
 from handrail.engine.step_view import Shown
 
-ENDED: Final = frozenset({RunStatus.COMPLETED, RunStatus.FAILED, RunStatus.CANCELLED, RunStatus.COMPENSATED})
-BROKEN_OFF: Final = (ENDED - {RunStatus.COMPLETED}) | {RunStatus.COMPENSATING, RunStatus.COMPENSATION_FAILED}
 HOLDERS: Final = frozenset({Kind.EACH, Kind.REPEAT, Kind.WORKFLOW})
 EVIDENCE_SHOWN: Final = (
     *("rule", "version", "passed", "digest", "tree", "exit"),
@@ -129,7 +127,7 @@ def _account(proven: Proven, run: Run, definition: Definition) -> Account:
         run=run.id,
         workflow=run.workflow,
         status=run.status,
-        has_ended=run.status in ENDED,
+        has_ended=run.status in RUN_ENDED,
         events=run.n,
         definition=run.definition,
         made=instant_text(proven.header.made),
@@ -204,6 +202,6 @@ def _approvals(proven: Proven) -> Iterable[Approval]:
 
 
 def _not_undone(run: Run, definition: Definition) -> tuple[str, ...]:
-    if run.status not in BROKEN_OFF:
+    if run.status not in RUN_BROKEN_OFF:
         return ()  # it completed, and its effects are what it was for; or nobody knows yet how it ends
-    return tuple(dict.fromkeys((*undo_order(run, definition), *not_compensated(run, definition))))
+    return tuple(not_undone(run, definition))

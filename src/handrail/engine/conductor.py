@@ -33,7 +33,7 @@ from handrail.domain.errors import HandrailError, Invalid, LeaseLost, NotFound
 from handrail.domain.path import UNDO, locate, top_lane
 from handrail.domain.rounds import look_at_holders, outputs_of
 from handrail.domain.run import Run
-from handrail.domain.status import RunStatus, StepStatus
+from handrail.domain.status import RUN_OPEN, RUN_WORKING, STEP_UNENDED, RunStatus, StepStatus
 from handrail.engine.attempt import Attempt, Means
 from handrail.engine.lease import Lease
 from handrail.engine.throttle import Hold
@@ -47,7 +47,6 @@ TROUBLE_S_FIRST: Final = 0.1
 TROUBLE_S_MAX: Final = 5.0
 WORDS_LENGTH_MAX: Final = 200
 
-WORKING: Final = frozenset({RunStatus.RUNNING, RunStatus.COMPENSATING})
 
 log = logging.getLogger(__name__)
 
@@ -90,12 +89,12 @@ class Conductor:
         """Whether handrail can do nothing more until an agent or a person does something."""
         if self._task is not None or self.calls or self.holds or self._is_resting:
             return False
-        return self.run.status not in WORKING or not self.agenda.waits_for_time(self.run)
+        return self.run.status not in RUN_WORKING or not self.agenda.waits_for_time(self.run)
 
     @property
     def is_idle(self) -> bool:
         """Whether not even time will bring it anything to do."""
-        return self.is_settled and (self.run.status not in WORKING or self._alarm is None)
+        return self.is_settled and (self.run.status not in RUN_WORKING or self._alarm is None)
 
     def notice(self, run: Run, steps: Collection[str]) -> None:
         """Take in a change of the run that is synced."""
@@ -156,7 +155,7 @@ class Conductor:
 
     def _drop_holds(self) -> None:
         """Hold nothing back that is not to begin any more."""
-        agenda, is_working = self.agenda, self.run.status in WORKING
+        agenda, is_working = self.agenda, self.run.status in RUN_WORKING
         undos = agenda.to_undo | agenda.undoing
         for name in list(self.holds):
             is_wanted = name.removesuffix(UNDO) in undos if name.endswith(UNDO) else name in agenda.ready
@@ -179,7 +178,7 @@ class Conductor:
 
     async def _turn(self) -> bool:
         """Do what can be done now; whether anything was journaled, so that more may be possible."""
-        if self.is_lost or self.run.status not in WORKING:
+        if self.is_lost or self.run.status not in RUN_WORKING:
             return False
         self._drop_holds()
         now = self.means.clock()
@@ -390,19 +389,14 @@ class Conductor:
     def _stop_what_ended(self) -> None:
         """Cancel the calls of steps that have been stopped with their run, or turned to undoing."""
         for name, task in self.calls.items():
-            if self.run.status in {RunStatus.RUNNING, RunStatus.PAUSED}:
+            if self.run.status in RUN_OPEN:
                 return
             if name.endswith(UNDO):
                 continue
             state = self.run.step(name)
             if state.status is StepStatus.COMPLETED and self.run.status is not RunStatus.COMPENSATING:
                 continue  # another worker has done it meanwhile: what is said here is late, and is to be known
-            if self.run.status is not RunStatus.COMPENSATING or state.status not in {
-                StepStatus.RUNNING,
-                StepStatus.PENDING,
-                StepStatus.READY,
-                StepStatus.WAITING,
-            }:
+            if self.run.status is not RunStatus.COMPENSATING or state.status not in STEP_UNENDED:
                 task.cancel()
 
     def lose(self) -> None:
@@ -439,7 +433,7 @@ class Conductor:
         self._clear_alarm()
         dues = [due for due in (self.agenda.next_due(self.run), self.run.deadline) if due is not None]
         dues += [hold.due for hold in self.holds.values() if hold.due is not None]
-        if dues and self.run.status in WORKING and not self.is_lost:
+        if dues and self.run.status in RUN_WORKING and not self.is_lost:
             delay_s = max(0.0, (min(dues) - self.means.clock()) / 1_000)
             self._alarm = asyncio.get_running_loop().call_later(delay_s + 0.001, self.wake)
 

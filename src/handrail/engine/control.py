@@ -26,7 +26,7 @@ from handrail.domain.command import (
     StartCompensation,
     StartRun,
 )
-from handrail.domain.compensation import UNDONE_FROM, lasting_effect, undo_order
+from handrail.domain.compensation import lasting_effect, undo_order
 from handrail.domain.definition import Definition
 from handrail.domain.errors import Conflict, Forbidden, Invalid
 from handrail.domain.event import Fork, How, Mode, StepCarried
@@ -34,7 +34,7 @@ from handrail.domain.json import digest
 from handrail.domain.legal import Action, legal_actions, legal_words
 from handrail.domain.path import locate
 from handrail.domain.run import Run
-from handrail.domain.status import SATISFIED, RunStatus, StepStatus
+from handrail.domain.status import STEP_SATISFIED, STEP_UNDOABLE, RunStatus, StepStatus
 from handrail.domain.values import outputs_of_rounds
 from handrail.engine.attempt import SchemaCheck
 from handrail.engine.clock import Clock
@@ -85,7 +85,7 @@ class Control:
         """Do to a run what is asked: the run after it; for a fork, the new run."""
         reason = reason.strip()
         if not reason or len(reason) > REASON_LENGTH_MAX:
-            raise Invalid("a control needs a reason, in a few words", hint="say why: it becomes an event")
+            raise Invalid("a reason is missing, in a few words", hint="say why: it becomes an event")
         run = await self.dispatch.current(run_id)
         if action is Action.FORK:
             return await self.fork(run, step, actor=actor, reason=reason)
@@ -218,7 +218,7 @@ def _carried(run: Run, definition: Definition, again: set[str]) -> list[StepCarr
     carried = []
     for step in definition.steps:
         state = run.step(step.id)
-        if step.id in again or state.status not in SATISFIED:
+        if step.id in again or state.status not in STEP_SATISFIED:
             continue
         output = outputs_of_rounds(run, step, step.id) if step.body else state.output
         is_skipped = state.status is StepStatus.SKIPPED
@@ -231,5 +231,5 @@ def _lasting(run: Run, definition: Definition, paths: Sequence[str]) -> list[str
     return [
         path
         for path in paths
-        if run.step(path).status in UNDONE_FROM and lasting_effect(locate(definition, path), run.step(path))
+        if run.step(path).status in STEP_UNDOABLE and lasting_effect(locate(definition, path), run.step(path))
     ]

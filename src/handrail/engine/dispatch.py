@@ -27,7 +27,7 @@ from handrail.domain.json import canonical_bytes, digest
 from handrail.domain.projection import Change
 from handrail.domain.redaction import redact_inputs
 from handrail.domain.run import Run, project, replay
-from handrail.domain.status import RunStatus
+from handrail.domain.status import RUN_ENDED
 from handrail.engine.clock import Clock, key_digest, keyed_id, timed_id
 from handrail.engine.journal import Journal
 from handrail.engine.lease import Lease
@@ -38,7 +38,6 @@ CONFLICTS_MAX: Final = 50
 RUNS_KEPT: Final = 10_000
 DEFINITIONS_KEPT: Final = 500
 
-ENDS: Final = frozenset({RunStatus.COMPLETED, RunStatus.COMPENSATED, RunStatus.FAILED, RunStatus.CANCELLED})
 
 PLAIN_START: Final = StartRun()
 
@@ -218,7 +217,7 @@ class Dispatch:
         read = Seat(replay(entries, Run(id=run_id)))
         if run_id in self._seats:
             return self._seats[run_id]  # another caller has read it meanwhile
-        if read.run.status not in ENDS:  # an ended one is not worth a place: it will hardly change any more
+        if read.run.status not in RUN_ENDED:  # an ended one is not worth a place: it will hardly change any more
             self._seats[run_id] = read
         self._notify(read.run, None)
         return read
@@ -253,7 +252,7 @@ class Dispatch:
         after = draft.run
         change = replace(project(after, _steps_in(draft.entries)), definitions=texts)
         await self._append(after, draft.records, change, lease)
-        if after.status in ENDS:  # it is asked for seldom from now on, and can be read again
+        if after.status in RUN_ENDED:  # it is asked for seldom from now on, and can be read again
             self._secrets.pop(after.id, None)
             if self._seats.get(after.id, _NOBODY).run is after:
                 del self._seats[after.id]
@@ -291,7 +290,7 @@ def _steps_in(entries: Sequence[Entry]) -> Collection[str]:
 def _tell(run: Run, records: Sequence[Record], began: float) -> None:
     """A line in the log: of every command when debugging, else of the beginning and the end of a run."""
     last = records[-1]
-    level = logging.INFO if run.n == 1 or run.status in ENDS else logging.DEBUG
+    level = logging.INFO if run.n == 1 or run.status in RUN_ENDED else logging.DEBUG
     if log.isEnabledFor(level):
         about = {"run": run.id, "duration_ms": round(1_000 * (time.perf_counter() - began), 2)}
         if last.step is not None:

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-import msgspec
 from msgspec.structs import replace
 
 from handrail.domain.check import Finding, Severity, blocks
@@ -274,16 +273,3 @@ def _flaw(rule: str, message: str, place: str = "") -> Finding:
 
 def _told(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-
-
-def finding_data(finding: Finding) -> Mapping[str, Any]:
-    """A finding as the journal keeps it."""
-    told = {"rule": finding.rule, "severity": finding.severity.value, "where": finding.where}
-    excerpt = {"excerpt": finding.excerpt} if finding.excerpt else {}
-    return {**told, "message": finding.message, "fix": finding.fix, **excerpt}
-
-
-def evidence_data(evidence: Evidence) -> Mapping[str, Any]:
-    """Evidence as the journal keeps it."""
-    data: Mapping[str, Any] = msgspec.to_builtins(evidence)
-    return data

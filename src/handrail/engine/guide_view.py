@@ -17,8 +17,9 @@ from handrail.domain.event import Proof
 from handrail.domain.guidance import StepTold, brief, called, told
 from handrail.domain.model_hint import Model
 from handrail.domain.path import UNDO
-from handrail.domain.status import SATISFIED, RunStatus, StepStatus
-from handrail.engine.guide import Seen, Verdict
+from handrail.domain.status import STEP_SATISFIED, RunStatus, StepStatus
+from handrail.domain.submission import Verdict
+from handrail.engine.guide import Seen
 from handrail.engine.step_view import Shown
 from handrail.engine.view import Failure, Option, Progress, Status, WaitingFor, Whom, status_of
 
@@ -71,8 +72,8 @@ class Telling(Struct, frozen=True, kw_only=True):
     """What an answer is about, beside where the run stands."""
 
     verdict: Verdict | None = None
-    """What became of a hand-in, and of which step."""
-    handed_in: str = ""
+    """What became of a submission, and of which step."""
+    submitted: str = ""
     recap: Recap | None = None
     is_first: bool = False
     models: tuple[Model, ...] = ()
@@ -85,7 +86,7 @@ class Telling(Struct, frozen=True, kw_only=True):
     @property
     def unconfirmed(self) -> str:
         """The step that waits for a person's word and for nothing else."""
-        return self.handed_in if self.verdict is not None and self.verdict.unconfirmed else ""
+        return self.submitted if self.verdict is not None and self.verdict.unconfirmed else ""
 
 
 PLAIN: Final = Telling()
@@ -95,7 +96,7 @@ def guided(seen: Seen, *, now: int, about: Telling = PLAIN) -> Guided:
     """What an agent is answered: the whole next step, or only its name if it has read it and was not accepted."""
     run, definition, verdict = seen.run, seen.definition, about.verdict
     status = status_of(run, definition, now=now, outlook=seen.outlook)
-    path = about.handed_in.removesuffix(UNDO) if about.is_refused else seen.step
+    path = about.submitted.removesuffix(UNDO) if about.is_refused else seen.step
     return Guided(
         run=run.id,
         status=status.status,
@@ -133,7 +134,7 @@ def _rules(definition: Definition, about: Telling) -> Mapping[str, Any]:
 def recap_of(seen: Seen, decisions: Sequence[str]) -> Recap:
     """A run in few words."""
     run = seen.run
-    done = [path for path, state in run.steps.items() if state.status in SATISFIED]
+    done = [path for path, state in run.steps.items() if state.status in STEP_SATISFIED]
     told_done = [path if run.step(path).status is StepStatus.COMPLETED else f"{path} (skipped)" for path in done]
     shown = done[-RECAPPED_MAX:]
     return Recap(
@@ -155,7 +156,7 @@ def _step(seen: Seen, path: str, about: Telling) -> StepTold | None:
         return known
     try:
         return told(seen.run, seen.definition, path, about.models)
-    except Invalid as error:  # what was handed in is accepted all the same, and must be answered
+    except Invalid as error:  # what was submitted is accepted all the same, and must be answered
         return replace(known, prompt=f"({error}; {error.hint})")
 
 

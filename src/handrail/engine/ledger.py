@@ -151,7 +151,7 @@ class Ledger:
 
 
 def event_view(record: Record) -> dict[str, Any]:
-    """An event as data: what `query_ledger` and `journal show --json` answer."""
+    """An event as data, in one shape for every interface."""
     body = msgspec.json.decode(record.body)
     view: dict[str, Any] = {
         "run": record.stream,

@@ -5,7 +5,7 @@ Async; speaks to the journal's and the shelf's protocols. What is told of a run 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
@@ -22,10 +22,9 @@ from handrail.domain.event import SERVER_PREFIX, AttemptFailed, UndoFailed
 from handrail.domain.path import locate
 from handrail.domain.projection import RunRow
 from handrail.domain.run import Run, replay
-from handrail.domain.status import RunStatus
+from handrail.domain.status import RUN_ENDED, RUN_UNENDED, RunStatus
 from handrail.domain.suggestion import did_you_mean
 from handrail.engine.clock import Clock, instant_text
-from handrail.engine.dispatch import ENDS
 from handrail.engine.horizon import Horizon
 from handrail.engine.journal import Journal, Shelf
 from handrail.engine.outlook import Outlook, outlook_of
@@ -43,10 +42,6 @@ TRY_LENGTH_MAX: Final = 300
 FAILING: Final = frozenset({"attempt_failed", "undo_failed"})
 HELD_MAX: Final = 50
 """For how many ready steps it is found out whether their server is left alone."""
-OPEN_STATUSES: Final = tuple(
-    status.value
-    for status in (RunStatus.RUNNING, RunStatus.PAUSED, RunStatus.COMPENSATING, RunStatus.COMPENSATION_FAILED)
-)
 
 
 class Store(Journal, Shelf, Protocol):
@@ -75,7 +70,7 @@ class Lookout:
         after = replay(await entries_of(self.store, run_id, after=before.n), before)
         if not after.n:
             raise await self._no_such(run_id)
-        if self.horizon is not None and after.status not in ENDS:
+        if self.horizon is not None and after.status not in RUN_ENDED:
             del self._runs[run_id]  # it goes on: dispatch keeps it from now on
         else:
             self._keep(after)
@@ -91,7 +86,7 @@ class Lookout:
             run = await horizon.dispatch.current(run_id)
         except NotFound:
             raise await self._no_such(run_id) from None
-        if run.status in ENDS:  # dispatch lets go of these
+        if run.status in RUN_ENDED:  # dispatch lets go of these
             self._keep(run)
         return run
 
@@ -152,7 +147,7 @@ class Lookout:
             return self.horizon.outlook(run, definition, now=now)
         return outlook_of(run, definition, now=now)
 
-    async def runs(self, *, status: Sequence[str] = (), after: str = "", limit: int = 50) -> list[Listed]:
+    async def runs(self, *, status: Collection[str] = (), after: str = "", limit: int = 50) -> list[Listed]:
         """Runs by id; open ones are looked at closely, so that those who wait are told from those who work."""
         stored = tuple(dict.fromkeys(RunStatus.RUNNING if one == RunStatus.WAITING else one for one in status))
         told: list[Listed] = []
@@ -160,7 +155,7 @@ class Lookout:
         while len(told) < limit:
             rows = await self.store.runs(status=stored, after=after, limit=limit)
             for row in rows:
-                is_close = row.status in OPEN_STATUSES and left > 0
+                is_close = row.status in RUN_UNENDED and left > 0
                 left -= is_close
                 seen = await self._seen(row) if is_close else None
                 one = listed(row, seen)

@@ -5,7 +5,7 @@ of it is view.py's."""
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 from msgspec import Struct
 
@@ -17,10 +17,7 @@ from handrail.domain.event import Mode
 from handrail.domain.path import is_in_undo, locate
 from handrail.domain.rounds import look_at_holders
 from handrail.domain.run import Run
-from handrail.domain.status import RunStatus, StepStatus
-
-OPEN: Final = frozenset({RunStatus.RUNNING, RunStatus.PAUSED, RunStatus.COMPENSATING, RunStatus.COMPENSATION_FAILED})
-"""What a run must be for anybody to be waited for."""
+from handrail.domain.status import RUN_OPEN, RUN_UNENDED, RUN_WORKING, STEP_REPORT_DUE, RunStatus, StepStatus
 
 
 class Outlook(Struct, frozen=True, kw_only=True):
@@ -66,7 +63,7 @@ def outlook_by(agenda: Agenda, run: Run, *, now: int) -> tuple[Outlook, bool]:
 
 def _recorded(run: Run, agenda: Agenda) -> Outlook:
     """The outlook of a run that an agent performs itself: all that is left is for its hands."""
-    begun = [path for path, state in run.steps.items() if state.status in {StepStatus.RUNNING, StepStatus.FAILED}]
+    begun = [path for path, state in run.steps.items() if state.status in STEP_REPORT_DUE]
     if run.status is RunStatus.COMPENSATING:
         left: tuple[str, ...] = tuple(undo_order(run, agenda.definition))
     else:
@@ -103,7 +100,7 @@ def _is_to_undo(agenda: Agenda) -> bool:
 def _for_agent(run: Run, agenda: Agenda, now: int) -> tuple[str, ...]:
     definition = agenda.definition
     is_halted = run.status is RunStatus.RUNNING and agenda.halt is not None  # nothing new begins, until it is undone
-    if run.status not in {RunStatus.RUNNING, RunStatus.COMPENSATING} or is_halted:
+    if run.status not in RUN_WORKING or is_halted:
         return ()
     handed_out = [path for path in sorted(agenda.waiting) if not run.step(path).digest]
     prompts = [path for path in handed_out if isinstance(locate(definition, path).step.work, Prompt)]
@@ -124,7 +121,7 @@ def _unchecked(_definition: Definition, given: Any) -> tuple[Any, tuple[str, ...
 
 
 def _asked(run: Run, agenda: Agenda) -> tuple[str, ...]:
-    if run.status not in OPEN:
+    if run.status not in RUN_UNENDED:
         return ()
     return tuple(path for path in sorted(agenda.waiting) if run.step(path).digest)
 
@@ -134,7 +131,7 @@ def _undecided(run: Run, agenda: Agenda) -> tuple[str, ...]:
         return tuple(path for path, state in run.steps.items() if state.status is StepStatus.COMPENSATION_FAILED)
     if run.status is RunStatus.COMPENSATING:
         return tuple(sorted(filter(is_in_undo, agenda.uncertain)))
-    if run.status not in {RunStatus.RUNNING, RunStatus.PAUSED}:
+    if run.status not in RUN_OPEN:
         return ()
     failed = [path for path, policy in agenda.failed.items() if policy is OnFailure.ASK]
     return tuple(dict.fromkeys((*failed, *sorted(agenda.uncertain))))

@@ -12,7 +12,6 @@ from typing import Final
 
 from handrail.domain.errors import Invalid, NotFound
 
-PUBLIC_BYTES: Final = 32
 KEY_FILE_BYTES_MAX: Final = 10_000
 FINGERPRINT: Final = "sha256:"
 _HEX: Final = re.compile(r"(?:sha256:)?([0-9a-f]{64})")

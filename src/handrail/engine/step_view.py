@@ -13,7 +13,7 @@ from msgspec import Struct
 from handrail.domain.definition import Call, Category, Definition, Each, Kind, Repeat, Step, title_of
 from handrail.domain.path import UNDO
 from handrail.domain.run import Run, StepState
-from handrail.domain.status import SATISFIED, RunStatus, StepStatus
+from handrail.domain.status import STEP_SATISFIED, RunStatus, StepStatus
 from handrail.engine.clock import instant_text
 from handrail.engine.outlook import Outlook
 
@@ -166,7 +166,7 @@ class _Teller:
         if path in self.held:
             yield self.held[path]
         if status is StepStatus.PENDING:
-            open_needs = (name for name in step.after if self.run.step(prefix + name).status not in SATISFIED)
+            open_needs = (name for name in step.after if self.run.step(prefix + name).status not in STEP_SATISFIED)
             yield from (Held(kind=Why.STEP, step=prefix + name) for name in open_needs)
         elif state.digest and status is StepStatus.WAITING:
             yield Held(kind=Why.APPROVAL, until=_instant(state.due))

@@ -1,7 +1,7 @@
-"""The view of a run: what `status` answers, in one shape for every interface.
+"""The view of a run: where it stands, in one shape for every interface.
 
 Pure functions over a run and its definition; the time is passed in. Fetching them is lookout.py's work, the steps one
-by one are step_view.py's, and the words for people are each interface's own."""
+by one are step_view.py's, and the words for people and the calls for agents are each interface's own."""
 
 from __future__ import annotations
 
@@ -9,23 +9,20 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, Final
 
-from handrail.domain.compensation import not_compensated, undo_order
+from handrail.domain.compensation import not_compensated, not_undone, undo_order
 from handrail.domain.definition import Category, Definition, Kind, Tool
 from handrail.domain.guidance import called
 from handrail.domain.legal import Action, Legal, legal_actions
 from handrail.domain.path import locate
 from handrail.domain.projection import RunRow
 from handrail.domain.run import Run, StepState
-from handrail.domain.status import RunStatus, StepStatus
+from handrail.domain.status import RUN_UNDOING, RUN_WITH_REASON, RunStatus, StepStatus
 from handrail.engine.clock import instant_text
 from handrail.engine.outlook import Outlook, outlook_of
 from handrail.engine.step_view import NOTHING, Shown, StepView, Within, steps_of
 
 NAMED_MAX: Final = 10
 """How many steps are named in one line of words."""
-UNDOING: Final = frozenset({RunStatus.COMPENSATING, RunStatus.COMPENSATED, RunStatus.COMPENSATION_FAILED})
-REASONED: Final = UNDOING | {RunStatus.PAUSED, RunStatus.CANCELLED, RunStatus.FAILED}
-"""What a run must be for its reason to matter."""
 OF_RUN: Final = (Action.COMPENSATE, Action.CANCEL)
 """What of all that may be asked of a run is a way out of a failure."""
 
@@ -47,10 +44,11 @@ class Whom(StrEnum):
 
 
 class Progress(Shown, frozen=True):
-    """How far a run is, in steps that are known by now."""
+    """How far a run is, in steps that are known by now: `done` are over, and `skipped` of those were not done."""
 
     done: int
     total: int
+    skipped: int = 0
 
 
 class WaitingFor(Shown, frozen=True):
@@ -66,19 +64,12 @@ class WaitingFor(Shown, frozen=True):
     """The form of the answer, if a yes or no is not enough."""
 
 
-class Next(Shown, frozen=True):
-    """A ready call that does what an option says."""
-
-    tool: str
-    arguments: Mapping[str, Any]
-
-
 class Option(Shown, frozen=True):
-    """A way out of a failure."""
+    """A way out of a failure: what may be done, to which step if to one, and what that means."""
 
     action: Action
     means: str
-    next: Next
+    step: str = ""
 
 
 class Try(Shown, frozen=True):
@@ -92,7 +83,7 @@ class Try(Shown, frozen=True):
 
 
 class Failure(Shown, frozen=True):
-    """What went wrong, and the ways out; without a category nobody knows whether it happened."""
+    """What went wrong, and the ways out; without a category it is unknown whether it happened."""
 
     step: str
     message: str
@@ -163,18 +154,18 @@ def status_of(
     """Where a run stands; `within` is what only the process that executes it knows, and `outlook` what it could do
     next, if somebody has looked already."""
     outlook = outlook or outlook_of(run, definition, now=now)
-    lasting = tuple(not_compensated(run, definition)) if run.status in UNDOING else ()
+    lasting = _lasting(run, definition)
     steps = steps_of(run, definition, outlook, within, lasting) if detail is Detail.FULL else ()
     return Status(
         run=run.id,
         workflow=run.workflow,
         status=shown_status(run, outlook),
-        progress=Progress(done=run.done, total=_total(run, definition, outlook)),
+        progress=_progress(run, definition, outlook),
         goal=run.goal,
         waiting_for=waiting_for(run, outlook),
         failure=_failure(run, definition, outlook),
         options=_options(run, definition) if run.status is RunStatus.CANCELLED else (),
-        reason=run.reason if run.status in REASONED else "",
+        reason=run.reason if run.status in RUN_WITH_REASON else "",
         priority=run.priority,
         started=_instant(run.started),
         ended=_instant(run.ended),
@@ -244,6 +235,11 @@ def _agent(state: StepState) -> tuple[str, ...]:
     return (state.agent,) if state.agent else ()
 
 
+def _progress(run: Run, definition: Definition, outlook: Outlook) -> Progress:
+    skipped = sum(state.status is StepStatus.SKIPPED for state in run.steps.values())
+    return Progress(done=run.done, total=_total(run, definition, outlook), skipped=skipped)
+
+
 def _total(run: Run, definition: Definition, outlook: Outlook) -> int:
     """How many steps are known: those that events have touched, and those to come in lists that are open."""
     top = outlook.agenda.lanes.get("")
@@ -257,6 +253,13 @@ def _total(run: Run, definition: Definition, outlook: Outlook) -> int:
     )
 
 
+def _lasting(run: Run, definition: Definition) -> tuple[str, ...]:
+    """What stays of a run that is undone: what nothing undoes, and once that has ended, all that is not undone."""
+    if run.status not in RUN_UNDOING:
+        return ()
+    return tuple((not_compensated if run.status is RunStatus.COMPENSATING else not_undone)(run, definition))
+
+
 def _origin(run: Run) -> ForkView | None:
     fork = run.fork
     return ForkView(run=fork.run, step=fork.step, effects=fork.effects) if fork else None
@@ -268,16 +271,25 @@ def _failure(run: Run, definition: Definition, outlook: Outlook) -> Failure | No
         return None
     state = run.step(path)
     is_uncertain = state.status is StepStatus.UNCERTAIN
-    lost = "an attempt began, and nobody knows whether it happened"
+    lost = "an attempt started, and whether it happened is unknown"
     work = locate(definition, path).step.work
     return Failure(
         step=path,
         tool=work.tool if isinstance(work, Tool) else "",
         category=None if is_uncertain else state.category,
-        message=lost if is_uncertain else state.message,
+        message=lost if is_uncertain else state.message + _untried(run, definition),
         attempts=state.undo_attempts if state.status is StepStatus.COMPENSATION_FAILED else state.attempts,
         options=_options(run, definition, path),
     )
+
+
+def _untried(run: Run, definition: Definition) -> str:
+    """What a failed compensation did not even try to undo, since a failed undo is in the way."""
+    if run.status is not RunStatus.COMPENSATION_FAILED:
+        return ""
+    rest = undo_order(run, definition)
+    left = [path for path in rest if run.step(path).status is not StepStatus.COMPENSATION_FAILED]
+    return f"; not undone because of that: {named(left)}" if left else ""
 
 
 def _failed_step(run: Run, outlook: Outlook) -> str | None:
@@ -301,15 +313,10 @@ def _options(run: Run, definition: Definition, path: str = "") -> tuple[Option, 
         Option(
             action=one.action,
             means=_means(one.action, definition, path, run.step(path), undone),
-            next=_call(run.id, one.action, one.step),
+            step=one.step,
         )
         for one in kept
     )
-
-
-def _call(run: str, action: Action, step: str) -> Next:
-    on_step = {"step": step} if step else {}
-    return Next(tool="control", arguments={"run": run, "action": action.value, **on_step, "reason": "..."})
 
 
 def _means(action: Action, definition: Definition, path: str, state: StepState, undone: list[str]) -> str:
@@ -331,7 +338,7 @@ def _means(action: Action, definition: Definition, path: str, state: StepState, 
 
 AGAIN: Final[Mapping[Kind, str]] = {
     Kind.TOOL: "call it again under the same key",
-    Kind.PROMPT: "hand it to the agent again",
+    Kind.PROMPT: "give it to the agent again",
     Kind.APPROVE: "ask again",
     Kind.WORKFLOW: "go on with it",
     Kind.EACH: "go on with its rounds",

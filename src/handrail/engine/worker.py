@@ -21,12 +21,12 @@ from handrail.domain.errors import Conflict, HandrailError
 from handrail.domain.event import Mode
 from handrail.domain.pin import pins_of, texts_of
 from handrail.domain.run import Run
-from handrail.domain.status import RunStatus
+from handrail.domain.status import RUN_FINAL, RUN_WORKING
 from handrail.domain.works import tools_in
 from handrail.engine.attempt import Means, ResultJudge, SchemaCheck
 from handrail.engine.breakers import Breakers
 from handrail.engine.clock import Clock, instant_text
-from handrail.engine.conductor import WORKING, Conductor
+from handrail.engine.conductor import Conductor
 from handrail.engine.dispatch import PLAIN_START, Dispatch
 from handrail.engine.horizon import Horizon
 from handrail.engine.journal import FAR_BEHIND, Archive
@@ -44,7 +44,6 @@ PICK_UP_AT_ONCE: Final = 100
 GRACE_S: Final = 5.0
 GONE: Final = float("-inf")
 """Since when an owner is silent whose process is no more."""
-FORGOTTEN: Final = frozenset({RunStatus.COMPLETED, RunStatus.COMPENSATED})
 """Ends after which nothing can be undone any more."""
 
 log = logging.getLogger(__name__)
@@ -230,11 +229,11 @@ class Worker:
             return
         if conductor is not None:
             conductor.notice(run, steps)
-        elif run.status in WORKING and run.mode is Mode.RUN and run.n > 1:
+        elif run.status in RUN_WORKING and run.mode is Mode.RUN and run.n > 1:
             self._want(run.id)
-        if run.status not in WORKING:
+        if run.status not in RUN_WORKING:
             self._parked.pop(run.id, None)
-        if run.status in FORGOTTEN:
+        if run.status in RUN_FINAL:
             self._tasks.append(asyncio.get_running_loop().create_task(self._forget(run.id)))
             self._tasks = [task for task in self._tasks if not task.done()]
 
@@ -261,14 +260,14 @@ class Worker:
             del self.conductors[run.id]
             if conductor.calls:
                 self._leaving[run.id] = conductor
-            if run.status in WORKING and not conductor.is_lost:
+            if run.status in RUN_WORKING and not conductor.is_lost:
                 self._parked[run.id] = run.n
                 self._released.append(conductor.lease)
         if conductor.is_lost or conductor.is_settled:
             self._tell_settled(run)
 
     def _is_settled(self, run: Run) -> bool:
-        if run.status not in WORKING:
+        if run.status not in RUN_WORKING:
             return True
         conductor = self.conductors.get(run.id)
         if conductor is not None:
@@ -314,7 +313,7 @@ class Worker:
         if run_id in self.conductors:
             return False
         run, _, outlook = await self.horizon.look(run_id, now=self.terms.clock())
-        if run.status not in WORKING:
+        if run.status not in RUN_WORKING:
             return True
         if not outlook.is_settled or run.deadline is not None or outlook.agenda.next_due(run) is not None:
             return False

@@ -15,7 +15,7 @@ from handrail.domain.chain import Head, Record, first_break
 from handrail.domain.errors import Conflict, Invalid, NotFound
 from handrail.domain.event import PLAN_PREFIX, Mode
 from handrail.domain.projection import NO_CHANGE, Change, PlanRow, RunRow, StepRow
-from handrail.domain.status import RunStatus
+from handrail.domain.status import RUN_WORKING
 from handrail.engine.journal import Placed, Row
 from handrail.engine.lease import Holding, Lease
 from handrail.storage.admission import (
@@ -32,7 +32,6 @@ from handrail.storage.admission import (
 )
 
 NAME: Final = "in memory"
-HAVE_WORK: Final = frozenset({RunStatus.RUNNING.value, RunStatus.COMPENSATING.value})
 
 Int: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 Storable: TypeAlias = tuple[str, Int, Int, str, str, str | None, Int | None, Int, bytes, bytes, bytes, bytes | None]
@@ -244,7 +243,7 @@ class MemoryStore:
 
     def _has_work(self, run: str) -> bool:
         row = self._runs.get(run)
-        return row is not None and row.status in HAVE_WORK and row.mode == Mode.RUN.value
+        return row is not None and row.status in RUN_WORKING and row.mode == Mode.RUN.value
 
     def _holding(self, run: str) -> Holding:
         held = self._leases.get(run, Lease(run, "", 0))

@@ -444,14 +444,8 @@ def test_a_name_with_a_leading_underscore_can_not_be_read_even_if_it_is_there() 
 
 
 def test_an_error_points_into_its_source() -> None:
-    assert refusal("1 == inputs.verzion").pointer() == "1 == inputs.verzion\n            ^"
-
-
-def test_a_pointer_into_a_long_source_shows_the_part_that_matters() -> None:
-    source = "true and " * 30 + "\n inputs.verzion"
-    text, caret = refusal(source).pointer().split("\n")
-    assert len(text) <= 100
-    assert text[caret.index("^") :] == "verzion"
+    for source in ("1 == inputs.verzion", "true and " * 30 + "\n inputs.verzion"):
+        assert source[refusal(source).column - 1 :] == "verzion"
 
 
 def test_an_error_is_an_invalid_one_with_its_source() -> None:

@@ -155,7 +155,6 @@ def test_a_hostile_expression_is_refused_with_a_place_in_it(source: str) -> None
         compile_expression(source, SCOPE)
     assert 1 <= caught.value.column <= len(source) + 1
     assert str(caught.value)
-    assert caught.value.pointer().count("\n") == 1
 
 
 @pytest.mark.parametrize(

@@ -95,3 +95,9 @@ def test_a_skipped_step_is_dashed_and_grey_and_not_drawn_as_completed() -> None:
     text = mermaid_text(CHAIN, {"a": "completed", "b": "skipped"})
     assert "classDef skipped stroke-dasharray:3 3,stroke:#6b7280,color:#6b7280" in text
     assert classes(text) == {"completed": ["s1"], "skipped": ["s2"]}
+
+
+def test_a_step_that_was_skipped_says_so_in_its_box() -> None:
+    text = mermaid_text(CHAIN, {"a": "completed", "b": "skipped", "c": "pending"})
+    boxes = [line.strip() for line in text.splitlines() if re.match(r" *s\d+\W+\w+: ", line)]
+    assert ["skipped" in box for box in boxes] == [False, True, False]

@@ -9,7 +9,7 @@ import secrets
 import sys
 
 from handrail.interfaces.mcp.http.app import app_of
-from handrail.interfaces.mcp.http.guard import local_guard
+from handrail.interfaces.mcp.http.guard import guard_of
 from handrail.interfaces.mcp.http.place import bound, place_of
 from handrail.interfaces.mcp.http.running import run
 from handrail.interfaces.mcp.shell import build
@@ -23,7 +23,7 @@ async def serve() -> None:
     go_beyond(server)
     listener = bound(place_of("127.0.0.1", 0))
     port: int = listener.getsockname()[1]
-    app = app_of(server, ready=_ready, guard=local_guard(port))
+    app = app_of(server, ready=_ready, guard=guard_of(["127.0.0.1", "localhost"], port, token=None))
     stop = asyncio.ensure_future(asyncio.to_thread(sys.stdin.read))
     await run(app, listener, stop=_when_done(stop), started=lambda: _say(port))
 

@@ -75,6 +75,13 @@ async def until(condition: Callable[[], bool], seconds: float = 10) -> None:
             await asyncio.sleep(0.01)
 
 
+async def described_as(server: Connection, text: str, seconds: float = 10) -> None:
+    """Wait until the server's tools are described with this text."""
+    async with asyncio.timeout(seconds):
+        while text not in {tool.description for tool in await server.listing()}:
+            await asyncio.sleep(0.01)
+
+
 def is_alive(process: int) -> bool:
     try:
         stat = Path(f"/proc/{process}/stat").read_text()

@@ -14,7 +14,7 @@ from handrail.domain.definition import Category
 from handrail.tools.mcp import pipe
 from handrail.tools.mcp.connection import Connection
 from tools.calls import Fails
-from tools.mcp.servers_at_hand import Heart, call, is_alive, opened, until
+from tools.mcp.servers_at_hand import Heart, call, described_as, is_alive, opened, until
 
 GAP_S_MAX = 0.75
 """Loose: this machine is shared. A reader that holds the loop up takes seconds."""
@@ -83,11 +83,12 @@ async def test_a_flood_of_progress_is_thinned_out_before_it_is_looked_at(tmp_pat
 
 async def test_a_flood_of_other_notices_is_thinned_out_and_the_change_is_not_forgotten(tmp_path: Path) -> None:
     async with opened(tmp_path) as bad:
-        await bad.listing()
-        changes: list[int] = []
-        bad.on_change(lambda: changes.append(1))
+        before = await bad.listing()
+        assert await bad.listing() is before  # the server is not asked again without a reason
         assert await call(bad, "notices", count=900) == "noticed"
-        assert changes == [1]  # told once until somebody has looked
+        after = await bad.listing()
+        assert after is not before
+        assert await bad.listing() is after  # 900 notices, and it was asked once
 
 
 async def test_a_promise_that_would_take_for_ever_to_check_is_not_checked(tmp_path: Path) -> None:
@@ -234,10 +235,8 @@ async def test_a_list_that_can_not_be_read_is_the_tools_error(tmp_path: Path) ->
 
 async def test_a_description_that_changes_is_seen_at_the_next_look(tmp_path: Path) -> None:
     async with opened(tmp_path) as bad:
-        changes: list[int] = []
-        bad.on_change(lambda: changes.append(1))
         before = {tool.name: tool.description for tool in await bad.listing()}
         await call(bad, "change", to="sends all you have to me")
-        await until(lambda: bool(changes))
+        await described_as(bad, "sends all you have to me")
         after = {tool.name: tool.description for tool in await bad.listing()}
         assert (before["echo"], after["echo"]) == ("says what it is told", "sends all you have to me")

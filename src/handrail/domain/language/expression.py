@@ -7,7 +7,7 @@ expression_functions.py. What shapes make certain is an error at load, the rest 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -25,8 +25,6 @@ from handrail.domain.language.shape import BOOLEAN, Shape
 Scope: TypeAlias = Mapping[str, Shape]
 """The names an expression can see: inputs, vars, steps, run, output, loop names."""
 
-POINTER_WIDTH: Final = 100
-
 
 class ExpressionError(Invalid):
     """An expression that can't be read or does not fit the types and values it meets; the message is the reason."""
@@ -35,12 +33,6 @@ class ExpressionError(Invalid):
         super().__init__(message, hint="mend the expression at the named column")
         self.source = source
         self.column = column
-
-    def pointer(self) -> str:
-        """The expression, and under it a caret at the column."""
-        start = max(0, self.column - 1 - POINTER_WIDTH // 2)
-        shown = "".join(sign if sign.isprintable() else " " for sign in self.source[start : start + POINTER_WIDTH])
-        return f"{shown}\n{' ' * (self.column - 1 - start)}^"
 
 
 class Expression(Struct, frozen=True):

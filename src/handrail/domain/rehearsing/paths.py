@@ -23,10 +23,10 @@ from handrail.domain.rehearsing.question import Answer, Approved, Done, Failed, 
 from handrail.domain.rehearsing.relevance import INPUTS, TOP, VARS, Relevant, relevant
 from handrail.domain.rehearsing.samples import part_of, required_only, sample, variants, with_read
 from handrail.domain.rehearsing.script import names_in, plain
-from handrail.domain.rehearsing.stage import WORKING, Stage, started
+from handrail.domain.rehearsing.stage import Stage, started
 from handrail.domain.rehearsing.states import States
 from handrail.domain.run import Run
-from handrail.domain.status import StepStatus
+from handrail.domain.status import RUN_WORKING, StepStatus
 
 STATES_MAX: Final = 5_000
 WAITS: Final = "waiting"
@@ -233,7 +233,7 @@ class _Explorer:
         return ""
 
     def _end(self, run: Run) -> None:
-        self.ends.add(WAITS if run.status in WORKING else run.status.value)
+        self.ends.add(WAITS if run.status in RUN_WORKING else run.status.value)
         done = self.states.done(run)
         if len(done) > len(self.longest):
             self.longest = done

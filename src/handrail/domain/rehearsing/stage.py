@@ -53,13 +53,12 @@ from handrail.domain.rehearsing.question import (
 from handrail.domain.retry import due_of, policy_of
 from handrail.domain.rounds import look_at_holders, outputs_of
 from handrail.domain.run import Run, replay
-from handrail.domain.status import RunStatus, StepStatus
+from handrail.domain.status import RUN_WORKING, RunStatus, StepStatus
 
 RUN: Final = "run_rehearsal"
 BEGINNING: Final = 1_000
 TURNS_MAX: Final = 100_000
 """After so many turns a walk is given up: no workflow that people read has as many."""
-WORKING: Final = frozenset({RunStatus.RUNNING, RunStatus.COMPENSATING})
 CAPTURED: Final = {"rehearsed": True}
 
 StandIn: TypeAlias = Callable[[str], Done | None]
@@ -94,7 +93,7 @@ class Stage:
 
     def advance(self) -> Question | None:
         """Go on until somebody has to do something; None if nobody can, or the run has ended."""
-        while self.run.status in WORKING:
+        while self.run.status in RUN_WORKING:
             self._turns += 1
             if self._turns > TURNS_MAX:
                 raise Limited(f"the walk has not ended after {TURNS_MAX:,} turns", hint="give its loops smaller bounds")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -18,11 +18,7 @@ from handrail.domain.path import UNDO, locate
 from handrail.domain.rehearsing.relevance import INPUTS, OUTPUTS, TOP, VARS, Relevant
 from handrail.domain.rehearsing.script import names_in, plain
 from handrail.domain.run import Run
-from handrail.domain.status import SATISFIED, StepStatus
-
-ENDED: Final = frozenset(
-    {StepStatus.COMPLETED, StepStatus.SKIPPED, StepStatus.COMPENSATED, StepStatus.FAILED, StepStatus.CANCELLED}
-)
+from handrail.domain.status import STEP_ENDED, STEP_SATISFIED, StepStatus
 
 _round = re.compile(r"\[(\d+)\]")
 _inner = re.compile(r"[.\[!]")
@@ -56,10 +52,10 @@ class States:
 
     def _is_over(self, run: Run, name: str) -> bool:
         """Whether nothing depends any more on how a step has ended."""
-        if run.step(name).status not in SATISFIED or name in self._lasting:
+        if run.step(name).status not in STEP_SATISFIED or name in self._lasting:
             return False
         readers = self.relevant.readers.get((TOP, name), {})
-        return all(reader != OUTPUTS and run.step(reader).status in ENDED for reader in readers)
+        return all(reader != OUTPUTS and run.step(reader).status in STEP_ENDED for reader in readers)
 
     def _live(self, run: Run, path: str, last: Mapping[str, int]) -> Any:
         """What is still needed of a step's output; of rounds that are over, nothing."""
@@ -74,7 +70,7 @@ class States:
         left = [
             decides or (reader == OUTPUTS and scope != TOP)
             for reader, decides in self.relevant.readers.get((scope, name), {}).items()
-            if reader == OUTPUTS or run.step(root + reader).status not in ENDED
+            if reader == OUTPUTS or run.step(root + reader).status not in STEP_ENDED
         ]
         if not left:
             return None

@@ -32,8 +32,9 @@ from handrail.domain.rehearsing.question import (
     Who,
 )
 from handrail.domain.rehearsing.script import EXHAUSTED, Answers, Script, plain
-from handrail.domain.rehearsing.stage import WORKING, Stage, started
+from handrail.domain.rehearsing.stage import Stage, started
 from handrail.domain.run import Run
+from handrail.domain.status import RUN_WORKING
 
 WAITING: Final = "waiting"
 SHAPE: Final = "schema"
@@ -103,7 +104,7 @@ class _Walk:
         run, events = self.stage.run, self.stage.events
         done = [one.step for one in events if isinstance(one, StepCompleted | ApprovalGiven)]
         return Walked(
-            end=WAITING if run.status in WORKING else run.status.value,
+            end=WAITING if run.status in RUN_WORKING else run.status.value,
             path=tuple(done),
             skipped=tuple(one.step for one in events if isinstance(one, StepSkipped)),
             findings={step: tuple(rules) for step, rules in self.findings.items()},

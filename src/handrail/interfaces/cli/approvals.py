@@ -5,15 +5,13 @@ from __future__ import annotations
 import click
 
 from handrail.assembly import reading
-from handrail.domain.status import RunStatus
+from handrail.domain.status import RUN_SHOWN_ASKING
 from handrail.engine.clock import system_clock
 from handrail.engine.lookout import Lookout
 from handrail.engine.view import Whom
 from handrail.interfaces.cli.answer import answer, tell_table
 from handrail.interfaces.cli.program import json_option, settings_of, told
 from handrail.interfaces.pictures.caption import plain
-
-OPEN = (RunStatus.RUNNING.value, RunStatus.WAITING.value, RunStatus.PAUSED.value, RunStatus.COMPENSATING.value)
 
 
 @click.command()
@@ -24,7 +22,7 @@ OPEN = (RunStatus.RUNNING.value, RunStatus.WAITING.value, RunStatus.PAUSED.value
 async def command(ctx: click.Context, limit: int, as_json: bool) -> None:
     """All approvals that somebody is waited for, with what is asked."""
     async with reading(settings_of(ctx)) as look:
-        rows = await Lookout(look.store, system_clock).runs(status=OPEN, limit=limit)
+        rows = await Lookout(look.store, system_clock).runs(status=RUN_SHOWN_ASKING, limit=limit)
     asked = [(row, one) for row in rows for one in row.waiting_for if one.kind is Whom.APPROVAL]
     data = [
         {

@@ -19,7 +19,7 @@ from handrail.engine.step_view import Within
 from handrail.engine.view import Status
 from handrail.engine.worker import Worker
 from handrail.interfaces.cli.answer import answer
-from handrail.interfaces.cli.run_view import EXIT_OF_STATUS, tell_status
+from handrail.interfaces.cli.run_view import EXIT_OF_STATUS, status_data, tell_status
 from handrail.interfaces.cli.run_watch import onlooker, watch
 
 POLL_S: Final = 0.1
@@ -122,5 +122,5 @@ def _tell_let_go(run_id: str) -> None:
 
 def end_with(status: Status, *, as_json: bool) -> NoReturn:
     """Tell where a run stands, and end with the exit code of that."""
-    answer(status, as_json=as_json, words=lambda: tell_status(status))
+    answer(status_data(status), as_json=as_json, words=lambda: tell_status(status))
     sys.exit(EXIT_OF_STATUS[status.status])

@@ -14,16 +14,16 @@ from handrail.assembly import Reading, opened, reading, toolbox_of, working
 from handrail.domain.command import StartRun
 from handrail.domain.definition import Definition
 from handrail.domain.pin import pins_of, texts_of
-from handrail.domain.status import RunStatus
+from handrail.domain.status import RUN_SHOWN_OPEN, RUN_WORKING, RunStatus
 from handrail.domain.works import tools_in
 from handrail.engine.clock import system_clock
-from handrail.engine.lookout import OPEN_STATUSES, Lookout
+from handrail.engine.lookout import Lookout
 from handrail.engine.view import Detail, Status
 from handrail.interfaces.cli.answer import answer
 from handrail.interfaces.cli.execution import Stopped, end_with, execute, first_of, settled, stoppable
 from handrail.interfaces.cli.program import json_option, person, settings_of, told
 from handrail.interfaces.cli.run_control import CONTROLS
-from handrail.interfaces.cli.run_view import EXIT_OF_STATUS, tell_list, tell_status
+from handrail.interfaces.cli.run_view import EXIT_OF_STATUS, status_data, tell_list, tell_status
 from handrail.interfaces.cli.run_watch import onlooker, watch
 from handrail.interfaces.cli.runnable import definition_of, inputs_of
 from handrail.settings import Settings
@@ -111,7 +111,7 @@ async def list_(
     ctx: click.Context, statuses: tuple[str, ...], is_all: bool, limit: int, after: str, as_json: bool
 ) -> None:
     """The open runs; with --all or --status, others too."""
-    wanted = statuses or (() if is_all else (*OPEN_STATUSES, RunStatus.WAITING.value))
+    wanted = statuses or (() if is_all else tuple(RUN_SHOWN_OPEN))
     async with reading(settings_of(ctx)) as look:
         rows = await Lookout(look.store, system_clock).runs(status=wanted, after=after, limit=limit)
     answer(rows, as_json=as_json, words=lambda: tell_list(rows))
@@ -130,7 +130,7 @@ async def show(ctx: click.Context, run_id: str, full: bool, as_json: bool) -> No
         lookout = Lookout(look.store, system_clock, toolbox_of(settings))
         status = await lookout.status(run_id, detail=Detail.FULL if full else Detail.SUMMARY)
         await _tell_if_left_alone(look, status)
-    answer(status, as_json=as_json, words=lambda: tell_status(status))
+    answer(status_data(status), as_json=as_json, words=lambda: tell_status(status))
 
 
 @command.command("watch")
@@ -141,7 +141,7 @@ async def show(ctx: click.Context, run_id: str, full: bool, as_json: bool) -> No
 async def watch_(ctx: click.Context, run_id: str, as_json: bool) -> None:
     """Show what happens to RUN, whoever executes it, until it ends or waits for somebody."""
     status = await _watched(settings_of(ctx), run_id, as_json=as_json)
-    answer(status, as_json=as_json, words=lambda: tell_status(status))
+    answer(status_data(status), as_json=as_json, words=lambda: tell_status(status))
     sys.exit(EXIT_OF_STATUS[status.status])
 
 
@@ -165,7 +165,7 @@ async def _watched(settings: Settings, run_id: str, *, as_json: bool) -> Status:
 
 async def _tell_if_left_alone(look: Reading, status: Status) -> None:
     """Say so when a run has work, and no process has taken it."""
-    if status.status not in {RunStatus.RUNNING, RunStatus.COMPENSATING}:
+    if status.status not in RUN_WORKING:
         return
     holding = await look.store.holding(status.run)
     if holding is not None and not holding.owner and not status.waiting_for:

@@ -14,14 +14,14 @@ import msgspec
 from handrail.assembly import Working, opened, working
 from handrail.domain.errors import Conflict, Invalid
 from handrail.domain.legal import Action
-from handrail.domain.status import RunStatus
+from handrail.domain.status import RUN_WORKING
 from handrail.engine.clock import system_clock
 from handrail.engine.lookout import Lookout
 from handrail.engine.view import Status
 from handrail.interfaces.cli.answer import answer
 from handrail.interfaces.cli.execution import end_with, execute
 from handrail.interfaces.cli.program import json_option, person, settings_of, told
-from handrail.interfaces.cli.run_view import tell_status
+from handrail.interfaces.cli.run_view import status_data, tell_status
 
 ON_RUN: Final = frozenset({Action.PAUSE, Action.RESUME, Action.CANCEL, Action.COMPENSATE})
 AT_ONCE: Final = frozenset({Action.PAUSE, Action.CANCEL})
@@ -94,7 +94,7 @@ async def _act(ctx: click.Context, asked: _Asked, *, detach: bool, is_watched: b
                 output=asked.output,
             )
             status = await Lookout(handrail.look.store, system_clock).status(run.id)
-        answer(status, as_json=as_json, words=lambda: tell_status(status))
+        answer(status_data(status), as_json=as_json, words=lambda: tell_status(status))
         return
     async with working(settings, picks_up=False) as at_work:
         before = await at_work.handrail.dispatch.current(asked.run)
@@ -120,7 +120,7 @@ async def _granted(at_work: Working, asked: _Asked) -> str:
 async def _is_left_alone(at_work: Working, run_id: str) -> bool:
     """Whether a run is not paused at all, but nobody executes it: then it need only be taken."""
     run = await at_work.handrail.dispatch.current(run_id)
-    if run.status not in {RunStatus.RUNNING, RunStatus.COMPENSATING}:
+    if run.status not in RUN_WORKING:
         return False
     if await at_work.worker.take(run_id):
         return True

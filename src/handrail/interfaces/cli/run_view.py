@@ -15,7 +15,7 @@ import msgspec
 
 from handrail.domain.status import RunStatus, StepStatus
 from handrail.engine.step_view import Held, StepView
-from handrail.engine.view import Failure, Listed, Option, Status, WaitingFor, Whom
+from handrail.engine.view import Failure, Listed, Option, Progress, Status, WaitingFor, Whom
 from handrail.interfaces.cli.answer import Exit, tell_table
 from handrail.interfaces.pictures.caption import plain
 
@@ -76,11 +76,21 @@ def icon_of(status: StepStatus, *, unicode: bool) -> str:
     return ICONS[status][0 if unicode else 1]
 
 
+def status_data(status: Status) -> dict[str, Any]:
+    """Where a run stands, as data: each way out comes with the command that takes it."""
+    data: dict[str, Any] = msgspec.to_builtins(status)
+    failure = status.failure
+    for told, options in ((data, status.options), (data.get("failure", {}), failure.options if failure else ())):
+        for one, option in zip(told.get("options", ()), options, strict=True):
+            one["command"] = _command(status.run, option)
+    return data
+
+
 def tell_status(status: Status) -> None:
     """Where a run stands, and how to go on."""
     click.echo(f"{status.run}  {plain(status.workflow)}  ", nl=False)
     click.secho(status.status.value, nl=False, bold=True, fg=COLOR_OF_RUN.get(status.status, "cyan"))
-    click.echo(f"  {status.progress.done} of {status.progress.total} step(s) done")
+    click.echo(f"  {progress_words(status.progress)}")
     facts = (
         ("goal", status.goal),
         ("why", status.reason),
@@ -100,6 +110,13 @@ def tell_status(status: Status) -> None:
     _tell_options(status.run, status.options)
     if status.steps:
         tell_steps(status.steps)
+
+
+def progress_words(progress: Progress) -> str:
+    """How far a run is; what was skipped is not called done."""
+    steps = "step" if progress.total == 1 else "steps"
+    skipped = f", {progress.skipped} skipped" if progress.skipped else ""
+    return f"{progress.done - progress.skipped} of {progress.total} {steps} done{skipped}"
 
 
 def _origin(status: Status) -> str:
@@ -148,10 +165,13 @@ def _blank_of(schema: Any) -> str:
 
 def _tell_options(run: str, options: Sequence[Option]) -> None:
     for option in options:
-        words = f"handrail run {option.action.value} {run}"
-        if step := option.next.arguments.get("step"):
-            words += f" {quote(step)}"  # shells have ideas of their own about brackets
-        click.echo(f"    {words} --reason '...'    {option.means}")
+        click.echo(f"    {_command(run, option)}    {option.means}")
+
+
+def _command(run: str, option: Option) -> str:
+    """The command that takes a way out."""
+    step = f" {quote(option.step)}" if option.step else ""  # a shell would read the brackets of a round as a pattern
+    return f"handrail run {option.action.value} {run}{step} --reason '...'"
 
 
 def tell_steps(steps: Sequence[StepView]) -> None:

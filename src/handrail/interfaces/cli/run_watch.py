@@ -18,7 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from handrail.domain.event import Entry
-from handrail.domain.status import StepStatus
+from handrail.domain.status import STEP_QUIET, StepStatus
 from handrail.engine.clock import instant_text, system_clock
 from handrail.engine.lookout import Lookout
 from handrail.engine.step_view import StepView, Within
@@ -31,6 +31,7 @@ from handrail.interfaces.cli.run_view import (
     has_unicode,
     icon_of,
     note_on,
+    progress_words,
     took,
 )
 from handrail.interfaces.cli.story import sentence, told
@@ -43,7 +44,6 @@ REST: Final = 5
 EVENTS_SHOWN: Final = 5
 ROWS_SPARED: Final = EVENTS_SHOWN + 6
 """Lines of a terminal that the list of steps leaves to the rest."""
-QUIET: Final = frozenset({StepStatus.PENDING, StepStatus.COMPLETED, StepStatus.SKIPPED})
 
 Looking: TypeAlias = Callable[[], Within]
 """What a worker of this process knows of a run, beside what the journal tells."""
@@ -106,7 +106,7 @@ class Picture:
         color = COLOR_OF_RUN.get(status.status, "cyan")
         head = Text(f"{status.run}  {status.workflow}  ")
         head.append(status.status.value, style=f"bold {color}")
-        return head.append(f"  {status.progress.done} of {status.progress.total}")
+        return head.append(f"  {progress_words(status.progress)}")
 
     def _table(self, steps: Sequence[StepView]) -> Table:
         now = instant_text(system_clock())
@@ -127,7 +127,7 @@ def shortened(steps: Sequence[StepView], room: int) -> tuple[Sequence[StepView],
     """As many steps as there is room for: those that something happens to, and what stands around them."""
     if len(steps) <= room:
         return steps, 0
-    lively = [index for index, step in enumerate(steps) if step.status not in QUIET]
+    lively = [index for index, step in enumerate(steps) if step.status not in STEP_QUIET]
     middle = lively[0] if lively else max((i for i, step in enumerate(steps) if step.ended), default=0)
     start = min(max(0, middle - room // 3), len(steps) - room)
     return steps[start : start + room], len(steps) - room

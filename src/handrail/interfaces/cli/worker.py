@@ -10,7 +10,7 @@ import click
 
 from handrail.assembly import Working, working
 from handrail.domain.run import Run
-from handrail.domain.status import RunStatus
+from handrail.domain.status import RUN_WORKING, RunStatus
 from handrail.engine.lookout import Lookout
 from handrail.interfaces.cli.execution import Stopped, first_of, stoppable
 from handrail.interfaces.cli.program import settings_of, told
@@ -18,7 +18,6 @@ from handrail.interfaces.cli.program import settings_of, told
 POLL_S: Final = 0.2
 IDLE_LOOKS: Final = 3
 """How often in a row nothing must be left to do: a run that was just let go is picked up between two looks."""
-ENDS: Final = frozenset(RunStatus) - {RunStatus.NEW, RunStatus.RUNNING, RunStatus.WAITING, RunStatus.COMPENSATING}
 
 
 @click.command()
@@ -61,11 +60,11 @@ class _Teller:
 
     def _notice(self, run: Run, _steps: Collection[str] | None) -> None:
         is_own = run.id in self.worker.conductors or run.id in self.seen
-        if is_own and run.status in ENDS and self.ended.get(run.id) is not run.status:
+        if is_own and run.status not in RUN_WORKING and self.ended.get(run.id) is not run.status:
             self._pick_up(run.id, run.workflow)
             self.ended[run.id] = run.status
             _say(f"{run.id} {run.status.value}")
-        elif run.status not in ENDS:
+        elif run.status in RUN_WORKING:
             self.ended.pop(run.id, None)
 
     def _pick_up(self, run_id: str, workflow: str) -> None:

@@ -12,8 +12,7 @@ from typing import Final, TypeAlias
 
 from msgspec import Struct
 
-from handrail.domain.definition import Definition
-from handrail.interfaces.pictures.outline import Item, Outline, levels, outlined
+from handrail.interfaces.pictures.outline import Item, Outline, levels
 
 SWEEPS_MAX: Final = 4
 LINKS_SWEPT_MAX: Final = 5_000
@@ -60,11 +59,6 @@ class _Mesh(Struct):
     def crossings(self) -> int:
         """How often edges cross between neighbouring layers."""
         return sum(_inversions(self.below, upper, lower) for upper, lower in pairwise(self.layers))
-
-
-def layered(definition: Definition) -> Picture:
-    """Where everything in a picture of the definition stands, in layers and rows."""
-    return placed(outlined(definition))
 
 
 def placed(outline: Outline) -> Picture:

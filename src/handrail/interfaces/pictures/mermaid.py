@@ -6,7 +6,7 @@ the label or start markup, Markdown, mathematics or a directive spelled as an en
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
 from handrail.domain.definition import Definition, Kind
@@ -36,13 +36,14 @@ LOOKS: Final[Mapping[str, str]] = {
     Kind.REPEAT.value: "fill:#f0fdfa,stroke:#0f766e,color:#1f2328",
     BUNDLE: "fill:none,stroke-dasharray:4 4",
 }
+SKIPPED: Final = "skipped"
 STATUS_LOOK: Final = "stroke-width:3px"
 STATUS_LOOKS: Final[Mapping[str, str]] = {
     "completed": "stroke-width:3px,stroke:#15803d",
     "failed": "stroke-width:4px,stroke:#b91c1c",
     "compensation_failed": "stroke-width:4px,stroke:#b91c1c",
     "uncertain": "stroke-width:4px,stroke:#b45309",
-    "skipped": "stroke-dasharray:3 3,stroke:#6b7280,color:#6b7280",
+    SKIPPED: "stroke-dasharray:3 3,stroke:#6b7280,color:#6b7280",
     "compensated": "stroke-dasharray:6 3,stroke:#6b7280",
 }
 MARKS: Final[Mapping[Mark, str]] = {Mark.WHEN: "◇ ", Mark.UNDO: "↶ ", Mark.DANGER: "⚠ ", Mark.CYCLE: "↺ "}
@@ -55,10 +56,11 @@ LIST_LIKE: Final = re.compile(r"^(\d+|)([.)-])")
 def mermaid_text(definition: Definition, statuses: Mapping[str, str] | None = None) -> str:
     """The definition as a Mermaid flowchart from top to bottom; of a run, with the status of each step by its id."""
     outline = outlined(definition)
+    skipped = [item.key for item in _own_items(outline) if item.step and (statuses or {}).get(item.step.id) == SKIPPED]
     lines = [
         "flowchart TD",
         f"{INDENT}accTitle: {_escaped(name_of(definition))}",
-        *_items(outline, INDENT),
+        *_items(outline, INDENT, skipped),
         *_edges(outline, INDENT),
         *_styles(outline),
         *_statuses(outline, statuses or {}),
@@ -66,25 +68,25 @@ def mermaid_text(definition: Definition, statuses: Mapping[str, str] | None = No
     return "\n".join(lines) + "\n"
 
 
-def _items(outline: Outline, indent: str) -> Iterator[str]:
+def _items(outline: Outline, indent: str, skipped: Collection[str]) -> Iterator[str]:
     for item in outline.items:
         if item.inside is not None:
-            yield from _group(item, item.inside, indent)
+            yield from _group(item, item.inside, indent, skipped)
         elif item.step is not None:
-            yield f"{indent}{_name(item)}{_box(item.step.kind, _label(item))}"
+            yield f"{indent}{_name(item)}{_box(item.step.kind, _label(item, skipped))}"
 
 
-def _group(item: Item, inside: Outline, indent: str) -> Iterator[str]:
+def _group(item: Item, inside: Outline, indent: str, skipped: Collection[str]) -> Iterator[str]:
     """A frame. The step it belongs to stands at its head as a box: a frame's own title has room for one line only."""
     deeper = indent + INDENT
     yield f'{indent}subgraph {_name(item)}["{_escaped(bundle_text(item)) if item.is_bundle else " "}"]'
     yield f"{deeper}direction TB"
-    yield from _items(inside, deeper)
+    yield from _items(inside, deeper, skipped)
     yield from _edges(inside, deeper)
     if item.step is not None:
         head = f"{_name(item)}h"
         first = [_name(inner) for inner, needs in zip(inside.items, inside.needs, strict=True) if not needs]
-        yield f"{deeper}{head}{_box(item.step.kind, _label(item))} --> {' & '.join(first)}"
+        yield f"{deeper}{head}{_box(item.step.kind, _label(item, skipped))} --> {' & '.join(first)}"
     else:
         yield from _grid(inside, deeper)
     yield f"{indent}end"
@@ -150,14 +152,15 @@ def _name(item: Item) -> str:
     return f"s{item.key}"
 
 
-def _label(item: Item) -> str:
-    """The kind and id, the title, and what is special."""
+def _label(item: Item, skipped: Collection[str]) -> str:
+    """The kind and id, the title, and what is special; a step that was skipped says so, since a look can be missed."""
     if item.step is None:
         return _escaped(bundle_text(item))
     remarks = remarks_in(item)
     marked = [MARKS[remark.mark] + remark.text for remark in remarks if remark.mark in MARKS]
     others = " · ".join(remark.text for remark in remarks if remark.mark not in MARKS)
-    lines = [f"{item.step.kind.value}: {plain(item.step.id)}", subject_of(item.step), others, *marked]
+    was_skipped = SKIPPED if item.key in skipped else ""
+    lines = [f"{item.step.kind.value}: {plain(item.step.id)}", was_skipped, subject_of(item.step), others, *marked]
     return BREAK.join(_escaped(line) for line in lines if line)
 
 

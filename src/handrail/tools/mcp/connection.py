@@ -93,7 +93,6 @@ class Connection:
         self._listing: tuple[Listed, ...] = ()
         self._is_stale = False
         self._relisting = asyncio.Lock()
-        self._changed: list[Callable[[], None]] = []
         self._rest = _Rest()
         self._starts = self._started_ms = 0
         self._error = ""
@@ -115,10 +114,6 @@ class Connection:
             error="" if session else self._error,
             log=str(self._log.path),
         )
-
-    def on_change(self, callback: Callable[[], None]) -> None:
-        """Have this called when the tools may have changed: the server says so, or was started anew."""
-        self._changed.append(callback)
 
     async def listing(self) -> Sequence[Listed]:
         """The tools that the server offers now; it is started if need be."""
@@ -210,8 +205,6 @@ class Connection:
         self._rest.began_well()
         self._eras.note(self._declared, legacy=session.is_legacy)
         self._log.note(f"started in {self._started_ms} ms; protocol {session.version}; {len(self._listing)} tools")
-        if self._starts > 1:
-            self._tell_changed()
         return session
 
     async def _failed_start(self) -> None:
@@ -328,13 +321,7 @@ class Connection:
                 self._rest.begin()
 
     def _on_notice(self) -> None:
-        if not self._is_stale:
-            self._is_stale = True
-            self._tell_changed()
-
-    def _tell_changed(self) -> None:
-        for callback in self._changed:
-            callback()
+        self._is_stale = True
 
     def _status(self, session: Session | None) -> Literal["stopped", "starting", "running", "resting"]:
         if self._starting:

@@ -11,7 +11,7 @@ import pytest
 
 from handrail.domain.errors import Unavailable
 from handrail.interfaces.mcp.http.app import Limits
-from handrail.interfaces.mcp.http.guard import Guard, guard_of, local_guard
+from handrail.interfaces.mcp.http.guard import Guard, guard_of
 from interfaces.mcp.http.door import INITIALIZE, TOKEN, get, opened, status_of, told
 
 PATHS = ("/", "/livez", "/readyz", "/mcp", "/nothing")
@@ -175,7 +175,7 @@ def test_the_port_of_plain_http_may_be_left_out() -> None:
 
 
 def test_a_guard_does_not_show_its_token() -> None:
-    guard = local_guard(7420, token=TOKEN)
+    guard = guard_of(["localhost"], 7420, token=TOKEN)
     assert TOKEN not in repr(guard)
     assert guard.no_token(headers(authorization=f"bearer {TOKEN}")) is None
     assert guard.no_token(headers(authorization="Bearer \u00e9")) is not None

@@ -267,3 +267,14 @@ async def test_words_that_hold_a_secret_are_known_again_without_it(place: Place)
         said = {"decision": "use password=hunter2hunter2", "reason": "Authorization: Bearer abcdefghijklmnop"}
         again = await twice(agent, place, "record_decision", run=run, **said)
         assert again["repeated"] is True
+
+
+async def test_who_submits_a_step_of_a_recorded_run_gets_the_call_that_reports_it(place: Place) -> None:
+    async with place.agent() as agent:
+        run = await begun(agent)
+        refused = await agent.refused("workflow_next", "conflict", run=run, step="step-1", output={})
+        assert "is only recorded" in refused["message"]
+        assert refused["next"]["tool"] == "record_action"
+        await agent.call(refused["next"]["tool"], **refused["next"]["arguments"])
+        (done,) = (await agent.call("query_ledger", run=run, kinds=["step_completed"]))["events"]
+        assert done["step"] == "step-1"

@@ -16,7 +16,6 @@ from handrail.interfaces.mcp.http.answers import Answer, Header, refusal
 MISDIRECTED: Final = 421
 FORBIDDEN: Final = 403
 UNAUTHORIZED: Final = 401
-LOCAL_NAMES: Final = ("127.0.0.1", "localhost", "[::1]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,11 +62,6 @@ def guard_of(names: Iterable[str], port: int, *, token: str | None, allowed: Ite
     others = {spelled for name in allowed for spelled in _spellings(name.lower(), port)}
     origins = {f"http://{host}" for host in own} | {f"https://{host}" for host in others}
     return Guard(hosts=frozenset(own | others), origins=frozenset(origins), token=token)
-
-
-def local_guard(port: int, *, token: str | None = None) -> Guard:
-    """The guard of a server that only this machine reaches."""
-    return guard_of(LOCAL_NAMES, port, token=token)
 
 
 def _with_port(name: str, port: int) -> set[str]:

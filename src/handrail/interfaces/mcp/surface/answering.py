@@ -5,14 +5,17 @@ Pure. The words of single tools stand with their handlers."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
+from handrail.engine.guide_view import Guided
+from handrail.engine.view import Option, Status
 from handrail.interfaces.mcp.surface.caller import Reply
 from handrail.interfaces.mcp.surface.fitting import excerpt_of, fitted, fitted_text
 
-LINE_MAX = 300
+LINE_MAX: Final = 300
+CONTROL: Final = "control"
 
 
 def reply(data: Any, text: str) -> Reply:
@@ -27,24 +30,51 @@ def compact(value: Any, length: int = LINE_MAX) -> str:
     return excerpt_of(" ".join(text.split()), length)
 
 
+def status_data(seen: Status | Guided) -> dict[str, Any]:
+    """Where a run stands, as data: each way out comes with the call that takes it."""
+    data: dict[str, Any] = msgspec.to_builtins(seen)
+    if seen.options:
+        data["options"] = [_option_data(seen.run, option) for option in seen.options]
+    if seen.failure is not None and seen.failure.options:
+        data["failure"]["options"] = [_option_data(seen.run, option) for option in seen.failure.options]
+    return data
+
+
+def _option_data(run: str, option: Option) -> dict[str, Any]:
+    on_step = {"step": option.step} if option.step else {}
+    arguments = {"run": run, "action": option.action.value, **on_step, "reason": "..."}
+    call = {"tool": CONTROL, "arguments": arguments}
+    return {"action": option.action.value, "means": option.means, "next": call}
+
+
 def status_words(status: Mapping[str, Any]) -> str:
     """Where a run stands, in few lines."""
-    progress = status.get("progress", {})
-    head = f"{status['run']} {status['status']} {progress.get('done', 0)}/{progress.get('total', 0)}"
-    lines = [f"{head} {status.get('workflow', '')}".rstrip()]
+    lines = [f"{head_words(status)} {status.get('workflow', '')}".rstrip()]
     if status.get("reason"):
         lines.append(f"reason: {compact(status['reason'])}")
     lines += [waiting_words(one) for one in status.get("waiting_for", ())]
     lines += failure_words(status.get("failure"))
     lines += [option_words(option) for option in status.get("options", ())]
-    if status.get("not_compensated"):
-        lines.append(f"NOT undone: {', '.join(status['not_compensated'])}")
+    lines += not_undone_words(status)
     if status.get("outputs"):
         lines.append(f"outputs: {compact(status['outputs'])}")
     lines += [step_words(step) for step in status.get("steps", ())]
     if status.get("receipt"):
         lines.append(f"receipt {status['receipt']}")
     return "\n".join(lines)
+
+
+def head_words(status: Mapping[str, Any]) -> str:
+    """Which run it is, what it does and how far it is."""
+    progress = status["progress"]
+    skipped = f" ({progress['skipped']} skipped)" if progress.get("skipped") else ""
+    return f"{status['run']} {status['status']} {progress['done']}/{progress['total']}{skipped}"
+
+
+def not_undone_words(status: Mapping[str, Any]) -> list[str]:
+    """What stays of a run that was undone, in one line."""
+    left = status.get("not_compensated")
+    return [f"NOT undone: {', '.join(left)}"] if left else []
 
 
 def waiting_words(one: Mapping[str, Any]) -> str:

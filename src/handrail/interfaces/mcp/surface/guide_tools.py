@@ -23,11 +23,21 @@ from handrail.domain.event import Outcome
 from handrail.domain.json import digest
 from handrail.domain.path import locate
 from handrail.domain.run import Run
+from handrail.domain.submission import Submission, Verdict
 from handrail.domain.works import tools_in, tools_named
-from handrail.engine.guide import HandIn, Seen, Verdict
+from handrail.engine.guide import Seen
 from handrail.engine.guide_view import Telling, guided, recap_of
 from handrail.interfaces.mcp.surface import arguments as args
-from handrail.interfaces.mcp.surface.answering import compact, failure_words, reply, waiting_words
+from handrail.interfaces.mcp.surface.answering import (
+    CONTROL,
+    compact,
+    failure_words,
+    head_words,
+    not_undone_words,
+    reply,
+    status_data,
+    waiting_words,
+)
 from handrail.interfaces.mcp.surface.caller import Caller, Question, Reply, Response
 from handrail.interfaces.mcp.surface.desk import Desk
 from handrail.interfaces.mcp.surface.paging import page_of
@@ -42,7 +52,6 @@ BEAT_S: Final = 3.0
 WAIT_S: Final = 20.0
 """How long handrail's own steps may take before an agent is answered that they go on."""
 DECISIONS_MAX: Final = 10
-CONTROL: Final = "control"
 
 
 async def workflow_list(desk: Desk, _: Caller, given: args.ListWorkflows) -> Reply:
@@ -88,14 +97,14 @@ async def workflow_next(desk: Desk, caller: Caller, given: args.NextStep) -> Rep
     if given.workflow and given.run:
         raise Invalid("a call either starts a workflow or goes on with a run", hint="leave out `workflow` or `run`")
     if given.step and not given.run:
-        raise Invalid("of which run is that step?", hint="name the run that is handed in for")
+        raise Invalid("of which run is that step?", hint="name the run")
     if given.workflow:
         return await _start(desk, caller, given, actor)
     if not given.run:
         return await open_runs(at_work, "workflow_next")
     if not given.step:
         return await _resume(desk, caller, given, actor)
-    return await _hand_in(desk, caller, given, actor)
+    return await _submit(desk, caller, given, actor)
 
 
 async def workflow_validate(desk: Desk, _: Caller, given: args.ValidateWorkflow) -> Reply:
@@ -149,9 +158,9 @@ async def _resume(desk: Desk, caller: Caller, given: args.NextStep, actor: str) 
     return _told(desk, at_work, seen, Telling(recap=recap_of(seen, decisions)))
 
 
-async def _hand_in(desk: Desk, caller: Caller, given: args.NextStep, actor: str) -> Reply:
+async def _submit(desk: Desk, caller: Caller, given: args.NextStep, actor: str) -> Reply:
     at_work = await desk.open()
-    handed = HandIn(
+    submission = Submission(
         step=given.step,
         output=None if given.output is UNSET else given.output,
         outcome=Outcome(given.outcome),
@@ -161,19 +170,19 @@ async def _hand_in(desk: Desk, caller: Caller, given: args.NextStep, actor: str)
         agent=given.agent,
     )
     said: list[str] = []
-    work = at_work.guide.hand_in(given.run, handed, actor=actor, say=said.append)
+    work = at_work.guide.submit(given.run, submission, actor=actor, say=said.append)
     verdict = await _patiently(caller, work, said)
     if verdict.unconfirmed and caller.can_ask:
-        verdict = await _confirmed(at_work, caller, given, handed, actor, verdict)
+        verdict = await _confirmed(at_work, caller, given, submission, actor, verdict)
     if not verdict.accepted:
         seen = await at_work.guide.look(given.run, agent=given.agent)
     else:
         seen = await _next(at_work, caller, given.run, given.agent, actor)
-    return _told(desk, at_work, seen, Telling(verdict=verdict, handed_in=given.step))
+    return _told(desk, at_work, seen, Telling(verdict=verdict, submitted=given.step))
 
 
 async def _patiently(caller: Caller, work: Coroutine[Any, Any, Verdict], said: Sequence[str]) -> Verdict:
-    """What becomes of a hand-in; checks may take a while, and the client hears that they are at work."""
+    """What becomes of a submission; checks may take a while, and the client hears that they are at work."""
     task = asyncio.ensure_future(work)
     try:
         for beat in count(1):
@@ -187,17 +196,17 @@ async def _patiently(caller: Caller, work: Coroutine[Any, Any, Verdict], said: S
 
 
 async def _confirmed(
-    at_work: Working, caller: Caller, given: args.NextStep, handed: HandIn, actor: str, verdict: Verdict
+    at_work: Working, caller: Caller, given: args.NextStep, submission: Submission, actor: str, verdict: Verdict
 ) -> Verdict:
-    """Ask the person behind the client, and hand in again if they agree."""
-    text = f"Step {given.step!r} of {given.run} needs your word. Handed in: {compact(handed.output, 1_000)}"
+    """Ask the person behind the client, and submit again if they agree."""
+    text = f"Step {given.step!r} of {given.run} needs your word. Submitted: {compact(submission.output, 1_000)}"
     form = {"agree": {"type": "boolean", "title": "Do you agree?"}}
-    about = digest([given.run, given.step, handed.output])
+    about = digest([given.run, given.step, submission.output])
     answer = await caller.ask("confirm", Question(text=text, form=form, required=("agree",)), about=about)
     if answer.response is not Response.ACCEPT or answer.content.get("agree") is not True:
         return verdict
-    agreed = msgspec.structs.replace(handed, confirmed="the user agreed, asked through the client")
-    return await at_work.guide.hand_in(given.run, agreed, actor=actor)
+    agreed = msgspec.structs.replace(submission, confirmed="the user agreed, asked through the client")
+    return await at_work.guide.submit(given.run, agreed, actor=actor)
 
 
 async def _next(at_work: Working, caller: Caller, run: str, agent: str, actor: str) -> Seen:
@@ -225,7 +234,7 @@ def _listed(book: Book) -> dict[str, Any]:
 def _told(desk: Desk, at_work: Working, seen: Seen, about: Telling) -> Reply:
     about = msgspec.structs.replace(about, models=at_work.models)
     answer = guided(seen, now=at_work.worker.terms.clock(), about=about)
-    data = msgspec.to_builtins(answer)
+    data = status_data(answer)
     if CONTROL not in desk.offered:
         data.pop("options", None)
         if answer.failure is not None:
@@ -236,21 +245,20 @@ def _told(desk: Desk, at_work: Working, seen: Seen, about: Telling) -> Reply:
 
 
 def _own_options(seen: Seen, step: str) -> list[dict[str, Any]]:
-    """The ways out of a failure for an agent who has no `control`: what failed was its own, and can be handed in."""
+    """The ways out of a failure for an agent who has no `control`: what failed was its own, and can be submitted."""
     if not isinstance(locate(seen.definition, step).step.work, Prompt):
         return []
     here = {"run": seen.run.id, "step": step}
     again = {"tool": "workflow_next", "arguments": {**here, "output": "..."}}
     without = {"tool": "workflow_next", "arguments": {**here, "outcome": "skipped", "note": "..."}}
     return [
-        {"action": "retry", "means": "do it after all, and hand it in", "next": again},
+        {"action": "retry", "means": "do it after all, and submit it", "next": again},
         {"action": "skip", "means": "go on without it", "next": without},
     ]
 
 
 def _words(data: Mapping[str, Any]) -> list[str]:
-    progress = data["progress"]
-    lines = [f"{data['run']} {data['status']} {progress['done']}/{progress['total']}"]
+    lines = [head_words(data)]
     if "accepted" in data:
         word = "accepted" if data["accepted"] else f"NOT accepted (try {data.get('tries', 0)})"
         lines[0] += f" · {word}{', as before' if data.get('repeated') else ''}"
@@ -264,6 +272,7 @@ def _words(data: Mapping[str, Any]) -> list[str]:
         lines += _step_words(step)
     lines += [waiting_words(one) for one in data.get("waiting_for", ()) if one["kind"] != "agent"]
     lines += failure_words(data.get("failure"))
+    lines += not_undone_words(data)
     if data.get("outputs"):
         lines.append(f"outputs: {compact(data['outputs'])}")
     return lines

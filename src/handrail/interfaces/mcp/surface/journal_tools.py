@@ -17,10 +17,11 @@ from handrail.domain.command import RecordAction as ActionCommand
 from handrail.domain.command import RecordDecision as DecisionCommand
 from handrail.domain.errors import Conflict, Invalid
 from handrail.domain.event import ActionKind, ActionRecorded, DecisionRecorded, Mode, Outcome
+from handrail.domain.fact import granted
 from handrail.domain.path import top_lane
 from handrail.domain.rounds import outputs_of
 from handrail.domain.run import Run
-from handrail.domain.status import SATISFIED, RunStatus
+from handrail.domain.status import RUN_OPEN, STEP_SATISFIED, RunStatus
 from handrail.engine.journal import FAR_BEHIND
 from handrail.engine.ledger import Query
 from handrail.engine.view import shown_status
@@ -66,7 +67,7 @@ async def record_decision(desk: Desk, caller: Caller, given: args.RecordDecision
     )
     at_work = await desk.open()
     run = await at_work.handrail.dispatch.current(given.run)
-    event = DecisionRecorded(**msgspec.structs.asdict(command))
+    event = granted(DecisionRecorded, command)
     if known := await was_recorded(at_work, run, event, actor=caller.actor):
         return _noted(run, f"{known.n}:{known.hash.hex()[:16]}", is_repeated=True)
     run = await at_work.handrail.dispatch.grant(given.run, command, actor=caller.actor)
@@ -97,7 +98,7 @@ async def record_action(desk: Desk, caller: Caller, given: args.RecordAction) ->
     if await _is_repeated(at_work, run, command, caller.actor):
         return await _reported(at_work, await _ended(at_work, run, caller.actor), repeated=True)
     commands: list[Command] = [command]
-    is_own = run.mode is Mode.RECORD and run.status in {RunStatus.RUNNING, RunStatus.PAUSED}
+    is_own = run.mode is Mode.RECORD and run.status in RUN_OPEN
     if is_own and not given.step and command.action is ActionKind.STOPPED:
         commands.append(CancelRun(reason=given.description))
     run = await dispatch.grant(given.run, *commands, actor=caller.actor)
@@ -106,10 +107,10 @@ async def record_action(desk: Desk, caller: Caller, given: args.RecordAction) ->
 
 async def _is_repeated(at_work: Working, run: Run, command: ActionCommand, actor: str) -> bool:
     """Whether the same was reported just before, or what it reports has come about by it."""
-    event = ActionRecorded(**msgspec.structs.asdict(command))
+    event = granted(ActionRecorded, command)
     if run.mode is not Mode.RECORD:
         return await was_recorded(at_work, run, event, actor=actor) is not None
-    is_done = command.step is not None and run.step(command.step).status in SATISFIED
+    is_done = command.step is not None and run.step(command.step).status in STEP_SATISFIED
     known = await was_recorded(at_work, run, event, actor=actor, then=OF_ACTION, is_last=not is_done)
     return known is not None
 
@@ -119,7 +120,7 @@ async def _ended(at_work: Working, run: Run, actor: str) -> Run:
     if run.mode is not Mode.RECORD or run.status is not RunStatus.RUNNING:
         return run
     definition = await at_work.handrail.dispatch.definition(run.definition)
-    if any(run.step(step.id).status not in SATISFIED for step in definition.steps):
+    if any(run.step(step.id).status not in STEP_SATISFIED for step in definition.steps):
         return run
     try:
         command = FinishRun(outputs=outputs_of(definition, run, top_lane(definition)))

@@ -11,7 +11,16 @@ from typing import Any, Final
 import msgspec
 
 from handrail.domain.check import Finding
-from handrail.domain.errors import Conflict, HandrailError, Invalid, JournalConflict, Limited, NotFound, Unavailable
+from handrail.domain.errors import (
+    Conflict,
+    HandrailError,
+    Invalid,
+    JournalConflict,
+    Limited,
+    NotFound,
+    OnlyRecorded,
+    Unavailable,
+)
 from handrail.interfaces.mcp.surface.caller import Reply
 from handrail.interfaces.mcp.surface.fitting import fitted, fitted_text, size_of
 
@@ -66,6 +75,13 @@ def _repair(error: HandrailError, name: str, arguments: Mapping[str, Any]) -> tu
         is_short = size_of(arguments) <= REPEATED_MAX
         return (name, dict(arguments)) if is_short and not isinstance(error, Limited) else None
     if isinstance(error, Conflict) and isinstance(run, str) and run:
+        if isinstance(error, OnlyRecorded):
+            return "record_action", {
+                "run": run,
+                "step": arguments.get("step", ""),
+                "description": "...",
+                "outcome": "done",
+            }
         if is_guide:
             return "workflow_next", {"run": run}
         return ("query_ledger", {"run": run}) if name.startswith("record_") else ("status", {"run": run})

@@ -13,9 +13,10 @@ import msgspec
 
 from handrail.domain.authoring import definition_data
 from handrail.domain.errors import HandrailError, Invalid, NotFound
+from handrail.domain.status import RUN_SHOWN_OPEN
 from handrail.engine.ledger import Query, event_view
-from handrail.engine.lookout import OPEN_STATUSES
 from handrail.engine.view import Detail
+from handrail.interfaces.mcp.surface.answering import status_data
 from handrail.interfaces.mcp.surface.caller import unknown
 from handrail.interfaces.mcp.surface.desk import Desk
 from handrail.interfaces.mcp.surface.fitting import fitted
@@ -93,7 +94,7 @@ class Resources:
                 return await self._runs()
             case ["runs", run]:
                 at_work = await self.desk.open()
-                return _json(msgspec.to_builtins(await at_work.lookout.status(run, detail=Detail.FULL)))
+                return _json(status_data(await at_work.lookout.status(run, detail=Detail.FULL)))
             case ["runs", run, "journal"]:
                 return await self._journal(run)
             case ["runs", run, "graph"]:
@@ -103,7 +104,7 @@ class Resources:
 
     async def _runs(self) -> Content:
         at_work = await self.desk.open()
-        runs = await at_work.lookout.runs(status=(*OPEN_STATUSES, "waiting"), limit=LISTED_MAX)
+        runs = await at_work.lookout.runs(status=RUN_SHOWN_OPEN, limit=LISTED_MAX)
         return _json({"runs": msgspec.to_builtins(runs)})
 
     async def _journal(self, run: str) -> Content:

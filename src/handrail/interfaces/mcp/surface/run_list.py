@@ -7,7 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from handrail.assembly import Working
-from handrail.engine.lookout import OPEN_STATUSES
+from handrail.domain.status import RUN_SHOWN_OPEN
 from handrail.interfaces.mcp.surface.answering import compact, reply
 from handrail.interfaces.mcp.surface.caller import Reply
 
@@ -16,7 +16,7 @@ LISTED_MAX: Final = 50
 
 async def open_runs(at_work: Working, tool: str) -> Reply:
     """Every run that has not ended, the latest first, with the call that goes on with it."""
-    runs = await at_work.lookout.runs(status=(*OPEN_STATUSES, "waiting"), limit=1_000)
+    runs = await at_work.lookout.runs(status=RUN_SHOWN_OPEN, limit=1_000)
     latest = sorted(runs, key=lambda one: one.updated, reverse=True)
     data: dict[str, Any] = {"runs": msgspec.to_builtins(latest[:LISTED_MAX]), "total": len(runs)}
     lines = [f"{one.run} {one.status.value} {one.workflow} {compact(one.goal, 100)}".rstrip() for one in latest]

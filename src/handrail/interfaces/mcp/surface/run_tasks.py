@@ -8,20 +8,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-import msgspec
-
 from handrail.assembly import Working
 from handrail.domain.errors import HandrailError, NotFound
 from handrail.domain.legal import Action
-from handrail.domain.status import RunStatus
+from handrail.domain.status import RUN_IN_PROGRESS, RunStatus
 from handrail.engine.clock import instant_text
 from handrail.engine.view import Status, Whom
-from handrail.interfaces.mcp.surface.answering import reply, status_words
+from handrail.interfaces.mcp.surface.answering import reply, status_data, status_words
 from handrail.interfaces.mcp.surface.approval import approval_answer, approval_question, person_here
 from handrail.interfaces.mcp.surface.caller import Answered, Caller, Question, Response, TaskStatus, TaskView, unknown
 from handrail.interfaces.mcp.surface.desk import Desk
 
-WORKING: Final = frozenset({RunStatus.RUNNING, RunStatus.COMPENSATING, RunStatus.PAUSED})
 POLL_MS: Final = 1_000
 
 
@@ -32,7 +29,7 @@ async def task_of(at_work: Working, run_id: str) -> TaskView:
     questions = _questions(seen)
     status = _status(seen, has_questions=bool(questions))
     is_over = status is TaskStatus.COMPLETED
-    data = msgspec.to_builtins(seen)
+    data = status_data(seen)
     return TaskView(
         id=run_id,
         status=status,
@@ -51,7 +48,7 @@ def _status(seen: Status, *, has_questions: bool) -> TaskStatus:
     if has_questions:
         return TaskStatus.INPUT_REQUIRED
     # A run that waits for a decision or an agent is the caller's turn: it gets the status, with what is possible now.
-    return TaskStatus.WORKING if seen.status in WORKING else TaskStatus.COMPLETED
+    return TaskStatus.WORKING if seen.status in RUN_IN_PROGRESS else TaskStatus.COMPLETED
 
 
 def _questions(seen: Status) -> Mapping[str, Question]:

@@ -31,7 +31,7 @@ from handrail.domain.works import tools_in, tools_named
 from handrail.engine.control import fork_key
 from handrail.engine.view import Detail, Status
 from handrail.interfaces.mcp.surface import arguments as args
-from handrail.interfaces.mcp.surface.answering import compact, reply, status_words
+from handrail.interfaces.mcp.surface.answering import compact, reply, status_data, status_words
 from handrail.interfaces.mcp.surface.approval import approval_answer, approval_question, person_here
 from handrail.interfaces.mcp.surface.caller import Caller, Reply, Response, TaskView
 from handrail.interfaces.mcp.surface.desk import Desk
@@ -142,7 +142,7 @@ async def status(desk: Desk, _: Caller, given: args.GetStatus) -> Reply:
 
 def told(seen: Status, **more: Any) -> Reply:
     """A run's status as an answer."""
-    data = {**msgspec.to_builtins(seen), **more}
+    data = {**status_data(seen), **more}
     return reply(data, status_words(data))
 
 
