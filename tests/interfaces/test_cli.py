@@ -38,7 +38,7 @@ def test_a_sound_plan_is_checked_with_its_waves(shell: Shell) -> None:
     told = shell.json("plan", "check", file)
     assert (told["valid"], told["id"], told["waves"]) == (True, "ship", [["notes"], ["tag"]])
     result = shell.run("plan", "check", file)
-    assert (result.exit_code, "sound, 2 step(s) in 2 wave(s)" in result.stdout) == (0, True)
+    assert (result.exit_code, "valid, 2 steps in 2 waves, 0 warnings" in result.stdout) == (0, True)
     assert not shell.home.exists(), "checking writes nothing"
 
 
@@ -254,7 +254,7 @@ def test_keys_and_journal_are_private(shell: Shell) -> None:
 
 def test_reading_an_empty_home_makes_nothing(shell: Shell) -> None:
     assert shell.json("plan", "list") == []
-    assert "no plan is saved yet" in shell.run("plan", "list").stderr
+    assert "no saved plans" in shell.run("plan", "list").stderr
     assert shell.json("journal", "show") == {"events": []}
     assert shell.json("journal", "verify")["ok"]
     assert not shell.home.exists()

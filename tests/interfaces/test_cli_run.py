@@ -299,7 +299,7 @@ def test_a_detached_run_is_executed_by_a_worker_that_ends_when_nothing_is_left(s
     assert result.exit_code == 0, result.output
     run = result.stdout.splitlines()[0]
     assert not (shell.folder / "a.txt").exists()
-    assert f"nobody executes it now: `handrail run resume {run}`" in shell.run("run", "show", run).stderr
+    assert f"no process executes it now: `handrail run resume {run}`" in shell.run("run", "show", run).stderr
     assert shell.json("run", "list")[0]["status"] == "running"
     worked = shell.run("worker", "--until-idle")
     assert worked.exit_code == 0, worked.output

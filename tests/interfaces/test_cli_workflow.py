@@ -56,8 +56,8 @@ def test_tests_that_pass_are_listed_and_nothing_is_written(shell: Shell) -> None
     result = shell.run("workflow", "test", file)
     assert result.exit_code == 0, result.output
     assert "passed  a quiet hello" in result.stdout
-    assert "tests take 2 of 2 branch(es)" in result.stdout
-    assert "2 of 2 test(s) passed in 1 workflow(s)" in result.stdout
+    assert "tests cover 2 of 2 branches" in result.stdout
+    assert "2 of 2 tests passed in 1 workflow" in result.stdout
     assert not shell.home.exists()
 
 
@@ -69,7 +69,7 @@ def test_a_test_that_fails_is_explained_by_its_first_difference(shell: Shell) ->
     assert "FAILED  a bad word is refused" in result.stdout
     assert "expected: shout, say; no say came after shout" in result.stdout
     assert "got:      say, shout" in result.stdout
-    assert "it went: say, shout -> completed" in result.stdout
+    assert "path: say, shout -> completed" in result.stdout
     (told,) = shell.json("workflow", "test", file, code=1)
     assert [test["passed"] for test in told["tests"]] == [True, False]
     assert told["tests"][1]["differences"][0]["what"] == "path"
@@ -92,7 +92,7 @@ def test_a_workflow_without_tests_or_with_faults_does_not_pass(shell: Shell) -> 
     assert shell.run("workflow", "test", bare).exit_code == 1
     broken = shell.write(WORKFLOW.replace("inputs.loud", "inputs.lod"), "broken.yaml")
     result = shell.run("workflow", "test", broken)
-    assert (result.exit_code, "not sound" in result.stdout, "did you mean" in result.stdout) == (1, True, True)
+    assert (result.exit_code, "not valid" in result.stdout, "did you mean" in result.stdout) == (1, True, True)
 
 
 def test_tests_that_can_not_be_read_are_told_with_their_place(shell: Shell) -> None:
@@ -233,7 +233,7 @@ def test_other_words_are_a_patch_and_nothing_is_nothing(shell: Shell) -> None:
     new = shell.write(WORKFLOW.replace("Shout it.", "Shout it well.").replace("1.0.0", "1.0.1"), "new.yaml")
     told = shell.json("workflow", "diff", old, new, "--fail-on-breaking")
     assert (told["bump"], told["version_is_enough"], len(told["changes"])) == ("patch", True, 1)
-    assert "nothing has changed" in shell.run("workflow", "diff", old, old).stdout
+    assert "no changes" in shell.run("workflow", "diff", old, old).stdout
 
 
 def test_two_versions_in_the_library_are_compared_by_id(shell: Shell) -> None:
@@ -241,6 +241,43 @@ def test_two_versions_in_the_library_are_compared_by_id(shell: Shell) -> None:
     shell.write(WORKFLOW.replace("1.0.0", "1.1.0"), ".handrail/workflows/greet-2.yaml")
     told = shell.json("workflow", "diff", "greet@1.0.0", "greet@1.1.0")
     assert (told["old"]["version"], told["new"]["version"], told["changes"]) == ("1.0.0", "1.1.0", [])
+
+
+# --- hostile files ----------------------------------------------------------------------------------
+
+
+BELL = r"\a\e]0;owned\a"
+HOSTILE = f"""\
+id: greet
+name: "Greet{BELL}"
+description: "Say{BELL} hello.\\nTwice."
+category: "deliv{BELL}ery"
+clarify: ["Who{BELL}?"]
+inputs: {{who: {{type: string, description: "x{BELL}"}}}}
+steps:
+  - {{id: say, title: "Say{BELL}", prompt: Say hello., output: {{type: object}}}}
+outputs: {{text: steps.say.output.text}}
+"""
+HOSTILE_TESTS = f"""\
+workflow: greet
+tests:
+  - name: "a quiet{BELL} hello"
+    inputs: {{who: Ann}}
+    outputs: {{say: {{text: "hi{BELL}"}}}}
+    expect: {{end: completed, outputs: {{text: "ho{BELL}"}}}}
+"""
+
+
+def test_nothing_that_a_workflow_says_acts_on_the_terminal(shell: Shell) -> None:
+    old = shell.write(HOSTILE, ".handrail/workflows/greet.yaml")
+    shell.write(HOSTILE_TESTS, ".handrail/workflows/greet.tests.yaml")
+    new = shell.write(HOSTILE.replace("Say hello.", "Say hi."), "new.yaml")
+    for words in (("show", "greet"), ("list",), ("test", "greet", "--paths"), ("diff", old, new)):
+        shown = shell.run("workflow", *words).output
+        assert "Traceback" not in shown
+        assert not [char for char in shown if char != "\n" and not char.isprintable()], words
+    assert "  Twice." not in shell.run("workflow", "show", "greet").stdout
+    assert "\nTwice.\n" in shell.run("workflow", "show", "greet").stdout, "lines stay lines"
 
 
 # --- the guide --------------------------------------------------------------------------------------

@@ -193,6 +193,8 @@ STEP_SUBMITTABLE: Final = STEP_BETWEEN_ATTEMPTS | {StepStatus.PENDING, StepStatu
 """Its output can be submitted; what failed can be submitted after all."""
 STEP_RETRIABLE: Final = frozenset({StepStatus.FAILED, StepStatus.UNCERTAIN})
 """Somebody may decide that it is tried again."""
+STEP_IN_TROUBLE: Final = frozenset({StepStatus.FAILED, StepStatus.UNCERTAIN, StepStatus.COMPENSATION_FAILED})
+"""It needs a decision: retry, skip, accept or undo."""
 STEP_ACTED: Final = frozenset({StepStatus.COMPLETED, StepStatus.UNCERTAIN})
 """Its effect is there, or may be."""
 STEP_UNDOABLE: Final = STEP_ACTED | {StepStatus.COMPENSATING, StepStatus.COMPENSATION_FAILED}

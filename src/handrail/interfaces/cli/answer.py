@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from handrail.domain.check import Finding, Severity
+from handrail.domain.check import Finding
 from handrail.domain.errors import (
     Conflict,
     HandrailError,
@@ -25,6 +25,7 @@ from handrail.domain.errors import (
     NotFound,
     Unavailable,
 )
+from handrail.interfaces.cli.finding_view import show_findings
 
 
 class Exit(IntEnum):
@@ -50,7 +51,6 @@ EXIT_OF: Final[Sequence[tuple[type[HandrailError], Exit]]] = (
     (Unavailable, Exit.UNAVAILABLE),
     (HandrailError, Exit.FAILED),
 )
-STYLE_OF: Final = {Severity.CRITICAL: "red", Severity.MAJOR: "red", Severity.MINOR: "yellow"}
 
 
 def answer(data: Any, *, as_json: bool, words: Callable[[], None]) -> None:
@@ -78,15 +78,8 @@ def fail(error: HandrailError, *, as_json: bool) -> NoReturn:
 
 
 def tell_findings(findings: Iterable[Finding], *, err: bool = False) -> None:
-    """Each finding with its place, and how to mend it below."""
-    for finding in findings:
-        place = str(finding.at) if finding.at else finding.where
-        click.secho(f"{place}: ", nl=False, bold=True, err=err)
-        click.secho(f"{finding.severity.value}", nl=False, fg=STYLE_OF[finding.severity], err=err)
-        where = f" {finding.where}:" if finding.at else ""
-        click.echo(f"{where} {finding.message} [{finding.rule}]", err=err)
-        if finding.fix:
-            click.echo(f"    fix: {finding.fix}", err=err)
+    """Each finding with its place, the source line and how to fix it."""
+    show_findings(findings, err=err)
 
 
 def tell_table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> None:

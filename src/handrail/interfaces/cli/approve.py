@@ -1,4 +1,4 @@
-"""`handrail approve`: a person's answer to what a run asks. How it is given is told in run_control.py."""
+"""`handrail approve`: a person's answer to a step that asks. The command is built in run_control.py."""
 
 from __future__ import annotations
 

@@ -1,21 +1,27 @@
-"""Definitions as the command line reads them: from a file or from stdin, with what the project's library holds."""
+"""Definitions as the command line reads them: from a file, from stdin or by a workflow's id, and how they are checked.
+
+`handrail workflow validate` and `handrail plan check` are one check under two nouns; it stands here. Which findings
+there are is decided by the library."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
 from handrail.assembly import bookcase_of
 from handrail.domain.authoring import definition_data
-from handrail.domain.check import Finding, Severity
+from handrail.domain.check import Finding
 from handrail.domain.definition import Definition, Effect
 from handrail.domain.errors import NotFound
 from handrail.domain.graph import waves
-from handrail.interfaces.cli.answer import tell_findings
+from handrail.domain.plural import plural
+from handrail.interfaces.cli.answer import Exit, answer, tell_findings
+from handrail.interfaces.cli.excerpt import printable
+from handrail.interfaces.cli.finding_view import STDIN_NAME, counted, stdin_text
 from handrail.library.loading import FolderCatalog, Loaded, load_definition, valid
 from handrail.settings import Settings
 
@@ -25,10 +31,10 @@ STDIN = "-"
 def load_file(file: str, settings: Settings, *, tools: Mapping[str, Effect] | None = None) -> Loaded:
     """The definition in a file (`-`: stdin) with all findings; what it extends or inlines is looked up beside it.
 
-    With `tools` given, a tool that nobody knows is a finding."""
+    With `tools` given, an unknown tool is a finding."""
     folders = [source.folder for source in bookcase_of(settings).sources]
     if file == STDIN:
-        return load_definition(sys.stdin.buffer.read(), name="<stdin>", catalog=FolderCatalog(folders), tools=tools)
+        return load_definition(stdin_text(), name=STDIN_NAME, catalog=FolderCatalog(folders), tools=tools)
     path = Path(file)
     try:
         text = path.read_bytes()
@@ -42,29 +48,41 @@ def load_file(file: str, settings: Settings, *, tools: Mapping[str, Effect] | No
 def load_valid(
     file: str, settings: Settings, *, tools: Mapping[str, Effect] | None = None
 ) -> tuple[Definition, tuple[Finding, ...]]:
-    """The definition in a file and its notes; Invalid with all findings if it is not fit to be used."""
+    """The definition in a file and its warnings; Invalid with all findings if it has errors."""
     loaded = load_file(file, settings, tools=tools)
-    return valid(loaded, file), loaded.findings
+    return valid(loaded, STDIN_NAME if file == STDIN else file), loaded.findings
 
 
-def verdict(file: str, loaded: Loaded) -> dict[str, Any]:
-    """What was found in a file, as data."""
-    told: dict[str, Any] = {"file": file, "valid": loaded.is_valid, "findings": loaded.findings}
+def check_files(files: Sequence[str], settings: Settings, *, as_json: bool) -> NoReturn:
+    """Answer whether each file is a valid definition, with all findings, and end with the exit code of that."""
+    checked = [(file, load_file(file, settings)) for file in files]
+    data = [_verdict(file, loaded) for file, loaded in checked]
+
+    def words() -> None:
+        for file, loaded in checked:
+            _tell_verdict(file, loaded)
+
+    answer(data[0] if len(data) == 1 else data, as_json=as_json, words=words)
+    sys.exit(Exit.OK if all(loaded.is_valid for _, loaded in checked) else Exit.INVALID)
+
+
+def _verdict(file: str, loaded: Loaded) -> dict[str, Any]:
+    verdict: dict[str, Any] = {"file": file, "valid": loaded.is_valid, "findings": loaded.findings}
     if loaded.definition is not None and loaded.is_valid:
         definition = loaded.definition
-        told |= {"id": definition.id, "hash": loaded.hash, "steps": len(definition.steps)}
-        told["waves"] = waves(definition.steps)
-        told["definition"] = definition_data(definition)
-    return told
+        verdict |= {"id": definition.id, "hash": loaded.hash, "steps": len(definition.steps)}
+        verdict["waves"] = waves(definition.steps)
+        verdict["definition"] = definition_data(definition)
+    return verdict
 
 
-def tell_verdict(file: str, loaded: Loaded) -> None:
-    """What was found in a file, in words: the findings, then one line that sums up."""
+def _tell_verdict(file: str, loaded: Loaded) -> None:
+    """The findings, then one line that sums up."""
     tell_findings(loaded.findings)
-    notes = sum(finding.severity is Severity.MINOR for finding in loaded.findings)
-    blocking = len(loaded.findings) - notes
-    if loaded.definition is not None and loaded.is_valid:
-        size = f"{len(loaded.definition.steps)} step(s) in {len(waves(loaded.definition.steps))} wave(s)"
-        click.secho(f"{file}: sound, {size}, {notes} note(s)", fg="green")
-    else:
-        click.secho(f"{file}: {blocking} thing(s) to mend, {notes} note(s)", fg="red")
+    file = printable(file)  # a name in a cloned folder may hold anything
+    if loaded.definition is None or not loaded.is_valid:
+        click.secho(f"{file}: {counted(loaded.findings)}", fg="red")
+        return
+    steps = loaded.definition.steps
+    size = f"{plural(len(steps), 'step')} in {plural(len(waves(steps)), 'wave')}"
+    click.secho(f"{file}: valid, {size}, {plural(len(loaded.findings), 'warning')}", fg="green")

@@ -1,6 +1,6 @@
-"""Executing runs from the command line: until they have settled, watched or not, and stopped by a signal.
+"""Executing runs from the command line: until nothing is left to execute, watched or not, and stopped by a signal.
 
-A run that is let go is not lost: the next worker goes on with it. What is told at the end is the view's."""
+A run that is released is not lost: the next worker continues it. What is printed at the end is run_view.py's."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from handrail.engine.step_view import Within
 from handrail.engine.view import Status
 from handrail.engine.worker import Worker
 from handrail.interfaces.cli.answer import answer
+from handrail.interfaces.cli.guided_view import tell_how_to_submit
 from handrail.interfaces.cli.run_view import EXIT_OF_STATUS, status_data, tell_status
 from handrail.interfaces.cli.run_watch import onlooker, watch
 
@@ -64,7 +65,7 @@ def stoppable() -> Iterator[asyncio.Future[None]]:
 
 
 async def execute(working: Working, run_id: str, *, is_watched: bool, as_json: bool, after: int = 0) -> Status:
-    """Execute a run until it has settled: where it stands then. Ctrl-C lets it go, and ends this process."""
+    """Execute a run until nothing is left to execute: its status then. Ctrl-C releases it, and ends this process."""
     lookout = Lookout(working.handrail.look.store, working.worker.terms.clock, working.worker.toolbox)
     worker = working.worker
 
@@ -80,7 +81,7 @@ async def execute(working: Working, run_id: str, *, is_watched: bool, as_json: b
                     await watch(lookout, run_id, shown, until, after=after)
             await until
         except Stopped as stopped:
-            _tell_let_go(run_id)
+            _tell_released(run_id)
             sys.exit(STOPPED_BY_SIGNAL + stopped.number)
         finally:
             for one in (task, until):
@@ -97,7 +98,7 @@ async def first_of(task: asyncio.Future[None], stop: asyncio.Future[None]) -> No
 
 
 async def settled(lookout: Lookout, run_id: str) -> None:
-    """Wait until nothing happens to a run any more, whoever executes it."""
+    """Wait until nothing is left to execute in a run, whichever process executes it."""
     while True:
         if await lookout.is_settled(run_id):
             return
@@ -105,7 +106,7 @@ async def settled(lookout: Lookout, run_id: str) -> None:
 
 
 async def _executed(worker: Worker, lookout: Lookout, run_id: str) -> None:
-    # Another worker may have it, lose it or leave it: look until nobody but an agent or a person can move it.
+    # Another worker may have it, lose it or release it: look until only an agent or a person can move it.
     while True:
         if await worker.take(run_id):
             await worker.settled(run_id)
@@ -114,13 +115,18 @@ async def _executed(worker: Worker, lookout: Lookout, run_id: str) -> None:
         await asyncio.sleep(POLL_S)
 
 
-def _tell_let_go(run_id: str) -> None:
-    click.echo(f"\n{run_id} is let go, not lost: the next worker goes on with it", err=True)
-    click.echo(f"  handrail run resume {run_id}    go on here", err=True)
+def _tell_released(run_id: str) -> None:
+    click.echo(f"\n{run_id} is released, not lost: the next worker continues it", err=True)
+    click.echo(f"  handrail run resume {run_id}    continue here", err=True)
     click.echo(f"  handrail run cancel {run_id} --reason '...'    end it", err=True)
 
 
 def end_with(status: Status, *, as_json: bool) -> NoReturn:
-    """Tell where a run stands, and end with the exit code of that."""
-    answer(status_data(status), as_json=as_json, words=lambda: tell_status(status))
+    """Print the status of a run, and end with its exit code."""
+
+    def words() -> None:
+        tell_status(status)
+        tell_how_to_submit(status)
+
+    answer(status_data(status), as_json=as_json, words=words)
     sys.exit(EXIT_OF_STATUS[status.status])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import click
@@ -15,9 +14,12 @@ from handrail.domain.plan import Plan
 from handrail.domain.suggestion import did_you_mean
 from handrail.engine.clock import instant_text
 from handrail.engine.plans import version_of
-from handrail.interfaces.cli.answer import Exit, answer, tell_findings, tell_table
-from handrail.interfaces.cli.definitions import load_file, load_valid, tell_verdict, verdict
+from handrail.interfaces.cli.answer import answer, tell_findings, tell_table
+from handrail.interfaces.cli.completion import complete_plan, complete_workflow
+from handrail.interfaces.cli.definitions import check_files, load_valid
 from handrail.interfaces.cli.program import json_option, person, settings_of, told
+from handrail.interfaces.cli.reason import reason_option
+from handrail.interfaces.cli.workflow_finding import files_of
 from handrail.library.printing import yaml_text
 
 
@@ -27,15 +29,16 @@ def command() -> None:
 
 
 @command.command()
-@click.argument("file")
+@click.argument("target", metavar="FILE|ID", shell_complete=complete_workflow)
 @json_option
 @click.pass_context
 @told
-async def check(ctx: click.Context, file: str, as_json: bool) -> None:
-    """Say whether FILE (`-`: stdin) is a sound plan, with all findings; nothing is saved."""
-    loaded = load_file(file, settings_of(ctx))
-    answer(verdict(file, loaded), as_json=as_json, words=lambda: tell_verdict(file, loaded))
-    sys.exit(Exit.OK if loaded.is_valid else Exit.INVALID)
+async def check(ctx: click.Context, target: str, as_json: bool) -> None:
+    """Check whether FILE (`-`: stdin) is a valid plan, and show all findings at once; nothing is saved.
+
+    The same check as `handrail workflow validate`, which takes several files."""
+    settings = settings_of(ctx)
+    check_files(files_of([target], settings), settings, as_json=as_json)
 
 
 @command.command()
@@ -45,7 +48,7 @@ async def check(ctx: click.Context, file: str, as_json: bool) -> None:
 @click.pass_context
 @told
 async def save(ctx: click.Context, file: str, note: str, as_json: bool) -> None:
-    """Keep a version of the plan in FILE; the same text twice in a row is one version."""
+    """Save the plan in FILE as a new version; the same text twice in a row is one version."""
     settings = settings_of(ctx)
     definition, findings = load_valid(file, settings)
     async with opened(settings) as handrail:
@@ -68,13 +71,13 @@ async def save(ctx: click.Context, file: str, note: str, as_json: bool) -> None:
 
 
 @command.command("list")
-@click.option("--limit", default=50, type=click.IntRange(1, 1000), help="At most so many.")
+@click.option("--limit", default=50, type=click.IntRange(1, 1000), help="Show at most this many.")
 @click.option("--after", default="", help="Only plans whose id comes after this one.")
 @json_option
 @click.pass_context
 @told
 async def list_(ctx: click.Context, limit: int, after: str, as_json: bool) -> None:
-    """The saved plans, retired ones too."""
+    """List the saved plans, including retired ones."""
     async with reading(settings_of(ctx)) as look:
         rows = await look.store.plans(after=after, limit=limit)
     data = [
@@ -91,7 +94,7 @@ async def list_(ctx: click.Context, limit: int, after: str, as_json: bool) -> No
 
     def words() -> None:
         if not data:
-            click.echo("no plan is saved yet: `handrail plan save FILE`", err=True)
+            click.echo("no saved plans: save one with `handrail plan save FILE`", err=True)
             return
         cells = [[*list(row.values())[:5], "retired" if row["retired"] else ""] for row in data]
         tell_table(("plan", "name", "version", "steps", "saved", ""), cells)
@@ -100,18 +103,18 @@ async def list_(ctx: click.Context, limit: int, after: str, as_json: bool) -> No
 
 
 @command.command()
-@click.argument("plan_id", metavar="PLAN")
+@click.argument("plan_id", metavar="PLAN", shell_complete=complete_plan)
 @click.option("--version", "number", type=int, help="Which version; default: the newest.")
 @json_option
 @click.pass_context
 @told
 async def show(ctx: click.Context, plan_id: str, number: int | None, as_json: bool) -> None:
-    """A plan's versions and the text of one of them."""
+    """Show the versions of a plan, and the text of one of them."""
     async with reading(settings_of(ctx)) as look:
         plan = await look.plans.get(plan_id)
         if not plan.versions:
             known = [row.id for row in await look.store.plans(limit=1_000)]
-            raise NotFound(f"there is no plan {plan_id!r}", hint=did_you_mean(plan_id, known) or "none is saved yet")
+            raise NotFound(f"there is no plan {plan_id!r}", hint=did_you_mean(plan_id, known) or "no plan is saved yet")
         version = version_of(plan, number)
         definition = await look.plans.definition(version)
     data = {**_versions(plan), "definition": definition_data(definition)}
@@ -125,13 +128,13 @@ async def show(ctx: click.Context, plan_id: str, number: int | None, as_json: bo
 
 
 @command.command()
-@click.argument("plan_id", metavar="PLAN")
-@click.option("--reason", required=True, help="Why; kept in the journal.")
+@click.argument("plan_id", metavar="PLAN", shell_complete=complete_plan)
+@reason_option
 @json_option
 @click.pass_context
 @told
 async def retire(ctx: click.Context, plan_id: str, reason: str, as_json: bool) -> None:
-    """Offer a plan no longer. Nothing is erased: its versions and this reason stay in the journal."""
+    """Stop offering a plan. Nothing is erased: its versions and the reason stay in the journal."""
     async with opened(settings_of(ctx)) as handrail:
         plan = await handrail.plans.retire(plan_id, reason=reason, actor=person())
     data = {"plan": plan.id, "retired": instant_text(plan.retired or 0), "receipt": plan.receipt}

@@ -1,6 +1,6 @@
 """The program's command tree. A command's module is imported only when that command is called.
 
-Global choices (folders, log level) are read here, once, and handed to the command as Settings."""
+Global options (folders, log level) are read here, once, and passed to the command as Settings."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from importlib import import_module
 from typing import Any, Final, ParamSpec
 
 import click
+from click.shell_completion import CompletionItem
 
 from handrail.domain.errors import HandrailError, Unavailable
 from handrail.interfaces.cli.answer import fail
@@ -26,25 +27,29 @@ P = ParamSpec("P")
 log = logging.getLogger(__name__)
 
 COMMANDS: Final[Mapping[str, str]] = {
-    "approvals": "what people are asked, over all open runs",
-    "approve": "say yes to what a run asks",
-    "config": "see what is configured, and where each setting comes from",
+    "approvals": "list pending approvals of all open runs",
+    "approve": "approve a step of a run",
+    "config": "show the settings and where each comes from",
     "demo": "a one-minute tour, offline; leaves nothing behind",
-    "doctor": "start the server as each client would, check everything, and say how to mend it",
-    "init": "put handrail into the settings of your clients, or take it out again",
+    "doctor": "check the installation and say how to fix problems",
+    "init": "add handrail to the settings of your clients, or remove it",
     "journal": "show, export, verify, checkpoint and erase",
     "mcp": "the stdio server that clients start",
     "plan": "check, save, list, show and retire plans",
-    "reject": "say no to what a run asks",
-    "rules": "see, write and check the rules of checks",
-    "run": "start, list, show, watch and control runs",
+    "reject": "reject a step of a run",
+    "rules": "list, write and check the rules of checks",
+    "run": "start, list, show, watch, submit and control runs",
     "schema": "print the JSON Schema of definitions",
-    "secrets": "keep secrets for tools, list and remove them",
+    "secrets": "store, list and remove secrets for tools",
     "serve": "MCP over HTTP, on this machine",
-    "tools": "list, check, call and see figures of what plans can call",
-    "worker": "one more executor on the store",
+    "tools": "list, check and call the tools of plans, with statistics",
+    "worker": "start one more worker on the store",
     "workflow": "find, write, check, draw and test workflows",
 }
+EPILOG: Final = """\
+Shell completion (also zsh_source, fish_source):
+
+  eval "$(_HANDRAIL_COMPLETE=bash_source handrail)\""""
 
 
 class LazyGroup(click.Group):
@@ -61,20 +66,39 @@ class LazyGroup(click.Group):
         command: click.Command = import_module(f"handrail.interfaces.cli.{cmd_name}").command
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that the first word names; click knows the names of commands that are imported only."""
+        if args and args[0] not in COMMANDS and args[0][:1].isalnum() and not ctx.resilient_parsing:
+            raise click.NoSuchCommand(args[0], possibilities=COMMANDS, ctx=ctx)
+        return super().resolve_command(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
+        """The commands or options that start with what was typed, without importing any command."""
+        names = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
+        commands: list[CompletionItem[str]] = [CompletionItem(name, help=COMMANDS[name]) for name in names]
+        return [*commands, *click.Command.shell_complete(self, ctx, incomplete)]
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands without importing any."""
         with formatter.section("Commands"):
             formatter.write_dl(sorted(COMMANDS.items()))
 
 
-@click.group(cls=LazyGroup, no_args_is_help=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=LazyGroup,
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=EPILOG,
+)
 @click.option("--home", metavar="FOLDER", help="Where all state is kept (HANDRAIL_HOME).")
 @click.option("--project", metavar="FOLDER", help="The project's folder (HANDRAIL_PROJECT; default: here).")
 @click.option("--log-level", metavar="LEVEL", help="debug, info, warning or error (HANDRAIL_LOG_LEVEL).")
 @click.version_option(package_name="handrail")
 @click.pass_context
 def program(ctx: click.Context, home: str | None, project: str | None, log_level: str | None) -> None:
-    """What AI agents hold on to while they climb a long task: guide, run and remember, over one journal."""
+    """Guide AI agents through workflows, execute plans and record everything in one journal."""
     if os.environ.get("NO_COLOR"):
         ctx.color = False
     try:
@@ -90,19 +114,19 @@ def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def told(command: Callable[P, Awaitable[None]]) -> Callable[P, None]:
-    """Run an async command to its end; tell errors in words or JSON, with their exit codes."""
+    """Run an async command to its end; report errors in words or JSON, with their exit codes."""
 
     @functools.wraps(command)
     def run(*args: P.args, **kwargs: P.kwargs) -> None:
-        began = time.perf_counter()
+        started = time.perf_counter()
         try:
             asyncio.run(command(*args, **kwargs))  # type: ignore[arg-type]
         except HandrailError as error:
-            level = logging.INFO if isinstance(error, Unavailable) else logging.DEBUG  # `fail` tells it on stderr
+            level = logging.INFO if isinstance(error, Unavailable) else logging.DEBUG  # `fail` prints it on stderr
             log.log(level, "%s: %s", error.name, error)
             fail(error, as_json=bool(kwargs.get("as_json")))
         finally:
-            took_ms = round(1_000 * (time.perf_counter() - began), 1)
+            took_ms = round(1_000 * (time.perf_counter() - started), 1)
             log.debug("command %s", command.__name__, extra={"duration_ms": took_ms})
 
     return run

@@ -1,4 +1,4 @@
-"""`handrail run`: start, list, show and watch runs; what is asked of a run is in run_control.py."""
+"""`handrail run`: start, list, show and watch runs. Controls are in run_control.py, submitting in run_submit.py."""
 
 from __future__ import annotations
 
@@ -20,9 +20,12 @@ from handrail.engine.clock import system_clock
 from handrail.engine.lookout import Lookout
 from handrail.engine.view import Detail, Status
 from handrail.interfaces.cli.answer import answer
+from handrail.interfaces.cli.completion import complete_run, complete_runnable
 from handrail.interfaces.cli.execution import Stopped, end_with, execute, first_of, settled, stoppable
+from handrail.interfaces.cli.guided_view import tell_how_to_submit
 from handrail.interfaces.cli.program import json_option, person, settings_of, told
 from handrail.interfaces.cli.run_control import CONTROLS
+from handrail.interfaces.cli.run_submit import submit
 from handrail.interfaces.cli.run_view import EXIT_OF_STATUS, status_data, tell_list, tell_status
 from handrail.interfaces.cli.run_watch import onlooker, watch
 from handrail.interfaces.cli.runnable import definition_of, inputs_of
@@ -34,20 +37,20 @@ STATUSES = [status.value for status in RunStatus if status is not RunStatus.NEW]
 
 @click.group()
 def command() -> None:
-    """Start, list, show, watch and control runs."""
+    """Start, list, show, watch, submit and control runs."""
 
 
-for control in CONTROLS:
-    command.add_command(control)
+for one in (*CONTROLS, submit):
+    command.add_command(one)
 
 
 @command.command()
-@click.argument("name", metavar="FILE|ID")
+@click.argument("name", metavar="FILE|ID", shell_complete=complete_runnable)
 @click.option("-i", "--input", "typed", multiple=True, metavar="NAME=VALUE", help="An input; or @FILE for many.")
-@click.option("--goal", default="", help="What it is for, in a few words.")
-@click.option("--priority", default=0, type=click.IntRange(-1_000, 1_000), help="Higher goes first.")
-@click.option("--watch", "is_watched", is_flag=True, help="Show what happens while it happens.")
-@click.option("--detach", is_flag=True, help="Start it only; a worker executes it.")
+@click.option("--goal", default="", help="The purpose of the run, in a few words.")
+@click.option("--priority", default=0, type=click.IntRange(-1_000, 1_000), help="Runs with a higher number go first.")
+@click.option("--watch", "is_watched", is_flag=True, help="Show what happens, live.")
+@click.option("--detach", is_flag=True, help="Only start it; a worker executes it.")
 @json_option
 @click.pass_context
 @told
@@ -61,7 +64,7 @@ async def start(
     detach: bool,
     as_json: bool,
 ) -> None:
-    """Run FILE (`-`: stdin), or the workflow or saved plan with this ID, until it ends or waits for somebody."""
+    """Run FILE (`-`: stdin), or the workflow or saved plan with this ID, until it ends or waits for someone."""
     settings = settings_of(ctx)
     toolbox = toolbox_of(settings)
     try:
@@ -94,15 +97,21 @@ async def _left_to_a_worker(
 
 
 def _say_id(run_id: str, *, as_json: bool) -> None:
-    """The run's id, before anything can go wrong; with JSON, stdout is for the one answer at the end."""
+    """Print the run's id before anything can go wrong; with JSON, stdout is for the one answer at the end."""
     click.echo(run_id, err=as_json)
     (sys.stderr if as_json else sys.stdout).flush()
 
 
 @command.command("list")
-@click.option("--status", "statuses", multiple=True, type=click.Choice(STATUSES), help="Only those; may be repeated.")
-@click.option("--all", "is_all", is_flag=True, help="Ended ones, too.")
-@click.option("--limit", default=50, type=click.IntRange(1, 1000), help="At most so many.")
+@click.option(
+    "--status",
+    "statuses",
+    multiple=True,
+    type=click.Choice(STATUSES),
+    help="Only runs with this status; may be repeated.",
+)
+@click.option("--all", "is_all", is_flag=True, help="Include ended runs.")
+@click.option("--limit", default=50, type=click.IntRange(1, 1000), help="Show at most this many.")
 @click.option("--after", default="", help="Only runs whose id comes after this one.")
 @json_option
 @click.pass_context
@@ -110,7 +119,7 @@ def _say_id(run_id: str, *, as_json: bool) -> None:
 async def list_(
     ctx: click.Context, statuses: tuple[str, ...], is_all: bool, limit: int, after: str, as_json: bool
 ) -> None:
-    """The open runs; with --all or --status, others too."""
+    """List the open runs; with --all or --status, others too."""
     wanted = statuses or (() if is_all else tuple(RUN_SHOWN_OPEN))
     async with reading(settings_of(ctx)) as look:
         rows = await Lookout(look.store, system_clock).runs(status=wanted, after=after, limit=limit)
@@ -118,28 +127,33 @@ async def list_(
 
 
 @command.command()
-@click.argument("run_id", metavar="RUN")
-@click.option("--full", is_flag=True, help="With every step.")
+@click.argument("run_id", metavar="RUN", shell_complete=complete_run)
+@click.option("--full", is_flag=True, help="Include every step.")
 @json_option
 @click.pass_context
 @told
 async def show(ctx: click.Context, run_id: str, full: bool, as_json: bool) -> None:
-    """Where RUN stands, what it waits for, and how to go on."""
+    """Show the status of RUN, what it waits for, and how to continue."""
     settings = settings_of(ctx)
     async with reading(settings) as look:
         lookout = Lookout(look.store, system_clock, toolbox_of(settings))
         status = await lookout.status(run_id, detail=Detail.FULL if full else Detail.SUMMARY)
-        await _tell_if_left_alone(look, status)
-    answer(status_data(status), as_json=as_json, words=lambda: tell_status(status))
+        await _tell_if_not_executed(look, status)
+
+    def words() -> None:
+        tell_status(status)
+        tell_how_to_submit(status)
+
+    answer(status_data(status), as_json=as_json, words=words)
 
 
 @command.command("watch")
-@click.argument("run_id", metavar="RUN")
+@click.argument("run_id", metavar="RUN", shell_complete=complete_run)
 @json_option
 @click.pass_context
 @told
 async def watch_(ctx: click.Context, run_id: str, as_json: bool) -> None:
-    """Show what happens to RUN, whoever executes it, until it ends or waits for somebody."""
+    """Show what happens in RUN, whichever process executes it, until it ends or waits for someone."""
     status = await _watched(settings_of(ctx), run_id, as_json=as_json)
     answer(status_data(status), as_json=as_json, words=lambda: tell_status(status))
     sys.exit(EXIT_OF_STATUS[status.status])
@@ -148,7 +162,7 @@ async def watch_(ctx: click.Context, run_id: str, as_json: bool) -> None:
 async def _watched(settings: Settings, run_id: str, *, as_json: bool) -> Status:
     async with reading(settings) as look:
         lookout = Lookout(look.store, system_clock, toolbox_of(settings))
-        await _tell_if_left_alone(look, await lookout.status(run_id))
+        await _tell_if_not_executed(look, await lookout.status(run_id))
         with stoppable() as stop:
             task = asyncio.ensure_future(settled(lookout, run_id))
             until = asyncio.ensure_future(first_of(task, stop))
@@ -157,16 +171,16 @@ async def _watched(settings: Settings, run_id: str, *, as_json: bool) -> Status:
                     await watch(lookout, run_id, shown, until)
                 await until
             except Stopped:
-                pass  # who watches may stop watching; the run does not care
+                pass  # to stop watching does not stop the run
             finally:
                 task.cancel()
         return await lookout.status(run_id)
 
 
-async def _tell_if_left_alone(look: Reading, status: Status) -> None:
-    """Say so when a run has work, and no process has taken it."""
+async def _tell_if_not_executed(look: Reading, status: Status) -> None:
+    """Say so when a run has steps to execute, and no process executes it."""
     if status.status not in RUN_WORKING:
         return
     holding = await look.store.holding(status.run)
     if holding is not None and not holding.owner and not status.waiting_for:
-        click.echo(f"nobody executes it now: `handrail run resume {status.run}` does, or a worker", err=True)
+        click.echo(f"no process executes it now: `handrail run resume {status.run}` does, or a worker", err=True)

@@ -1,7 +1,7 @@
 """`handrail run pause|resume|cancel|retry|skip|accept|compensate|fork`, and the answers to approvals.
 
-What is legal is decided in the domain; here words become a command. What lets a run go on executes it here until it
-has settled, unless another process does."""
+What is legal is decided in the domain; here words become a command. What lets a run continue also executes it here
+until nothing is left to execute, unless another process does."""
 
 from __future__ import annotations
 
@@ -12,32 +12,41 @@ import click
 import msgspec
 
 from handrail.assembly import Working, opened, working
-from handrail.domain.errors import Conflict, Invalid
+from handrail.domain.errors import Conflict
 from handrail.domain.legal import Action
 from handrail.domain.status import RUN_WORKING
 from handrail.engine.clock import system_clock
 from handrail.engine.lookout import Lookout
-from handrail.engine.view import Status
+from handrail.engine.view import Status, Whom
 from handrail.interfaces.cli.answer import answer
+from handrail.interfaces.cli.completion import complete_run, every_step, in_trouble, steps_completer, waiting_for
 from handrail.interfaces.cli.execution import end_with, execute
+from handrail.interfaces.cli.json_value import json_value
 from handrail.interfaces.cli.program import json_option, person, settings_of, told
+from handrail.interfaces.cli.reason import reason_option
 from handrail.interfaces.cli.run_view import status_data, tell_status
 
 ON_RUN: Final = frozenset({Action.PAUSE, Action.RESUME, Action.CANCEL, Action.COMPENSATE})
 AT_ONCE: Final = frozenset({Action.PAUSE, Action.CANCEL})
 """Actions after which there is nothing to execute."""
 HELP: Final = {
-    Action.PAUSE: "Begin nothing more of RUN; what is under way ends and is recorded.",
-    Action.RESUME: "Go on with RUN: a paused one, or one that nobody executes.",
-    Action.CANCEL: "End RUN for good; what was done stays, unless you compensate.",
+    Action.PAUSE: "Start no more steps of RUN; steps that are running finish and are recorded.",
+    Action.RESUME: "Continue RUN: a paused one, or one that no process executes.",
+    Action.CANCEL: "End RUN permanently; what was done stays, unless you compensate.",
     Action.RETRY: "Try a failed or uncertain STEP of RUN again, or an undo that failed.",
-    Action.SKIP: "Go on without a failed or uncertain STEP of RUN.",
-    Action.ACCEPT: "Say that an uncertain STEP of RUN did happen, with its output.",
+    Action.SKIP: "Continue without a failed or uncertain STEP of RUN.",
+    Action.ACCEPT: "Confirm that an uncertain STEP of RUN did happen, with its output.",
     Action.COMPENSATE: "Undo what RUN has done, newest first.",
     Action.FORK: "Start a new run that shares what RUN did before STEP.",
-    Action.APPROVE: "Say yes to what STEP of RUN asks; STEP may be left out when only one asks.",
-    Action.REJECT: "Say no to what STEP of RUN asks; STEP may be left out when only one asks.",
+    Action.APPROVE: "Approve STEP of RUN; STEP may be left out when only one waits for approval.",
+    Action.REJECT: "Reject STEP of RUN; STEP may be left out when only one waits for approval.",
 }
+STEPS_OF: Final = {
+    Action.APPROVE: waiting_for(Whom.APPROVAL),
+    Action.REJECT: waiting_for(Whom.APPROVAL),
+    Action.FORK: every_step,
+}
+"""The steps that a shell offers for an action; for all others, those that failed or are uncertain."""
 
 
 def control_command(action: Action) -> click.Command:
@@ -45,7 +54,9 @@ def control_command(action: Action) -> click.Command:
 
     @told
     async def act(ctx: click.Context, run_id: str, reason: str, as_json: bool, **more: Any) -> None:
-        asked = _Asked(run_id, action, reason, more.get("step") or "", _value(more.get("output")))
+        text, option = more.get("output"), "--answer" if action is Action.APPROVE else "--output"
+        output = json_value(text, option) if text is not None else None
+        asked = _Asked(run_id, action, reason, more.get("step") or "", output)
         await _act(
             ctx, asked, detach=bool(more.get("detach")), is_watched=bool(more.get("is_watched")), as_json=as_json
         )
@@ -59,20 +70,25 @@ def _with_options(action: Action, call: Callable[..., Any]) -> Callable[..., Any
         call = click.option("--detach", is_flag=True, help="Do not execute it here; a worker does.")(call)
         call = click.option("--watch", "is_watched", is_flag=True, help="Show what happens.")(call)
     if action is Action.ACCEPT:
-        call = click.option("--output", metavar="JSON", help="What the step would have handed out.")(call)
+        text = "The output that the step would have had; @FILE or - (stdin) to read it from there."
+        call = click.option("--output", metavar="JSON", help=text)(call)
     if action is Action.APPROVE:
-        call = click.option("--answer", "output", metavar="JSON", help="What was asked for, if a yes is not enough.")(
-            call
-        )
-    needs_reason = action is not Action.RESUME
-    call = click.option("--reason", required=needs_reason, help="Why; it becomes an event.")(call)
+        text = "The answer, if more than a yes is asked for; @FILE or - (stdin) to read it from there."
+        call = click.option("--answer", "output", metavar="JSON", help=text)(call)
+    if action is Action.RESUME:  # to go on needs no excuse
+        call = click.option("--reason", metavar="TEXT", help="Why; kept in the journal.")(call)
+    else:
+        call = reason_option(call)
     if action not in ON_RUN:
-        call = click.argument("step", metavar="STEP", required=action is Action.FORK)(call)
-    return click.argument("run_id", metavar="RUN")(call)
+        steps = steps_completer(STEPS_OF.get(action, in_trouble))
+        needs_step = action is Action.FORK
+        name = "STEP" if needs_step else "[STEP]"
+        call = click.argument("step", metavar=name, required=needs_step, shell_complete=steps)(call)
+    return click.argument("run_id", metavar="RUN", shell_complete=complete_run)(call)
 
 
 class _Asked(msgspec.Struct, frozen=True):
-    """What somebody asks of a run."""
+    """What a person asks of a run."""
 
     run: str
     action: Action
@@ -107,7 +123,7 @@ async def _act(ctx: click.Context, asked: _Asked, *, detach: bool, is_watched: b
 
 
 async def _granted(at_work: Working, asked: _Asked) -> str:
-    """The run that goes on by what was asked."""
+    """Do what was asked: the id of the run that continues, which is a new one after a fork."""
     if asked.action is Action.RESUME and await _is_left_alone(at_work, asked.run):
         return asked.run
     reason = asked.reason or ("resumed by hand" if asked.action is Action.RESUME else "")
@@ -118,22 +134,13 @@ async def _granted(at_work: Working, asked: _Asked) -> str:
 
 
 async def _is_left_alone(at_work: Working, run_id: str) -> bool:
-    """Whether a run is not paused at all, but nobody executes it: then it need only be taken."""
+    """Whether a run is not paused, but no process executes it: then it only has to be picked up."""
     run = await at_work.handrail.dispatch.current(run_id)
     if run.status not in RUN_WORKING:
         return False
     if await at_work.worker.take(run_id):
         return True
     raise Conflict(f"run {run_id} is not paused: another process executes it", hint=f"`handrail run watch {run_id}`")
-
-
-def _value(text: str | None) -> Any:
-    if text is None:
-        return None
-    try:
-        return msgspec.json.decode(text)
-    except msgspec.DecodeError as error:
-        raise Invalid(f"it is not JSON: {error}", hint="""write it as JSON: '{"id": 7}'""") from error
 
 
 CONTROLS: Final = [control_command(action) for action in Action if action not in {Action.APPROVE, Action.REJECT}]

@@ -1,12 +1,12 @@
 """What is to be run: the definition that a file or an id names, and the inputs that were typed for it.
 
-Nothing is started here. Whether a definition is sound is the library's word; here it is only asked for it."""
+Nothing is started here. Whether a definition is valid is decided by the library."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
@@ -18,22 +18,21 @@ from handrail.domain.errors import Invalid, NotFound
 from handrail.domain.suggestion import did_you_mean
 from handrail.domain.works import tools_in
 from handrail.interfaces.cli.definitions import STDIN, load_valid
+from handrail.interfaces.cli.json_value import FILE_MARK, file_content
 from handrail.library.catalog import SUFFIXES
 from handrail.library.document import read_document
 from handrail.library.loading import check_inputs, valid
 from handrail.tools.registry import Registry
 
-FILE_MARK: Final = "@"
-
 
 async def definition_of(name: str, look: Reading, toolbox: Registry) -> tuple[Definition, Mapping[str, str]]:
-    """The definition in a file, of a workflow, or of the saved plan of that name, fit to be run; and its pins."""
+    """The definition in a file, of a workflow, or of the saved plan of that name, ready to run, and its pins."""
     definition, pins = await _found(name, look, None)
     tools = tools_in(definition)
     await toolbox.meet(tools)
     effects = toolbox.effects()
-    if name != STDIN and not tools <= effects.keys():
-        await _found(name, look, effects)  # says where in the file a tool stands that nobody knows
+    if not tools <= effects.keys():
+        await _found(name, look, effects)  # reports where in the file an unknown tool stands
     require_fit(definition, effects)
     return definition, pins
 
@@ -76,7 +75,7 @@ def inputs_of(definition: Definition, typed: Iterable[str]) -> Mapping[str, Any]
 
 
 def value_of(text: str, schema: Any) -> Any:
-    """A typed value: JSON where it is JSON and nobody asks for a text."""
+    """A typed value: JSON where it is JSON, unless the schema asks for a text."""
     kinds = schema.get("type", ()) if isinstance(schema, Mapping) else ()
     if "string" in ((kinds,) if isinstance(kinds, str) else kinds):
         return text
@@ -87,13 +86,7 @@ def value_of(text: str, schema: Any) -> Any:
 
 
 def _from_file(name: str) -> dict[str, Any]:
-    try:
-        content = Path(name).read_bytes()
-    except OSError as error:
-        raise NotFound(
-            f"inputs can't be read from {name!r}: {error.strerror}", hint="give a JSON or YAML file"
-        ) from error
-    value = read_document(content, name=name).value
+    value = read_document(file_content(name, "inputs"), name=name).value
     if not isinstance(value, dict):
         raise Invalid(f"{name} does not hold inputs by name", hint="write `name: value` in each line")
     return value

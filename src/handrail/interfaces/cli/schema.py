@@ -8,7 +8,7 @@ from handrail.library.structure import schema_text
 
 
 @click.command()
-@click.option("--json", "as_json", is_flag=True, help="The schema is JSON either way.")
+@click.option("--json", "as_json", is_flag=True, help="No effect: the schema is JSON.")
 def command(as_json: bool) -> None:
-    """Print workflow.schema.json (Draft 7)."""
+    """Print the JSON Schema (Draft 7) of workflows and plans."""
     click.echo(schema_text(), nl=False)

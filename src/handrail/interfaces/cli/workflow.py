@@ -8,10 +8,12 @@ import sys
 import click
 
 from handrail.domain.errors import Invalid
-from handrail.interfaces.cli.answer import Exit, answer
-from handrail.interfaces.cli.definitions import load_file, tell_verdict, verdict
+from handrail.interfaces.cli.answer import answer
+from handrail.interfaces.cli.completion import complete_workflow
+from handrail.interfaces.cli.definitions import check_files
 from handrail.interfaces.cli.program import json_option, settings_of, told
 from handrail.interfaces.cli.workflow_diff import diff
+from handrail.interfaces.cli.workflow_finding import files_of, found
 from handrail.interfaces.cli.workflow_import import import_
 from handrail.interfaces.cli.workflow_new import new
 from handrail.interfaces.cli.workflow_shelf import list_, show
@@ -31,37 +33,31 @@ for one in (diff, import_, list_, new, show, test):
 
 
 @command.command()
-@click.argument("files", nargs=-1, required=True)
+@click.argument("targets", nargs=-1, required=True, metavar="FILE|ID|FOLDER...", shell_complete=complete_workflow)
 @json_option
 @click.pass_context
 @told
-async def validate(ctx: click.Context, files: tuple[str, ...], as_json: bool) -> None:
-    """Say whether each of FILES (`-`: stdin) is sound, with all findings at once."""
+async def validate(ctx: click.Context, targets: tuple[str, ...], as_json: bool) -> None:
+    """Check whether workflows (`-`: stdin) are valid, and show all findings at once.
+
+    The same check as `handrail plan check`."""
     settings = settings_of(ctx)
-    checked = [(file, load_file(file, settings)) for file in files]
-    verdicts = [verdict(file, loaded) for file, loaded in checked]
-
-    def words() -> None:
-        for file, loaded in checked:
-            tell_verdict(file, loaded)
-
-    answer(verdicts[0] if len(files) == 1 else verdicts, as_json=as_json, words=words)
-    sys.exit(Exit.OK if all(loaded.is_valid for _, loaded in checked) else Exit.INVALID)
+    check_files(files_of(targets, settings), settings, as_json=as_json)
 
 
 @command.command()
-@click.argument("file")
+@click.argument("name", metavar="FILE|ID", shell_complete=complete_workflow)
 @click.option("--mermaid", "form", flag_value="mermaid", help="As Mermaid text.")
 @click.option("--svg", "form", flag_value="svg", help="As an SVG image.")
 @click.option("--ascii", "is_ascii", is_flag=True, help="Without box characters.")
 @json_option
 @click.pass_context
 @told
-async def graph(ctx: click.Context, file: str, form: str | None, is_ascii: bool, as_json: bool) -> None:
-    """Draw the workflow in FILE: in the terminal, as Mermaid, or as SVG."""
-    loaded = load_file(file, settings_of(ctx))
+async def graph(ctx: click.Context, name: str, form: str | None, is_ascii: bool, as_json: bool) -> None:
+    """Draw a workflow, from a file or from the library: in the terminal, as Mermaid, or as SVG."""
+    loaded = found(name, settings_of(ctx))
     if loaded.definition is None:
-        raise Invalid(f"{file} can't be drawn", findings=loaded.findings)
+        raise Invalid(f"{name} can't be drawn", findings=loaded.findings)
     match form:
         case "mermaid":
             picture = mermaid_text(loaded.definition)
@@ -72,5 +68,5 @@ async def graph(ctx: click.Context, file: str, form: str | None, is_ascii: bool,
             color = sys.stdout.isatty() and not as_json
             width = shutil.get_terminal_size().columns
             picture = terminal_picture(loaded.definition, width=width, unicode=unicode, color=color)
-    data = {"file": file, "form": form or "terminal", "picture": picture}
+    data = {"file": name, "form": form or "terminal", "picture": picture}
     answer(data, as_json=as_json, words=lambda: click.echo(picture.rstrip("\n")))

@@ -1,4 +1,4 @@
-"""`handrail workflow diff`: what has changed between two workflows, and whether that breaks those who use them."""
+"""`handrail workflow diff`: what changed between two workflows, and whether that breaks their users."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ import sys
 import click
 
 from handrail.domain.compatibility import Change, Weight, bump, changes, is_enough, next_version
+from handrail.domain.plural import plural
 from handrail.interfaces.cli.answer import Exit, answer
+from handrail.interfaces.cli.completion import complete_workflow
+from handrail.interfaces.cli.excerpt import printable
 from handrail.interfaces.cli.program import json_option, settings_of, told
 from handrail.interfaces.cli.workflow_finding import found_valid
 
@@ -15,14 +18,14 @@ COLOR_OF = {Weight.BREAKING: "red", Weight.MINOR: "yellow", Weight.PATCH: None}
 
 
 @click.command()
-@click.argument("old")
-@click.argument("new")
+@click.argument("old", shell_complete=complete_workflow)
+@click.argument("new", shell_complete=complete_workflow)
 @click.option("--fail-on-breaking", is_flag=True, help="End with exit code 1 if a change is breaking.")
 @json_option
 @click.pass_context
 @told
 async def diff(ctx: click.Context, old: str, new: str, fail_on_breaking: bool, as_json: bool) -> None:
-    """Say what changed from OLD to NEW (files, ids, id@version), and whether that breaks those who use it."""
+    """Show what changed from OLD to NEW (files, ids, id@version), and whether that breaks users."""
     settings = settings_of(ctx)
     before, after = found_valid(old, settings), found_valid(new, settings)
     found = changes(before, after)
@@ -49,12 +52,12 @@ async def diff(ctx: click.Context, old: str, new: str, fail_on_breaking: bool, a
 
 def _tell(change: Change) -> None:
     click.secho(f"{change.weight.value:<9}", fg=COLOR_OF[change.weight], nl=False)
-    click.echo(f" {change.where} {change.what}")
+    click.echo(printable(f" {change.where} {change.what}"))
 
 
 def _sum(found: list[Change], weight: Weight | None, wanted: str, too_low: str) -> str:
     if weight is None:
-        return "nothing has changed"
+        return "no changes"
     asked = f": at least version {wanted}" if wanted else ""
     low = f", and it is {too_low}" if too_low and wanted else ""
-    return f"{len(found)} change(s), the heaviest is {weight.value}{asked}{low}"
+    return f"{plural(len(found), 'change')}, the most severe is {weight.value}{asked}{low}"

@@ -1,6 +1,6 @@
 """Finding workflows by what a person types: a file, a folder, an id, or an id with a version.
 
-Nothing is judged here: whether a workflow is sound is the library's word."""
+Nothing is checked here: whether a workflow is valid is decided by the library."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ from handrail.library.loading import Loaded, valid
 from handrail.library.script import TESTS_SUFFIX
 from handrail.settings import Settings
 
+LIBRARY_FOLDER: Final = "workflows"
+"""A folder of this name, or inside one, is read with its sub-folders."""
 SCHEMA_SUFFIX: Final = ".schema.json"
 ANY_VERSION: Final = "*"
 
@@ -29,12 +31,12 @@ def found(name: str, settings: Settings) -> Loaded:
 
 
 def found_valid(name: str, settings: Settings) -> Definition:
-    """The same, fit to be used; Invalid with all findings."""
+    """The same, if it is valid; Invalid with all findings otherwise."""
     return valid(found(name, settings), name)
 
 
 def files_of(targets: Iterable[str], settings: Settings) -> list[str]:
-    """The workflow files for these names: a file, all in a folder and below, or by id; NotFound if there is none."""
+    """The workflow files for these names: a file, all in a folder, or by id; NotFound if there is none."""
     files: dict[str, None] = {}
     for target in targets:
         if Path(target).is_dir():
@@ -49,10 +51,10 @@ def files_of(targets: Iterable[str], settings: Settings) -> list[str]:
 def file_of(name: str, settings: Settings) -> str:
     """The file of the workflow that an id names; NotFound with the nearest names."""
     books = bookcase_of(settings)
-    books.load(name)  # refuses what is not there, in the right words
+    books.load(name)  # raises NotFound with the nearest names
     wanted, _, versions = name.partition("@")
     best = chosen(books.catalog.find(wanted), versions or ANY_VERSION, takes_any=True)
-    if best is None:  # it went away just now
+    if best is None:  # it was removed just now
         raise NotFound(f"there is no workflow {name!r}")
     return best.document.name
 
@@ -63,14 +65,17 @@ def is_file_name(name: str) -> bool:
 
 
 def _files_in(folder: Path) -> list[str]:
-    kept = [path for path, *_ in FolderCatalog([folder]).files() if not path.endswith(SCHEMA_SUFFIX)]
+    # Any other folder may be the root of a project, whose sub-folders are full of YAML that is no workflow.
+    is_library = LIBRARY_FOLDER in folder.resolve().parts
+    catalog = FolderCatalog([folder]) if is_library else FolderCatalog([], beside=folder)
+    kept = [path for path, *_ in catalog.files() if not path.endswith(SCHEMA_SUFFIX)]
     if not kept:
         raise NotFound(f"there is no workflow in {str(folder)!r}", hint="give a folder with YAML or JSON definitions")
     return kept
 
 
 def _definition_file(file: str) -> str:
-    """The workflow's file, also for whoever names that of its tests."""
+    """The workflow's file, also if the file of its tests was named."""
     if not file.endswith(TESTS_SUFFIX):
         return file
     stem = file.removesuffix(TESTS_SUFFIX)

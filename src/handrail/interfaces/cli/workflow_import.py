@@ -1,4 +1,4 @@
-"""`handrail workflow import`: WorkRail files as YAML of ours, with a list of what was kept as text."""
+"""`handrail workflow import`: converts WorkRail files to workflows in YAML, and lists what was kept as text."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from handrail.domain.check import Finding, Severity
 from handrail.domain.errors import Conflict, Invalid, NotFound, Unavailable
+from handrail.domain.plural import plural
 from handrail.interfaces.cli.answer import Exit, answer, tell_findings
 from handrail.interfaces.cli.program import json_option, settings_of, told
 from handrail.library.catalog import SUFFIXES
@@ -21,14 +22,14 @@ STDOUT: Final = "-"
 
 
 class _Outcome(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What became of one file."""
+    """The result for one file."""
 
     file: str
     id: str = ""
     out: str = ""
     kept: tuple[Finding, ...] = ()
     findings: tuple[Finding, ...] = ()
-    """What stands in the way; then nothing is written."""
+    """Why it was not converted; then nothing is written."""
     skipped: str = ""
     text: str = ""
 
@@ -36,21 +37,21 @@ class _Outcome(Struct, frozen=True, kw_only=True, omit_defaults=True):
 @click.command("import")
 @click.argument("source", metavar="FILE|FOLDER")
 @click.option(
-    "-o", "--out", metavar="OUT", help="File or folder to write to (`-`: stdout); default: the project's own."
+    "-o", "--out", metavar="OUT", help="File or folder to write to (`-`: stdout); default: the project's workflows."
 )
-@click.option("--force", is_flag=True, help="Write over files that exist.")
+@click.option("--force", is_flag=True, help="Overwrite existing files.")
 @json_option
 @click.pass_context
 @told
 async def import_(ctx: click.Context, source: str, out: str | None, force: bool, as_json: bool) -> None:
-    """Convert the WorkRail workflow in FILE, or all those in FOLDER, and say what was kept as text."""
+    """Convert the WorkRail workflow in FILE, or all those in FOLDER, and list what was kept as text."""
     outcomes = _imported(Path(source), out, settings_of(ctx).workflows, force=force)
     answer(_data(outcomes), as_json=as_json, words=lambda: _words(outcomes))
     sys.exit(Exit.INVALID if any(one.findings for one in outcomes) else Exit.OK)
 
 
 def _imported(source: Path, out: str | None, own: Path, *, force: bool) -> list[_Outcome]:
-    """What became of each file; with `-` nothing is written, and the text is told."""
+    """The result for each file; with `-` nothing is written, and the text is printed."""
     is_folder = source.is_dir()
     converted = [_converted(file, is_alone=not is_folder) for file in _files(source)]
     if out == STDOUT:
@@ -81,7 +82,8 @@ def _converted(file: Path, *, is_alone: bool) -> _Outcome:
     if found is None:
         if is_alone:
             raise Invalid(
-                f"{file} is not a WorkRail workflow", hint="`handrail workflow validate` reads our own format"
+                f"{file} is not a WorkRail workflow",
+                hint="check workflows in handrail's own format with `handrail workflow validate`",
             )
         return _Outcome(file=str(file), skipped="not a WorkRail workflow")
     return _outcome(file, found)
@@ -113,10 +115,10 @@ def _targets(converted: list[_Outcome], out: Path, *, is_folder: bool) -> dict[P
 
 
 def _write(targets: dict[Path, _Outcome], *, force: bool) -> None:
-    """All of them, or none if one would be written over."""
+    """Write all of them, or none if one exists already."""
     taken = [target for target in targets if target.exists()]
     if taken and not force:
-        raise Conflict(f"{taken[0]} exists already", hint="write elsewhere with -o, or over it with --force")
+        raise Conflict(f"{taken[0]} exists already", hint="choose another place with -o, or overwrite it with --force")
     for target, one in targets.items():
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -139,7 +141,7 @@ def _words(outcomes: list[_Outcome]) -> None:
             click.echo(one.text, nl=False)
             tell_findings(one.kept, err=True)
         elif one.out:
-            click.secho(f"{one.file} -> {one.out}: {one.id}, {len(one.kept)} note(s)", fg="green")
+            click.secho(f"{one.file} -> {one.out}: {one.id}, {plural(len(one.kept), 'warning')}", fg="green")
             tell_findings(one.kept)
         elif one.skipped:
             click.echo(f"{one.file}: {one.skipped}", err=True)

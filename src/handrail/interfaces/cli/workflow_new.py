@@ -1,4 +1,4 @@
-"""`handrail workflow new`: a small good workflow to begin with, its tests, and the schema that editors read."""
+"""`handrail workflow new`: a small workflow to start from, its tests, and the schema that editors read."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from handrail.assembly import bookcase_of
 from handrail.domain.authoring import definition_data
 from handrail.domain.errors import Invalid, Unavailable
 from handrail.interfaces.cli.answer import answer
+from handrail.interfaces.cli.completion import complete_workflow
 from handrail.interfaces.cli.new_files import write_new
 from handrail.interfaces.cli.program import json_option, settings_of, told
 from handrail.interfaces.cli.workflow_finding import file_of, is_file_name
@@ -33,19 +34,23 @@ _editor_line = re.compile(r"^# yaml-language-server:[^\n]*\n", re.MULTILINE)
 @click.command()
 @click.argument("name", metavar="ID")
 @click.option(
-    "--from", "template", metavar="TEMPLATE", help="Begin with this workflow: a file, or an id of the library."
+    "--from",
+    "template",
+    metavar="TEMPLATE",
+    help="Start from this workflow: a file, or an id of the library.",
+    shell_complete=complete_workflow,
 )
 @click.option("-o", "--output", metavar="FILE", help="Where to write it (default: .handrail/workflows/ID.yaml).")
 @json_option
 @click.pass_context
 @told
 async def new(ctx: click.Context, name: str, template: str | None, output: str | None, as_json: bool) -> None:
-    """Write a small good workflow called ID, with tests beside it; nothing is overwritten."""
+    """Write a small workflow called ID to start from, with tests beside it; nothing is overwritten."""
     settings = settings_of(ctx)
     file = Path(output) if output else settings.workflows / f"{name.rpartition('/')[2]}.yaml"
     schema = settings.workflows.parent / SCHEMA_FILE
     texts = _texts(name, template, settings)
-    _require_sound(texts[0], name, file, settings)
+    _require_id(texts[0], name, file, settings)
     line = f"# yaml-language-server: $schema={_relative(schema, file.parent)}\n"
     written = {file: line + texts[0], **({suite_file(file): texts[1]} if texts[1] else {})}
     write_new(written, hint="choose another id, or another file with -o")
@@ -61,7 +66,7 @@ async def new(ctx: click.Context, name: str, template: str | None, output: str |
 
 
 def _texts(name: str, template: str | None, settings: Settings) -> tuple[str, str]:
-    """The workflow and its tests, as they are to be written; the tests are empty if the template has none."""
+    """The texts of the workflow and of its tests; the latter is empty if the template has none."""
     if template is None:
         title = name.rpartition("/")[2].replace("-", " ").capitalize()
         workflow, tests = (text.replace("ID", name).replace("NAME", title) for text in (WORKFLOW, TESTS))
@@ -93,8 +98,8 @@ def _renamed(text: str, source: str, name: str) -> str:
     return re.sub(r"^version:\s*[^\s#]+", f"version: {FIRST_VERSION}", text, count=1, flags=re.MULTILINE)
 
 
-def _require_sound(text: str, name: str, file: Path, settings: Settings) -> None:
-    """Refuse an id that is none, before anything is written."""
+def _require_id(text: str, name: str, file: Path, settings: Settings) -> None:
+    """Refuse an invalid id before anything is written."""
     loaded = load_definition(text, name=str(file), catalog=bookcase_of(settings).catalog)
     wrong = [finding for finding in loaded.findings if finding.where == "id"]
     if wrong:
@@ -102,7 +107,7 @@ def _require_sound(text: str, name: str, file: Path, settings: Settings) -> None
 
 
 def _write_schema(schema: Path) -> None:
-    """Put the schema where editors look; ours, so one of another handrail is replaced."""
+    """Put the schema where editors look; it is generated, so that of another version is replaced."""
     text = schema_text()
     try:
         if not schema.is_file() or schema.read_text(encoding="utf-8") != text:

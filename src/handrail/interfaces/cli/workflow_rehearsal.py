@@ -1,6 +1,6 @@
-"""Rehearsals: a workflow with the tests beside it, and what came of them.
+"""Rehearsals: a workflow with the tests beside it, and their results.
 
-Reads and walks; what is printed of that is workflow_test.py's matter."""
+Reads and runs them; printing is workflow_test.py's work."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from handrail.settings import Settings
 
 
 class Tested(Struct, frozen=True, kw_only=True):
-    """One test, and what came of it."""
+    """One test, and its result."""
 
     __test__ = False
     name: str
@@ -34,7 +34,7 @@ class Tested(Struct, frozen=True, kw_only=True):
 
 
 class Report(Struct, frozen=True, kw_only=True):
-    """A workflow, and what came of all its tests."""
+    """A workflow, and the results of all its tests."""
 
     file: str
     loaded: Loaded
@@ -45,9 +45,9 @@ class Report(Struct, frozen=True, kw_only=True):
 
     @property
     def passed(self) -> bool:
-        """Whether the workflow is sound, has tests, and passes them."""
-        is_sound = self.loaded.is_valid and not blocks(self.findings)
-        return is_sound and self.has_tests and all(test.passed for test in self.tests)
+        """Whether the workflow is valid, has tests, and passes them."""
+        is_valid = self.loaded.is_valid and not blocks(self.findings)
+        return is_valid and self.has_tests and all(test.passed for test in self.tests)
 
     @property
     def taken(self) -> frozenset[Branch]:
@@ -56,7 +56,7 @@ class Report(Struct, frozen=True, kw_only=True):
 
 
 def report_on(file: str, settings: Settings) -> Report:
-    """Load the workflow in a file and walk through it as each of its tests says."""
+    """Load the workflow in a file and run each of its tests."""
     loaded = load_file(file, settings)
     if loaded.definition is None or not loaded.is_valid:
         return Report(file=file, loaded=loaded)
@@ -73,7 +73,7 @@ def report_on(file: str, settings: Settings) -> Report:
 
 
 def cast() -> Cast:
-    """What every walk needs: how inputs are checked, and by which rules outputs are judged."""
+    """What every test needs: how inputs are checked, and by which rules outputs are checked."""
     return Cast(check=_inputs_checked, means=means_of_judging())
 
 

@@ -1,4 +1,4 @@
-"""`handrail workflow list` and `show`: what the library has. Translates; the shelves are library/bookcase.py's."""
+"""`handrail workflow list` and `show`: what the library has. Translates; the library itself is library/bookcase.py."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from handrail.assembly import bookcase_of
 from handrail.domain.authoring import definition_data
 from handrail.domain.definition import Definition, title_of
 from handrail.interfaces.cli.answer import answer, tell_findings, tell_table
+from handrail.interfaces.cli.completion import complete_workflow
+from handrail.interfaces.cli.excerpt import lines_of, printable
 from handrail.interfaces.cli.program import json_option, settings_of, told
 from handrail.interfaces.cli.workflow_finding import found
 from handrail.library.book import Book
@@ -21,39 +23,39 @@ DESCRIPTION_MAX = 100
 
 @click.command("list")
 @click.argument("words", nargs=-1)
-@click.option("--query", default="", help="Words that say what you want to do.")
-@click.option("--category", default="", help="Only those of this category.")
-@click.option("--tag", "tags", multiple=True, help="Only those with this tag; may be given several times.")
+@click.option("--query", default="", help="What you want to do, in a few words.")
+@click.option("--category", default="", help="Only workflows of this category.")
+@click.option("--tag", "tags", multiple=True, help="Only workflows with this tag; may be repeated.")
 @json_option
 @click.pass_context
 @told
 async def list_(
     ctx: click.Context, words: tuple[str, ...], query: str, category: str, tags: tuple[str, ...], as_json: bool
 ) -> None:
-    """List the workflows of the library; with WORDS or --query those that fit, the best first."""
+    """List the workflows of the library; with WORDS or --query those that match, the best first."""
     books = bookcase_of(settings_of(ctx))
-    fitting = books.search(" ".join([query, *words]).strip(), category=category, tags=tags)
+    matching = books.search(" ".join([query, *words]).strip(), category=category, tags=tags)
     broken = books.broken()
 
     def tell() -> None:
-        tell_table(("id", "version", "category", "steps", "from", "what it is for"), map(_row, fitting))
+        tell_table(("id", "version", "category", "steps", "from", "description"), map(_row, matching))
         for one in broken:
-            click.secho(f"{one.file} can't be read: {one.message}", fg="yellow", err=True)
-        if not fitting:
-            click.echo("none fits; `handrail workflow list` shows all", err=True)
+            click.secho(printable(f"{one.file} can't be read: {one.message}"), fg="yellow", err=True)
+        if not matching:
+            click.echo("no workflow matches; `handrail workflow list` shows all", err=True)
 
-    data = {"workflows": [_book_data(book) for book in fitting], "broken": broken}
+    data = {"workflows": [_book_data(book) for book in matching], "broken": broken}
     answer(data, as_json=as_json, words=tell)
 
 
 @click.command()
-@click.argument("name", metavar="ID|FILE")
+@click.argument("name", metavar="FILE|ID", shell_complete=complete_workflow)
 @click.option("--yaml", "as_yaml", is_flag=True, help="The whole definition, as YAML.")
 @json_option
 @click.pass_context
 @told
 async def show(ctx: click.Context, name: str, as_yaml: bool, as_json: bool) -> None:
-    """Show a workflow: what it is for, what it needs, and its steps."""
+    """Show a workflow: its purpose, its inputs and its steps."""
     settings = settings_of(ctx)
     loaded = found(name, settings)
     definition = valid(loaded, name)
@@ -78,13 +80,15 @@ def _written(definition: Definition) -> dict[str, Any]:
 
 
 def _row(book: Book) -> tuple[object, ...]:
-    text = book.description if len(book.description) <= DESCRIPTION_MAX else f"{book.description[:DESCRIPTION_MAX]}..."
+    words = printable(" ".join(book.description.split()))
+    text = words if len(words) <= DESCRIPTION_MAX else f"{words[:DESCRIPTION_MAX]}..."
     shadows = f" (shadows {', '.join(book.shadows)})" if book.shadows else ""
-    return (book.id, book.version or "-", book.category or "-", book.steps, f"{book.source}{shadows}", text)
+    named = [printable(cell) or "-" for cell in (book.id, book.version, book.category)]
+    return (*named, book.steps, f"{book.source}{shadows}", text)
 
 
 def _book_data(book: Book) -> dict[str, Any]:
-    told = {
+    data = {
         "id": book.id,
         "name": book.name,
         "version": book.version,
@@ -93,7 +97,7 @@ def _book_data(book: Book) -> dict[str, Any]:
         "tags": book.tags,
         "steps": book.steps,
     }
-    return told | _place(book)
+    return data | _place(book)
 
 
 def _place(book: Book) -> dict[str, Any]:
@@ -102,8 +106,9 @@ def _place(book: Book) -> dict[str, Any]:
 
 def _tell(definition: Definition, place: dict[str, Any]) -> None:
     version = f"@{definition.version}" if definition.version else ""
-    click.secho(f"{definition.id}{version}  {definition.name}", bold=True)
-    click.echo(definition.description)
+    click.secho(printable(f"{definition.id}{version}  {definition.name}"), bold=True)
+    for line in lines_of(definition.description):
+        click.echo(printable(line))
     about = {
         "category": definition.category,
         "tags": ", ".join(definition.tags),
@@ -112,11 +117,11 @@ def _tell(definition: Definition, place: dict[str, Any]) -> None:
     }
     for key, value in about.items():
         if value:
-            click.echo(f"  {key}: {value}")
+            click.echo(f"  {key}: {printable(value)}")
     _tell_inputs(definition)
     for title, lines in (
         ("before the first step", definition.preconditions),
-        ("ask first", definition.clarify),
+        ("questions to ask first", definition.clarify),
         ("rules", definition.guidance),
     ):
         _tell_lines(title, lines)
@@ -144,5 +149,6 @@ def _step_line(definition: Definition, number: int) -> str:
 def _tell_lines(title: str, lines: Any) -> None:
     if lines:
         click.secho(title, bold=True)
-    for line in lines:
-        click.echo(f"  {line}")
+    for text in lines:
+        for line in lines_of(text):
+            click.echo(f"  {printable(line)}")

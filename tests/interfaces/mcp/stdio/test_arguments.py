@@ -59,7 +59,7 @@ def test_the_toolsets_are_those_of_the_surface() -> None:
     ("words", "message"),
     [
         ("mcp --toolsets gide", "no such toolset: gide; there are guide, run, journal"),
-        ("mcp --bogus", "no such option: --bogus"),
+        ("mcp --bogus", "no such option: --bogus; there are --home, --project, --log-level, --toolsets"),
         ("mcp now", "no such argument: now"),
         ("mcp mcp", "no such argument: mcp"),
         ("mcp --home", "--home needs a value"),

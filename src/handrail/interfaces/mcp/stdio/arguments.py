@@ -69,8 +69,10 @@ def _given(words: Sequence[str]) -> dict[str, str]:
             given[name] = value if has_value else _next(rest, name)
         elif word == "mcp" and not commands:
             commands += 1
+        elif word.startswith("-"):  # all are named: to find the nearest would need an import that every start pays
+            raise Usage(f"no such option: {name}; there are {', '.join(OPTIONS)}")
         else:
-            raise Usage(f"no such {'option' if word.startswith('-') else 'argument'}: {word}")
+            raise Usage(f"no such argument: {word}")
     return given
 
 

@@ -1,0 +1,8 @@
+"""Counted nouns as English writes them. Pure."""
+
+from __future__ import annotations
+
+
+def plural(number: int, noun: str, nouns: str = "") -> str:
+    """`1 error`, `2 errors`; `nouns` is the plural where an s is not enough (`try`, `tries`)."""
+    return f"{number:,} {noun if number == 1 else nouns or f'{noun}s'}"

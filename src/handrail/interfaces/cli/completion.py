@@ -1,0 +1,121 @@
+"""What a shell completes: ids of runs, workflows, plans and steps, read from the store and the library.
+
+Completion runs at every press of Tab: it is quick, silent, and changes nothing. Whatever goes wrong, it just offers
+nothing; the command itself will say what is wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Final, TypeAlias
+
+import click
+from click.shell_completion import CompletionItem
+
+from handrail.assembly import Reading, bookcase_of, reading
+from handrail.domain.status import STEP_IN_TROUBLE
+from handrail.engine.clock import system_clock
+from handrail.engine.lookout import Lookout
+from handrail.engine.view import Detail, Status, Whom
+from handrail.library.bookcase import Bookcase
+from handrail.settings import Settings, read_settings
+
+OFFERED_MAX: Final = 1_000
+PATIENCE_S: Final = 2.0
+"""A completion that takes longer is of no use."""
+
+Item: TypeAlias = "CompletionItem[str]"
+Completer: TypeAlias = Callable[[click.Context, click.Parameter, str], list[Item]]
+Source: TypeAlias = Callable[[Settings, click.Context], Awaitable[Iterable[Item]]]
+
+
+def completer(source: Source, *, files: bool = False) -> Completer:
+    """A completer of the items that a source has; with `files`, file names are completed, too."""
+
+    def complete(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[Item]:
+        # Click's scripts forget what was offered before a file: that comes first.
+        paths: list[Item] = [CompletionItem(incomplete, type="file")] if files else []
+        if files and os.sep in incomplete:
+            return paths
+        return [*paths, *(item for item in _found(source, ctx) if item.value.startswith(incomplete))]
+
+    return complete
+
+
+def _found(source: Source, ctx: click.Context) -> list[Item]:
+    """What a source has; nothing if it can't be read in time."""
+    given = ctx.find_root().params  # the program itself is not run for a completion: its options are only parsed
+    try:
+        settings = read_settings({"home": given.get("home"), "project": given.get("project")}, os.environ)
+        return list(asyncio.run(asyncio.wait_for(_items(source, settings, ctx), PATIENCE_S)))
+    except Exception:  # a traceback in the middle of a typed line is of no use
+        return []
+
+
+async def _items(source: Source, settings: Settings, ctx: click.Context) -> Iterable[Item]:
+    return await source(settings, ctx)
+
+
+async def _runs(settings: Settings, _: click.Context) -> Iterable[Item]:
+    async with reading(settings) as look:
+        rows = await look.store.runs(limit=OFFERED_MAX)
+    return [CompletionItem(row.id, help=f"{row.status} {row.workflow}") for row in rows]
+
+
+async def _workflows(settings: Settings, _: click.Context) -> Iterable[Item]:
+    return [CompletionItem(book.id, help=book.name) for book in _library(settings).books()]
+
+
+async def _plans(settings: Settings, _: click.Context) -> Iterable[Item]:
+    async with reading(settings) as look:
+        return await _plans_in(look)
+
+
+async def _runnable(settings: Settings, ctx: click.Context) -> Iterable[Item]:
+    return [*await _workflows(settings, ctx), *await _plans(settings, ctx)]
+
+
+async def _plans_in(look: Reading) -> Sequence[Item]:
+    rows = await look.store.plans(limit=OFFERED_MAX)
+    return [CompletionItem(row.id, help=row.name) for row in rows if row.retired is None]
+
+
+def _library(settings: Settings) -> Bookcase:
+    """The library; without its cache if that would make a home folder where there is none."""
+    books = bookcase_of(settings)
+    return books if settings.home.is_dir() else Bookcase(books.sources)
+
+
+def steps_completer(choose: Callable[[Status], Iterable[str]]) -> Completer:
+    """A completer of those steps of the run named before that `choose` picks."""
+
+    async def steps(settings: Settings, ctx: click.Context) -> Iterable[Item]:
+        async with reading(settings) as look:
+            lookout = Lookout(look.store, system_clock)
+            status = await lookout.status(str(ctx.params["run_id"]), detail=Detail.FULL)
+        titles = {step.id: step.title for step in status.steps}
+        return [CompletionItem(step, help=titles.get(step, "")) for step in choose(status)]
+
+    return completer(steps)
+
+
+def waiting_for(kind: Whom) -> Callable[[Status], Iterable[str]]:
+    """The steps that wait for this kind of answer."""
+    return lambda status: [one.step for one in status.waiting_for if one.kind is kind]
+
+
+def in_trouble(status: Status) -> Iterable[str]:
+    """The steps that failed or are uncertain."""
+    return [step.id for step in status.steps if step.status in STEP_IN_TROUBLE]
+
+
+def every_step(status: Status) -> Iterable[str]:
+    """All steps."""
+    return [step.id for step in status.steps]
+
+
+complete_run: Final = completer(_runs)
+complete_plan: Final = completer(_plans)
+complete_workflow: Final = completer(_workflows, files=True)
+complete_runnable: Final = completer(_runnable, files=True)

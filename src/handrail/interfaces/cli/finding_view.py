@@ -1,0 +1,135 @@
+"""Findings in words, as compilers and linters show them: what is wrong, where, the source line, and how to fix it.
+
+Which findings there are is decided elsewhere; here they are only printed. A source that can't be read again is left
+out: the finding itself never is."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+import click
+
+from handrail.domain.check import Finding, Position, Severity
+from handrail.domain.plural import plural
+from handrail.interfaces.cli.excerpt import excerpt_of, lines_of, printable
+from handrail.library.document import DOCUMENT_BYTES_MAX
+
+STDIN_NAME: Final = "<stdin>"
+STDIN_KEY: Final = "handrail.stdin"
+WORDS: Final[Mapping[Severity, tuple[str, str]]] = {
+    Severity.CRITICAL: ("error", "red"),
+    Severity.MAJOR: ("error", "red"),
+    Severity.MINOR: ("warning", "yellow"),
+}
+"""How each severity is called and coloured; only errors keep a definition from being used."""
+WIDTH_MIN: Final = 40
+WIDTH_MAX: Final = 160
+"""No longer excerpts, also where no terminal sets a limit."""
+
+
+def show_findings(findings: Iterable[Finding], *, err: bool = False) -> None:
+    """Print each finding with its place, the source line and the fix."""
+    texts: dict[str, Sequence[str]] = {}
+    for finding in findings:
+        word, color = WORDS[finding.severity]
+        click.secho(f"{word}[{_shown(finding.rule, err)}]", nl=False, fg=color, bold=True, err=err)
+        click.secho(f": {_shown(finding.message, err)}", bold=True, err=err)
+        has_excerpt = _show_place(finding, texts, err)
+        if finding.fix:
+            click.secho("help", nl=False, fg="cyan", bold=True, err=err)
+            click.echo(f": {_shown(finding.fix, err)}", err=err)
+        if has_excerpt:  # blocks of several lines are separated by an empty one
+            click.echo(err=err)
+
+
+def counted(findings: Sequence[Finding]) -> str:
+    """`1 error, 0 warnings`."""
+    warnings = sum(finding.severity is Severity.MINOR for finding in findings)
+    return f"{plural(len(findings) - warnings, 'error')}, {plural(warnings, 'warning')}"
+
+
+def stdin_text() -> bytes:
+    """What stands on stdin: read once and kept while this command runs, since it can't be read again."""
+    text = _remembered()
+    if text is None:
+        text = sys.stdin.buffer.read()
+        context = click.get_current_context(silent=True)
+        if context is not None:
+            context.meta[STDIN_KEY] = text
+    return text
+
+
+def _show_place(finding: Finding, texts: dict[str, Sequence[str]], err: bool) -> bool:
+    """Print where it is; whether the source could be shown."""
+    at = finding.at
+    source = _source_line(at, texts) if at is not None else None
+    if at is None or source is None:
+        place = f"{at} ({finding.where})" if at is not None else finding.where
+        _show_arrow(place, 1, err)
+        for line in finding.excerpt.splitlines():
+            click.echo(f"   {_bar()} {_shown(line, err)}", err=err)
+        return False
+    margin = len(str(at.line)) + 1
+    excerpt = excerpt_of(source, at.column, width=_width() - margin - 3, encoding=_encoding(err))
+    _show_arrow(str(at), margin - 1, err)
+    click.echo(f"{' ' * margin} {_bar()}", err=err)
+    click.echo(f"{click.style(f'{at.line:>{margin}}', fg='blue', bold=True)} {_bar()} {excerpt.line}", err=err)
+    carets = click.style(excerpt.carets, fg=WORDS[finding.severity][1], bold=True)
+    click.echo(f"{' ' * margin} {_bar()} {carets} {_shown(finding.where, err)}", err=err)
+    return True
+
+
+def _show_arrow(place: str, margin: int, err: bool) -> None:
+    click.echo(f"{' ' * margin} {click.style('-->', fg='blue', bold=True)} {_shown(place, err)}", err=err)
+
+
+def _bar() -> str:
+    return click.style("|", fg="blue", bold=True)
+
+
+def _source_line(at: Position, texts: dict[str, Sequence[str]]) -> str | None:
+    """The line at a place, read now; None if the source is gone or has no such line."""
+    if at.file not in texts:
+        texts[at.file] = _lines_in(at.file)
+    lines = texts[at.file]
+    return lines[at.line - 1] if 0 < at.line <= len(lines) else None
+
+
+def _lines_in(name: str) -> Sequence[str]:
+    content = _remembered() if name == STDIN_NAME else _file_content(name)
+    return lines_of(content.decode("utf-8-sig", "replace")) if content is not None else ()
+
+
+def _remembered() -> bytes | None:
+    context = click.get_current_context(silent=True)
+    content = context.meta.get(STDIN_KEY) if context is not None else None
+    return content if isinstance(content, bytes) else None
+
+
+def _file_content(name: str) -> bytes | None:
+    path = Path(name)
+    try:
+        if not path.is_file():  # a pipe would block, a device may never end
+            return None
+        with path.open("rb") as stream:
+            return stream.read(DOCUMENT_BYTES_MAX + 1)
+    except (OSError, ValueError):
+        return None
+
+
+def _width() -> int:
+    return min(max(shutil.get_terminal_size((WIDTH_MAX, 24)).columns, WIDTH_MIN), WIDTH_MAX)
+
+
+def _encoding(err: bool) -> str:
+    stream = sys.stderr if err else sys.stdout
+    return getattr(stream, "encoding", None) or "utf-8"
+
+
+def _shown(text: str, err: bool) -> str:
+    """A text on one line that does nothing to a terminal."""
+    return printable(" ".join(text.split("\n")), encoding=_encoding(err))
