@@ -230,8 +230,20 @@ def error_lines() -> Iterator[str]:
     yield from (f"| {code.value} | {code.name.lower().replace('_', ' ')} |" for code in Exit)
 
 
+COMMANDS_ABOUT: Final = """\
+`--json` works on every command that prints data: data goes to stdout, messages to stderr.
+
+A list has one shape, whatever it lists: `{"<nouns>": [...], "total"?: n, "cursor"?: "..."}`, as in `{"runs": [...]}`. A
+list that comes whole has `total`. A list with `--limit` and `--after` has `cursor` while there may be more: pass it to
+`--after`. Other keys may follow, such as `broken`. Times in JSON are exact (RFC 3339, UTC).
+
+For people, times are relative (`3 min ago`, `in 2 h`) or short and local (`14:03`, `Nov 12 14:03`); `--utc` shows them
+exact. A table fits the terminal: ids are never cut, less important columns are left out, the last column is shortened
+or moves to a line of its own. In a pipe nothing is left out."""
+
+
 def command_lines() -> Iterator[str]:
-    yield "Every command that prints data has `--json`; data goes to stdout, messages to stderr."
+    yield from COMMANDS_ABOUT.splitlines()
     yield ""
     context = click.Context(program, info_name="handrail")
     for name in sorted(COMMANDS):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from handrail.domain.errors import Invalid
-from handrail.settings import default_home, read_settings
+from handrail.settings import TABLES, default_home, read_settings
 
 
 def write(folder: Path, text: str) -> None:
@@ -61,7 +61,11 @@ def test_home_is_the_platforms_data_folder(platform: str, environment: dict[str,
         ('log_level = "loud"', "log_level", "config.toml"),
         ("log_dais = 3", "unknown setting `log_dais`", "did you mean `log_days`?"),
         ("zzz = 3", "unknown setting `zzz`", "known: "),
-        ("log_days =", "can't be read", "mend"),
+        ("log_days =", "can't be read", "fix "),
+        ("[htpp]\nallow = []", "config.toml: unknown table [htpp]", "did you mean `http`?"),
+        ("[zzz]", "unknown table [zzz]", "known: checks, groups, http"),
+        ("http = 3", "unknown setting `http`", "known: "),
+        ("[log_days]", "unknown table [log_days]", "known: "),
     ],
 )
 def test_what_does_not_fit_is_refused_with_its_place(tmp_path: Path, text: str, message: str, hint: str) -> None:
@@ -70,3 +74,15 @@ def test_what_does_not_fit_is_refused_with_its_place(tmp_path: Path, text: str, 
         read_settings({"home": str(tmp_path)}, {})
     assert message in str(refused.value)
     assert hint in refused.value.hint
+
+
+def test_an_unknown_table_of_the_project_is_refused_like_one_of_the_home(tmp_path: Path) -> None:
+    write(tmp_path / ".handrail", "[toools]")
+    with pytest.raises(Invalid, match=r"\.handrail/config\.toml: unknown table \[toools\]") as refused:
+        read_settings({"home": str(tmp_path / "home"), "project": str(tmp_path)}, {})
+    assert refused.value.hint == "did you mean `tools`?"
+
+
+def test_every_table_that_a_part_reads_is_known(tmp_path: Path) -> None:
+    write(tmp_path, "".join(f"[{name}]\n" for name in TABLES))
+    assert set(read_settings({"home": str(tmp_path)}, {}).tables) == set(TABLES)

@@ -73,8 +73,6 @@ from handrail.tools.vault import Vault
 
 CARRYING: Final = "carrying.key"
 TOOLS_FILE: Final = "tools.json"
-OTHER_TABLES: Final = ("checks", "groups", "models", "secrets")
-"""Tables of config.toml that are not about tools."""
 
 log = logging.getLogger(__name__)
 
@@ -237,7 +235,7 @@ def bookcase_of(settings: Settings) -> Bookcase:
 
 def toolbox_of(settings: Settings, tools: Sequence[PythonTool] = ()) -> Registry:
     """All tools that plans of this project can call."""
-    configuration = tool_configuration(settings.tables, others=OTHER_TABLES)
+    configuration = tool_configuration(settings.tables)
     vault = Vault(secrets_of(settings), allowed_env=_allowed_env(settings))
     servers = Servers(
         declared_servers([settings.home / TOOLS_FILE, settings.project / PROJECT_FOLDER / TOOLS_FILE]),

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
@@ -53,6 +53,8 @@ class Choices(Struct, frozen=True, kw_only=True):
     """Whether the workflows that come with handrail are offered."""
 
 
+TABLES: Final = ("checks", "groups", "http", "models", "secrets", "servers", "shell", "tools")
+"""The tables of a config file; the parts that use them check what is inside (tools/configuration.py and others)."""
 NAMES: Final = ("home", "project", *Choices.__struct_fields__)
 
 
@@ -64,7 +66,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     choices: Choices
     origins: Mapping[str, str]
     tables: Mapping[str, Any] = {}
-    """What config files say in tables, for the parts that read them: [http], [tools], [servers], [groups]."""
+    """The tables of both config files together, for the parts that use them."""
     home_tables: Mapping[str, Any] = {}
     """The same by the file in HANDRAIL_HOME alone: what only its owner may say."""
 
@@ -150,13 +152,18 @@ def _file_choices(file: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     except (FileNotFoundError, NotADirectoryError):  # a home that is a file: the store will say so
         return {}, {}
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
-        raise Invalid(f"{file.name} can't be read: {error}", hint=f"mend {file}") from error
-    # Tables belong to parts that read them themselves ([http], [shell] and the like).
+        raise Invalid(f"{file.name} can't be read: {error}", hint=f"fix {file}") from error
     plain = {name: value for name, value in data.items() if not isinstance(value, dict)}
-    for name in plain.keys() - set(Choices.__struct_fields__):
-        hint = did_you_mean(name, Choices.__struct_fields__)
-        raise Invalid(f"{file.name}: unknown setting `{name}`", hint=hint)
-    return plain, {name: value for name, value in data.items() if isinstance(value, dict)}
+    tables = {name: value for name, value in data.items() if isinstance(value, dict)}
+    _require_known(plain, Choices.__struct_fields__, what="setting `{}`", file=file)
+    _require_known(tables, TABLES, what="table [{}]", file=file)
+    return plain, tables
+
+
+def _require_known(given: Mapping[str, Any], known: Sequence[str], *, what: str, file: Path) -> None:
+    """Refuse the first name that nothing reads: what is mistyped must not be silently without effect."""
+    for name in sorted(given.keys() - set(known)):
+        raise Invalid(f"{file}: unknown {what.format(name)}", hint=did_you_mean(name, sorted(known)))
 
 
 def _choices(chosen: Mapping[str, tuple[Any, str]]) -> Choices:

@@ -54,7 +54,7 @@ def test_a_bundle_is_checked_on_another_machine_without_a_store(shell: Shell, tm
     file = tmp_path / "run.proof"
     written = shell.run("journal", "export", run, "--bundle", str(file))
     assert written.exit_code == 0, written.output
-    assert f"proves {run}, completed" in written.stdout
+    assert f"proves {run}: completed" in written.stdout
     away = tmp_path / "away"
     away.mkdir()
     shutil.move(str(file), away / "run.proof")
@@ -84,11 +84,11 @@ def test_a_bundle_of_a_run_that_waits_says_so_in_words(shell: Shell, tmp_path: P
     made = shell.json("journal", "export", run, "--bundle", str(file))
     assert (made["run"], made["status"], made["bytes"]) == (run, "running", file.stat().st_size)
     words = shell.run("journal", "verify", str(file)).stdout
-    assert "running (it had not ended)" in words
+    assert "running (not ended)" in words
     assert "executed by handrail" in words
     assert "approval requested" in words
-    assert f"every byte of it is as {made['key']} signed it" in words
-    assert "nothing vouches for the key itself" in words
+    assert f"bundle verified: signed by key {made['key']}" in words
+    assert "the key itself is not verified" in words
 
 
 def test_the_key_that_one_trusts_is_named_by_its_file_or_its_fingerprint(shell: Shell, tmp_path: Path) -> None:
@@ -97,7 +97,7 @@ def test_the_key_that_one_trusts_is_named_by_its_file_or_its_fingerprint(shell: 
     public = str(shell.home / "keys" / "journal.pub")
     for key in (public, made["key"], made["key"].removeprefix("sha256:")):
         assert verified(shell, file, "--key", key)["is_trusted"]
-    assert "the key that you trust" in shell.run("journal", "verify", str(file), "--key", public).stdout
+    assert "which you trust" in shell.run("journal", "verify", str(file), "--key", public).stdout
     told = verified(shell, GOLDEN, "--key", public, code=7)
     assert "another key than the one you trust" in told["reason"]
     assert shell.json("journal", "verify", str(file), "--key", "nowhere.pub", code=3)["error"]["hint"]
@@ -111,7 +111,7 @@ def test_a_changed_bundle_proves_nothing(shell: Shell, tmp_path: Path) -> None:
     assert (told["ok"], "changed or cut" in told["reason"]) == (False, True)
     result = shell.run("journal", "verify", str(file))
     assert result.exit_code == 7
-    assert "PROVES NOTHING" in result.stdout
+    assert "INTEGRITY BROKEN" in result.stdout
     assert "do not rely on it" in result.stdout
 
 
@@ -119,12 +119,12 @@ def test_every_step_is_told_with_what_it_is_known_by(shell: Shell) -> None:
     words = shell.run("journal", "verify", str(GOLDEN)).stdout
     for line in (
         "executed by handrail",
-        "verified by tests_pass; refused 1 time(s) before",
+        "verified by tests_pass; not accepted 1 time before",
         "claimed by agent:claude",
         "approved by person:ada",
         "ask: approval given by person:ada",
-        "tools as they were pinned: git.tag",
-        "checkpoint 1, which is in it, knows 10 of its 10 event(s)",
+        "pinned tools: git.tag",
+        "checkpoint 1 (included) covers 10 of 10 events",
     ):
         assert line in words, line
 
@@ -135,7 +135,7 @@ async def test_words_in_a_bundle_can_not_act_on_the_terminal(tmp_path: Path) -> 
     (tmp_path / "x.proof").write_bytes(data)
     result = await _told(tmp_path, "journal", "verify", str(tmp_path / "x.proof"))
     assert "\x1b[2J" not in result.stdout
-    assert "verified by [31mred (no evidence was kept)" in result.stdout
+    assert "verified by [31mred (no evidence recorded)" in result.stdout
 
 
 def test_all_that_matters_about_a_run_is_told(capsys: pytest.CaptureFixture[str]) -> None:
@@ -167,13 +167,13 @@ def test_all_that_matters_about_a_run_is_told(capsys: pytest.CaptureFixture[str]
     for line in (
         "run_[2Ja of ship: compensated",
         "forked from run_b",
-        "carried over from the run before",
+        "carried over from the forked run",
         "executed by handrail; undone: executed",
         "it broke",
-        "effects that stay: mail",
-        "event(s) 2, 3 were erased",
-        "checkpoint 7, of which it tells the digest, knows 8 of its 9",
-        "no checkpoint knows it",
+        "NOT undone: mail",
+        "erased: event 2, 3",
+        "checkpoint 7 (by its digest) covers 8 of 9 events",
+        "no checkpoint covers it",
     ):
         assert line in words, line
 
@@ -194,7 +194,7 @@ async def test_a_project_is_compared_with_what_was_checked(tmp_path: Path) -> No
     (tmp_path / "copy" / "a.py").write_text("a = 2\n")
     told = json.loads((await _told(tmp_path, *words, "--json")).stdout)
     assert (told["ok"], told["same_project"]) == (True, [])
-    assert "no check was run when the files" in (await _told(tmp_path, *words)).stdout
+    assert "the project's files have changed since they were checked" in (await _told(tmp_path, *words)).stdout
 
 
 def test_what_can_not_be_bundled_or_checked_is_said(shell: Shell, tmp_path: Path) -> None:

@@ -13,16 +13,16 @@ PROMISED = (
     "did you mean `timeout`?",
     "did you mean `ready`?",
     "ready: try 1 failed (transient): 503",
-    "ready: begins, try 2",
-    "publish: has failed for good (permission): 403",
+    "ready: started, try 2",
+    "publish: failed permanently (permission): 403",
     "now     VERSION    1.2.0",
     "compensate   undo ",
     "bump: undone",
     "after   VERSION    1.1.0",
-    "waits for an approval: Announce 1.2.0 to everybody?",
+    "is waiting for approval: Announce 1.2.0 to everybody?",
     "receipt: ",
-    "verified: ",
-    "nothing is left behind",
+    "journal verified: ",
+    "The demo's folder is deleted",
     "handrail run start FILE",
 )
 
@@ -40,8 +40,8 @@ def test_the_demo_runs_to_its_end_and_leaves_nothing_behind(shell: Shell) -> Non
     assert result.exit_code == 0, result.output
     for sign in PROMISED:
         assert sign in result.stdout, sign
-    assert "go: yes, says person:you" in result.stdout
-    assert "found: run_" in result.stdout
+    assert "go: approved by person:you" in result.stdout
+    assert "detected: run_" in result.stdout
     assert list((shell.folder / "tmp").iterdir()) == []
     assert not shell.home.exists()
 
@@ -49,6 +49,6 @@ def test_the_demo_runs_to_its_end_and_leaves_nothing_behind(shell: Shell) -> Non
 @pytest.mark.skipif(os.name != "posix", reason="there is no pseudo-terminal here")
 def test_a_no_in_the_demo_takes_everything_back(shell: Shell) -> None:
     shown = shell.terminal("demo", typed="n\n", TMPDIR=str(shell.folder / "tmp"))
-    assert "go: no, says person:you" in shown
+    assert "go: rejected by person:you" in shown
     assert "publish: undone" in shown
     assert list((shell.folder / "tmp").iterdir()) == []

@@ -105,7 +105,7 @@ def test_a_run_is_answered_from_another_process_while_a_worker_is_there(shell: S
         until(lambda: status(shell, run)["status"] == "waiting")
         with shell.process("run", "watch", run) as watching:
             code, out, err = watching.end()
-        assert (code, "a person is asked: Go on?" in out) == (4, True), err
+        assert (code, "approval requested: Go on?" in out) == (4, True), err
         with shell.process("approve", run, "--reason", "yes", "--json") as approving:
             code, out, err = approving.end()
         assert (code, json.loads(out)["status"]) == (0, "completed"), err
@@ -113,7 +113,7 @@ def test_a_run_is_answered_from_another_process_while_a_worker_is_there(shell: S
         worker.send(signal.SIGTERM)
         code, _, err = worker.end()
     assert code == 0, err
-    assert "worker has ended" in err
+    assert "worker stopped" in err
 
 
 def test_a_run_that_a_living_worker_executes_is_watched_and_not_taken(shell: Shell) -> None:
@@ -126,7 +126,7 @@ def test_a_run_that_a_living_worker_executes_is_watched_and_not_taken(shell: She
         assert (code, json.loads(out)["status"]) == (0, "completed"), err
         lines = [line[10:] for line in err.splitlines()]
         assert len(lines) == len(set(lines)), "no line is told twice"
-        assert "last: done" in lines
+        assert "last: completed" in lines
         worker.send(signal.SIGINT)
         code, _, err = worker.end()
     assert code == 0, err
@@ -154,9 +154,9 @@ def test_a_call_that_was_cut_off_is_uncertain_until_somebody_accepts_it_with_its
 def test_in_a_terminal_a_run_is_a_live_picture(shell: Shell) -> None:
     shown = shell.terminal("run", "start", shell.write(SLOW), "--watch")
     assert "\x1b[" in shown, "it moves and has colours"
-    for sign in ("✔ first", "waiting", "running", "━", "everything is done", "3 of 3 steps done"):
+    for sign in ("✔ first", "waiting", "running", "━", "run completed", "3 of 3 steps done"):
         assert sign in shown, sign
-    assert "waits for" in shown
+    assert "waiting for" in shown
 
 
 def test_a_terminal_without_unicode_or_colour_gets_neither(shell: Shell) -> None:

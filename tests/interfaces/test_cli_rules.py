@@ -67,7 +67,7 @@ def test_a_new_rule_is_a_package_that_works(sandboxed: Shell, tmp_path: Path) ->
     made = sandboxed.json("rules", "new", "no_todo", "--folder", str(folder))
     assert (made["rule"], len(made["files"])) == ("no_todo", 3)
     again = sandboxed.json("rules", "new", "no_todo", "--folder", str(folder), code=6)["error"]
-    assert "is there already" in again["message"]
+    assert "already exists" in again["message"]
 
     tests = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(folder)],
@@ -82,9 +82,9 @@ def test_a_new_rule_is_a_package_that_works(sandboxed: Shell, tmp_path: Path) ->
     (tried,) = found["rules"]
     assert tried["works"]
     assert tried["rule"]["origin"] == "no-todo-rule 0.1.0"
-    assert tried["findings"][0]["message"] == "`TODO` stands in it"
+    assert tried["findings"][0]["message"] == "the output contains `TODO`"
     assert tried["evidence"][0]["tools"]["no-todo-rule"] == "0.1.0"
-    assert "it found nothing: the check passes" in sandboxed.run(*words).stdout
+    assert "no findings: the check passes" in sandboxed.run(*words).stdout
     unfit = sandboxed.json(*words, "--parameters", '{"word": "a"}', code=5)
     assert not unfit["rules"][0]["works"]
 
@@ -110,10 +110,10 @@ def test_a_rule_is_applied_by_hand(shell: Shell) -> None:
     words = ("rules", "check", "contains", "--parameters", '{"of": "text", "text": "tested"}')
     assert shell.json(*words, "--output", '{"text": "all tested"}')["rules"][0]["findings"] == []
     result = shell.run(*words, "--output", '{"text": "nothing"}')
-    assert (result.exit_code, "it found 1" in result.stdout) == (0, True)
+    assert (result.exit_code, "  1 finding\n" in result.stdout) == (0, True)
     assert "`tested` is not in it" in result.stdout
     missing = shell.run("rules", "check", "matches", "--parameters", "{}")
-    assert (missing.exit_code, "it does not work" in missing.stdout) == (5, True)
+    assert (missing.exit_code, "the rule does not work" in missing.stdout) == (5, True)
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_a_rule_is_applied_by_hand(shell: Shell) -> None:
     [
         (("nobody",), 3, "there is no rule 'nobody', and no such folder"),
         (("contains", "--parameters", "{"), 5, "--parameters is not JSON"),
-        (("contains", "--parameters", "[]"), 5, "--parameters is no JSON object"),
+        (("contains", "--parameters", "[]"), 5, "--parameters is not a JSON object"),
         (("contains", "--output", "words"), 5, "--output is not JSON"),
         (("empty",), 3, "there is no pyproject.toml"),
         (("silent",), 5, "offers no rules"),
@@ -160,20 +160,20 @@ async def test_rules_of_packages_stand_beside_those_built_in(shell: Shell, monke
     assert found.card.origin == "built in"
 
 
-def test_what_is_remembered_can_be_seen_and_forgotten(shell: Shell) -> None:
-    assert shell.json("rules", "cache") == {"remembered": []}
-    assert shell.run("rules", "cache").stdout == "nothing is remembered\n"
+def test_cached_results_can_be_listed_and_removed(shell: Shell) -> None:
+    assert shell.json("rules", "cache") == {"results": [], "total": 0}
+    assert shell.run("rules", "cache").stderr == "no cached results\n"
     memory = rule_memory_of(read_settings({"home": str(shell.home), "project": str(shell.folder)}, {}))
     finding = Finding(rule="tests_pass", severity=Severity.MAJOR, where="a.py:1", message="it fails")
     for key, findings in {"one": (), "two": (finding,)}.items():
         evidence = Evidence(rule="tests_pass", version="1.0.0", passed=not findings)
         asyncio.run(memory.keep(key, Outcome(findings=findings, evidence=evidence)))
-    remembered = shell.json("rules", "cache", "list")["remembered"]
+    remembered = shell.json("rules", "cache", "list")["results"]
     assert {(one["rule"], one["version"], one["passed"]) for one in remembered} == {
         ("tests_pass", "1.0.0", True),
         ("tests_pass", "1.0.0", False),
     }
     assert remembered[0]["when"].endswith("Z")
-    assert "found something" in shell.run("rules", "cache").stdout
-    assert shell.json("rules", "cache", "clear") == {"forgotten": 2}
-    assert shell.json("rules", "cache") == {"remembered": []}
+    assert "failed" in shell.run("rules", "cache").stdout
+    assert shell.json("rules", "cache", "clear") == {"removed": 2}
+    assert shell.json("rules", "cache") == {"results": [], "total": 0}

@@ -130,18 +130,18 @@ def test_a_run_that_asks_ends_the_command_with_4_and_an_answer_lets_it_go_on(she
     told = start(shell, ASKING, code=4)
     (asked,) = told["waiting_for"]
     assert (told["status"], asked["kind"], asked["step"], asked["text"]) == ("waiting", "approval", "go", "Go on?")
-    (row,) = shell.json("approvals")
+    (row,) = shell.json("approvals")["approvals"]
     assert (row["run"], row["step"], row["by"], row["text"]) == (told["run"], "go", ["ann"], "Go on?")
     assert row["expires"] > row["since"]
     assert "Go on?" in shell.run("approvals").stdout
     assert f"handrail approve {told['run']} go" in shell.run("run", "show", told["run"]).stdout
     result = shell.run("approve", told["run"], "--reason", "looks good", "--watch")
     assert result.exit_code == 0, result.output
-    assert "go: yes, says person:" in result.stdout
-    assert "write: begins" not in result.stdout, "what had been told before is not told again"
+    assert "go: approved by person:" in result.stdout
+    assert "write: started" not in result.stdout, "what had been told before is not told again"
     assert (shell.folder / "b.txt").exists()
-    assert shell.json("approvals") == []
-    assert "nobody is asked" in shell.run("approvals").stderr
+    assert shell.json("approvals") == {"approvals": [], "total": 0}
+    assert "no pending approvals" in shell.run("approvals").stderr
     assert shell.json("approve", told["run"], "go", "--reason", "again", code=6)["error"]["name"] == "conflict"
 
 
@@ -217,7 +217,7 @@ def test_which_of_several_steps_is_meant_must_be_said(shell: Shell) -> None:
     run = start(shell, two, code=4)["run"]
     assert "which step to approve? a, b" in shell.json("approve", run, "--reason", "x", code=5)["error"]["message"]
     assert shell.json("approve", run, "a", "--reason", "x", code=4)["progress"]["done"] == 1
-    assert "waits for the agent to do c" in shell.run("run", "show", run).stdout
+    assert "waiting for the agent to do c" in shell.run("run", "show", run).stdout
 
 
 def test_a_failed_step_is_retried_when_its_cause_is_gone(shell: Shell) -> None:
@@ -238,12 +238,12 @@ def test_a_run_is_paused_resumed_and_cancelled(shell: Shell) -> None:
     run = start(shell, ASKING, code=4)["run"]
     paused = shell.json("run", "pause", run, "--reason", "lunch")
     assert (paused["status"], paused["reason"]) == ("paused", "lunch")
-    assert shell.json("run", "list", "--status", "paused")[0]["run"] == run
+    assert shell.json("run", "list", "--status", "paused")["runs"][0]["run"] == run
     assert shell.json("run", "resume", run, "--reason", "back", code=4)["status"] == "waiting"
     cancelled = shell.json("run", "cancel", run, "--reason", "wrong")
     assert (cancelled["status"], cancelled["reason"]) == ("cancelled", "wrong")
-    assert shell.json("run", "list") == []
-    assert [row["run"] for row in shell.json("run", "list", "--all")] == [run]
+    assert shell.json("run", "list") == {"runs": []}
+    assert [row["run"] for row in shell.json("run", "list", "--all")["runs"]] == [run]
     assert shell.json("run", "resume", run, "--reason", "x", code=6)["error"]["name"] == "conflict"
 
 
@@ -256,21 +256,22 @@ def test_a_fork_shares_what_was_done_and_names_what_it_does_not_undo(shell: Shel
     told = shell.json("run", "show", fork, "--full")
     assert told["fork"] == {"run": run, "step": "read"}
     assert told["steps"][0]["status"] == "completed"
-    assert "forked: off" in shell.run("run", "show", fork).stdout
+    assert f"forked: from {run} at read" in shell.run("run", "show", fork).stdout
 
 
-def test_runs_are_listed_and_those_that_wait_are_told_apart(shell: Shell) -> None:
-    assert shell.json("run", "list") == []
-    assert "no such run" in shell.run("run", "list").stderr
+def test_runs_are_listed_in_pages_and_those_that_wait_say_for_what(shell: Shell) -> None:
+    assert shell.json("run", "list") == {"runs": []}
+    assert "no runs" in shell.run("run", "list").stderr
     waiting = start(shell, ASKING, code=4)["run"]
     ended = start(shell, HELLO, "-i", "name=Ada")["run"]
-    (row,) = shell.json("run", "list")
+    (row,) = shell.json("run", "list")["runs"]
     assert (row["run"], row["status"], row["waiting_for"][0]["step"]) == (waiting, "waiting", "go")
-    assert {row["run"] for row in shell.json("run", "list", "--all")} == {waiting, ended}
-    assert len(shell.json("run", "list", "--all", "--limit", "1")) == 1
-    first = min(waiting, ended)
-    assert [row["run"] for row in shell.json("run", "list", "--all", "--after", first)] == [max(waiting, ended)]
-    assert "waits for approval go" in shell.run("run", "list").stdout
+    assert {row["run"] for row in shell.json("run", "list", "--all")["runs"]} == {waiting, ended}
+    page = shell.json("run", "list", "--all", "--limit", "1")
+    assert ([row["run"] for row in page["runs"]], page["cursor"]) == ([min(waiting, ended)], min(waiting, ended))
+    rest = shell.json("run", "list", "--all", "--after", page["cursor"])
+    assert ([row["run"] for row in rest["runs"]], "cursor" in rest) == ([max(waiting, ended)], False)
+    assert "waiting for approval go" in shell.run("run", "list").stdout
 
 
 def test_a_run_is_shown_with_every_step_on_demand(shell: Shell) -> None:
@@ -288,9 +289,9 @@ def test_an_ended_run_is_watched_as_a_story_that_ends_at_once(shell: Shell) -> N
     result = shell.run("run", "watch", run)
     assert result.exit_code == 0, result.output
     told = [line[10:] for line in result.stdout.splitlines()]
-    assert "hello begins" in told
-    assert "greet: done" in told
-    assert told.count("everything is done") == 1
+    assert "hello started" in told
+    assert "greet: completed" in told
+    assert told.count("run completed") == 1
     assert shell.json("run", "watch", run)["status"] == "completed"
 
 
@@ -300,11 +301,11 @@ def test_a_detached_run_is_executed_by_a_worker_that_ends_when_nothing_is_left(s
     run = result.stdout.splitlines()[0]
     assert not (shell.folder / "a.txt").exists()
     assert f"no process executes it now: `handrail run resume {run}`" in shell.run("run", "show", run).stderr
-    assert shell.json("run", "list")[0]["status"] == "running"
+    assert shell.json("run", "list")["runs"][0]["status"] == "running"
     worked = shell.run("worker", "--until-idle")
     assert worked.exit_code == 0, worked.output
     assert f"{run} picked up: asking" in worked.stderr
-    assert f"{run} waits for approval go" in worked.stderr
+    assert f"{run} waiting for approval go" in worked.stderr
     assert shell.json("approve", run, "--reason", "yes", "--detach")["status"] == "running"
     assert f"{run} completed" in shell.run("worker", "--until-idle").stderr
     assert shell.json("run", "show", run)["status"] == "completed"

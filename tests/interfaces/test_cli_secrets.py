@@ -27,7 +27,7 @@ def test_a_secret_is_set_listed_and_removed_without_its_value_being_shown(shell:
     done = shell.run("secrets", "set", "TOKEN", "--for", "git.*", "--for", "http.request:a.example", stdin="hunter22\n")
     assert done.exit_code == 0, done.output
     assert done.stdout == (
-        "TOKEN is kept in a file that only you can read; plans may give it to: git.*, http.request:a.example\n"
+        "TOKEN is stored in a private file (0600); plans may pass it to: git.*, http.request:a.example\n"
     )
     listed = shell.json("secrets", "list")["secrets"]
     assert [(one["name"], one["given_to"], one["kept"]) for one in listed] == [
@@ -38,7 +38,7 @@ def test_a_secret_is_set_listed_and_removed_without_its_value_being_shown(shell:
     assert "git.*, http.request:a.example" in words.stdout
     assert "hunter22" not in done.output + words.output + str(listed)
     assert shell.json("secrets", "remove", "TOKEN") == {"removed": "TOKEN"}
-    assert shell.json("secrets", "list") == {"secrets": []}
+    assert shell.json("secrets", "list") == {"secrets": [], "total": 0}
     assert "handrail secrets set NAME" in shell.run("secrets", "list").stderr
 
 
@@ -57,7 +57,7 @@ def test_rights_are_changed_without_the_value(shell: Shell) -> None:
 def test_what_is_risky_is_warned_of(shell: Shell) -> None:
     done = shell.run("secrets", "set", "PIN", "--for", "http.request", stdin="1234")
     assert done.exit_code == 0
-    assert "warning: the value is so short" in done.stderr
+    assert "warning: the value is too short" in done.stderr
     assert "warning: plans may send it to any host" in done.stderr
     assert "1234" not in done.output
 
@@ -65,8 +65,8 @@ def test_what_is_risky_is_warned_of(shell: Shell) -> None:
 @pytest.mark.parametrize(
     ("words", "stdin", "code", "sign"),
     [
-        (("set", "TOKEN"), "", 5, "type it in a terminal: `handrail secrets set TOKEN`"),
-        (("set", "TOKEN"), "\n", 5, "no value came on stdin"),
+        (("set", "TOKEN"), "", 5, "type it at a terminal: `handrail secrets set TOKEN`"),
+        (("set", "TOKEN"), "\n", 5, "stdin is empty"),
         (("set", "a b"), "hunter22", 5, "no name for a secret"),
         (("set", "TOKEN"), "x" * 10_001, 1, "longer than 10,000"),
         (("set", "TOKEN"), b"\xff\xfe", 5, "not UTF-8"),
@@ -87,8 +87,8 @@ def test_what_does_not_fit_is_told_with_a_way_out(
 @posix_only
 def test_in_a_terminal_it_is_typed_unseen(shell: Shell) -> None:
     shown = typed_at_the_prompt(shell, "secrets", "set", "TOKEN", typed="hunter22\n")
-    assert "Value of TOKEN (it is not shown)" in shown
-    assert "TOKEN is kept in" in shown
+    assert "Value of TOKEN (not shown)" in shown
+    assert "TOKEN is stored in" in shown
     assert "hunter22" not in shown
     assert "hunter22" in (shell.home / "keys" / "secrets.json").read_text()
 

@@ -38,7 +38,7 @@ def test_a_tool_without_effect_is_just_called(shell: Shell) -> None:
     shell.write("some words", "a.txt")
     result = shell.run("tools", "call", "file.read", "-a", "path=a.txt")
     assert json.loads(result.stdout) == {"text": "some words"}
-    assert "nothing is journaled" in result.stderr
+    assert "the call is not journaled" in result.stderr
     assert not (shell.home / "journal.db").exists()
     assert shell.json("tools", "call", "value.set", "--args", '{"value": [1]}') == [1]
     assert shell.run("tools", "call", "value.set", "-a", "value=words").stdout == "words\n"
@@ -48,11 +48,11 @@ def test_a_tool_without_effect_is_just_called(shell: Shell) -> None:
 def test_a_tool_with_an_effect_needs_a_yes(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     words = ("tools", "call", "file.write", "-a", "path=a.txt", "-a", "text=1")
     refused = shell.json(*words, code=1)["error"]
-    assert (refused["name"], refused["hint"]) == ("forbidden", "add --yes if you mean it")
+    assert (refused["name"], refused["hint"]) == ("forbidden", "add --yes to go on")
     assert not (shell.folder / "a.txt").exists()
     assert shell.json(*words, "--yes") == {"path": "a.txt", "bytes": 1}
     assert (shell.folder / "a.txt").read_text() == "1"
-    monkeypatch.setattr("handrail.interfaces.cli.tools._is_terminal", lambda: True)
+    monkeypatch.setattr("handrail.interfaces.cli.asking.can_ask", lambda: True)
     assert shell.run(*words, stdin="n\n").exit_code == 1
     assert shell.run(*words, stdin="y\n").exit_code == 0
 
@@ -61,7 +61,7 @@ def test_a_tool_with_an_effect_needs_a_yes(shell: Shell, monkeypatch: pytest.Mon
     ("words", "code", "sign"),
     [
         (("nowhere.do",), 3, "nowhere.do"),
-        (("file.read",), 5, "it takes: path"),
+        (("file.read",), 5, "its arguments: path"),
         (("file.read", "-a", "path"), 5, "name=value"),
         (("file.read", "--args", "[]"), 5, "--args"),
         (("file.read", "-a", "path=missing"), 3, "not_found"),

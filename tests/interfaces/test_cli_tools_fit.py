@@ -38,13 +38,13 @@ def test_what_fits_is_not_spoken_of() -> None:
 @pytest.mark.parametrize(
     ("said", "sign"),
     [
-        (declared(allow=("puhs",)), "allow: `puhs` is the name of no tool; did you mean `push`?"),
-        (declared(deny=("nothing_*",)), "deny: `nothing_*` is the name of no tool"),
+        (declared(allow=("puhs",)), "allow: `puhs` matches no tool; did you mean `push`?"),
+        (declared(deny=("nothing_*",)), "deny: `nothing_*` matches no tool"),
         (declared(tools={"create_brunch": ToolRule()}), "there is no such tool; did you mean `create_branch`?"),
         (undone_by("remove_branch"), "undo: there is no tool `remove_branch`; did you mean `create_branch`?"),
         (undone_by("delete_branch"), "`delete_branch` needs the argument `name`; add it to args"),
-        (undone_by("delete_branch", name="x", forse=1), "knows no argument `forse`; did you mean `force`?"),
-        (undone_by("delete_branch", name="{{ args.nmae }}"), "speak of `args.nmae`, but `create_branch` has no such"),
+        (undone_by("delete_branch", name="x", forse=1), "has no argument `forse`; did you mean `force`?"),
+        (undone_by("delete_branch", name="{{ args.nmae }}"), "refer to `args.nmae`, but `create_branch` has no such"),
         (undone_by("delete_branch", name=["x", {"y": "{{ args.nmae | upper }}"}]), "did you mean `name`?"),
     ],
 )
@@ -70,4 +70,4 @@ def test_a_hostile_schema_stops_nobody(schema: dict[str, Any]) -> None:
 
 
 def test_a_server_without_tools_has_no_names_to_suggest() -> None:
-    assert misfits(declared(allow=("x",)), {}) == ["allow: `x` is the name of no tool"]
+    assert misfits(declared(allow=("x",)), {}) == ["allow: `x` matches no tool"]

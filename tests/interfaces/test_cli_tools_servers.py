@@ -15,6 +15,7 @@ from handrail.domain.breaker import TRIPS_AFTER, Breaker, BreakerStatus
 from handrail.domain.definition import Category
 from handrail.engine.breakers import Breakers
 from handrail.engine.clock import system_clock
+from handrail.interfaces.cli.times import Times
 from handrail.interfaces.cli.tools_list import breaker_words
 from handrail.settings import read_settings
 from interfaces.shell import Shell
@@ -60,7 +61,7 @@ def test_tools_of_servers_are_listed_beside_one_that_can_not_be_reached(desk: De
     seen = desk.run("tools", "list")
     assert "timeout 9s, server rate 10/s" in seen.stdout
     assert "server gone can't be reached" in seen.stderr
-    assert "`handrail tools check gone` says more" in seen.stderr
+    assert "run `handrail tools check gone` for details" in seen.stderr
     assert seen.exit_code == 0
 
 
@@ -88,7 +89,7 @@ def test_a_breaker_that_is_open_is_listed_with_its_time(desk: Desk) -> None:
     tools = {tool["name"]: tool for tool in desk.json("tools", "list")["tools"]}
     breaker = tools["git.ask"]["breaker"]
     assert (breaker["status"], breaker["reason"]) == ("open", "it hangs")
-    assert f"open until {breaker['until']}" in desk.run("tools", "list", "--server", "git").stdout
+    assert f"open until {breaker['until']}" in desk.run("tools", "list", "--server", "git", "--utc").stdout
 
 
 @pytest.mark.parametrize(
@@ -102,7 +103,7 @@ def test_a_breaker_that_is_open_is_listed_with_its_time(desk: Desk) -> None:
     ],
 )
 def test_the_state_of_a_breaker_is_said_in_words(breaker: Breaker | None, words: str) -> None:
-    assert breaker_words(breaker, now=2_000) == words
+    assert breaker_words(breaker, Times(now=2_000, is_utc=True)) == words
 
 
 def test_a_journal_in_trouble_does_not_hide_the_tools(desk: Desk) -> None:
@@ -110,18 +111,18 @@ def test_a_journal_in_trouble_does_not_hide_the_tools(desk: Desk) -> None:
     desk.write("this is no database, and long enough to be taken for one" * 20, "home/journal.db")
     seen = desk.run("tools", "list", "--server", "git")
     assert "git.ask" in seen.stdout
-    assert "the state of breakers is not known" in seen.stderr
+    assert "the state of the circuit breakers is unknown" in seen.stderr
 
 
 def test_a_terminal_is_told_who_is_met(desk: Desk) -> None:
     desk.declare(git=desk.branches())
-    assert "meeting git" in desk.terminal("tools", "list", "--server", "git")
+    assert "connecting to git" in desk.terminal("tools", "list", "--server", "git")
 
 
 def test_a_call_shows_progress_and_needs_a_yes(desk: Desk) -> None:
     desk.declare(git=desk.branches())
     call = ("tools", "call", "git.create_branch", "-a", "name=fix")
-    assert desk.json(*call, code=1)["error"]["hint"] == "add --yes if you mean it"
+    assert desk.json(*call, code=1)["error"]["hint"] == "add --yes to go on"
     done = desk.run(*call, "--yes")
     assert (done.stdout, desk.made) == ("made fix\n", ["fix"])
     assert "half way" in done.stderr
@@ -169,7 +170,7 @@ def test_a_server_that_is_well_is_told_with_what_it_says_of_itself(desk: Desk) -
     assert git["version"].startswith("20")
     seen = desk.run("tools", "check", "git")
     assert (seen.exit_code, "ok" in seen.stdout) == (0, True)
-    assert "left out by allow and deny: delete_branch" in seen.stderr
+    assert "excluded by allow and deny: delete_branch" in seen.stderr
 
 
 def test_what_tools_json_says_of_nothing_that_exists_is_told(desk: Desk) -> None:
@@ -208,5 +209,5 @@ def test_all_secrets_that_are_missing_are_named_at_once(desk: Desk) -> None:
 
 def test_without_servers_there_is_nothing_to_check(desk: Desk) -> None:
     assert desk.json("tools", "check") == {"ok": True, "servers": []}
-    assert "no server is declared" in desk.run("tools", "check").stderr
+    assert "no servers declared" in desk.run("tools", "check").stderr
     assert "no server 'git' is declared" in desk.json("tools", "check", "git", code=3)["error"]["message"]

@@ -26,13 +26,11 @@ concurrency = 4
 rate = "10/s"
 timeout = "99s"
 retry = {attempts = 9, first = "2s", jitter = false}
-[elsewhere]
-key = 1
 """
 
 
 def test_tables_become_a_configuration() -> None:
-    found = tool_configuration(tomllib.loads(TEXT), others=["elsewhere"])
+    found = tool_configuration(tomllib.loads(TEXT))
     assert found.allow == ("127.0.0.1", "ci.internal:8080", "[::1]:80", "::1")
     assert (found.tools["http.request"].timeout, found.servers["http"].concurrency) == ("10s", 4)
     assert tool_configuration({}) == ToolConfiguration()
@@ -41,14 +39,14 @@ def test_tables_become_a_configuration() -> None:
 def test_the_tools_table_wins_over_the_tools_word_and_that_over_the_servers_table() -> None:
     own = Retry(first="1s", factor=3.0)
     spec = ToolSpec(name="http.request", description="", effect=Effect.NONE, timeout="30s", retry=own)
-    found = configured(spec, tool_configuration(tomllib.loads(TEXT), others=["elsewhere"]))
+    found = configured(spec, tool_configuration(tomllib.loads(TEXT)))
     assert (found.timeout, found.concurrency, found.rate) == ("10s", 4, "10/s")
     assert found.retry == Retry(attempts=5, first="1s", factor=3.0, jitter=False, on=(Category.TRANSIENT,))
 
 
 def test_a_tool_that_nobody_configured_stays_as_it_is() -> None:
     spec = ToolSpec(name="file.read", description="", effect=Effect.NONE)
-    assert configured(spec, tool_configuration(tomllib.loads(TEXT), others=["elsewhere"])) is spec
+    assert configured(spec, tool_configuration(tomllib.loads(TEXT))) is spec
     slow = tool_configuration({"servers": {"file": {"timeout": "5s"}}})
     assert (configured(spec, slow).timeout, configured(spec, slow).retry) == ("5s", None)
 
@@ -56,7 +54,6 @@ def test_a_tool_that_nobody_configured_stays_as_it_is() -> None:
 @pytest.mark.parametrize(
     ("tables", "hint"),
     [
-        ({"htpp": {}}, "did you mean `http`?"),
         ({"http": {"alow": []}}, "allow"),
         ({"http": {"allow": "127.0.0.1"}}, "write hosts"),
         ({"http": {"allow": ["http://127.0.0.1/"]}}, "write hosts"),

@@ -27,8 +27,8 @@ def test_the_readmes_commands_do_what_it_says(tmp_path: Path) -> None:
         ["sh", "-e"], input=script, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    signs = ("release.yaml: valid", "notes", "saved ship-release as version 1", "the journal is what was written")
-    for sign in (*signs, "waits for approval of look", "completed  3 of 3 steps done", "14 tools"):
+    signs = ("release.yaml: valid", "notes", "saved ship-release as version 1", "journal verified: ")
+    for sign in (*signs, "waiting for approval of look", "completed  3 of 3 steps done", "14 tools"):
         assert sign in done.stdout, sign
     assert (tmp_path / "published.md").exists()
     assert "handrail" in json.loads((tmp_path / ".mcp.json").read_text())["mcpServers"]

@@ -1,4 +1,4 @@
-"""Starts handrail; what it is asked to do stands in the manifest."""
+"""Starts handrail; its arguments are in the manifest."""
 
 from handrail.__main__ import main
 

@@ -90,6 +90,12 @@ def residue(event: e.Event) -> e.Event:
     return replace(event, **{name: _blank(getattr(event, name)) for name in payload})
 
 
+def erasable(event: e.Event) -> tuple[str, ...]:
+    """The fields that an erasure of this event would empty."""
+    left = residue(event)
+    return tuple(name for name in FIELDS[type(event)].payload if getattr(event, name) != getattr(left, name))
+
+
 def _blank(value: Any) -> Any:
     match value:
         case str():

@@ -38,15 +38,10 @@ async def erase_payload(
     fold: ChangeOf = change_of,
 ) -> Record:
     """Take the words out of one event, for ever; the event as it is now."""
-    if stream == STORE_STREAM:
-        raise Forbidden(
-            "the store's own stream says what was done to the journal; nothing of it can be erased",
-            hint="name an event of a run or a plan",
-        )
     scribe = Scribe(clock, entropy)
     for _ in range(TRIES_MAX):
         records = await records_of(journal, stream)
-        erased = _erased(records, stream, n)
+        erased = _erased(_erasable(records, stream, n))
         note, _ = scribe.write(await end_of(journal, STORE_STREAM), [_note(erased, reason)], actor=actor)
         left = [erased if record.n == n else record for record in records]
         try:
@@ -58,12 +53,26 @@ async def erase_payload(
     raise JournalConflict("the store's own stream is written by many at once")
 
 
-def _erased(records: list[Record], stream: str, n: int) -> Record:
+async def erasable_record(journal: Journal, stream: str, n: int) -> Record:
+    """The event as it is before an erasure; refused for the reasons that the erasure itself would be refused for."""
+    return _erasable(await records_of(journal, stream), stream, n)
+
+
+def _erasable(records: list[Record], stream: str, n: int) -> Record:
+    if stream == STORE_STREAM:
+        raise Forbidden(
+            "the store's own stream says what was done to the journal; nothing of it can be erased",
+            hint="name an event of a run or a plan",
+        )
     record = next((record for record in records if record.n == n), None)
     if record is None:
         raise NotFound(f"there is no event {n} of {stream!r}", hint=f"{stream} has {len(records)} events")
     if record.erased is not None:
         raise Conflict(f"the words of event {n} of {stream} are erased already", hint="there is nothing left to erase")
+    return record
+
+
+def _erased(record: Record) -> Record:
     # The salt goes with the words: without it, nobody can find out by trying which words they were.
     body = encode_body(residue(entry_of(record).event))
     return replace(record, salt=b"", body=body, erased=body_digest(record.salt, record.body))

@@ -10,12 +10,12 @@
     [servers.http]
     retry = {attempts = 5, first = "1s"}
 
-Reading the file is the settings' work; `[shell]` belongs to a tool of its own."""
+The file is read in settings.py; `[shell]` is read in shell.py."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Final
 
 import msgspec
@@ -28,7 +28,6 @@ from handrail.domain.errors import Invalid
 from handrail.domain.suggestion import did_you_mean
 from handrail.engine.tool import Limits, ToolSpec
 
-TABLES: Final = ("http", "servers", "shell", "tools")
 RATE_PATTERN: Final = r"^[1-9][0-9]{0,5}/(s|m|h)$"
 ALLOWED_MAX: Final = 1_000
 
@@ -66,12 +65,11 @@ class ToolConfiguration(Struct, frozen=True, kw_only=True):
     servers: Mapping[str, CallChoice] = field(default_factory=dict)
 
 
-def tool_configuration(tables: Mapping[str, Any], *, others: Collection[str] = ()) -> ToolConfiguration:
-    """What the tables of config.toml say about tools; Invalid for what nobody would read.
+def tool_configuration(tables: Mapping[str, Any]) -> ToolConfiguration:
+    """What [http], [tools] and [servers] of config.toml say; Invalid for a key that has no effect.
 
-    `others` are the tables that belong to somebody else."""
-    given = {name: table for name, table in tables.items() if isinstance(table, Mapping) and name not in others}
-    _require_known(given, TABLES, where="config.toml")
+    Unknown tables are refused where the file is read (settings.py)."""
+    given = {name: table for name, table in tables.items() if isinstance(table, Mapping)}
     http = given.get("http", {})
     _require_known(http, ["allow"], where="[http]")
     return ToolConfiguration(

@@ -62,12 +62,12 @@ async def test_a_server_that_is_well_is_timed_and_counted_in_both_eras() -> None
 @pytest.mark.parametrize(
     ("launch", "level", "words"),
     [
-        (fake("legacy"), Level.WARN, "clients of the modern protocol can't use it"),
-        (fake(said="0.0.1"), Level.WARN, f"it is version 0.0.1, and this is {OURS}"),
-        (fake("crash"), Level.FAIL, "exit code 3 before it answered; it said: the store is locked by a ghost"),
-        (fake("chatty"), Level.FAIL, "it printed something that is no message: b'Welcome!"),
-        (Launch("/no/such/handrail", ("mcp",)), Level.FAIL, "it can't be started: No such file"),
-        (Launch(sys.executable, ("-c", "")), Level.FAIL, "it ended with exit code 0"),
+        (fake("legacy"), Level.WARN, "clients with the modern protocol can't use it"),
+        (fake(said="0.0.1"), Level.WARN, f"version 0.0.1 differs from this one, {OURS}"),
+        (fake("crash"), Level.FAIL, "exit code 3 before it answered; stderr: the store is locked by a ghost"),
+        (fake("chatty"), Level.FAIL, "printed something that is not a message: b'Welcome!"),
+        (Launch("/no/such/handrail", ("mcp",)), Level.FAIL, "can't be started: No such file"),
+        (Launch(sys.executable, ("-c", "")), Level.FAIL, "ended with exit code 0"),
     ],
     ids=["legacy", "older", "crash", "chatty", "missing", "empty"],
 )
@@ -148,8 +148,8 @@ def test_a_healthy_home_is_well_and_words_say_so(desk: Desk) -> None:
     desk.write(CLAUDE, Scope.PROJECT, with_entry(CLAUDE, "", "handrail", fake()))
     result = desk.run("doctor")
     assert result.exit_code == 0, result.output
-    assert "all is well" in result.stderr
-    assert "shell steps stay off" in result.stdout
+    assert "all checks passed" in result.stderr
+    assert "shell steps are off" in result.stdout
     for name in ("home", "disk", "store", "keys", "clock", "tools", "sandbox", "cache"):
         assert f" {name} " in result.stdout
 
@@ -167,7 +167,7 @@ def kept(desk: Desk) -> Desk:
 def test_a_journal_and_its_keys_are_looked_at(kept: Desk) -> None:
     told = examined(kept)
     messages = {check["name"]: check["message"] for check in told["checks"]}
-    assert "is what its checkpoints say" in messages["store"]
+    assert "matches its checkpoints" in messages["store"]
     assert "journal.key" in messages["keys"]
 
 
@@ -209,7 +209,7 @@ def test_a_full_disk_a_grown_cache_and_broken_tools_are_found(kept: Desk, monkey
     (kept.state / "cache" / "mcp").mkdir(parents=True)
     (kept.state / "cache" / "mcp" / "a.json").write_text("{}", encoding="utf-8")
     (kept.project / ".handrail").mkdir()
-    (kept.project / ".handrail" / "config.toml").write_text("[nonsense]\na = 1\n", encoding="utf-8")
+    (kept.project / ".handrail" / "config.toml").write_text("[http]\nalow = []\n", encoding="utf-8")
     told = examined(kept, code=1)
     assert [level_of(told, name) for name in ("disk", "cache", "tools")] == [["fail"], ["warn"], ["fail"]]
 

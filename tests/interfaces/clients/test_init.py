@@ -196,12 +196,12 @@ def test_an_undo_looks_everywhere_and_says_where_it_found_something(desk: Desk) 
     assert told == [("claude", "user", True), ("codex", "project", True)]
     assert desk.files() == set()
     again = desk.run("init", "--undo")
-    assert (again.exit_code, "nothing to take out" in again.stderr) == (0, True)
+    assert (again.exit_code, "nothing to remove" in again.stderr) == (0, True)
 
 
 def test_a_client_without_settings_of_a_project_says_so(desk: Desk) -> None:
     told = desk.init(DESKTOP, Scope.PROJECT, code=5)
-    assert told["error"]["hint"] == "say --scope user"
+    assert told["error"]["hint"] == "use --scope user"
 
 
 def test_another_name_and_a_project_that_was_said_are_written_down(desk: Desk) -> None:

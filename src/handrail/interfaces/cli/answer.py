@@ -1,6 +1,6 @@
-"""Answers of the command line: data on stdout, talk on stderr, and one exit code for each way things can end.
+"""Answers of the command line: data on stdout, messages on stderr, one exit code for each outcome.
 
-Nothing is decided here. With `--json` an answer is one JSON value, errors too; otherwise words and tables."""
+Nothing is decided here. With `--json` an answer is one JSON value, errors too. Tables are in table.py."""
 
 from __future__ import annotations
 
@@ -11,10 +11,6 @@ from typing import Any, Final, NoReturn
 
 import click
 import msgspec
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
 from handrail.domain.check import Finding
 from handrail.domain.errors import (
@@ -54,15 +50,23 @@ EXIT_OF: Final[Sequence[tuple[type[HandrailError], Exit]]] = (
 
 
 def answer(data: Any, *, as_json: bool, words: Callable[[], None]) -> None:
-    """Print the answer's data as JSON, or let `words` tell it."""
+    """Print the data as JSON, or let `words` print it for people."""
     if as_json:
         click.echo(msgspec.json.format(msgspec.json.encode(data), indent=2).decode())
     else:
         words()
 
 
+def listing(noun: str, items: Sequence[Any], *, cursor: str | int | None = None, **more: Any) -> dict[str, Any]:
+    """The one shape of every list: `{"<nouns>": [...], "total"?, "cursor"?}`, then what else a command says.
+
+    A list that comes whole has a total. One that comes in pages has a cursor for `--after` while there may be more."""
+    place: dict[str, Any] = {"total": len(items)} if cursor is None else {"cursor": cursor} if cursor else {}
+    return {noun: items, **place, **more}
+
+
 def fail(error: HandrailError, *, as_json: bool) -> NoReturn:
-    """Tell an error with its way out, and end with its exit code."""
+    """Print an error with its hint, and end with its exit code."""
     code = next(code for kind, code in EXIT_OF if isinstance(error, kind))
     findings = error.findings if isinstance(error, Invalid) else ()
     if as_json:
@@ -80,28 +84,3 @@ def fail(error: HandrailError, *, as_json: bool) -> NoReturn:
 def tell_findings(findings: Iterable[Finding], *, err: bool = False) -> None:
     """Each finding with its place, the source line and how to fix it."""
     show_findings(findings, err=err)
-
-
-def tell_table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """A table that fits the terminal; where there is none, plain columns that are never cut."""
-    cells = [[str(cell) for cell in row] for row in rows]
-    if not _is_terminal():
-        _tell_columns([list(head), *cells])
-        return
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for name in head[:-1]:
-        table.add_column(name, no_wrap=True)
-    table.add_column(head[-1], overflow="fold")
-    for row in cells:
-        table.add_row(*map(escape, row))
-    Console().print(table)
-
-
-def _is_terminal() -> bool:
-    return sys.stdout.isatty()
-
-
-def _tell_columns(rows: Sequence[Sequence[str]]) -> None:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        click.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())

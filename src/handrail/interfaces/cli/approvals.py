@@ -1,4 +1,4 @@
-"""`handrail approvals`: what people are asked, over all open runs."""
+"""`handrail approvals`: what people are asked to approve, over all open runs."""
 
 from __future__ import annotations
 
@@ -9,18 +9,21 @@ from handrail.domain.status import RUN_SHOWN_ASKING
 from handrail.engine.clock import system_clock
 from handrail.engine.lookout import Lookout
 from handrail.engine.view import Whom
-from handrail.interfaces.cli.answer import answer, tell_table
+from handrail.interfaces.cli.answer import answer, listing
 from handrail.interfaces.cli.program import json_option, settings_of, told
+from handrail.interfaces.cli.table import Column, tell_table
+from handrail.interfaces.cli.times import times, utc_option
 from handrail.interfaces.pictures.caption import plain
 
 
 @click.command()
-@click.option("--limit", default=200, type=click.IntRange(1, 1000), help="Look at so many runs at most.")
+@click.option("--limit", default=200, type=click.IntRange(1, 1000), help="Look at this many runs at most.")
+@utc_option
 @json_option
 @click.pass_context
 @told
-async def command(ctx: click.Context, limit: int, as_json: bool) -> None:
-    """All approvals that somebody is waited for, with what is asked."""
+async def command(ctx: click.Context, limit: int, is_utc: bool, as_json: bool) -> None:
+    """List all pending approvals, with the question of each."""
     async with reading(settings_of(ctx)) as look:
         rows = await Lookout(look.store, system_clock).runs(status=RUN_SHOWN_ASKING, limit=limit)
     asked = [(row, one) for row in rows for one in row.waiting_for if one.kind is Whom.APPROVAL]
@@ -39,10 +42,14 @@ async def command(ctx: click.Context, limit: int, as_json: bool) -> None:
 
     def words() -> None:
         if not data:
-            click.echo("nobody is asked for anything", err=True)
+            click.echo("no pending approvals", err=True)
             return
-        cells = [(row.run, one.step, ", ".join(one.by), one.since, one.expires, plain(one.text)) for row, one in asked]
-        tell_table(("run", "step", "by", "since", "expires", "what is asked"), cells)
-        click.echo("answer with: handrail approve RUN STEP --reason '...'    (or: handrail reject ...)", err=True)
+        shown = times(is_utc=is_utc)
+        cells = [
+            (row.run, one.step, ", ".join(one.by), shown.ago(one.since), shown.ago(one.expires), plain(one.text))
+            for row, one in asked
+        ]
+        tell_table(("run", "step", Column("by", 2), Column("since", 3), Column("expires", 1), "question"), cells)
+        click.echo("to answer: handrail approve RUN STEP --reason '...'    (or: handrail reject ...)", err=True)
 
-    answer(data, as_json=as_json, words=words)
+    answer(listing("approvals", data), as_json=as_json, words=words)

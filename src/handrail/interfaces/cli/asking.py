@@ -7,6 +7,7 @@ import sys
 import click
 
 from handrail.domain.errors import Forbidden
+from handrail.interfaces.cli.answer import Exit
 
 
 def can_ask() -> bool:
@@ -17,9 +18,10 @@ def can_ask() -> bool:
 def require_yes(what: str, question: str) -> None:
     """Go on only after a yes; `what` says what would happen, for those who can't be asked."""
     if not can_ask():
-        raise Forbidden(f"{what}; this needs a yes", hint="add --yes")
+        raise Forbidden(what, hint="add --yes to go on")
     if not click.confirm(question, err=True):
-        raise Forbidden("cancelled", hint="nothing was changed")
+        click.echo("cancelled: nothing was changed", err=True)
+        sys.exit(Exit.FAILED)
 
 
 def required_reason(reason: str) -> str:
@@ -27,6 +29,7 @@ def required_reason(reason: str) -> str:
     if reason:
         return reason
     if not can_ask():
-        raise click.UsageError("Missing option '--reason'.")
+        why = "It is kept in the journal, and there is no terminal to ask for it."
+        raise click.UsageError(f"Missing option '--reason'. {why}")
     typed: str = click.prompt("Reason", err=True)
     return typed

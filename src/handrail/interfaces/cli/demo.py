@@ -1,4 +1,4 @@
-"""`handrail demo`: a tour in a throw-away folder. Real files, a real server, a real journal, a real attack on it."""
+"""`handrail demo`: a tour in a temporary folder, with real files, a real server, a real journal and an attack on it."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from handrail.assembly import Working, reading, working
 from handrail.domain.legal import Action
+from handrail.domain.plural import plural
 from handrail.domain.run import Run
 from handrail.domain.status import RunStatus
 from handrail.engine.lookout import Lookout
@@ -33,7 +34,7 @@ from handrail.settings import Settings
 ACTOR: Final = "person:you"
 PAUSE_S: Final = 1.5
 ANSWER_S: Final = 20.0
-"""How long the demo waits for a yes or no; then it goes on by itself."""
+"""How long the demo waits for a yes or no before it continues."""
 HIDDEN: Final = (b"403 from", b"200 from")
 """What an attacker writes over the failure, at the same length."""
 
@@ -42,20 +43,20 @@ HIDDEN: Final = (b"403 from", b"200 from")
 @click.pass_context
 @told
 async def command(ctx: click.Context) -> None:
-    """A one-minute tour: a plan is checked and run, fails, is undone, asks, succeeds, and an attack is found."""
+    """A one-minute tour: check a plan, run it, undo it after a failure, approve, succeed, and detect an attack."""
     with tempfile.TemporaryDirectory(prefix="handrail-demo-") as folder:
         async with demo_registry() as registry:
             settings = _settings(settings_of(ctx), Path(folder), registry)
-            start_logging(None, level=settings.choices.log_level, days=1)  # no trace in the user's own logs either
+            start_logging(None, level=settings.choices.log_level, days=1)  # nothing in the user's own logs either
             file = Path(folder) / "release.yaml"
             _check(file, settings)
             await _pause()
             await _tour(file, settings, registry)
         await _attack(settings)
-    _title("The demo's folder is gone; nothing is left behind. Next:")
-    click.echo("  handrail workflow validate FILE    all findings in a definition of yours, with fixes")
+    _title("The demo's folder is deleted. Next:")
+    click.echo("  handrail workflow validate FILE    check a definition of yours")
     click.echo("  handrail run start FILE --watch    run it; `handrail run list` and `handrail run show RUN --full`")
-    click.echo("  handrail tools list                what plans can call")
+    click.echo("  handrail tools list                list the tools that plans can call")
 
 
 def _settings(own: Settings, folder: Path, registry: DemoRegistry) -> Settings:
@@ -82,7 +83,7 @@ def _check(file: Path, settings: Settings) -> None:
     tell_findings(
         replace(finding, at=finding.at and replace(finding.at, file=file.name)) for finding in loaded.findings
     )
-    _title("2. Mended, and drawn")
+    _title("2. Fixed, and drawn")
     file.write_text(RELEASE, encoding="utf-8")
     definition, _ = load_valid(str(file), settings)
     click.echo(terminal_picture(definition, width=90).rstrip("\n"))
@@ -93,28 +94,28 @@ async def _tour(file: Path, settings: Settings, registry: DemoRegistry) -> None:
         await at_work.handrail.plans.save(load_valid(str(file), settings)[0], actor=ACTOR, note="first try")
         await _fail(file, at_work, registry)
         run = await _succeed(file, at_work, registry)
-        _title("6. The journal tells the second run as a story, and proves that nothing of it was changed")
+        _title("6. The journal of the second run, and the proof that no event was changed")
         for entry in await entries_of(at_work.handrail.look.store, run.id):
             click.echo(f"  {told_line(entry)}")
         click.echo(f"  receipt: {run.receipt}")
     async with reading(settings) as look:
         verdict = await look.verify(replay=True)
-    signed = f"{verdict.signed_events} of them under a signed checkpoint"
-    click.secho(f"  verified: {verdict.events} events are what was written, {signed}", fg="green")
+    signed = f"{verdict.signed_events:,} signed by a checkpoint"
+    click.secho(f"  journal verified: {plural(verdict.events, 'event')}, {signed}", fg="green")
 
 
 async def _fail(file: Path, at_work: Working, registry: DemoRegistry) -> None:
-    _title("3. It runs: two writes side by side, a server that is asked again, and a failure for good")
+    _title("3. It runs: two writes in parallel, a retry, and a permanent failure")
     _tell_files(at_work, "before")
     run = await _started(file, at_work, registry)
     seen = await _watched(at_work, run.id)
     failure = (await _lookout(at_work).status(run.id)).failure
     _tell_files(at_work, "now")
-    click.secho("  Nothing was guessed: the run stopped and asks what to do.", fg="yellow")
+    click.secho("  The run stopped and asks what to do.", fg="yellow")
     for option in failure.options if failure else ():
         click.echo(f"    {option.action.value:12} {option.means}")
     await _pause()
-    _title("4. We choose `compensate`: what was done is really undone, newest first")
+    _title("4. We choose `compensate`: what was done is undone, newest first")
     await at_work.control.act(run.id, Action.COMPENSATE, actor=ACTOR, reason="no rights to publish")
     await _watched(at_work, run.id, after=seen)
     _tell_files(at_work, "after")
@@ -122,34 +123,34 @@ async def _fail(file: Path, at_work: Working, registry: DemoRegistry) -> None:
 
 
 async def _watched(at_work: Working, run_id: str, *, after: int = 0) -> int:
-    """Tell what happens to a run until it has settled; the number of its last event."""
+    """Print what happens to a run until it stops; the number of its last event."""
     until = asyncio.ensure_future(at_work.worker.settled(run_id))
     await watch(_lookout(at_work), run_id, Lines(err=False, indent="  "), until, after=after)
     return until.result().n
 
 
 async def _succeed(file: Path, at_work: Working, registry: DemoRegistry) -> Run:
-    _title("5. The token gets its rights, and the plan runs again; before the announcement a person is asked")
+    _title("5. The token gets its rights, the plan runs again, and asks for approval before the announcement")
     registry.takes_packages = True
     run = await _started(file, at_work, registry)
     run = await at_work.worker.settled(run.id)
     (asked,) = (await _lookout(at_work).status(run.id)).waiting_for
-    click.echo(f"  {run.id} waits for an approval: {asked.text}")
+    click.echo(f"  {run.id} is waiting for approval: {asked.text}")
     action, reason = await _answer()
     await at_work.control.act(run.id, action, actor=ACTOR, reason=reason, step=asked.step)
     if action is Action.REJECT:
-        await at_work.control.act(run.id, Action.COMPENSATE, actor=ACTOR, reason="then all of it is taken back")
+        await at_work.control.act(run.id, Action.COMPENSATE, actor=ACTOR, reason="rejected: undo all of it")
     run = await at_work.worker.settled(run.id)
     color = "green" if run.status is RunStatus.COMPLETED else "magenta"
     published = ", ".join(registry.published) or "nothing"
-    click.secho(f"  {run.id} is {run.status.value}; what the server has published: {published}", fg=color)
+    click.secho(f"  {run.id} is {run.status.value}; published on the server: {published}", fg=color)
     _tell_files(at_work, "after")
     await _pause()
     return run
 
 
 async def _pause() -> None:
-    """Time to read, where somebody reads."""
+    """Time to read, at a terminal."""
     await asyncio.sleep(PAUSE_S if sys.stdout.isatty() else 0)
 
 
@@ -160,21 +161,21 @@ async def _started(file: Path, at_work: Working, registry: DemoRegistry) -> Run:
 
 
 async def _answer() -> tuple[Action, str]:
-    """What the person at the terminal says; where there is none, or nobody answers, it is yes."""
+    """The answer typed at the terminal; yes where there is no terminal or no answer."""
     if not sys.stdin.isatty() or sys.platform == "win32":
-        click.echo("  no terminal: the demo says yes by itself")
-        return Action.APPROVE, "the demo's own yes"
+        click.echo("  no terminal: the demo answers yes")
+        return Action.APPROVE, "answered by the demo"
     click.echo(f"  your answer? [Y/n] (yes after {ANSWER_S:.0f} s) ", nl=False)
     text = await asyncio.to_thread(_typed)
     if text is None:
-        click.echo("yes, then")
-        return Action.APPROVE, "nobody answered the demo"
+        click.echo("yes")
+        return Action.APPROVE, "no answer in time"
     is_no = text.strip().lower().startswith("n")
     return (Action.REJECT, "not today") if is_no else (Action.APPROVE, "looks good")
 
 
 def _typed() -> str | None:
-    # With a time limit, so that a tour nobody looks at comes to its end.
+    # With a time limit, so that an unattended tour ends.
     with contextlib.suppress(OSError, ValueError):
         if select.select([sys.stdin], [], [], ANSWER_S)[0]:
             return sys.stdin.readline()
@@ -193,12 +194,12 @@ def _tell_files(at_work: Working, when: str) -> None:
 
 
 async def _attack(settings: Settings) -> None:
-    _title("7. Somebody hides the failure with a hex editor: in the journal's file `403` becomes `200`")
+    _title("7. An attacker edits the journal's file: the failure `403` becomes `200`")
     content = settings.journal.read_bytes()
     settings.journal.write_bytes(content.replace(*HIDDEN))
     async with reading(settings) as look:
         verdict = await look.verify(replay=True)
     for broken in verdict.breaks[:2]:
-        click.secho(f"  found: {broken.stream} #{broken.n}: {broken.reason}", fg="red")
+        click.secho(f"  detected: {broken.stream} #{broken.n}: {broken.reason}", fg="red")
     if verdict.ok:
-        raise click.ClickException("the attack was not seen: please report this")
+        raise click.ClickException("the attack was not detected: please report this")

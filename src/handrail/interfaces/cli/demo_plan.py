@@ -1,4 +1,4 @@
-"""The plan that the demo runs, as an author would write it, and two mistakes that one could make in it. Words only."""
+"""The plan that the demo runs, as an author would write it, and two typical mistakes. Data only."""
 
 from __future__ import annotations
 
@@ -43,4 +43,4 @@ steps:
 outputs: {version: inputs.version}
 """
 MISTAKES: Final = (("timeout: 10s", "timeot: 10s"), ("after: [ready]", "after: [redy]"))
-"""What is right, and what somebody typed."""
+"""The right text, and the mistyped one."""

@@ -1,6 +1,6 @@
-"""A package registry for the demo: a real HTTP server on this machine that is slow to wake up and strict about rights.
+"""A package registry for the demo: a real HTTP server that is slow to start and strict about permissions.
 
-Only the demo uses it. It listens on the loopback address alone, on a free port, for as long as the demo runs."""
+Only the demo uses it. It listens on loopback, on a free port, while the demo runs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ REASONS: Final = {200: "OK", 201: "Created", 403: "Forbidden", 404: "Not Found",
 
 @dataclass
 class DemoRegistry:
-    """Answers 503 once, then it is awake; takes packages only once it is told to."""
+    """Answers 503 once, then 200; accepts packages only when `takes_packages` is set."""
 
     port: int = 0
     is_awake: bool = False
@@ -25,11 +25,11 @@ class DemoRegistry:
 
     @property
     def address(self) -> str:
-        """Where it listens."""
+        """Its URL."""
         return f"http://{HOST}:{self.port}"
 
     def answer(self, method: str, path: str) -> tuple[int, str]:
-        """What it says to a request."""
+        """Its response to a request: status and body."""
         match method, path:
             case "GET", "/ready":
                 was_awake, self.is_awake = self.is_awake, True
@@ -46,7 +46,7 @@ class DemoRegistry:
                 return 404, "no such path"
 
     async def talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Answer one connection's requests."""
+        """Answer the requests of one connection."""
         with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
             while True:
                 head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
@@ -66,7 +66,7 @@ def _length(head: list[str]) -> int:
 
 @contextlib.asynccontextmanager
 async def demo_registry() -> AsyncIterator[DemoRegistry]:
-    """A registry that listens."""
+    """A running registry."""
     registry = DemoRegistry()
     server = await asyncio.start_server(registry.talk, HOST, 0)
     registry.port = server.sockets[0].getsockname()[1]

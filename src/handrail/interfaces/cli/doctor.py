@@ -1,4 +1,4 @@
-"""`handrail doctor`: start the server as each client would, look at everything it needs, and say how to mend it."""
+"""`handrail doctor`: start the server as each client would, check everything it needs, and say how to fix it."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from typing import Any, Final
 import click
 import msgspec
 
-from handrail.interfaces.cli.answer import Exit, answer, tell_table
+from handrail.interfaces.cli.answer import Exit, answer
 from handrail.interfaces.cli.init import ground_of
 from handrail.interfaces.cli.program import json_option, settings_of, told
+from handrail.interfaces.cli.table import tell_table
 from handrail.interfaces.clients.check import Check, Level
 from handrail.interfaces.clients.client import CLIENTS, Client, Ground
 from handrail.interfaces.clients.configured import Configured, configured, host_environment
@@ -26,13 +27,20 @@ COLOUR_OF: Final = {Level.OK: "green", Level.WARN: "yellow", Level.FAIL: "red"}
 
 
 @click.command()
-@click.option("--client", "names", multiple=True, type=click.Choice(list(CLIENTS)), help="Which; default: all.")
+@click.option(
+    "--client",
+    "names",
+    multiple=True,
+    type=click.Choice(list(CLIENTS)),
+    help="Only this client.",
+)
 @json_option
 @click.pass_context
 @told
 async def command(ctx: click.Context, names: tuple[str, ...], as_json: bool) -> None:
-    """Start the server as each client would that is set up to use it, then check store, keys, clock, disk, tools and
-    sandbox. Says in words what is wrong and how to mend it. Exit code 1 if anything fails."""
+    """Start the server as each configured client would, then check store, keys, clock, disk, tools and sandbox.
+
+    Says what is wrong and how to fix it. Exit code 1 if anything fails."""
     settings = settings_of(ctx)
     began = clocks()
     clients = [CLIENTS[name] for name in names] or list(CLIENTS.values())
@@ -45,7 +53,7 @@ async def command(ctx: click.Context, names: tuple[str, ...], as_json: bool) -> 
 
 
 async def _servers_of(clients: Sequence[Client], settings: Settings) -> tuple[list[Server], list[Check]]:
-    """The servers that these clients are set up to start, and what there is to say about them."""
+    """The servers that these clients are set up to start, and their checks."""
     ground = ground_of(settings)
     entries = configured(clients, ground)
     servers = await _servers(entries, settings, ground)
@@ -54,7 +62,7 @@ async def _servers_of(clients: Sequence[Client], settings: Settings) -> tuple[li
 
 
 async def _servers(entries: Sequence[Configured], settings: Settings, ground: Ground) -> list[Server]:
-    """All servers that are set up, one after the other; none at all: this very handrail."""
+    """All servers that are set up, one after the other; if there are none, this handrail."""
     environment = host_environment(ground)
     startable = [(name_of(entry), entry.launch) for entry in entries if entry.launch and not entry.is_off]
     if not startable:
@@ -73,10 +81,10 @@ def _as_data(server: Server) -> dict[str, Any]:
 
 
 def _tell(checks: Sequence[Check]) -> None:
-    tell_table(("", "what", "how it is"), [(check.level.value, check.name, check.message) for check in checks])
+    tell_table(("", "check", "result"), [(check.level.value, check.name, check.message) for check in checks])
     wrong = [check for check in checks if check.level is not Level.OK]
     for check in wrong:
         click.secho(f"{check.level.value}: {check.name}: {check.message}", fg=COLOUR_OF[check.level], err=True)
         click.echo(f"  what to do: {check.fix}", err=True)
     if not wrong:
-        click.secho("all is well", fg="green", err=True)
+        click.secho("all checks passed", fg="green", err=True)

@@ -1,4 +1,4 @@
-"""`handrail init`: put handrail into the settings of the clients that are here, or take it out again."""
+"""`handrail init`: add handrail to the settings of the installed clients, or remove it."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ COLOUR_OF: Final = {"+": "green", "-": "red", "@": "cyan"}
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What a person asks for."""
+    """What the user asks for."""
 
     clients: Sequence[Client]
-    """Empty: all that are here."""
+    """Empty: all that are installed."""
     scope: Scope | None
     name: str
     is_undo: bool
@@ -39,7 +39,7 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one client's settings."""
+    """The result for one client's settings."""
 
     client: Client
     scope: Scope
@@ -50,11 +50,11 @@ class Outcome:
 
 
 @click.command()
-@click.option("--client", "names", multiple=True, type=click.Choice(list(CLIENTS)), help="Which; default: all here.")
-@click.option("--scope", type=click.Choice([scope.value for scope in Scope]), help="Whose settings.")
-@click.option("--name", default=NAME, show_default=True, help="What the client calls the server.")
+@click.option("--client", "names", multiple=True, type=click.Choice(list(CLIENTS)), help="Only this client.")
+@click.option("--scope", type=click.Choice([scope.value for scope in Scope]), help="Which settings to change.")
+@click.option("--name", default=NAME, show_default=True, help="The server's name in the settings.")
 @click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
-@click.option("--undo", is_flag=True, help="Take it out again.")
+@click.option("--undo", is_flag=True, help="Remove it again.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @json_option
 @click.pass_context
@@ -69,8 +69,8 @@ async def command(
     yes: bool,
     as_json: bool,
 ) -> None:
-    """Put handrail into the settings of the clients that are here. Other servers, unknown keys and comments stay; a
-    backup is left beside each file that changes. Without --scope: the project's settings where a client has them."""
+    """Add handrail to the settings of the installed clients. Other servers, unknown keys and comments stay; a backup
+    is left beside each changed file. Without --scope: the project's settings where a client has them."""
     settings = settings_of(ctx)
     ground = ground_of(settings)
     wish = Wish([CLIENTS[one] for one in names], Scope(scope) if scope else None, _checked(name), undo)
@@ -85,39 +85,39 @@ async def command(
 
 
 def ground_of(settings: Settings) -> Ground:
-    """Where this person's folders and the project lie."""
+    """Where the user's folders and the project are."""
     return Ground(Path.home(), settings.project, os.environ)
 
 
 def _checked(name: str) -> str:
     if not NAME_RULE.fullmatch(name):
-        raise Invalid(f"a server can't be called {name!r}", hint="use up to 40 letters, digits, - and _")
+        raise Invalid(f"{name!r} is not a valid server name", hint="use up to 40 letters, digits, - and _")
     return name
 
 
 def _looked_at(wish: Wish, ground: Ground, settings: Settings) -> list[Outcome]:
-    """What would change, client by client; what can't be changed stands beside the rest."""
+    """What would change, client by client; errors are part of the result."""
     places = _everywhere(wish, ground) if wish.is_undo else _here(wish, ground)
     if not places:
         hint = f"name one with --client: {', '.join(CLIENTS)}"
-        raise NotFound("none of the clients that handrail knows is installed here", hint=hint)
+        raise NotFound("no supported client is installed", hint=hint)
     outcomes = [_outcome(wish, place, ground, settings) for place in places]
     if len(outcomes) == 1 and outcomes[0].error:
         raise outcomes[0].error
-    if wish.is_undo and not wish.clients:  # it looked everywhere: tell only where it found something
+    if wish.is_undo and not wish.clients:  # it looked everywhere: show only where it found something
         return [outcome for outcome in outcomes if outcome.error or _has_work(outcome)]
     return outcomes
 
 
 def _everywhere(wish: Wish, ground: Ground) -> list[Place]:
-    """Taking out looks into all settings, unless it is told into which."""
+    """Removing looks into all settings, unless a client or scope is given."""
     clients = wish.clients or CLIENTS.values()
     scopes = [wish.scope] if wish.scope else list(Scope)
     return [(client, scope) for client in clients for scope in scopes if client.files(ground, scope)]
 
 
 def _here(wish: Wish, ground: Ground) -> list[Place]:
-    """The clients that were named; else those that are here, and have the scope that is meant."""
+    """The clients that were named; else those that are installed and have this scope."""
     if wish.clients:
         return [(client, wish.scope or client.scope) for client in wish.clients]
     found = [(client, wish.scope or client.scope) for client in found_clients(ground)]
@@ -140,7 +140,7 @@ def _change(wish: Wish, place: Place, ground: Ground, settings: Settings) -> Cha
 
 
 def _launch(client: Client, scope: Scope, settings: Settings) -> Launch:
-    """What this client starts: in a project it must be told the folder if it starts servers elsewhere."""
+    """What this client starts; a client that starts servers elsewhere needs the project's folder."""
     if scope is Scope.PROJECT:
         return own_launch(settings, project=client.project_word)
     is_chosen = settings.origins.get("project") in ("--project", "HANDRAIL_PROJECT")
@@ -158,7 +158,7 @@ def _carried_out(outcomes: list[Outcome], ground: Ground, *, asks: bool) -> list
 
 
 def _is_agreed() -> bool:
-    """A person at a terminal is asked; a script has seen what it wanted to see with --dry-run."""
+    """A person at a terminal is asked; a script is not: it has --dry-run."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return True
     return click.confirm("Write this?", err=True)
@@ -194,9 +194,9 @@ def _tell_changes(outcomes: Sequence[Outcome]) -> None:
 
 
 def _tell_outcomes(outcomes: Sequence[Outcome], *, is_dry: bool) -> None:
-    """What became of each client, and what a person does next."""
+    """The result for each client, and what to do next."""
     if not outcomes:
-        click.echo("no client's settings name it: nothing to take out", err=True)
+        click.echo("no client's settings contain it: nothing to remove", err=True)
     for outcome in outcomes:
         title = f"{outcome.client.title} ({outcome.scope.value})"
         if outcome.error:
@@ -210,13 +210,13 @@ def _words_of(outcome: Outcome, change: Change, *, is_dry: bool) -> str:
     if change.kind == NONE:
         return f"nothing to change in {change.file.path}"
     if not outcome.is_written:
-        return f"would be {change.kind}" if is_dry else "left as it was"
-    backup = f"; before: {outcome.backup}" if outcome.backup else ""
+        return f"would be {change.kind}" if is_dry else "not changed"
+    backup = f"; backup: {outcome.backup}" if outcome.backup else ""
     following = "" if change.kind == REMOVED else f". Next: {outcome.client.next}"
     return f"{change.kind} in {change.file.path}{backup}{following}"
 
 
 def _end(outcomes: Sequence[Outcome]) -> None:
-    """With the exit code of the first that went wrong."""
+    """With the exit code of the first error."""
     for error in (outcome.error for outcome in outcomes if outcome.error):
         sys.exit(next(code for kind, code in EXIT_OF if isinstance(error, kind)))

@@ -1,8 +1,9 @@
-"""`handrail journal`: show, export, verify, checkpoint and erase. Proof bundles in words are journal_bundle.py's."""
+"""`handrail journal`: show, export, verify, checkpoint and erase. Proof bundles are in journal_bundle.py."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -10,12 +11,20 @@ import click
 import msgspec
 
 from handrail.assembly import opened, reading
+from handrail.domain.chain import Record
+from handrail.domain.codec import entry_of
+from handrail.domain.erasure import erasable
+from handrail.domain.plural import plural
 from handrail.engine.audit import Verdict
-from handrail.engine.clock import instant_text
+from handrail.engine.erasure import erasable_record
 from handrail.engine.ledger import event_view, summary
-from handrail.interfaces.cli.answer import Exit, answer, tell_table
+from handrail.interfaces.cli.answer import Exit, answer, listing
+from handrail.interfaces.cli.asking import require_yes, required_reason
 from handrail.interfaces.cli.journal_bundle import is_bundle, verify_bundle, write_bundle
 from handrail.interfaces.cli.program import json_option, person, settings_of, told
+from handrail.interfaces.cli.table import Column, tell_table
+from handrail.interfaces.cli.times import Times, times, utc_option
+from handrail.interfaces.pictures.caption import plain
 from handrail.settings import Settings
 
 
@@ -26,51 +35,50 @@ def command() -> None:
 
 @command.command()
 @click.argument("stream", metavar="[RUN]", default="")
-@click.option("--after", default=0, type=click.IntRange(0), help="Only events with a greater number.")
-@click.option("--limit", default=50, type=click.IntRange(1, 1000), help="At most so many.")
+@click.option("--after", default=0, type=click.IntRange(0), help="Only events after this number of RUN.")
+@click.option("--limit", default=50, type=click.IntRange(1, 1000), help="Show at most this many.")
+@utc_option
 @json_option
 @click.pass_context
 @told
-async def show(ctx: click.Context, stream: str, after: int, limit: int, as_json: bool) -> None:
-    """The events of RUN (or `plan/<id>`, `store`); without it, the latest of all."""
+async def show(ctx: click.Context, stream: str, after: int, limit: int, is_utc: bool, as_json: bool) -> None:
+    """Show the events of RUN (or `plan/<id>`, `store`); without it, the latest of all runs."""
     async with reading(settings_of(ctx)) as look:
         if stream:
             records = await look.ledger.of_stream(stream, after=after, limit=limit)
         else:
             records = [placed.record for placed in await look.ledger.latest(limit=limit)]
-    views = [event_view(record) for record in records]
+    cursor = records[-1].n if stream and len(records) == limit else ""
+    data = listing("events", [event_view(record) for record in records], cursor=cursor)
+    answer(data, as_json=as_json, words=lambda: _tell_events(records, times(is_utc=is_utc), has_run=not stream))
 
-    def words() -> None:
-        rows = [
-            (
-                record.stream,
-                record.n,
-                instant_text(record.at),
-                record.actor,
-                record.kind,
-                record.step or "",
-                summary(record),
-            )
-            for record in records
-        ]
-        tell_table(("stream", "n", "at", "actor", "kind", "step", "what"), rows)
 
-    answer({"events": views}, as_json=as_json, words=words)
+def _tell_events(records: Sequence[Record], shown: Times, *, has_run: bool) -> None:
+    """Events as a table; which run they are of is said unless it was asked for."""
+    head = [Column("n"), Column("at", 1), Column("actor", 2), Column("kind"), Column("step"), Column("what")]
+    rows: list[tuple[object, ...]] = [
+        (record.n, shown.at(record.at), record.actor, record.kind, record.step or "", summary(record))
+        for record in records
+    ]
+    if has_run:
+        head.insert(0, Column("run"))
+        rows = [(record.stream, *row) for record, row in zip(records, rows, strict=True)]
+    tell_table(head, rows)
 
 
 @command.command()
 @click.argument("stream", metavar="[RUN]", default="")
-@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="To a file instead of stdout.")
-@click.option("--bundle", type=click.Path(dir_okay=False, path_type=Path), help="RUN as a proof bundle in this file.")
-@click.option("--json", "as_json", is_flag=True, help="The export is JSON lines either way.")
+@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to this file, not stdout.")
+@click.option("--bundle", type=click.Path(dir_okay=False, path_type=Path), help="Write a proof bundle of RUN here.")
+@click.option("--json", "as_json", is_flag=True, help="Has no effect: an export is always JSON lines.")
 @click.pass_context
 @told
 async def export(ctx: click.Context, stream: str, output: Path | None, bundle: Path | None, as_json: bool) -> None:
-    """Every event of RUN, or of the whole store, as JSON lines with all that is needed to check the chain.
+    """Write every event of RUN, or of the whole store, as JSON lines, with all that is needed to check the chain.
 
-    With --bundle: RUN with its definition, evidence and approvals, signed, to be checked where there is no store."""
+    With --bundle: RUN with its definition, evidence and approvals, signed; it can be checked without a store."""
     if bundle is not None:
-        _refuse("--bundle needs the RUN that it is of, and no --output", output, not stream)
+        _refuse("--bundle needs a RUN, and no --output", output, not stream)
         await write_bundle(settings_of(ctx), stream, bundle, as_json=as_json)
         return
     count = 0
@@ -79,20 +87,20 @@ async def export(ctx: click.Context, stream: str, output: Path | None, bundle: P
             async for view in look.ledger.export(stream or None):
                 file.write(msgspec.json.encode(view) + b"\n")
                 count += 1
-    click.echo(f"exported {count} event(s)", err=True)
+    click.echo(f"exported {plural(count, 'event')}", err=True)
 
 
 @command.command()
 @click.argument("stream", metavar="[RUN|BUNDLE]", default="")
-@click.option("--replay", is_flag=True, help="Also fold every event and compare the projections bit for bit.")
-@click.option("--rebuild", is_flag=True, help="Mend damaged projections from the events, then verify.")
-@click.option("--receipt", "receipts", multiple=True, metavar="N:HASH", help="Also find this receipt in RUN.")
-@click.option("--key", default="", metavar="FILE|FINGERPRINT", help="The only key whose BUNDLE you trust.")
+@click.option("--replay", is_flag=True, help="Also replay every event and compare the projections bit for bit.")
+@click.option("--rebuild", is_flag=True, help="First rebuild damaged projections from the events.")
+@click.option("--receipt", "receipts", multiple=True, metavar="N:HASH", help="Also check that RUN has this receipt.")
+@click.option("--key", default="", metavar="FILE|FINGERPRINT", help="Trust only a BUNDLE that this key signed.")
 @click.option(
     "--project",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     metavar="FOLDER",
-    help="Compare with what the checks in BUNDLE looked at.",
+    help="Compare these files with those that the checks in BUNDLE saw.",
 )
 @json_option
 @click.pass_context
@@ -107,20 +115,20 @@ async def verify(
     project: Path | None,
     as_json: bool,
 ) -> None:
-    """Prove that the journal is what was written; name the first event that is not.
+    """Verify that no event was changed since it was written; exit 7 and name the first one that was.
 
-    BUNDLE is the file of a proof bundle: it is checked by itself, offline, and no store is needed."""
+    BUNDLE is the file of a proof bundle: it is verified offline, without a store."""
     if is_bundle(stream):
-        _refuse("a BUNDLE is always checked as a whole: this is for RUN", replay, rebuild, receipts)
+        _refuse("--replay, --rebuild and --receipt are for a RUN, not for a BUNDLE", replay, rebuild, receipts)
         await verify_bundle(stream, key=key, project=project, as_json=as_json)
-    _refuse("--key and --project are for a BUNDLE; the journal is proved with its store's own key", key, project)
-    _refuse("--receipt needs the RUN it was given for", receipts if not stream else ())
+    _refuse("--key and --project are for a BUNDLE; the journal is verified with its own key", key, project)
+    _refuse("--receipt needs the RUN that it belongs to", receipts if not stream else ())
     asked = Asked(stream=stream, replay=replay or rebuild, rebuild=rebuild, receipts=receipts)
     await _verify_store(settings_of(ctx), asked, as_json=as_json)
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
-    """What of the journal is to be proved, and how thoroughly."""
+    """What to verify, and how thoroughly."""
 
     stream: str
     replay: bool
@@ -129,38 +137,38 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def _verify_store(settings: Settings, asked: Asked, *, as_json: bool) -> NoReturn:
-    """Prove the journal or a stream of it; ends the program, with 7 if it is not what was written."""
-    mended = await _rebuilt(settings) if asked.rebuild else 0
+    """Verify the journal or one stream of it; ends the program, with 7 if it was changed."""
+    rebuilt = await _rebuilt(settings) if asked.rebuild else 0
     async with reading(settings) as look:
         pairs = [(asked.stream, one) for one in asked.receipts]
         verdict = await look.verify(stream=asked.stream or None, replay=asked.replay, receipts=pairs)
-    data = msgspec.to_builtins(verdict) | ({"mended": mended} if asked.rebuild else {})
-    answer(data, as_json=as_json, words=lambda: tell_verdict(verdict, mended))
+    data = msgspec.to_builtins(verdict) | ({"rebuilt": rebuilt} if asked.rebuild else {})
+    answer(data, as_json=as_json, words=lambda: tell_verdict(verdict, rebuilt))
     sys.exit(Exit.OK if verdict.ok else Exit.INTEGRITY)
 
 
 async def _rebuilt(settings: Settings) -> int:
-    """Mend the projections: of how many streams."""
+    """Rebuild the projections; of how many streams."""
     async with opened(settings, compare=False) as handrail:
         return await handrail.rebuild()
 
 
 def _refuse(why: str, *given: object) -> None:
-    """Refuse options that do not fit what is asked for, if any of them is given."""
+    """Refuse options that do not fit, if any of them is given."""
     if any(given):
         raise click.UsageError(why)
 
 
 @command.command()
-@click.option("--accept", is_flag=True, help="Go on with a journal that differs from its last checkpoint.")
-@click.option("--reason", default="", help="Why it is accepted; kept in the journal.")
+@click.option("--accept", is_flag=True, help="Accept a journal that differs from its last checkpoint.")
+@click.option("--reason", default="", help="Why it is accepted; recorded in the journal.")
 @json_option
 @click.pass_context
 @told
 async def checkpoint(ctx: click.Context, accept: bool, reason: str, as_json: bool) -> None:
-    """Sign the present end of every stream into a checkpoint outside the database."""
+    """Sign the current state of the journal into a checkpoint file outside the database."""
     if accept and not reason:
-        raise click.UsageError("--accept needs a --reason; it becomes an event")
+        raise click.UsageError("--accept needs a --reason; it is recorded")
     async with opened(settings_of(ctx), compare=not accept) as handrail:
         if accept:
             await handrail.accept(reason=reason, actor=person())
@@ -168,44 +176,67 @@ async def checkpoint(ctx: click.Context, accept: bool, reason: str, as_json: boo
         last = await handrail.look.checkpoints.last()
     newest = last.checkpoint if last else None
     data: dict[str, Any] = {"new": sealed is not None, "checkpoint": newest}
-    what = f"checkpoint {newest.number} covers {newest.events} event(s)" if newest else "nothing to sign yet"
-    answer(data, as_json=as_json, words=lambda: click.echo(what if sealed else f"nothing new; {what}"))
+    what = f"checkpoint {newest.number} covers {plural(newest.events, 'event')}" if newest else "no events to sign yet"
+    answer(data, as_json=as_json, words=lambda: click.echo(what if sealed else f"no new events; {what}"))
 
 
 @command.command()
 @click.argument("stream", metavar="RUN")
 @click.argument("number", metavar="N", type=click.IntRange(1))
-@click.option("--reason", required=True, help="Why; kept in the journal.")
+@click.option("--reason", default="", help="Why; recorded in the journal. Asked for at a terminal.")
 @click.option("--dry-run", is_flag=True, help="Show what would be erased, and change nothing.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@utc_option
 @json_option
 @click.pass_context
 @told
-async def erase(ctx: click.Context, stream: str, number: int, reason: str, dry_run: bool, as_json: bool) -> None:
-    """Erase the words of event N of RUN for good; the chain stays provable, and the erasure is an event itself."""
+async def erase(
+    ctx: click.Context, stream: str, number: int, reason: str, dry_run: bool, yes: bool, is_utc: bool, as_json: bool
+) -> None:
+    """Permanently erase the text and values of event N of RUN.
+
+    The hash chain stays verifiable, and the erasure is an event itself."""
     settings = settings_of(ctx)
+    async with reading(settings) as look:
+        before = await erasable_record(look.store, stream, number)
+    fields = erasable(entry_of(before).event)
+    if not as_json or not (dry_run or yes):  # who is asked must see it, also when stdout is for data
+        _tell_erasable(before, fields, times(is_utc=is_utc), err=as_json)
     if dry_run:
-        async with reading(settings) as look:
-            records = await look.ledger.of_stream(stream, after=number - 1, limit=1)
-        data = {"would_erase": [event_view(record) for record in records]}
-    else:
-        async with opened(settings) as handrail:
-            record = await handrail.erase(stream, number, reason=reason, actor=person())
-        data = {"erased": [event_view(record)]}
-    done = "would erase" if dry_run else "erased"
-    answer(data, as_json=as_json, words=lambda: click.echo(f"{done} the words of {stream} #{number}"))
+        data = {"would_erase": [event_view(before)], "fields": fields}
+        answer(data, as_json=as_json, words=lambda: click.echo("dry run: nothing was changed", err=True))
+        return
+    if not yes:
+        require_yes(f"event {number} of {stream} would be erased permanently", "Erase this permanently?")
+    reason = required_reason(reason)
+    async with opened(settings) as handrail:
+        erased = await handrail.erase(stream, number, reason=reason, actor=person())
+    data = {"erased": [event_view(erased)], "fields": fields}
+    answer(data, as_json=as_json, words=lambda: click.echo(f"erased event {number} of {stream}", err=True))
 
 
-def tell_verdict(verdict: Verdict, mended: int) -> None:
-    """A verdict in words."""
-    if mended:
-        click.echo(f"mended the projections of {mended} stream(s)")
+def _tell_erasable(record: Record, fields: Sequence[str], shown: Times, *, err: bool) -> None:
+    """What an erasure takes: which event it is, and the values that go."""
+    step = f"  step {record.step}" if record.step else ""
+    click.secho(f"{record.stream} #{record.n}  {record.kind}{step}  {shown.at(record.at)}", bold=True, err=err)
+    values = event_view(record)["data"]
+    if not fields:
+        click.echo("  nothing to erase: this event holds only ids, states and hashes", err=err)
+    for name in fields:
+        click.echo(f"  erases {name}: {plain(msgspec.json.encode(values.get(name)).decode())}", err=err)
+
+
+def tell_verdict(verdict: Verdict, rebuilt: int) -> None:
+    """A verdict for people."""
+    if rebuilt:
+        click.echo(f"rebuilt the projections of {plural(rebuilt, 'stream')}")
     for broken in verdict.breaks:
         click.secho(f"{broken.stream} #{broken.n}: {broken.reason}", fg="red")
     for note in verdict.notes:
         click.echo(f"note: {note}")
-    signed = f"{verdict.signed_events} of them under {verdict.checkpoints} signed checkpoint(s)"
-    counted = f"{verdict.events} event(s) in {verdict.streams} stream(s), {signed}"
+    signed = f"{verdict.signed_events:,} signed by {plural(verdict.checkpoints, 'checkpoint')}"
+    counted = f"{plural(verdict.events, 'event')} in {plural(verdict.streams, 'stream')}, {signed}"
     if verdict.ok:
-        click.secho(f"the journal is what was written: {counted}", fg="green")
+        click.secho(f"journal verified: {counted}", fg="green")
     else:
         click.secho(f"INTEGRITY BROKEN: {counted}", fg="red", bold=True)

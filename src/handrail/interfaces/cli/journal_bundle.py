@@ -1,6 +1,6 @@
-"""Proof bundles on the command line: written out of the store, and checked without one.
+"""Proof bundles on the command line: written from the store, and verified without one.
 
-Only reads, writes and words; what a bundle holds and proves is the engine's (bundle.py, bundle_check.py)."""
+What a bundle holds and proves is decided in engine/bundle.py and engine/bundle_check.py."""
 
 from __future__ import annotations
 
@@ -17,31 +17,33 @@ from handrail.assembly import opened, reading
 from handrail.domain.bundle import BUNDLE_BYTES_MAX
 from handrail.domain.errors import IntegrityBroken, NotFound
 from handrail.domain.event import PLAN_PREFIX, RUN_PREFIX, SERVER_PREFIX, STORE_STREAM
+from handrail.domain.plural import plural
 from handrail.engine.bundle import make_bundle
 from handrail.engine.bundle_account import Account, How, ProvenStep, account_of
 from handrail.engine.bundle_check import check_bundle
 from handrail.engine.signature import trusted
-from handrail.interfaces.cli.answer import Exit, answer, tell_table
+from handrail.interfaces.cli.answer import Exit, answer
+from handrail.interfaces.cli.table import tell_table
 from handrail.interfaces.pictures.caption import plain
 from handrail.rules.tree import tree_digest
 from handrail.settings import Settings
 
-NOT_VOUCHED_FOR: Final = "nothing vouches for the key itself: compare its fingerprint with its owner's, or give --key"
+NOT_VOUCHED_FOR: Final = "the key itself is not verified: compare its fingerprint with its owner's, or give --key"
 _STREAM: Final = re.compile(rf"{RUN_PREFIX}[0-9A-Za-z]+|{STORE_STREAM}|(?:{PLAN_PREFIX}|{SERVER_PREFIX}).+", re.DOTALL)
 
 
 def is_bundle(name: str) -> bool:
-    """Whether a name that was given is a file's rather than a stream's; `./` before it always makes it a file's."""
+    """Whether a name is that of a file rather than a stream; with `./` in front it is always a file."""
     return bool(name) and _STREAM.fullmatch(name) is None
 
 
 async def write_bundle(settings: Settings, run: str, file: Path, *, as_json: bool) -> None:
     """Write the proof bundle of a run, and say what it proves."""
     async with reading(settings) as look:
-        await look.ledger.of_stream(run, limit=1)  # a store is not made for a run that is not there
+        await look.ledger.of_stream(run, limit=1)  # don't create a store for a run that does not exist
     async with opened(settings) as handrail:
         notary, store = handrail.notary, handrail.look.store
-        await notary.seal()  # so that a checkpoint knows the run's present end
+        await notary.seal()  # so that a checkpoint covers the run's latest event
         data, proven = await make_bundle(
             store, handrail.look.checkpoints, run, signer=notary.signer, clock=notary.clock
         )
@@ -50,15 +52,15 @@ async def write_bundle(settings: Settings, run: str, file: Path, *, as_json: boo
         target.write(data)
 
     def words() -> None:
-        click.echo(f"{file} proves {run}, {account.status.value} after {account.events} event(s)")
-        click.echo(f"signed by the key {account.key}")
-        click.echo(f"check it anywhere: handrail journal verify {file}")
+        click.echo(f"{file} proves {run}: {account.status.value} after {plural(account.events, 'event')}")
+        click.echo(f"signed by key {account.key}")
+        click.echo(f"verify it anywhere: handrail journal verify {file}")
 
     answer({"bundle": str(file), "bytes": len(data), **msgspec.to_builtins(account)}, as_json=as_json, words=words)
 
 
 async def verify_bundle(name: str, *, key: str, project: Path | None, as_json: bool) -> NoReturn:
-    """Check a proof bundle and say what it proves; ends the program, with 7 if it proves nothing."""
+    """Verify a proof bundle and say what it proves; ends the program, with 7 if it is broken."""
     owner = trusted(key) if key else ""
     data = _content(Path(name))
     try:
@@ -81,7 +83,7 @@ async def verify_bundle(name: str, *, key: str, project: Path | None, as_json: b
 
 
 async def _same(account: Account, project: Path) -> list[str]:
-    """The checks that looked at exactly the files that are in this folder now."""
+    """The checks that saw exactly the files that are in this folder now."""
     tree = await tree_digest(project)
     return [
         f"{step.id}: {one.get('rule', '')}"
@@ -93,8 +95,8 @@ async def _same(account: Account, project: Path) -> list[str]:
 
 def _project_words(same: list[str]) -> str:
     if not same:
-        return "no check was run when the files of the project were as they are now: they have changed since"
-    return f"the files of the project are those that were checked by {plain(', '.join(same))}"
+        return "the project's files have changed since they were checked"
+    return f"the project's files are those that were checked by {plain(', '.join(same))}"
 
 
 def _content(path: Path) -> bytes:
@@ -103,8 +105,8 @@ def _content(path: Path) -> bytes:
             return file.read(BUNDLE_BYTES_MAX + 1)
     except OSError as error:
         raise NotFound(
-            f"there is no run or stream {str(path)!r}, and no file: {error.strerror}",
-            hint="name a run (`handrail run list` shows them), or the file of a proof bundle",
+            f"there is no run, stream or file {str(path)!r}: {error.strerror}",
+            hint="name a run (see `handrail run list`), or the file of a proof bundle",
         ) from error
 
 
@@ -112,31 +114,31 @@ def _tell_broken(name: str, error: IntegrityBroken, *, as_json: bool) -> None:
     reason = plain(str(error))
 
     def words() -> None:
-        click.secho(f"{name} PROVES NOTHING: {reason}", fg="red", bold=True)
+        click.secho(f"INTEGRITY BROKEN: {name}: {reason}", fg="red", bold=True)
         click.echo(f"  what to do: {error.hint}")
 
     answer({"ok": False, "bundle": name, "reason": reason, "hint": error.hint}, as_json=as_json, words=words)
 
 
 def tell_account(account: Account, *, is_trusted: bool) -> None:
-    """What a bundle proves, in words; none of it can act on the terminal, whoever wrote it."""
-    state = account.status.value if account.has_ended else f"{account.status.value} (it had not ended)"
+    """What a bundle proves, for people; nothing in it can act on the terminal, no matter who wrote it."""
+    state = account.status.value if account.has_ended else f"{account.status.value} (not ended)"
     click.secho(f"{plain(account.run)} of {plain(account.workflow)}: {state}", bold=True)
     for line in _facts(account):
         click.echo(f"  {plain(line)}")
     tell_table(
-        ("step", "status", "known by"), [(plain(step.id), step.status.value, _known(step)) for step in account.steps]
+        ("step", "status", "proof"), [(plain(step.id), step.status.value, _known(step)) for step in account.steps]
     )
     for one in account.approvals:
         click.echo(f"{plain(one.step)}: approval {one.what} by {plain(one.by)} at {one.at}: {plain(one.words)}")
     if account.not_undone:
-        click.secho(f"effects that stay: {plain(', '.join(account.not_undone))}", fg="yellow")
+        click.secho(f"NOT undone: {plain(', '.join(account.not_undone))}", fg="yellow")
     _tell_key(account.key, is_trusted=is_trusted)
 
 
 def _tell_key(key: str, *, is_trusted: bool) -> None:
-    sound = f"every byte of it is as {key} signed it"
-    click.secho(f"{sound}, the key that you trust" if is_trusted else sound, fg="green")
+    verified = f"bundle verified: signed by key {key}"
+    click.secho(f"{verified}, which you trust" if is_trusted else verified, fg="green")
     if not is_trusted:
         click.echo(f"note: {NOT_VOUCHED_FOR}")
 
@@ -145,36 +147,37 @@ def _facts(account: Account) -> Iterable[str]:
     if account.goal:
         yield f"goal: {account.goal}"
     end = f", ended {account.ended}" if account.ended else ""
-    yield f"started {account.started}{end}; {account.events} event(s), bundled {account.made}"
+    yield f"started {account.started}{end}; {plural(account.events, 'event')}, bundled {account.made}"
     yield f"definition {account.definition}"
     if account.forked_from:
-        yield f"forked from {account.forked_from}, whose steps it carries on with"
+        yield f"forked from {account.forked_from}"
     if account.tools:
-        yield f"tools as they were pinned: {', '.join(account.tools)}"
+        yield f"pinned tools: {', '.join(account.tools)}"
     yield _sealed(account)
     if account.erased:
-        yield f"the words of event(s) {', '.join(map(str, account.erased))} were erased; their places hold"
+        yield f"erased: event {', '.join(map(str, account.erased))}; the hash chain is intact"
 
 
 def _sealed(account: Account) -> str:
     if not account.checkpoint:
-        return "no checkpoint knows it: the bundle's signature alone vouches for it"
-    form = "which is in it" if account.has_checkpoint_itself else "of which it tells the digest"
-    return f"checkpoint {account.checkpoint}, {form}, knows {account.sealed} of its {account.events} event(s)"
+        return "no checkpoint covers it: only the bundle's signature does"
+    form = "included" if account.has_checkpoint_itself else "by its digest"
+    counted = f"{account.sealed} of {plural(account.events, 'event')}"
+    return f"checkpoint {account.checkpoint} ({form}) covers {counted}"
 
 
 def _known(step: ProvenStep) -> str:
-    """How a step is known to be done, and what else is worth knowing of it."""
+    """The proof that a step was done, and what else is known about it."""
     if step.how is None:
         return plain(step.message)
-    refused = f"refused {step.refused} time(s) before" if step.refused else ""
+    refused = f"not accepted {plural(step.refused, 'time')} before" if step.refused else ""
     undone = f"undone: {step.compensation}" if step.compensation else ""
     return plain("; ".join(filter(None, (_how(step, step.how), refused, undone))))
 
 
 def _how(step: ProvenStep, how: How) -> str:
     if how is How.VERIFIED:
-        return f"verified by {', '.join(step.checks)}" + ("" if step.evidence else " (no evidence was kept)")
+        return f"verified by {', '.join(step.checks)}" + ("" if step.evidence else " (no evidence recorded)")
     if how is How.CARRIED:
-        return "carried over from the run before"
+        return "carried over from the forked run"
     return f"{how.value} by {step.by}"

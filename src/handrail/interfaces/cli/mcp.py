@@ -1,4 +1,4 @@
-"""`handrail mcp`, for whoever asks the command line about it. The program's entrance starts it without coming here."""
+"""`handrail mcp` as a click command, for `--help`. Usually `__main__` starts the server without importing click."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from handrail.interfaces.mcp.stdio.program import run
 @click.option("--toolsets", metavar="LIST", help="guide, run, journal, separated by commas (HANDRAIL_TOOLSETS).")
 @click.pass_context
 def command(ctx: click.Context, toolsets: str | None) -> None:
-    """The MCP server that clients start: it speaks on stdin and stdout, and ends when stdin does."""
+    """The MCP server that clients start: it reads stdin, answers on stdout, and ends when stdin does."""
     settings = settings_of(ctx)
     words = ["--home", str(settings.home), "--project", str(settings.project)]
     sys.exit(run([*words, *(["--toolsets", toolsets] if toolsets else [])]))

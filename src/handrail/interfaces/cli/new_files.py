@@ -1,4 +1,4 @@
-"""Files that a command writes for somebody to go on with: all of them, and over none that is there."""
+"""Writing new files from templates: all of them or none, and never over an existing file."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from handrail.domain.errors import Conflict, Unavailable
 
 
 def write_new(texts: Mapping[Path, str], *, hint: str) -> None:
-    """Write all files, or none if one of them is there already; `hint` says what to choose instead."""
+    """Write all files, or none if one of them exists; `hint` says what to do instead."""
     for file in texts:
         if file.exists():
-            raise Conflict(f"{file} is there already", hint=hint)
+            raise Conflict(f"{file} already exists", hint=hint)
     try:
         for file, text in texts.items():
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -20,4 +20,4 @@ def write_new(texts: Mapping[Path, str], *, hint: str) -> None:
                 stream.write(text)
     except OSError as error:
         message = f"{file} can't be written: {error.strerror}"
-        raise Unavailable(message, hint="choose a folder you may write to") from error
+        raise Unavailable(message, hint="choose a writable folder") from error

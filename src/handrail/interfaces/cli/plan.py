@@ -14,11 +14,13 @@ from handrail.domain.plan import Plan
 from handrail.domain.suggestion import did_you_mean
 from handrail.engine.clock import instant_text
 from handrail.engine.plans import version_of
-from handrail.interfaces.cli.answer import answer, tell_findings, tell_table
+from handrail.interfaces.cli.answer import answer, listing, tell_findings
 from handrail.interfaces.cli.completion import complete_plan, complete_workflow
 from handrail.interfaces.cli.definitions import check_files, load_valid
 from handrail.interfaces.cli.program import json_option, person, settings_of, told
 from handrail.interfaces.cli.reason import reason_option
+from handrail.interfaces.cli.table import Column, tell_table
+from handrail.interfaces.cli.times import times, utc_option
 from handrail.interfaces.cli.workflow_finding import files_of
 from handrail.library.printing import yaml_text
 
@@ -73,10 +75,11 @@ async def save(ctx: click.Context, file: str, note: str, as_json: bool) -> None:
 @command.command("list")
 @click.option("--limit", default=50, type=click.IntRange(1, 1000), help="Show at most this many.")
 @click.option("--after", default="", help="Only plans whose id comes after this one.")
+@utc_option
 @json_option
 @click.pass_context
 @told
-async def list_(ctx: click.Context, limit: int, after: str, as_json: bool) -> None:
+async def list_(ctx: click.Context, limit: int, after: str, is_utc: bool, as_json: bool) -> None:
     """List the saved plans, including retired ones."""
     async with reading(settings_of(ctx)) as look:
         rows = await look.store.plans(after=after, limit=limit)
@@ -96,19 +99,26 @@ async def list_(ctx: click.Context, limit: int, after: str, as_json: bool) -> No
         if not data:
             click.echo("no saved plans: save one with `handrail plan save FILE`", err=True)
             return
-        cells = [[*list(row.values())[:5], "retired" if row["retired"] else ""] for row in data]
-        tell_table(("plan", "name", "version", "steps", "saved", ""), cells)
+        shown = times(is_utc=is_utc)
+        cells = [
+            (row.id, row.version, row.steps, shown.at(row.saved), "retired" if row.retired else "active", row.name)
+            for row in rows
+        ]
+        head = ("plan", "version", Column("steps", 2), Column("saved", 1), "state", "name")
+        tell_table(head, cells)
 
-    answer(data, as_json=as_json, words=words)
+    cursor = rows[-1].id if len(rows) == limit else ""
+    answer(listing("plans", data, cursor=cursor), as_json=as_json, words=words)
 
 
 @command.command()
 @click.argument("plan_id", metavar="PLAN", shell_complete=complete_plan)
 @click.option("--version", "number", type=int, help="Which version; default: the newest.")
+@utc_option
 @json_option
 @click.pass_context
 @told
-async def show(ctx: click.Context, plan_id: str, number: int | None, as_json: bool) -> None:
+async def show(ctx: click.Context, plan_id: str, number: int | None, is_utc: bool, as_json: bool) -> None:
     """Show the versions of a plan, and the text of one of them."""
     async with reading(settings_of(ctx)) as look:
         plan = await look.plans.get(plan_id)
@@ -120,7 +130,8 @@ async def show(ctx: click.Context, plan_id: str, number: int | None, as_json: bo
     data = {**_versions(plan), "definition": definition_data(definition)}
 
     def words() -> None:
-        rows = [(one["version"], one["saved"], one["by"], one["note"]) for one in data["versions"]]
+        shown = times(is_utc=is_utc)
+        rows = [(one.number, shown.at(one.saved), one.actor, one.note) for one in plan.versions]
         tell_table(("version", "saved", "by", "note"), rows)
         click.echo(yaml_text(data["definition"]), nl=False)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from handrail.interfaces.cli.asking import can_ask
+from handrail.interfaces.cli.asking import required_reason
 
 
 def reason_option(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -16,10 +16,5 @@ def reason_option(command: Callable[..., Any]) -> Callable[..., Any]:
     return click.option("--reason", metavar="TEXT", callback=_given_or_asked, help=text)(command)
 
 
-def _given_or_asked(ctx: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
-    if value is not None or ctx.resilient_parsing:
-        return value
-    if not can_ask():
-        why = "It is kept in the journal, and there is no terminal to ask for it."
-        raise click.MissingParameter(why, ctx, parameter)
-    return str(click.prompt("Reason", err=True))
+def _given_or_asked(ctx: click.Context, _parameter: click.Parameter, value: str | None) -> str | None:
+    return value if ctx.resilient_parsing else required_reason(value or "")

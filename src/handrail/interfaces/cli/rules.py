@@ -1,6 +1,6 @@
-"""`handrail rules`: the rules that checks can apply, and all that their authors need.
+"""`handrail rules`: list and show the rules that checks can apply, and their cache.
 
-Here: the group, what there is, and what is remembered. The other commands are modules beside this one."""
+The commands for authors are in rules_new.py and rules_check.py."""
 
 from __future__ import annotations
 
@@ -12,20 +12,23 @@ import msgspec
 
 from handrail.assembly import rule_memory_of, rules_of
 from handrail.domain.errors import Invalid, NotFound
+from handrail.domain.plural import plural
 from handrail.domain.rule import RuleCard
 from handrail.domain.suggestion import did_you_mean
 from handrail.engine.clock import instant_text
-from handrail.interfaces.cli.answer import answer, tell_table
+from handrail.interfaces.cli.answer import answer, listing
 from handrail.interfaces.cli.program import json_option, settings_of, told
 from handrail.interfaces.cli.rules_check import check
 from handrail.interfaces.cli.rules_new import new
+from handrail.interfaces.cli.table import Column, tell_table
+from handrail.interfaces.cli.times import Times, times, utc_option
 from handrail.interfaces.pictures.caption import plain
 from handrail.library.printing import yaml_text
 
 
 @click.group()
 def command() -> None:
-    """See the rules that checks can apply, write your own and check them, and look at what is remembered."""
+    """List the rules that checks can apply, write and check your own, and manage their cache."""
 
 
 for one in (check, new):
@@ -37,10 +40,10 @@ for one in (check, new):
 @click.pass_context
 @told
 async def list_(ctx: click.Context, as_json: bool) -> None:
-    """All rules that checks can apply here; those of packages that can't be used, with the reason."""
+    """List all rules that checks can apply here, and why some installed ones can't be used."""
     shelf = rules_of(settings_of(ctx))
     cards = await shelf.cards()
-    data = {"rules": [card_data(card) for card in cards], "broken": dict(shelf.broken)}
+    data = listing("rules", [card_data(card) for card in cards], broken=dict(shelf.broken))
     answer(data, as_json=as_json, words=lambda: _tell_list(cards, shelf.broken))
 
 
@@ -50,11 +53,11 @@ async def list_(ctx: click.Context, as_json: bool) -> None:
 @click.pass_context
 @told
 async def show(ctx: click.Context, name: str, as_json: bool) -> None:
-    """What a rule says of itself: what it reads, its parameters, and an example."""
+    """Show a rule: what it reads, its parameters, and an example."""
     shelf = rules_of(settings_of(ctx))
     rule = await shelf.find(name)
     if name in shelf.broken:
-        raise Invalid(f"the rule {name} can't be used: {shelf.broken[name]}", hint="mend it, or remove its package")
+        raise Invalid(f"the rule {name} can't be used: {shelf.broken[name]}", hint="fix it, or uninstall its package")
     if rule is None:
         raise NotFound(f"there is no rule {name!r}", hint=did_you_mean(name, sorted(shelf.names())))
     answer(card_data(rule.card), as_json=as_json, words=lambda: _tell_card(rule.card))
@@ -62,21 +65,24 @@ async def show(ctx: click.Context, name: str, as_json: bool) -> None:
 
 @command.command()
 @click.argument("what", type=click.Choice(["list", "clear"]), default="list")
+@utc_option
 @json_option
 @click.pass_context
 @told
-async def cache(ctx: click.Context, what: str, as_json: bool) -> None:
-    """What rules found before, and need not look for again; `clear` forgets it."""
+async def cache(ctx: click.Context, what: str, is_utc: bool, as_json: bool) -> None:
+    """List the cached results of rules; `clear` removes them all."""
     memory = rule_memory_of(settings_of(ctx))
     if what == "clear":
         count = await memory.clear()
-        answer({"forgotten": count}, as_json=as_json, words=lambda: click.echo(f"forgotten: {count}"))
+        words = f"removed {plural(count, 'cached result')}"
+        answer({"removed": count}, as_json=as_json, words=lambda: click.echo(words))
         return
     remembered = [
         {**msgspec.to_builtins(one), "when": instant_text(one.when), "asked": instant_text(one.asked)}
         for one in await memory.cards()
     ]
-    answer({"remembered": remembered}, as_json=as_json, words=lambda: _tell_memory(remembered))
+    data = listing("results", remembered)
+    answer(data, as_json=as_json, words=lambda: _tell_memory(remembered, times(is_utc=is_utc)))
 
 
 def card_data(card: RuleCard) -> dict[str, Any]:
@@ -87,7 +93,8 @@ def card_data(card: RuleCard) -> dict[str, Any]:
 
 def _tell_list(cards: Sequence[RuleCard], broken: Mapping[str, str]) -> None:
     rows = [(card.name, card.version, card.origin, card.reads.value, plain(card.summary)) for card in cards]
-    tell_table(("RULE", "VERSION", "ORIGIN", "READS", "IF IT PASSES"), rows)
+    head = ("rule", Column("version", 3), Column("origin", 2), Column("reads", 1), "passes if")
+    tell_table(head, rows)
     for name, reason in broken.items():
         click.secho(f"rule {plain(name)} can't be used: {plain(reason)}", fg="yellow", err=True)
 
@@ -99,7 +106,7 @@ def _tell_card(card: RuleCard) -> None:
     if card.parameters:
         click.echo("")
         rows = [(name, _kind(schema), _notes(name, schema, card)) for name, schema in card.parameters.items()]
-        tell_table(("PARAMETER", "TYPE", ""), rows)
+        tell_table(("parameter", "type", ""), rows)
     if card.example:
         click.echo("\n" + yaml_text({"checks": [{"rule": card.name, **card.example}]}).rstrip())
 
@@ -121,12 +128,12 @@ def _notes(name: str, schema: Any, card: RuleCard) -> str:
     return plain("; ".join(notes))
 
 
-def _tell_memory(remembered: Sequence[Mapping[str, Any]]) -> None:
+def _tell_memory(remembered: Sequence[Mapping[str, Any]], shown: Times) -> None:
     if not remembered:
-        click.echo("nothing is remembered")
+        click.echo("no cached results", err=True)
         return
     rows = [
-        (one["rule"], one["version"], "passed" if one["passed"] else "found something", one["when"], one["bytes"])
+        (one["rule"], one["version"], "passed" if one["passed"] else "failed", shown.at(one["when"]), one["bytes"])
         for one in remembered
     ]
-    tell_table(("RULE", "VERSION", "IT", "WHEN", "BYTES"), rows)
+    tell_table(("rule", "version", "result", "at", "bytes"), rows)

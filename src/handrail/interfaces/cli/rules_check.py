@@ -1,6 +1,6 @@
-"""`handrail rules check`: a rule is met and applied just as a step's check would, and what is wrong with it is told.
+"""`handrail rules check`: apply a rule just as a step's check would, and report what is wrong with it.
 
-For authors: their package need not be installed. Nothing is journaled or remembered."""
+For authors: their package need not be installed. Nothing is journaled or cached."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from handrail.domain.definition import Check, Definition, Prompt, Step
 from handrail.domain.errors import Invalid, NotFound
 from handrail.domain.judgement import Judgement
 from handrail.domain.path import top_lane
+from handrail.domain.plural import plural
 from handrail.domain.rule import RuleCard
 from handrail.domain.run import Run
 from handrail.domain.suggestion import did_you_mean
@@ -35,7 +36,7 @@ ID: Final = "a-check"
 
 
 class Tried(msgspec.Struct, frozen=True, kw_only=True):
-    """A rule, and what came of applying it."""
+    """A rule, and the result of applying it."""
 
     card: RuleCard
     parameters: Mapping[str, Any]
@@ -43,30 +44,30 @@ class Tried(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def works(self) -> bool:
-        """Whether it came to findings, or to none, by itself."""
+        """Whether it ran to its end, with findings or without."""
         return bool(self.judgement.evidence) and all(one.is_settled for one in self.judgement.evidence)
 
 
 @click.command()
 @click.argument("target", metavar="NAME|FOLDER")
-@click.option("--parameters", metavar="JSON", help="Parameters to apply it with (default: the rule's own example).")
-@click.option("--output", metavar="JSON", help="What a step hands in.")
+@click.option("--parameters", metavar="JSON", help="Parameters for the rule (default: its own example).")
+@click.option("--output", metavar="JSON", help="The output to check, as a step would submit it.")
 @json_option
 @click.pass_context
 @told
 async def check(ctx: click.Context, target: str, parameters: str | None, output: str | None, as_json: bool) -> None:
-    """Apply a rule by hand, or each of a package that is not installed; exit 5 if one does not work.
+    """Apply a rule, or every rule of a package that is not installed; exit 5 if one does not work.
 
-    NAME is a rule that `handrail rules list` knows, FOLDER holds a package's pyproject.toml."""
+    NAME is a rule from `handrail rules list`, FOLDER holds a package's pyproject.toml."""
     settings = settings_of(ctx)
     given = _read("--parameters", parameters) if parameters is not None else None
     if given is not None and not isinstance(given, dict):
-        raise Invalid("--parameters is no JSON object", hint="""write --parameters '{"path": "a.py"}'""")
+        raise Invalid("--parameters is not a JSON object", hint="""write --parameters '{"path": "a.py"}'""")
     handed_in = _read("--output", output) if output is not None else {}
     toolbox = toolbox_of(settings)  # the way to the network, for rules that look there
     try:
         shelf, cards, broken = await _shelf(target, settings, toolbox)
-        # What it found before is of no interest to somebody who is changing it.
+        # No cache: its author is changing the rule.
         gate = replace(gate_of(settings), rules=shelf, memory=Forgetful(), is_plain=False)
         tried = [await _tried(gate, card, given, handed_in) for card in cards]
     finally:
@@ -80,7 +81,7 @@ async def check(ctx: click.Context, target: str, parameters: str | None, output:
 async def _shelf(
     target: str, settings: Settings, toolbox: Registry
 ) -> tuple[Shelf, Sequence[RuleCard], Mapping[str, str]]:
-    """The rules to try, and those that can't be tried."""
+    """The rules to apply, and those that can't be used."""
     offered = _offered(target)
     if offered is not None:
         guests = guests_of(settings, installed=lambda: offered)
@@ -96,7 +97,7 @@ async def _shelf(
 
 
 def _offered(target: str) -> Mapping[str, Door | str] | None:
-    """The rules of a package that is not installed; None if the target is no folder."""
+    """The rules of a package that is not installed; None if the target is not a folder."""
     folder = Path(target)
     return doors_in(folder) if folder.is_dir() else None
 
@@ -132,7 +133,7 @@ def _tell(tried: Sequence[Tried], broken: Mapping[str, str]) -> None:
         click.echo(f"  ({plain(one.card.origin)}) with {msgspec.json.encode(one.parameters).decode()}")
         findings = one.judgement.findings
         tell_findings(findings)
-        outcome = f"it found {len(findings)}" if findings else "it found nothing: the check passes"
-        click.echo(f"  {outcome}" if one.works else "  it does not work")
+        outcome = plural(len(findings), "finding") if findings else "no findings: the check passes"
+        click.echo(f"  {outcome}" if one.works else "  the rule does not work")
     for name, reason in broken.items():
         click.secho(f"rule {plain(name)} can't be used: {plain(reason)}", fg="yellow", err=True)

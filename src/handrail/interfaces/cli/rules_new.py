@@ -1,4 +1,4 @@
-"""`handrail rules new`: a small package with one rule and its test, to begin with."""
+"""`handrail rules new`: a small package with one rule and its test, to start from."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ packages = ["src/MODULE"]
 pythonpath = ["src"]
 """
 CODE: Final = '''\
-"""The rule RULE: tell here what it is good for."""
+"""The rule RULE: say here what it is for."""
 
 from collections.abc import Iterator
 
@@ -44,13 +44,13 @@ from handrail.rules.sdk import Context, Finding, rule
 
 @rule("RULE", version="0.1.0", example={"words": ["TODO"]})
 def RULE(context: Context, *, words: list[str]) -> Iterator[Finding]:
-    """None of `words` stands in the output."""
+    """The output contains none of `words`."""
     for word in words:
         if word in str(context.output):
-            yield Finding(f"`{word}` stands in it", fix=f"take `{word}` out")
+            yield Finding(f"the output contains `{word}`", fix=f"remove `{word}`")
 '''
 TEST: Final = '''\
-"""What RULE finds, and what it lets pass."""
+"""What RULE finds, and what passes."""
 
 import asyncio
 
@@ -60,23 +60,23 @@ from handrail.rules.testkit import check
 
 def test_a_word_is_found() -> None:
     found = asyncio.run(check(RULE, {"words": ["TODO"]}, output={"text": "a TODO is left"}))
-    assert [one.message for one in found] == ["`TODO` stands in it"]
+    assert [one.message for one in found] == ["the output contains `TODO`"]
 
 
 def test_an_output_without_it_passes() -> None:
-    assert asyncio.run(check(RULE, {"words": ["TODO"]}, output={"text": "all is done"})) == []
+    assert asyncio.run(check(RULE, {"words": ["TODO"]}, output={"text": "done"})) == []
 '''
 
 
 @click.command()
 @click.argument("name")
-@click.option("--folder", metavar="FOLDER", help="Where to write it (default: NAME, here).")
+@click.option("--folder", metavar="FOLDER", help="Where to write it (default: ./NAME).")
 @json_option
 @told
 async def new(name: str, folder: str | None, as_json: bool) -> None:
     """Write a small package with a rule called NAME and its test; nothing is overwritten."""
     if not NAME.fullmatch(name):
-        raise Invalid(f"{name!r} is no name of a rule", hint="write small letters, digits and _, as in no_todo")
+        raise Invalid(f"{name!r} is not a valid rule name", hint="use lowercase letters, digits and _, as in no_todo")
     place = Path(folder or name)
     module = f"{name}_rule"
     texts = {
@@ -91,7 +91,7 @@ async def new(name: str, folder: str | None, as_json: bool) -> None:
     def tell() -> None:
         for file in texts:
             click.echo(f"wrote {file}")
-        click.echo(f"next: edit it, then `handrail rules check {place}`; `pip install -e {place}` puts it to use")
+        click.echo(f"next: edit it, then `handrail rules check {place}`; `pip install -e {place}` installs it")
 
     answer({"rule": name, "folder": str(place), "files": [str(file) for file in texts]}, as_json=as_json, words=tell)
 

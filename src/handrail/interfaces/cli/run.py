@@ -19,7 +19,7 @@ from handrail.domain.works import tools_in
 from handrail.engine.clock import system_clock
 from handrail.engine.lookout import Lookout
 from handrail.engine.view import Detail, Status
-from handrail.interfaces.cli.answer import answer
+from handrail.interfaces.cli.answer import answer, listing
 from handrail.interfaces.cli.completion import complete_run, complete_runnable
 from handrail.interfaces.cli.execution import Stopped, end_with, execute, first_of, settled, stoppable
 from handrail.interfaces.cli.guided_view import tell_how_to_submit
@@ -29,6 +29,7 @@ from handrail.interfaces.cli.run_submit import submit
 from handrail.interfaces.cli.run_view import EXIT_OF_STATUS, status_data, tell_list, tell_status
 from handrail.interfaces.cli.run_watch import onlooker, watch
 from handrail.interfaces.cli.runnable import definition_of, inputs_of
+from handrail.interfaces.cli.times import utc_option
 from handrail.settings import Settings
 from handrail.tools.registry import Registry
 
@@ -113,26 +114,29 @@ def _say_id(run_id: str, *, as_json: bool) -> None:
 @click.option("--all", "is_all", is_flag=True, help="Include ended runs.")
 @click.option("--limit", default=50, type=click.IntRange(1, 1000), help="Show at most this many.")
 @click.option("--after", default="", help="Only runs whose id comes after this one.")
+@utc_option
 @json_option
 @click.pass_context
 @told
 async def list_(
-    ctx: click.Context, statuses: tuple[str, ...], is_all: bool, limit: int, after: str, as_json: bool
+    ctx: click.Context, statuses: tuple[str, ...], is_all: bool, limit: int, after: str, is_utc: bool, as_json: bool
 ) -> None:
     """List the open runs; with --all or --status, others too."""
     wanted = statuses or (() if is_all else tuple(RUN_SHOWN_OPEN))
     async with reading(settings_of(ctx)) as look:
         rows = await Lookout(look.store, system_clock).runs(status=wanted, after=after, limit=limit)
-    answer(rows, as_json=as_json, words=lambda: tell_list(rows))
+    data = listing("runs", rows, cursor=rows[-1].run if len(rows) == limit else "")
+    answer(data, as_json=as_json, words=lambda: tell_list(rows, is_utc=is_utc))
 
 
 @command.command()
 @click.argument("run_id", metavar="RUN", shell_complete=complete_run)
 @click.option("--full", is_flag=True, help="Include every step.")
+@utc_option
 @json_option
 @click.pass_context
 @told
-async def show(ctx: click.Context, run_id: str, full: bool, as_json: bool) -> None:
+async def show(ctx: click.Context, run_id: str, full: bool, is_utc: bool, as_json: bool) -> None:
     """Show the status of RUN, what it waits for, and how to continue."""
     settings = settings_of(ctx)
     async with reading(settings) as look:
@@ -141,7 +145,7 @@ async def show(ctx: click.Context, run_id: str, full: bool, as_json: bool) -> No
         await _tell_if_not_executed(look, status)
 
     def words() -> None:
-        tell_status(status)
+        tell_status(status, is_utc=is_utc)
         tell_how_to_submit(status)
 
     answer(status_data(status), as_json=as_json, words=words)

@@ -1,10 +1,9 @@
-"""Runs in words: where one stands, what it waits for, how to go on, and lists of them.
+"""Runs for people: the status of one, what it waits for, how to go on, and lists of them.
 
-Only words are made here; what is told is the view's (engine/view.py)."""
+Only text is made here; what it says comes from engine/view.py."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from shlex import quote
@@ -13,10 +12,13 @@ from typing import Any, Final
 import click
 import msgspec
 
+from handrail.domain.plural import plural
 from handrail.domain.status import RunStatus, StepStatus
-from handrail.engine.step_view import Held, StepView
+from handrail.engine.step_view import Held, StepView, Why
 from handrail.engine.view import Failure, Listed, Option, Progress, Status, WaitingFor, Whom
-from handrail.interfaces.cli.answer import Exit, tell_table
+from handrail.interfaces.cli.answer import Exit
+from handrail.interfaces.cli.table import Column, has_unicode, tell_table
+from handrail.interfaces.cli.times import Times, times
 from handrail.interfaces.pictures.caption import plain
 
 EXIT_OF_STATUS: Final[Mapping[RunStatus, Exit]] = {
@@ -66,11 +68,6 @@ ICONS: Final[Mapping[StepStatus, tuple[str, str]]] = {
 }
 
 
-def has_unicode() -> bool:
-    """Whether what is printed may hold more than ASCII."""
-    return "utf" in (sys.stdout.encoding or "").lower()
-
-
 def icon_of(status: StepStatus, *, unicode: bool) -> str:
     """The sign of a step's state."""
     return ICONS[status][0 if unicode else 1]
@@ -86,15 +83,18 @@ def status_data(status: Status) -> dict[str, Any]:
     return data
 
 
-def tell_status(status: Status) -> None:
-    """Where a run stands, and how to go on."""
+def tell_status(status: Status, *, is_utc: bool = False) -> None:
+    """The status of a run, and how to go on."""
+    shown = times(is_utc=is_utc)
     click.echo(f"{status.run}  {plain(status.workflow)}  ", nl=False)
     click.secho(status.status.value, nl=False, bold=True, fg=COLOR_OF_RUN.get(status.status, "cyan"))
     click.echo(f"  {progress_words(status.progress)}")
     facts = (
         ("goal", status.goal),
-        ("why", status.reason),
-        ("deadline", status.deadline),
+        ("started", shown.ago(status.started) if not status.ended else ""),
+        ("ended", f"{shown.ago(status.ended)}, after {took(status)}" if status.ended else ""),
+        ("reason", status.reason),
+        ("deadline", shown.ago(status.deadline)),
         ("forked", _origin(status)),
         ("NOT undone", ", ".join(status.not_compensated)),
     )
@@ -104,36 +104,35 @@ def tell_status(status: Status) -> None:
     for name, value in status.outputs.items():
         click.echo(f"  output {plain(name)}: {plain(str(value))}")
     for one in status.waiting_for:
-        tell_waiting(status.run, one)
+        tell_waiting(status.run, one, shown)
     if status.failure is not None:
-        _tell_failure(status.run, status.failure)
+        _tell_failure(status.run, status.failure, shown)
     _tell_options(status.run, status.options)
     if status.steps:
-        tell_steps(status.steps)
+        tell_steps(status.steps, shown)
 
 
 def progress_words(progress: Progress) -> str:
     """How far a run is; what was skipped is not called done."""
-    steps = "step" if progress.total == 1 else "steps"
     skipped = f", {progress.skipped} skipped" if progress.skipped else ""
-    return f"{progress.done - progress.skipped} of {progress.total} {steps} done{skipped}"
+    return f"{progress.done - progress.skipped} of {plural(progress.total, 'step')} done{skipped}"
 
 
 def _origin(status: Status) -> str:
     if status.fork is None:
         return ""
     left = f"; it does not undo {', '.join(status.fork.effects)}" if status.fork.effects else ""
-    return f"off {status.fork.run} from {status.fork.step}{left}"
+    return f"from {status.fork.run} at {status.fork.step}{left}"
 
 
-def tell_waiting(run: str, one: WaitingFor) -> None:
-    """Whom a run waits for, with the command that answers."""
+def tell_waiting(run: str, one: WaitingFor, shown: Times) -> None:
+    """What a run waits for, with the command that answers."""
     who = f" by {', '.join(one.by)}" if one.by else ""
-    until = f", until {one.expires}" if one.expires else ""
+    until = f" (expires {shown.ago(one.expires)})" if one.expires else ""
     match one.kind:
         case Whom.APPROVAL:
             first, *more = one.text.splitlines() or [""]
-            click.secho(f"  waits for approval of {one.step}{who}{until}: {plain(first)}", fg="yellow")
+            click.secho(f"  waiting for approval of {one.step}{who}{until}: {plain(first)}", fg="yellow")
             for line in more:
                 click.echo(f"    {plain(line)}")
             answer = f" --answer {quote(_blank_of(one.schema))}" if one.schema is not None else ""
@@ -141,23 +140,23 @@ def tell_waiting(run: str, one: WaitingFor) -> None:
                 f"    handrail approve {run} {quote(one.step)} --reason '...'{answer}    (or: handrail reject ...)"
             )
         case Whom.DECISION:
-            click.secho(f"  waits for a decision on {one.step}", fg="yellow")
+            click.secho(f"  waiting for a decision on {one.step}", fg="yellow")
         case _:
-            click.secho(f"  waits for {'the agent' if not one.by else who.strip()} to do {one.step}", fg="yellow")
+            click.secho(f"  waiting for {', '.join(one.by) or 'the agent'} to do {one.step}", fg="yellow")
 
 
-def _tell_failure(run: str, failure: Failure) -> None:
+def _tell_failure(run: str, failure: Failure, shown: Times) -> None:
     category = f" ({failure.category.value})" if failure.category else ""
-    tries = f", {failure.attempts} tries" if failure.attempts > 1 else ""
+    tries = f" after {failure.attempts} tries" if failure.attempts > 1 else ""
     click.secho(f"  {failure.step} failed{category}{tries}: {plain(failure.message)}", fg="red")
     for one in failure.tries if failure.attempts > 1 else ():
         spent = f", {one.took_ms} ms" if one.took_ms else ""
-        click.echo(f"    try {one.attempt} at {one.at}{spent}: {one.category.value}: {plain(one.message)}")
+        click.echo(f"    try {one.attempt}, {shown.ago(one.at)}{spent}: {one.category.value}: {plain(one.message)}")
     _tell_options(run, failure.options)
 
 
 def _blank_of(schema: Any) -> str:
-    """A form to be filled in: what was asked for, with its types in place of the answers."""
+    """A form to fill in: the fields that are asked for, with their types in place of the answers."""
     fields = schema.get("properties", {}) if isinstance(schema, Mapping) else {}
     blank = {name: one.get("type", "...") if isinstance(one, Mapping) else "..." for name, one in fields.items()}
     return msgspec.json.encode(blank).decode() if fields else "..."
@@ -174,7 +173,7 @@ def _command(run: str, option: Option) -> str:
     return f"handrail run {option.action.value} {run}{step} --reason '...'"
 
 
-def tell_steps(steps: Sequence[StepView]) -> None:
+def tell_steps(steps: Sequence[StepView], shown: Times) -> None:
     """Every step with its state."""
     unicode = has_unicode()
     rows = [
@@ -184,11 +183,14 @@ def tell_steps(steps: Sequence[StepView]) -> None:
             step.attempts or "",
             took(step),
             step.by,
-            note_on(step),
+            note_on(step, shown),
         )
         for step in steps
     ]
-    tell_table(("step", "state", "tries", "took", "by", "note"), rows)
+    tell_table((*STEP_HEAD, Column("note")), rows)
+
+
+STEP_HEAD: Final = (Column("step"), Column("state"), Column("tries", 2), Column("took", 1), Column("by", 3))
 
 
 def depth_of(path: str) -> int:
@@ -196,18 +198,19 @@ def depth_of(path: str) -> int:
     return path.count(".")
 
 
-def note_on(step: StepView) -> str:
-    """What else is to be said of a step, in one line."""
+def note_on(step: StepView, shown: Times) -> str:
+    """What else there is to say about a step, in one line."""
     rounds = f"round {step.round} of {step.rounds}" if step.rounds and step.round else ""
     undone = {"": "", "none": "NOT undone"}.get(step.compensation, f"undone: {step.compensation}")
     proof = "claimed" if step.proof == "claimed" else f"verified: {', '.join(step.checks)}" if step.checks else ""
-    waits = "waits for " + ", ".join(map(_held, step.waits_for)) if step.waits_for else ""
+    waits = "waiting for " + ", ".join(_held(one, shown) for one in step.waits_for) if step.waits_for else ""
     message = plain(step.message)
     return "; ".join(word for word in (rounds, waits, undone, proof, plain(step.says), message) if word)
 
 
-def _held(held: Held) -> str:
-    until = f" until {held.until[11:19]}" if held.until else ""
+def _held(held: Held, shown: Times) -> str:
+    expires = "expires " if held.kind is Why.APPROVAL else ""
+    until = f" ({expires}{shown.ago(held.until)})" if held.until else ""
     if held.step:
         return held.step
     if held.reason:
@@ -218,17 +221,17 @@ def _held(held: Held) -> str:
 WAITS: Final = {"agent": "the agent", "decision": "a decision", "approval": "a person", "retry": "the next try"}
 
 
-def took(step: StepView, now: str = "") -> str:
-    """How long a step took, or has taken by now."""
-    end = step.ended or now
-    if not step.started or not end:
+def took(one: StepView | Status, now: str = "") -> str:
+    """How long a step or a run took, or has taken by now."""
+    end = one.ended or now
+    if not one.started or not end:
         return ""
-    seconds = (datetime.fromisoformat(end) - datetime.fromisoformat(step.started)).total_seconds()
+    seconds = (datetime.fromisoformat(end) - datetime.fromisoformat(one.started)).total_seconds()
     return duration_words(max(0.0, seconds))
 
 
 def duration_words(seconds: float) -> str:
-    """A duration as people say it."""
+    """A duration in its two largest units."""
     if seconds < 60:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(int(seconds), 60)
@@ -236,15 +239,18 @@ def duration_words(seconds: float) -> str:
     return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
 
 
-def tell_list(rows: Sequence[Listed]) -> None:
+def tell_list(rows: Sequence[Listed], *, is_utc: bool = False) -> None:
     """Runs as a table."""
     if not rows:
-        click.echo("no such run: `handrail run start FILE` starts one", err=True)
+        click.echo("no runs; `handrail run start FILE` starts one, `run list --all` shows ended ones", err=True)
         return
-    cells = [(row.run, row.status.value, row.done, row.started, plain(row.workflow), _why(row)) for row in rows]
-    tell_table(("run", "status", "done", "started", "workflow", "what"), cells)
+    shown = times(is_utc=is_utc)
+    cells = [
+        (row.run, row.status.value, row.done, shown.ago(row.started), plain(row.workflow), _why(row)) for row in rows
+    ]
+    tell_table(("run", "status", Column("done", 2), Column("started", 1), "workflow", "what"), cells)
 
 
 def _why(row: Listed) -> str:
     waits = ", ".join(f"{one.kind.value} {one.step}" for one in row.waiting_for[:3])
-    return "; ".join(word for word in (f"waits for {waits}" if waits else "", plain(row.goal)) if word)
+    return "; ".join(word for word in (f"waiting for {waits}" if waits else "", plain(row.goal)) if word)

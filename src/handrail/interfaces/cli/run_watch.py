@@ -1,6 +1,6 @@
-"""Watching a run: a live picture in a terminal, one line for each event elsewhere.
+"""Watching a run: a live view in a terminal, one line for each event elsewhere.
 
-Reads the store again and again, so it does not matter which process executes the run."""
+Polls the store, so it does not matter which process executes the run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rich.text import Text
 
 from handrail.domain.event import Entry
 from handrail.domain.status import STEP_QUIET, StepStatus
-from handrail.engine.clock import instant_text, system_clock
+from handrail.engine.clock import instant_text
 from handrail.engine.lookout import Lookout
 from handrail.engine.step_view import StepView, Within
 from handrail.engine.stream import entries_of
@@ -28,32 +28,36 @@ from handrail.interfaces.cli.run_view import (
     COLOR_OF_RUN,
     COLOR_OF_STEP,
     depth_of,
-    has_unicode,
     icon_of,
     note_on,
     progress_words,
     took,
 )
 from handrail.interfaces.cli.story import sentence, told
+from handrail.interfaces.cli.table import Column, elided, has_unicode, placed
+from handrail.interfaces.cli.times import times
 
 POLL_S: Final = 0.1
 REDRAW_S: Final = 0.5
-"""How often a picture is drawn anew when nothing has happened but time."""
+"""How often the view is redrawn when only time has passed."""
 REST: Final = 5
-"""How many times as long as it took to look, nobody looks again."""
+"""After a look, the next one waits this many times as long as the look took."""
 EVENTS_SHOWN: Final = 5
 ROWS_SPARED: Final = EVENTS_SHOWN + 6
-"""Lines of a terminal that the list of steps leaves to the rest."""
+"""Lines of the terminal that the list of steps leaves free."""
+# No titles: the columns explain themselves. The note comes last because it is the one that shrinks.
+COLUMNS: Final = (Column(""), Column(""), Column("", 1), Column("", 2), Column(""))
+NOTE: Final = len(COLUMNS) - 1
 
 Looking: TypeAlias = Callable[[], Within]
-"""What a worker of this process knows of a run, beside what the journal tells."""
+"""What a worker of this process knows about a run beyond the journal."""
 
 
 class Onlooker(Protocol):
-    """Somebody who is shown a run."""
+    """Shows a run to a person."""
 
     async def show(self, lookout: Lookout, run_id: str, entries: Sequence[Entry]) -> None:
-        """Show where the run stands, and what has happened since the last time."""
+        """Show the run's status, and what has happened since the last time."""
 
 
 class Lines:
@@ -64,13 +68,13 @@ class Lines:
         self.indent = indent
 
     async def show(self, lookout: Lookout, run_id: str, entries: Sequence[Entry]) -> None:
-        """Tell the new events."""
+        """Print the new events."""
         for entry in entries:
             click.echo(self.indent + told(entry), err=self.err)
 
 
 class Picture:
-    """A live picture of the run."""
+    """A live view of the run."""
 
     def __init__(self, live: Live, *, unicode: bool, within: Looking) -> None:
         self.live = live
@@ -79,16 +83,16 @@ class Picture:
         self.latest: list[Entry] = []
 
     async def show(self, lookout: Lookout, run_id: str, entries: Sequence[Entry]) -> None:
-        """Draw it anew."""
+        """Redraw it."""
         self.latest = [*self.latest, *entries][-EVENTS_SHOWN:]
         status = await lookout.status(run_id, detail=Detail.FULL, within=self.within())
         self.live.update(self.drawn(status), refresh=True)
 
     def drawn(self, status: Status) -> Group:
-        """The whole picture."""
+        """The whole view."""
         room = max(5, self.live.console.height - ROWS_SPARED)
         steps, hidden = shortened(status.steps, room)
-        parts: list[Any] = [self._head(status), self._table(steps)]
+        parts: list[Any] = [self._head(status), *self._lines(steps)]
         if hidden:
             parts.append(Text(f"  and {hidden} more", style="dim"))
         total = max(1, status.progress.total)
@@ -99,7 +103,8 @@ class Picture:
             )
         )
         parts.append(bar)
-        parts += [Text(f"  {sentence(entry)}"[: self.live.console.width], style="dim") for entry in self.latest]
+        width = self.live.console.width
+        parts += [Text(elided(f"  {sentence(entry)}", width, self._ellipsis), style="dim") for entry in self.latest]
         return Group(*parts)
 
     def _head(self, status: Status) -> Text:
@@ -108,23 +113,31 @@ class Picture:
         head.append(status.status.value, style=f"bold {color}")
         return head.append(f"  {progress_words(status.progress)}")
 
-    def _table(self, steps: Sequence[StepView]) -> Table:
-        now = instant_text(system_clock())
-        table = Table.grid(padding=(0, 2))
-        for _ in range(4):
-            table.add_column(no_wrap=True)
-        table.add_column(no_wrap=True, overflow="ellipsis" if self.unicode else "crop", ratio=1)
-        for step in steps:
+    @property
+    def _ellipsis(self) -> str:
+        return "…" if self.unicode else "..."
+
+    def _lines(self, steps: Sequence[StepView]) -> Iterator[Text]:
+        """The steps, a line each. Names and states are always whole; the note takes the room that is left."""
+        rows = [self._row(step) for step in steps]
+        _, *laid_out = placed(COLUMNS, rows, width=self.live.console.width, unicode=self.unicode)
+        for step, lines in zip(steps, laid_out, strict=True):
             color = COLOR_OF_STEP.get(step.status, "dim")
-            name = f"{icon_of(step.status, unicode=self.unicode)} {'  ' * depth_of(step.id)}{step.id}"
-            tries = f"try {step.attempts}" if step.attempts > 1 else ""
-            cells = (name, step.status.value, took(step, now if step.status is StepStatus.RUNNING else ""), tries)
-            table.add_row(*(Text(cell, style=color) for cell in cells), Text(note_on(step), style="dim"))
-        return table
+            for line in lines:
+                if line[0].column != NOTE:  # a note that has no room beside its step is left out
+                    pieces = [(cell.text, "dim" if cell.column == NOTE else color) for cell in line]
+                    yield Text.assemble(*pieces, overflow="fold")
+
+    def _row(self, step: StepView) -> tuple[str, ...]:
+        shown = times()
+        now = instant_text(shown.now) if step.status is StepStatus.RUNNING else ""
+        name = f"{icon_of(step.status, unicode=self.unicode)} {'  ' * depth_of(step.id)}{step.id}"
+        tries = f"try {step.attempts}" if step.attempts > 1 else ""
+        return name, step.status.value, took(step, now), tries, note_on(step, shown)
 
 
 def shortened(steps: Sequence[StepView], room: int) -> tuple[Sequence[StepView], int]:
-    """As many steps as there is room for: those that something happens to, and what stands around them."""
+    """As many steps as there is room for: the active ones, and those around them."""
     if len(steps) <= room:
         return steps, 0
     lively = [index for index, step in enumerate(steps) if step.status not in STEP_QUIET]
@@ -135,18 +148,18 @@ def shortened(steps: Sequence[StepView], room: int) -> tuple[Sequence[StepView],
 
 @contextlib.contextmanager
 def onlooker(*, err: bool, within: Looking = Within) -> Iterator[Onlooker]:
-    """A live picture where there is a terminal, else lines; on stderr when stdout is for data."""
+    """A live view where there is a terminal, else lines; on stderr when stdout is for data."""
     stream = sys.stderr if err else sys.stdout
     if not stream.isatty():
         yield Lines(err=err)
         return
-    unicode = has_unicode()  # asked before the picture takes stdout over
+    unicode = has_unicode()  # asked before the live view takes stdout over
     with Live(console=Console(stderr=err), auto_refresh=False) as live:
         yield Picture(live, unicode=unicode, within=within)
 
 
 async def watch(lookout: Lookout, run_id: str, shown: Onlooker, until: asyncio.Future[Any], *, after: int = 0) -> None:
-    """Show a run until something has ended, and what has happened since its event `after`."""
+    """Show a run until `until` is done, and what has happened since its event `after`."""
     loop = asyncio.get_running_loop()
     seen, drawn_s = after, float("-inf")
     while True:
@@ -158,5 +171,5 @@ async def watch(lookout: Lookout, run_id: str, shown: Onlooker, until: asyncio.F
             await shown.show(lookout, run_id, entries)
         if is_over:
             return
-        # A picture of thousands of steps takes a while: the run itself must not wait for it.
+        # A view of thousands of steps takes a while: the run itself must not wait for it.
         await asyncio.wait({until}, timeout=max(POLL_S, REST * (loop.time() - began_s)))

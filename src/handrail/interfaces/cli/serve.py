@@ -1,4 +1,4 @@
-"""`handrail serve`: MCP over HTTP, for clients that start no server of their own. Tells where, and with which token."""
+"""`handrail serve`: MCP over HTTP, for clients that don't start a server themselves. Prints the URL and the token."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def _toolsets(_: click.Context, __: click.Parameter, listed: str | None) -> tupl
 
 
 @click.command()
-@click.option("--host", metavar="ADDRESS", default="127.0.0.1", show_default=True, help="Where to listen.")
-@click.option("--port", type=click.IntRange(0, 65_535), default=7420, show_default=True, help="0: any that is free.")
-@click.option("--allow-host", "allowed", metavar="NAME", multiple=True, help="One more name that clients come by.")
+@click.option("--host", metavar="ADDRESS", default="127.0.0.1", show_default=True, help="The address to listen on.")
+@click.option("--port", type=click.IntRange(0, 65_535), default=7420, show_default=True, help="0: any free port.")
+@click.option("--allow-host", "allowed", metavar="NAME", multiple=True, help="Accept this host name, too.")
 @click.option(
     "--toolsets",
     metavar="LIST",
@@ -35,7 +35,7 @@ def _toolsets(_: click.Context, __: click.Parameter, listed: str | None) -> tupl
     callback=_toolsets,
     help=f"Which tools to offer: {', '.join(TOOLSETS)}, separated by commas (HANDRAIL_TOOLSETS; default: all).",
 )
-@click.option("--no-token", is_flag=True, help="Let every program on this machine in; only on loopback.")
+@click.option("--no-token", is_flag=True, help="Accept requests without a token; only on loopback.")
 @json_option
 @click.pass_context
 @told
@@ -55,19 +55,19 @@ async def command(
         tell = _tell_json if as_json else _tell
         await serve(wish, partial(attended, settings, toolsets), stop=stop, tell=tell)
         if stop.done() and isinstance(stop.exception(), Stopped):
-            click.echo("server has ended", err=True)
+            click.echo("server stopped", err=True)
 
 
 def _tell(plate: Doorplate) -> None:
-    click.echo(f"MCP is at {plate.url}; Ctrl-C stops it", err=True)
+    click.echo(f"serving MCP at {plate.url}; Ctrl-C stops it", err=True)
     header = ""
     if plate.token is not None:
         header = f' --header "Authorization: Bearer {plate.token}"'
-        click.echo(f"  clients show the token that is kept in {plate.token_file}", err=True)
+        click.echo(f"  clients need the token in {plate.token_file}", err=True)
     click.echo(f"  claude mcp add --transport http handrail {plate.url}{header}", err=True)
 
 
 def _tell_json(plate: Doorplate) -> None:
-    """One line: whoever started this reads it while this goes on."""
+    """One line: the program that started this reads it while the server runs."""
     known = {"url": plate.url, "token_file": plate.token_file and str(plate.token_file), "token": plate.token}
     click.echo(msgspec.json.encode({name: value for name, value in known.items() if value}).decode())

@@ -1,8 +1,9 @@
-"""The story of a run: each of its events as one sentence for people. Values in, words out."""
+"""The events of a run as one sentence each, for people. Pure, but for the local time zone."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from typing import Any, Final, TypeAlias
 
 from handrail.domain.event import (
@@ -47,24 +48,25 @@ from handrail.domain.event import (
     UndoStarted,
     VarsSet,
 )
-from handrail.engine.clock import instant_text
+from handrail.domain.plural import plural
 from handrail.interfaces.pictures.caption import plain
 
 HOW: Final = {
     "executed": "undone",
     "by_agent": "undone by the agent",
-    "recorded": "undone by hand, as somebody recorded",
-    "not_needed": "not in need of undoing",
+    "recorded": "undone by hand",
+    "not_needed": "needs no undo",
 }
 
 
 Words: TypeAlias = str | Callable[[Any, Entry], str]
-"""A sentence with `{e}` for the event and `{actor}` for who caused it; or what makes one."""
+"""A sentence with `{e}` for the event and `{actor}` for who caused it; or a function that makes one."""
 
 
 def told(entry: Entry) -> str:
     """One event as a line: when, and what happened."""
-    return f"{instant_text(entry.at)[11:19]}  {sentence(entry)}"
+    local = datetime.fromtimestamp(entry.at / 1_000, UTC).astimezone()
+    return f"{local:%H:%M:%S}  {sentence(entry)}"
 
 
 def sentence(entry: Entry) -> str:
@@ -75,8 +77,8 @@ def sentence(entry: Entry) -> str:
     return plain(f"{event.step}: {text}" if isinstance(event, StepEvent) else text)
 
 
-def _tries(begins: str) -> Callable[[Any, Entry], str]:
-    return lambda event, _: begins if event.attempt == 1 else f"{begins}, try {event.attempt}"
+def _tries(words: str) -> Callable[[Any, Entry], str]:
+    return lambda event, _: words if event.attempt == 1 else f"{words}, try {event.attempt}"
 
 
 def _in(words: str) -> Callable[[Any, Entry], str]:
@@ -85,49 +87,49 @@ def _in(words: str) -> Callable[[Any, Entry], str]:
 
 def _compensated(event: RunCompensated, _entry: Entry) -> str:
     left = f"; NOT undone: {', '.join(event.not_compensated)}" if event.not_compensated else ""
-    return f"everything that can be undone is undone{left}"
+    return f"run compensated{left}"
 
 
 def _completed(event: StepCompleted, entry: Entry) -> str:
-    return "done" if event.proof is Proof.VERIFIED else f"done, says {entry.actor}"
+    return "completed" if event.proof is Proof.VERIFIED else f"completed, reported by {entry.actor}"
 
 
 SENTENCES: Final[Mapping[type, Words]] = {
-    RunStarted: lambda event, _: f"{event.workflow} begins" + (f": {event.goal}" if event.goal else ""),
+    RunStarted: lambda event, _: f"{event.workflow} started" + (f": {event.goal}" if event.goal else ""),
     RunPaused: "paused by {actor}: {e.reason}",
     RunResumed: "resumed by {actor}: {e.reason}",
     RunCancelled: "cancelled by {actor}: {e.reason}",
-    RunCompleted: "everything is done",
-    RunFailed: "the run has failed: {e.message}",
+    RunCompleted: "run completed",
+    RunFailed: "run failed: {e.message}",
     CompensationStarted: lambda event, _: f"undoing {', '.join(event.steps) or 'nothing'}: {event.reason}",
     RunCompensated: _compensated,
-    RunCompensationFailed: lambda event, _: f"NOT everything could be undone: {', '.join(event.steps)}",
-    VarsSet: lambda event, _: f"values for later: {', '.join(event.vars)}",
+    RunCompensationFailed: lambda event, _: f"compensation failed; NOT undone: {', '.join(event.steps)}",
+    VarsSet: lambda event, _: f"variables set: {', '.join(event.vars)}",
     DecisionRecorded: "{actor} decided: {e.decision} ({e.reason})",
     ActionRecorded: "{actor} did: {e.description}",
-    AttemptStarted: _tries("begins"),
+    AttemptStarted: _tries("started"),
     AttemptFailed: "try {e.attempt} failed ({e.category.value}): {e.message}",
-    AttemptLost: "try {e.attempt} was cut off; it is repeated",
-    AnswerCameLate: "try {e.attempt} answered too late; this changes nothing",
-    RetryScheduled: _in("the next try is"),
-    StepDeferred: _in("goes on"),
-    StepBecameUncertain: "was cut off, and nobody knows whether it happened",
+    AttemptLost: "try {e.attempt} was interrupted; trying again",
+    AnswerCameLate: "try {e.attempt} answered too late; ignored",
+    RetryScheduled: _in("next try"),
+    StepDeferred: _in("continues"),
+    StepBecameUncertain: "interrupted; unknown whether it took effect",
     StepCompleted: _completed,
-    StepFailed: "has failed for good ({e.category.value}): {e.message}",
+    StepFailed: "failed permanently ({e.category.value}): {e.message}",
     StepSkipped: "skipped: {e.reason}",
-    StepCancelled: "stopped",
-    StepRetried: "is to be tried again, says {actor}: {e.reason}",
-    StepAccepted: "did happen, says {actor}: {e.reason}",
-    StepCarried: "carried over from the run before",
-    StepOpened: lambda event, _: "begins" if event.rounds is None else f"begins, {event.rounds} round(s)",
+    StepCancelled: "cancelled",
+    StepRetried: "retry requested by {actor}: {e.reason}",
+    StepAccepted: "accepted as completed by {actor}: {e.reason}",
+    StepCarried: "carried over from the forked run",
+    StepOpened: lambda event, _: "started" if event.rounds is None else f"started, {plural(event.rounds, 'round')}",
     RoundStarted: lambda event, _: f"round {event.round + 1}",
-    StepHandedOut: lambda event, _: f"handed to {event.agent or 'the agent'}",
-    OutputRefused: lambda event, _: f"what was handed in is refused, {len(event.findings)} finding(s)",
-    UndoStarted: _tries("its undo begins"),
-    UndoFailed: "its undo failed ({e.category.value}): {e.message}",
+    StepHandedOut: lambda event, _: f"assigned to {event.agent or 'the agent'}",
+    OutputRefused: lambda event, _: f"output not accepted, {plural(len(event.findings), 'finding')}",
+    UndoStarted: _tries("undoing"),
+    UndoFailed: "undo failed ({e.category.value}): {e.message}",
     StepCompensated: lambda event, _: HOW[event.how.value],
-    ApprovalRequested: "a person is asked: {e.text}",
-    ApprovalGiven: "yes, says {actor}: {e.reason}",
-    ApprovalRejected: "no, says {actor}: {e.reason}",
-    ApprovalExpired: "nobody answered in time",
+    ApprovalRequested: "approval requested: {e.text}",
+    ApprovalGiven: "approved by {actor}: {e.reason}",
+    ApprovalRejected: "rejected by {actor}: {e.reason}",
+    ApprovalExpired: "approval expired",
 }

@@ -1,6 +1,6 @@
-"""`handrail tools`: what plans can call, how it does, and a call by hand.
+"""`handrail tools`: the group, and `call`, which calls one tool outside any run.
 
-Here: the group, and the call. The other commands are modules beside this one."""
+The other commands are in tools_list.py, tools_check.py and tools_stats.py."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from handrail.domain.reference import reference_places
 from handrail.engine.clock import new_id, system_entropy
 from handrail.engine.tool import Later, Tool, ToolAsks, ToolCall, ToolFailed, ToolSpec
 from handrail.interfaces.cli.answer import Exit, answer
+from handrail.interfaces.cli.asking import require_yes
 from handrail.interfaces.cli.program import json_option, settings_of, told
 from handrail.interfaces.cli.runnable import value_of
 from handrail.interfaces.cli.tools_check import check
@@ -29,7 +30,7 @@ from handrail.interfaces.pictures.caption import plain
 from handrail.tools.registry import Registry
 
 QUESTIONS_MAX: Final = 20
-"""How many questions of a tool are answered in one call."""
+"""How many questions of a tool one call answers."""
 ERROR_OF: Mapping[Category, type[HandrailError]] = {
     Category.NOT_FOUND: NotFound,
     Category.INVALID_INPUT: Invalid,
@@ -43,7 +44,7 @@ ERROR_OF: Mapping[Category, type[HandrailError]] = {
 
 @click.group()
 def command() -> None:
-    """List what plans can call, check the servers, see how they did, and call a tool by hand."""
+    """List the tools that plans can call, check their servers, show statistics, and call a tool by hand."""
 
 
 for one in (check, list_, stats):
@@ -54,8 +55,8 @@ for one in (check, list_, stats):
 @click.argument("name")
 @click.option("-a", "--arg", "typed", multiple=True, metavar="NAME=VALUE", help="An argument.")
 @click.option("--args", "text", metavar="JSON", help="All arguments as one JSON object.")
-@click.option("--answer", "answers", multiple=True, metavar="JSON", help="What to say if the tool asks; false: no.")
-@click.option("--yes", is_flag=True, help="Do not ask, even if the tool changes something.")
+@click.option("--answer", "answers", multiple=True, metavar="JSON", help="The answer if the tool asks; false: no.")
+@click.option("--yes", is_flag=True, help="Do not ask before a tool that changes something.")
 @json_option
 @click.pass_context
 @told
@@ -68,7 +69,7 @@ async def call(
     yes: bool,
     as_json: bool,
 ) -> None:
-    """Call one tool by hand, outside any run: nothing of it is journaled, and nothing undoes it."""
+    """Call one tool by hand, outside any run: the call is not journaled, and nothing undoes it."""
     replies = [_reply(one) for one in answers]
     toolbox = toolbox_of(settings_of(ctx))
     try:
@@ -91,7 +92,7 @@ class _Typed(msgspec.Struct, frozen=True):
 
 async def _called(toolbox: Registry, name: str, typed: _Typed, *, is_agreed: bool) -> Any:
     if "." in name:
-        say(f"meeting {name.partition('.')[0]}")
+        say(f"connecting to {name.partition('.')[0]}")
     await toolbox.meet([name])
     tool = toolbox.find(name)
     try:
@@ -100,16 +101,17 @@ async def _called(toolbox: Registry, name: str, typed: _Typed, *, is_agreed: boo
         raise _error_of(name, failure) from failure
     args = _arguments(tool.spec, typed.args, typed.text)
     if wrong := tool.misfits(args):
-        hint = f"it takes: {', '.join(tool.spec.args.get('properties', {})) or 'nothing'}"
+        hint = f"its arguments: {', '.join(tool.spec.args.get('properties', {})) or 'nothing'}"
         raise Invalid(f"{name}: {'; '.join(wrong)}", hint=hint)
     if tool.effect(args) is not Effect.NONE and not is_agreed:
-        _require_yes(name, tool.effect(args))
-    click.echo(f"{name} is called outside any run: nothing is journaled", err=True)
+        change = f"{name} changes something ({tool.effect(args).value})"
+        require_yes(change, f"{change}. Call it?")
+    click.echo(f"calling {name} outside any run: the call is not journaled", err=True)
     return await _answered(tool, args, typed.replies)
 
 
 async def _answered(tool: Tool, args: Mapping[str, Any], replies: Sequence[Reply]) -> Any:
-    """What the tool says; its questions get the replies in their order, and one without a reply leaves as ToolAsks."""
+    """The tool's output; its questions get the replies in order, and one without a reply is raised as ToolAsks."""
     key = new_id("call_", system_entropy)
     call = ToolCall(
         tool=tool.spec.name,
@@ -141,7 +143,7 @@ async def _answer_of(tool: Tool, call: ToolCall) -> Any:
 def _error_of(name: str, failure: ToolFailed) -> HandrailError:
     kind = ERROR_OF.get(failure.category, HandrailError)
     message = f"{name} failed ({failure.category.value}): {failure.message}"
-    return kind(message, hint="mend what it says, then call it again")
+    return kind(message, hint="fix what it reports, then call it again")
 
 
 def _reply(text: str) -> Reply:
@@ -185,19 +187,8 @@ def _arguments(spec: ToolSpec, typed: Sequence[str], text: str | None) -> dict[s
     return args
 
 
-def _require_yes(name: str, effect: Effect) -> None:
-    if not _is_terminal():
-        raise Forbidden(f"{name} changes something ({effect.value})", hint="add --yes if you mean it")
-    if not click.confirm(f"{name} changes something ({effect.value}). Call it?", err=True):
-        raise Forbidden(f"{name} was not called", hint="nothing was changed")
-
-
 def _tell(output: Any) -> None:
     if isinstance(output, str):
         click.echo(output)
     else:
         click.echo(msgspec.json.format(msgspec.json.encode(output), indent=2).decode())
-
-
-def _is_terminal() -> bool:
-    return sys.stdin.isatty()

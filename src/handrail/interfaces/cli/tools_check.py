@@ -1,20 +1,21 @@
-"""`handrail tools check`: start each declared server, and say in words what is wrong with it or with tools.json.
+"""`handrail tools check`: connect to each declared server, and report what is wrong with it or with tools.json.
 
-What fits and what does not is judged in tools_fit.py; here servers are met, and it is told."""
+Whether tools.json fits a server is decided in tools_fit.py."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import click
 from msgspec import Struct
 
 from handrail.assembly import toolbox_of
 from handrail.engine.tool import ToolFailed
-from handrail.interfaces.cli.answer import Exit, answer, tell_table
+from handrail.interfaces.cli.answer import Exit, answer
 from handrail.interfaces.cli.program import json_option, settings_of, told
+from handrail.interfaces.cli.table import Column, tell_table
 from handrail.interfaces.cli.tools_fit import left_out, misfits
 from handrail.interfaces.cli.tools_list import required_servers, say
 from handrail.interfaces.pictures.caption import plain
@@ -25,7 +26,7 @@ from handrail.tools.registry import Registry
 
 
 class Checked(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How a server is, and what is wrong."""
+    """The state of a server, and what is wrong."""
 
     server: str
     is_reached: bool
@@ -37,17 +38,17 @@ class Checked(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What the server calls itself, and its version."""
     tools: int = 0
     left_out: Sequence[str] = ()
-    """The tools that its lists keep out."""
+    """The tools that `allow` and `deny` exclude."""
     misfits: Sequence[str] = ()
-    """What tools.json says of tools, and can't be so."""
+    """What tools.json says about tools that the server does not have."""
     missing: Sequence[str] = ()
-    """Secrets and variables that are not there, each with how to set it."""
+    """Missing secrets and variables, each with how to set it."""
     error: str = ""
     log: str = ""
 
     @property
     def is_well(self) -> bool:
-        """Whether there is nothing to mend."""
+        """Whether there is nothing to fix."""
         return self.is_reached and not self.misfits and not self.missing
 
 
@@ -57,7 +58,7 @@ class Checked(Struct, frozen=True, kw_only=True, omit_defaults=True):
 @click.pass_context
 @told
 async def check(ctx: click.Context, name: str, as_json: bool) -> None:
-    """Start the declared servers, or the one of that NAME, and say what is wrong with them or with tools.json.
+    """Connect to the declared servers, or to NAME, and report what is wrong with them or with tools.json.
 
     Exit code 8 if one can't be reached, 1 if something else is wrong."""
     toolbox = toolbox_of(settings_of(ctx))
@@ -75,7 +76,7 @@ async def _checked(toolbox: Registry, names: Sequence[str]) -> Sequence[Checked]
     servers = toolbox.servers
     if servers is None or not names:
         return []
-    say(f"meeting {', '.join(names)}")
+    say(f"connecting to {', '.join(names)}")
     unreachable = await servers.meet(names)
     return [await _examined(servers, name, unreachable.get(name, "")) for name in names]
 
@@ -110,12 +111,12 @@ async def _examined(servers: Servers, name: str, error: str) -> Checked:
 async def _schemas(server: ToolServer) -> Mapping[str, Mapping[str, Any]]:
     try:
         return {one.name: one.args for one in await server.connection.listing()}
-    except ToolFailed:  # it died just after it was met: the next check will say so
+    except ToolFailed:  # it died just after it answered: the next check will say so
         return {}
 
 
 def _missing(server: ToolServer) -> Sequence[str]:
-    """All references of a declaration that nothing can be filled in for; a start names the first one only."""
+    """All secrets and variables of a declaration that are not set; a start reports only the first one."""
     wrong: dict[str, None] = {}
     for text in _texts(server.declared):
         try:
@@ -131,22 +132,32 @@ def _texts(declared: Declared) -> Iterator[str]:
     yield from declared.headers.values()
 
 
-# --- in words -----------------------------------------------------------------------------------------
+# --- for people -----------------------------------------------------------------------------------------
+
+
+HEAD: Final = (
+    Column("server"),
+    Column("state"),
+    Column("started in", 3),
+    Column("protocol", 2),
+    Column("tools", 1),
+    Column("excluded", 4),
+    Column("software"),
+)
 
 
 def _tell(checked: Sequence[Checked]) -> None:
     if not checked:
-        click.echo("no server is declared: write .handrail/tools.json, with mcpServers", err=True)
+        click.echo("no servers declared; add them to .handrail/tools.json, under mcpServers", err=True)
         return
-    head = ("server", "state", "started in", "protocol", "tools", "left out", "what it calls itself")
-    tell_table(head, [_row(one) for one in checked])
+    tell_table(HEAD, [_row(one) for one in checked])
     for one in checked:
         _tell_wrong(one)
 
 
 def _row(one: Checked) -> tuple[object, ...]:
     if not one.is_reached:
-        return (one.server, "can't be reached", "-", "-", "-", "-", "-")
+        return (one.server, "unreachable", "-", "-", "-", "-", "-")
     state = "ok" if one.is_well else "see below"
     return (
         one.server,
@@ -165,10 +176,10 @@ def _tell_wrong(one: Checked) -> None:
         click.secho(f"{one.server} can't be reached: {plain(first)}", fg="red", err=True)
         for line in more:
             click.echo(f"    {plain(line)}", err=True)
-        click.echo(f"  what to do: mend it in {one.origin}; all that it said is in {one.log}", err=True)
+        click.echo(f"  what to do: fix it in {one.origin}; its log is {one.log}", err=True)
     for words in one.missing:
         click.secho(f"{one.server}: {plain(words)}", fg="red", err=True)
     for words in one.misfits:
         click.secho(f"{one.server}: {one.origin}: {plain(words)}", fg="yellow", err=True)
     if one.left_out:
-        click.echo(f"{one.server}: left out by allow and deny: {plain(', '.join(one.left_out))}", err=True)
+        click.echo(f"{one.server}: excluded by allow and deny: {plain(', '.join(one.left_out))}", err=True)

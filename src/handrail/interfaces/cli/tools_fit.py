@@ -1,4 +1,4 @@
-"""Whether what tools.json says of a server's tools fits the tools that the server has. Pure functions of values."""
+"""Whether what tools.json says about a server's tools fits the tools that the server has. Pure."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def left_out(declared: Declared, names: Collection[str]) -> Sequence[str]:
 
 
 def misfits(declared: Declared, schemas: Mapping[str, Mapping[str, Any]]) -> Sequence[str]:
-    """What is said of tools that do not exist, and undos that can't work, in words; `schemas` are those of the
-    arguments of all tools that the server has, by name."""
+    """Entries for tools that do not exist, and undos that can't work; `schemas` are the argument schemas of all tools
+    of the server, by name."""
     return [*_vain_patterns(declared, schemas), *_vain_rules(declared, schemas), *_undo_misfits(declared, schemas)]
 
 
@@ -34,7 +34,7 @@ def _vain_patterns(declared: Declared, names: Collection[str]) -> Iterator[str]:
     for key, patterns in (("allow", declared.allow), ("deny", declared.deny)):
         for pattern in patterns:
             if not any(fnmatchcase(name, pattern) for name in names):
-                yield _said(f"{key}: `{pattern}` is the name of no tool", did_you_mean(pattern, sorted(names)))
+                yield _said(f"{key}: `{pattern}` matches no tool", did_you_mean(pattern, sorted(names)))
 
 
 def _vain_rules(declared: Declared, names: Collection[str]) -> Iterator[str]:
@@ -58,24 +58,24 @@ def _undo_misfits(declared: Declared, schemas: Mapping[str, Mapping[str, Any]]) 
 
 
 def _argument_misfits(undo: UndoRule, schema: Mapping[str, Any]) -> Iterator[str]:
-    """Arguments that the undoing tool requires and is not given, or is given and does not know."""
+    """Arguments that the undoing tool requires and does not get, or gets and does not know."""
     known = _properties(schema)
     for name in _required(schema):
         if name not in undo.args:
             yield f"`{undo.tool}` needs the argument `{name}`; add it to args"
     for name in undo.args:
         if name not in known and schema.get("additionalProperties") is False:
-            yield _said(f"`{undo.tool}` knows no argument `{name}`", did_you_mean(name, known))
+            yield _said(f"`{undo.tool}` has no argument `{name}`", did_you_mean(name, known))
 
 
 def _vain_references(undo: UndoRule, schema: Mapping[str, Any], tool: str) -> Iterator[str]:
-    """Arguments of the call that the undo speaks of, and that the call can't have."""
+    """References to arguments that the call can't have."""
     known = _properties(schema)
     if not known or schema.get("additionalProperties") not in (None, False):
         return
     for name in dict.fromkeys(_spoken_of(undo.args)):
         if name not in known:
-            yield _said(f"args speak of `args.{name}`, but `{tool}` has no such argument", did_you_mean(name, known))
+            yield _said(f"args refer to `args.{name}`, but `{tool}` has no such argument", did_you_mean(name, known))
 
 
 def _spoken_of(value: Any) -> Iterator[str]:
@@ -91,7 +91,7 @@ def _spoken_of(value: Any) -> Iterator[str]:
 
 
 def _properties(schema: Mapping[str, Any]) -> Sequence[str]:
-    # The schema is a server's word: whatever it is, it must not stop the check.
+    # The schema comes from the server: whatever it holds, it must not stop the check.
     found = schema.get("properties")
     return list(found) if isinstance(found, Mapping) else []
 

@@ -1,12 +1,12 @@
-"""`handrail tools list`: all tools that plans can call, with what is known of their servers.
+"""`handrail tools list`: all tools that plans can call, and the state of their servers.
 
-Servers are met for this, all at once; one that can't be reached is told with the reason and hides no other."""
+Connects to all servers at once; one that can't be reached is reported with the reason and hides no other."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import click
 import msgspec
@@ -20,37 +20,40 @@ from handrail.domain.suggestion import did_you_mean
 from handrail.engine.clock import instant_text, system_clock
 from handrail.engine.tool import ToolSpec
 from handrail.engine.tool_figures import breakers_of
-from handrail.interfaces.cli.answer import answer, tell_table
+from handrail.interfaces.cli.answer import answer, listing
 from handrail.interfaces.cli.program import json_option, settings_of, told
+from handrail.interfaces.cli.table import Column, tell_table
+from handrail.interfaces.cli.times import Times, utc_option
 from handrail.interfaces.pictures.caption import plain
 from handrail.settings import Settings
 from handrail.tools.registry import Registry
 
 OUR_OWN = "-"
-"""What stands in a table where other tools have a server."""
+"""The server of tools that have none."""
 
 
 class Seen(Struct, frozen=True, kw_only=True):
-    """The tools, and all there is to say about where they are."""
+    """The tools, and the state of their servers."""
 
     specs: Sequence[ToolSpec]
     broken: Mapping[str, str]
     unreachable: Mapping[str, str]
-    """By server, why it can't be reached."""
+    """Why a server can't be reached, by its name."""
     breakers: Mapping[str, Breaker]
     now: int
 
 
 @click.command("list")
 @click.option("--server", metavar="NAME", default="", help="Only the tools of this server.")
-@click.option("--built-in", "is_own", is_flag=True, help="Only tools of this process; no server is started.")
+@click.option("--built-in", "is_own", is_flag=True, help="Only built-in tools; no server is started.")
+@utc_option
 @json_option
 @click.pass_context
 @told
-async def list_(ctx: click.Context, server: str, is_own: bool, as_json: bool) -> None:
-    """All tools that plans of this project can call; servers and plugins that can't be used, with the reason."""
+async def list_(ctx: click.Context, server: str, is_own: bool, is_utc: bool, as_json: bool) -> None:
+    """List all tools that plans of this project can call, and why some servers and plugins can't be used."""
     if server and is_own:
-        raise click.UsageError("--server and --built-in do not go together: leave one out")
+        raise click.UsageError("--server and --built-in can't be combined")
     settings = settings_of(ctx)
     toolbox = toolbox_of(settings)
     try:
@@ -58,16 +61,16 @@ async def list_(ctx: click.Context, server: str, is_own: bool, as_json: bool) ->
     finally:
         await toolbox.close()
     if server in seen.unreachable:
-        hint = f"`handrail tools check {server}` says more"
+        hint = f"run `handrail tools check {server}` for details"
         raise Unavailable(f"{server} can't be reached: {seen.unreachable[server]}", hint=hint)
-    answer(_as_data(seen), as_json=as_json, words=lambda: _tell(seen))
+    answer(_as_data(seen), as_json=as_json, words=lambda: _tell(seen, Times(now=seen.now, is_utc=is_utc)))
 
 
 async def _seen(toolbox: Registry, settings: Settings, *, server: str, is_own: bool) -> Seen:
     names = [] if is_own else required_servers(toolbox, server)
     unreachable: Mapping[str, str] = {}
     if toolbox.servers is not None and names:
-        say(f"meeting {', '.join(names)}")
+        say(f"connecting to {', '.join(names)}")
         unreachable = await toolbox.servers.meet(names)
     return Seen(
         specs=[spec for spec in toolbox.specs() if not server or spec.server == server],
@@ -90,7 +93,7 @@ def required_servers(toolbox: Registry, server: str) -> Sequence[str]:
 
 
 def say(words: str) -> None:
-    """A word for whoever waits at a terminal; scripts are not told."""
+    """Progress, for people at a terminal only."""
     if sys.stderr.isatty():
         click.secho(f"{words} ...", dim=True, err=True)
 
@@ -101,8 +104,8 @@ async def _breakers(settings: Settings, servers: Sequence[str]) -> Mapping[str, 
     try:
         async with reading(settings) as look:
             return await breakers_of(look.store, servers)
-    except HandrailError as error:  # what can be called is worth telling even when the journal is in trouble
-        click.secho(f"the state of breakers is not known: {error}", fg="yellow", err=True)
+    except HandrailError as error:  # the list of tools is useful even when the journal can't be read
+        click.secho(f"the state of the circuit breakers is unknown: {error}", fg="yellow", err=True)
         return {}
 
 
@@ -110,11 +113,8 @@ async def _breakers(settings: Settings, servers: Sequence[str]) -> Mapping[str, 
 
 
 def _as_data(seen: Seen) -> dict[str, Any]:
-    return {
-        "tools": [_tool_data(spec, seen) for spec in seen.specs],
-        "broken": seen.broken,
-        "unreachable": seen.unreachable,
-    }
+    tools = [_tool_data(spec, seen) for spec in seen.specs]
+    return listing("tools", tools, broken=seen.broken, unreachable=seen.unreachable)
 
 
 def _tool_data(spec: ToolSpec, seen: Seen) -> dict[str, Any]:
@@ -131,43 +131,54 @@ def _breaker_data(spec: ToolSpec, seen: Seen) -> dict[str, Any] | None:
     return {"status": breaker.status.value, "until": instant_text(breaker.until), "reason": breaker.message}
 
 
-# --- in words -----------------------------------------------------------------------------------------
+# --- for people -----------------------------------------------------------------------------------------
 
 
-def _tell(seen: Seen) -> None:
-    head = ("server", "tool", "effect", "undo", "idempotent", "breaker", "limits", "what it does")
-    tell_table(head, [_row(spec, seen) for spec in seen.specs])
+HEAD: Final = (
+    Column("tool"),
+    Column("effect", 1),
+    Column("undo", 3),
+    Column("idempotent", 4),
+    Column("server", 6),
+    Column("breaker", 2),
+    Column("limits", 5),
+    Column("description"),
+)
+
+
+def _tell(seen: Seen, shown: Times) -> None:
+    tell_table(HEAD, [_row(spec, seen, shown) for spec in seen.specs])
     for name, reason in seen.unreachable.items():
         click.secho(f"server {name} can't be reached: {plain(reason)}", fg="red", err=True)
-        click.echo(f"  what to do: `handrail tools check {name}` says more", err=True)
+        click.echo(f"  what to do: run `handrail tools check {name}` for details", err=True)
     for name, reason in seen.broken.items():
         click.secho(f"plugin {name} can't be used: {reason}", fg="red", err=True)
 
 
-def _row(spec: ToolSpec, seen: Seen) -> tuple[str, ...]:
+def _row(spec: ToolSpec, seen: Seen, shown: Times) -> tuple[str, ...]:
     return (
-        spec.server or OUR_OWN,
         plain(spec.name),
         spec.effect.value,
         plain(spec.undo) or "-",
         "yes" if spec.idempotent or spec.effect is Effect.NONE else "no",
-        breaker_words(seen.breakers.get(spec.server), seen.now),
+        spec.server or OUR_OWN,
+        breaker_words(seen.breakers.get(spec.server), shown),
         limits_of(spec) or "-",
         plain(spec.description),
     )
 
 
-def breaker_words(breaker: Breaker | None, now: int) -> str:
+def breaker_words(breaker: Breaker | None, shown: Times) -> str:
     """Whether calls go through to a server."""
     if breaker is None:
         return "-"
     if breaker.status is BreakerStatus.OPEN:
-        return f"open until {instant_text(breaker.until)}" if now < breaker.until else "open, next call tries"
+        return f"open until {shown.at(breaker.until)}" if shown.now < breaker.until else "open, next call tries"
     return "half-open" if breaker.status is BreakerStatus.HALF_OPEN else "closed"
 
 
 def limits_of(spec: ToolSpec) -> str:
-    """What bounds the calls of a tool, in words."""
+    """The limits on calls of a tool, for people."""
     shared = spec.shared
     limits = (
         ("timeout", spec.timeout),

@@ -1,48 +1,52 @@
-"""`handrail tools stats`: how tools and their servers did, from the journal.
+"""`handrail tools stats`: calls, times and failures of tools and servers, from the journal.
 
-Adding up is the engine's work (engine/tool_figures.py); here it is told."""
+The figures come from engine/tool_figures.py; here they are printed."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 import click
 import msgspec
 
 from handrail.assembly import reading
 from handrail.domain.duration import duration_ms
+from handrail.domain.plural import plural
 from handrail.domain.suggestion import did_you_mean
 from handrail.engine.clock import instant_text, system_clock
 from handrail.engine.tool_figures import Report, tool_figures
 from handrail.engine.tool_tally import Outage, ToolFigures
-from handrail.interfaces.cli.answer import answer, tell_table
+from handrail.interfaces.cli.answer import answer, listing
 from handrail.interfaces.cli.program import json_option, settings_of, told
 from handrail.interfaces.cli.run_view import duration_words
+from handrail.interfaces.cli.table import Column, tell_table
+from handrail.interfaces.cli.times import Times, utc_option
 from handrail.interfaces.pictures.caption import plain
 
 
 @click.command()
 @click.argument("name", required=False, default="")
-@click.option("--since", metavar="DURATION", help="Only the last 30m, 12h, 7d ...; default: all that is kept.")
+@click.option("--since", metavar="DURATION", help="Only the last 30m, 12h, 7d ...; default: the whole journal.")
+@utc_option
 @json_option
 @click.pass_context
 @told
-async def stats(ctx: click.Context, name: str, since: str | None, as_json: bool) -> None:
-    """Calls, times, failures and retries of each tool, and when servers were left alone. NAME is a tool or a server."""
+async def stats(ctx: click.Context, name: str, since: str | None, is_utc: bool, as_json: bool) -> None:
+    """Show calls, times, failures and retries of each tool, and outages of servers. NAME is a tool or a server."""
     now = system_clock()
     begin = max(1, now - duration_ms(since)) if since else 0
     async with reading(settings_of(ctx)) as look:
         whole = await tool_figures(look.store, since=begin)
     report = only(whole, name) if name else whole
-    answer(_as_data(report, now), as_json=as_json, words=lambda: _tell(report, now))
+    answer(_as_data(report, now), as_json=as_json, words=lambda: _tell(report, Times(now=now, is_utc=is_utc)))
     if name and not report.tools and not report.servers:
         called = sorted({one.tool for one in whole.tools})
-        click.echo(f"nothing is known of calls of {name}; {did_you_mean(name, called)}".rstrip("; "), err=True)
+        click.echo(f"no calls of {name} recorded; {did_you_mean(name, called)}".rstrip("; "), err=True)
 
 
 def only(report: Report, name: str) -> Report:
-    """What a report says of one tool, or of all tools of one server."""
+    """The part of a report about one tool, or about all tools of one server."""
     tools = tuple(one for one in report.tools if name in (one.tool, one.tool.partition(".")[0]))
     server = name.partition(".")[0]
     return msgspec.structs.replace(
@@ -54,17 +58,19 @@ def only(report: Report, name: str) -> Report:
 
 
 def _as_data(report: Report, now: int) -> dict[str, Any]:
-    return {
-        "tools": [_figures_data(one) for one in report.tools],
-        "servers": [
-            {"server": one.server, "outages": [_outage_data(outage, now) for outage in one.outages]}
-            for one in report.servers
-        ],
-        "events": report.events,
-        "is_cut": report.is_cut,
-        "unread": report.unread,
-        "untold": report.untold,
-    }
+    servers = [
+        {"server": one.server, "outages": [_outage_data(outage, now) for outage in one.outages]}
+        for one in report.servers
+    ]
+    return listing(
+        "tools",
+        [_figures_data(one) for one in report.tools],
+        servers=servers,
+        events=report.events,
+        is_cut=report.is_cut,
+        unread=report.unread,
+        untold=report.untold,
+    )
 
 
 def _figures_data(one: ToolFigures) -> dict[str, Any]:
@@ -97,27 +103,47 @@ def _outage_data(one: Outage, now: int) -> dict[str, Any]:
     return {key: value for key, value in data.items() if value is not None}
 
 
-# --- in words -----------------------------------------------------------------------------------------
+# --- for people -----------------------------------------------------------------------------------------
 
 
-def _tell(report: Report, now: int) -> None:
-    calls = [_row(one) for one in report.tools]
+CALLS_HEAD: Final = (
+    Column("tool"),
+    Column("calls"),
+    Column("p50", 5),
+    Column("p95", 1),
+    Column("p99", 4),
+    Column("retries", 2),
+    Column("last call", 3),
+    Column("failures"),
+)
+OUTAGES_HEAD: Final = (
+    Column("server"),
+    Column("outage since"),
+    Column("lasted", 1),
+    Column("openings", 2),
+    Column("state"),
+    Column("reason"),
+)
+
+
+def _tell(report: Report, shown: Times) -> None:
+    calls = [_row(one, shown) for one in report.tools]
     if calls:
-        tell_table(("tool", "calls", "p50", "p95", "p99", "retries", "last call", "failures"), calls)
-    outages = [_outage_row(one.server, outage, now) for one in report.servers for outage in one.outages]
+        tell_table(CALLS_HEAD, calls)
+    outages = [_outage_row(one.server, outage, shown) for one in report.servers for outage in one.outages]
     if outages:
-        tell_table(("server", "left alone since", "for", "openings", "now", "why"), outages)
+        tell_table(OUTAGES_HEAD, outages)
     if not calls and not outages:
-        click.echo("no tool was called in that time", err=True)
+        click.echo("no calls in that time", err=True)
     for note in _notes(report):
         click.echo(note, err=True)
 
 
-def _row(one: ToolFigures) -> tuple[object, ...]:
+def _row(one: ToolFigures, shown: Times) -> tuple[object, ...]:
     failures = ", ".join(f"{count} {category}" for category, count in one.failures.items())
     name = f"{one.tool} (undo)" if one.is_undo else one.tool
     times = [_took(took) for took in (one.p50_ms, one.p95_ms, one.p99_ms)]
-    return (plain(name), one.calls, *times, one.retries, instant_text(one.last) if one.last else "-", failures or "-")
+    return (plain(name), one.calls, *times, one.retries, shown.at(one.last or "") or "-", failures or "-")
 
 
 def _took(milliseconds: int | None) -> str:
@@ -126,16 +152,17 @@ def _took(milliseconds: int | None) -> str:
     return f"{milliseconds} ms" if milliseconds < 1_000 else duration_words(milliseconds / 1_000)
 
 
-def _outage_row(server: str, one: Outage, now: int) -> tuple[object, ...]:
-    lasted = _took(max(0, (one.closed or now) - one.opened))
-    state = "closed" if one.closed else f"open until {instant_text(one.until)}" if now < one.until else "may be tried"
-    return (plain(server), instant_text(one.opened), lasted, one.openings, state, plain(one.reason))
+def _outage_row(server: str, one: Outage, shown: Times) -> tuple[object, ...]:
+    lasted = _took(max(0, (one.closed or shown.now) - one.opened))
+    is_open = not one.closed and shown.now < one.until
+    state = f"open until {shown.at(one.until)}" if is_open else "closed" if one.closed else "next call tries"
+    return (plain(server), shown.at(one.opened), lasted, one.openings, state, plain(one.reason))
 
 
 def _notes(report: Report) -> Iterator[str]:
     if report.is_cut:
-        yield f"only the latest {report.events:,} events were looked at: --since names a shorter time"
+        yield f"only the latest {report.events:,} events were read; choose a shorter time with --since"
     if report.unread:
-        yield f"{report.unread:,} events could not be read: `handrail journal verify` says more"
+        yield f"{plural(report.unread, 'event')} could not be read; run `handrail journal verify`"
     if report.untold:
-        yield f"{report.untold:,} calls were of more tools than are told apart"
+        yield f"{plural(report.untold, 'call')} of further tools are not listed"

@@ -1,4 +1,4 @@
-"""`handrail worker`: one more executor on the store, until it is stopped. It says what it does, in plain lines."""
+"""`handrail worker`: executes the runs of the store until it is stopped, and logs what it does on stderr."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ from handrail.interfaces.cli.program import settings_of, told
 
 POLL_S: Final = 0.2
 IDLE_LOOKS: Final = 3
-"""How often in a row nothing must be left to do: a run that was just let go is picked up between two looks."""
+"""How many polls in a row must find no work: a run that was just released is picked up between two polls."""
 
 
 @click.command()
-@click.option("--until-idle", is_flag=True, help="End when nothing is left to do.")
+@click.option("--until-idle", is_flag=True, help="Stop when no work is left.")
 @click.pass_context
 @told
 async def command(ctx: click.Context, until_idle: bool) -> None:
-    """Execute the runs of the store that nobody executes, until stopped."""
+    """Execute the store's runs that no other process executes, until stopped."""
     async with working(settings_of(ctx), actor="worker") as at_work:
-        _say(f"worker {at_work.worker.terms.owner} is at work; Ctrl-C stops it")
+        _say(f"worker {at_work.worker.terms.owner} started; Ctrl-C stops it")
         teller = _Teller(at_work)
         with stoppable() as stop:
             task = asyncio.ensure_future(teller.tell(until_idle=until_idle))
             try:
                 await first_of(task, stop)
             except Stopped:
-                _say("stopping: calls that are under way may end")
+                _say("stopping: waiting for running calls")
             finally:
                 task.cancel()
                 await asyncio.wait({task})
-    _say("worker has ended")
+    _say("worker stopped")
 
 
 def _say(text: str) -> None:
@@ -46,7 +46,7 @@ def _say(text: str) -> None:
 
 
 class _Teller:
-    """Tells what a worker does, by looking at it."""
+    """Prints what a worker does, by polling it."""
 
     def __init__(self, at_work: Working) -> None:
         self.worker = at_work.worker
@@ -55,7 +55,7 @@ class _Teller:
         self.seen: set[str] = set()
         self.ended: dict[str, RunStatus] = {}
         self.waits: dict[str, int] = {}
-        """Of which runs it was told whom they wait for, as of which event."""
+        """Which runs were reported as waiting, as of which event."""
         at_work.handrail.dispatch.watchers.append(self._notice)
 
     def _notice(self, run: Run, _steps: Collection[str] | None) -> None:
@@ -73,7 +73,7 @@ class _Teller:
             _say(f"{run_id} picked up: {workflow}")
 
     async def tell(self, *, until_idle: bool) -> None:
-        """Look again and again; with `until_idle`, until nothing is left to do."""
+        """Poll; with `until_idle`, until no work is left."""
         idle = 0
         while not until_idle or idle < IDLE_LOOKS:
             await asyncio.sleep(POLL_S)
@@ -95,10 +95,10 @@ class _Teller:
         status = await self.lookout.status(run_id)
         if status.status is RunStatus.WAITING:
             waits = ", ".join(f"{one.kind.value} {one.step}" for one in status.waiting_for)
-            _say(f"{run_id} waits for {waits}")
+            _say(f"{run_id} waiting for {waits}")
 
     async def _is_idle(self) -> bool:
-        """Whether no run of the store has anything to do that only needs somebody to execute it."""
+        """Whether no run of the store has work that a worker could do."""
         if any(not conductor.is_settled for conductor in list(self.worker.conductors.values())):
             return False
         after = ""

@@ -9,10 +9,11 @@ import click
 from handrail.assembly import bookcase_of
 from handrail.domain.authoring import definition_data
 from handrail.domain.definition import Definition, title_of
-from handrail.interfaces.cli.answer import answer, tell_findings, tell_table
+from handrail.interfaces.cli.answer import answer, listing, tell_findings
 from handrail.interfaces.cli.completion import complete_workflow
 from handrail.interfaces.cli.excerpt import lines_of, printable
 from handrail.interfaces.cli.program import json_option, settings_of, told
+from handrail.interfaces.cli.table import Column, tell_table
 from handrail.interfaces.cli.workflow_finding import found
 from handrail.library.book import Book
 from handrail.library.loading import valid
@@ -38,13 +39,14 @@ async def list_(
     broken = books.broken()
 
     def tell() -> None:
-        tell_table(("id", "version", "category", "steps", "from", "description"), map(_row, matching))
+        head = ("id", Column("version", 1), Column("category", 3), Column("steps", 4), Column("from", 2), "description")
+        tell_table(head, map(_row, matching))
         for one in broken:
             click.secho(printable(f"{one.file} can't be read: {one.message}"), fg="yellow", err=True)
         if not matching:
             click.echo("no workflow matches; `handrail workflow list` shows all", err=True)
 
-    data = {"workflows": [_book_data(book) for book in matching], "broken": broken}
+    data = listing("workflows", [_book_data(book) for book in matching], broken=broken)
     answer(data, as_json=as_json, words=tell)
 
 

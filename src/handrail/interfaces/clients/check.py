@@ -1,6 +1,4 @@
-"""What a check-up finds: one value for each thing that was looked at, with words on how to mend it.
-
-Pure."""
+"""The results of `handrail doctor`: one value for each check, with how to fix it. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +7,7 @@ from enum import StrEnum
 
 
 class Level(StrEnum):
-    """How a thing is."""
+    """The result of a check."""
 
     OK = "ok"
     WARN = "warn"
@@ -18,7 +16,7 @@ class Level(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A thing that was looked at."""
+    """A check: what was looked at, the result, and the fix."""
 
     name: str
     level: Level
@@ -27,12 +25,12 @@ class Check:
 
 
 def ok(name: str, message: str) -> Check:
-    """It is as it should be."""
+    """It works."""
     return Check(name, Level.OK, message)
 
 
 def warn(name: str, message: str, fix: str) -> Check:
-    """It works, but a person should know."""
+    """It works, but something should be fixed."""
     return Check(name, Level.WARN, message, fix)
 
 

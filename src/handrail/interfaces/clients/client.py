@@ -1,4 +1,4 @@
-"""The clients that handrail can be put into: where each keeps its settings, and how it writes a server down.
+"""The supported clients: where each keeps its settings, and the shape of a server's entry.
 
 Data and pure functions; nothing is read or written here. To add a client, add one value to CLIENTS."""
 
@@ -19,14 +19,14 @@ GOOSE_TIMEOUT_S: Final = 300
 
 
 class Scope(StrEnum):
-    """For whom a server is set up."""
+    """Where a server is set up: for the user, or for the project."""
 
     USER = "user"
     PROJECT = "project"
 
 
 class Format(StrEnum):
-    """How a client writes its settings."""
+    """The format of a client's settings."""
 
     JSON = "json"
     TOML = "toml"
@@ -35,7 +35,7 @@ class Format(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """Where a person's folders and the project lie, and on which system."""
+    """Where the user's folders and the project are, and the platform."""
 
     home: Path
     project: Path
@@ -44,7 +44,7 @@ class Ground:
 
     @property
     def settings(self) -> Path:
-        """The folder in which programs with windows keep their settings."""
+        """The settings folder of desktop programs."""
         if self.platform == "win32":
             return Path(self.environment.get("APPDATA") or self.home / "AppData" / "Roaming")
         if self.platform == "darwin":
@@ -53,47 +53,47 @@ class Ground:
 
     @property
     def dot_config(self) -> Path:
-        """The folder in which programs of the terminal keep their settings."""
+        """The settings folder of terminal programs."""
         return Path(self.environment.get("XDG_CONFIG_HOME") or self.home / ".config")
 
     def chosen(self, variable: str, default: str) -> Path:
-        """The folder that a variable names, or one in the home."""
+        """The folder that a variable names, or a default one in the home."""
         return Path(self.environment.get(variable) or self.home / default)
 
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """A program that agents live in."""
+    """A program that runs agents and starts MCP servers."""
 
     name: str
     title: str
     commands: tuple[str, ...]
-    """What it is called on the PATH."""
+    """Its names on the PATH."""
     folder: Callable[[Ground], Path]
-    """It is there once it has been used."""
+    """Exists once the client has been used."""
     user: Callable[[Ground], tuple[Path, ...]]
-    """Where its settings may lie; the first that exists counts."""
+    """Where its settings may be; the first that exists counts."""
     project: tuple[str, ...]
     """The same in a project; empty: it has no settings there."""
     key: str
-    """Under which key its servers stand."""
+    """The key that holds its servers."""
     shape: Callable[[str, Launch], dict[str, Any]]
     next: str
-    """What a person does after a change."""
+    """What the user does after a change."""
     format: Format = Format.JSON
     project_word: str = ""
     """How its settings name the project's folder; empty: it starts servers in that folder."""
     starts_in_project: bool = True
 
     def files(self, ground: Ground, scope: Scope) -> tuple[Path, ...]:
-        """Where its settings may lie for this scope; none: it has no such scope."""
+        """Where its settings may be for this scope; none: it has no such scope."""
         if scope is Scope.USER:
             return self.user(ground)
         return tuple(ground.project / name for name in self.project)
 
     @property
     def scope(self) -> Scope:
-        """The scope that is meant when nobody says one."""
+        """The default scope."""
         return Scope.PROJECT if self.project else Scope.USER
 
 
@@ -146,7 +146,7 @@ CLIENTS: Final[Mapping[str, Client]] = {
             project=(".mcp.json",),
             key="mcpServers",
             shape=_plain,
-            next="start `claude` here, and agree when it asks about the server; `/mcp` shows it",
+            next="start `claude` here, and approve the server when it asks; `/mcp` shows it",
         ),
         Client(
             name="cursor",
@@ -182,7 +182,7 @@ CLIENTS: Final[Mapping[str, Client]] = {
             project=(".codex/config.toml",),
             key="mcp_servers",
             shape=_plain,
-            next="start `codex` anew; a project's settings count once the project is trusted",
+            next="restart `codex`; a project's settings count once the project is trusted",
             format=Format.TOML,
         ),
         Client(
@@ -194,7 +194,7 @@ CLIENTS: Final[Mapping[str, Client]] = {
             project=(".gemini/settings.json",),
             key="mcpServers",
             shape=_plain,
-            next="start `gemini` anew in a trusted folder; `/mcp` shows it",
+            next="restart `gemini` in a trusted folder; `/mcp` shows it",
         ),
         Client(
             name="desktop",
@@ -205,7 +205,7 @@ CLIENTS: Final[Mapping[str, Client]] = {
             project=(),
             key="mcpServers",
             shape=_plain,
-            next="quit Claude Desktop, and start it anew",
+            next="restart Claude Desktop",
             starts_in_project=False,
         ),
         Client(
@@ -219,7 +219,7 @@ CLIENTS: Final[Mapping[str, Client]] = {
             project=("opencode.json", "opencode.jsonc"),
             key="mcp",
             shape=_opencode,
-            next="start `opencode` anew; `opencode mcp list` shows it",
+            next="restart `opencode`; `opencode mcp list` shows it",
         ),
         Client(
             name="goose",
@@ -230,7 +230,7 @@ CLIENTS: Final[Mapping[str, Client]] = {
             project=(),
             key="extensions",
             shape=_goose,
-            next="start a new session of Goose",
+            next="start a new Goose session",
             format=Format.YAML,
         ),
     )

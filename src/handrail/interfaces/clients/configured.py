@@ -1,6 +1,6 @@
-"""The servers of ours that clients' settings name, each as that client would start it.
+"""The handrail servers in clients' settings, each as that client would start it.
 
-Only reads. Whether they answer is found out by probe.py."""
+Only reads. Whether they answer is tested in probe.py."""
 
 from __future__ import annotations
 
@@ -29,25 +29,25 @@ _variable = re.compile(r"\$\{([^}:]+)(?::-?([^}]*))?\}|\{env:([^}]+)\}")
 
 @dataclass(frozen=True, slots=True)
 class Configured:
-    """An entry, or settings in which none can be found for a reason."""
+    """An entry, or the error that prevents reading the settings."""
 
     client: Client
     scope: str
     file: Path
     name: str = ""
     launch: Launch | None = None
-    """None: it starts no command."""
+    """None: the entry has no command."""
     is_off: bool = False
     error: HandrailError | None = None
 
 
 def configured(clients: Iterable[Client], ground: Ground) -> list[Configured]:
-    """Every entry of ours, in all scopes of these clients."""
+    """Every handrail entry, in all scopes of these clients."""
     return [one for client in clients for one in _of_client(client, ground)]
 
 
 def host_environment(ground: Ground) -> dict[str, str]:
-    """The few variables that hosts pass on to servers."""
+    """The environment variables that clients pass on to servers."""
     names = PASSED_ON_WINDOWS if ground.platform == "win32" else PASSED_ON
     return {name: ground.environment[name] for name in names if name in ground.environment}
 
@@ -91,7 +91,7 @@ def _is_ours(launch: Launch) -> bool:
 
 
 def _expanded(client: Client, launch: Launch, ground: Ground) -> Launch:
-    """The launch as the client would carry it out: variables filled in, and a folder to begin in."""
+    """The launch as the client would do it: with variables filled in, and a working folder."""
     fill = _filler(ground)
     folder = fill(launch.cwd) if launch.cwd else str(ground.project if client.starts_in_project else ground.home)
     return replace(

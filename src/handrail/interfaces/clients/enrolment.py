@@ -1,7 +1,7 @@
-"""Getting into clients and out again: which are here, what would change in their settings, and the change itself.
+"""Adding handrail to clients' settings and removing it: which clients are installed, the change, and writing it.
 
-Looking and changing are two steps, so that a person sees the difference first. Nothing is remembered anywhere: what a
-change did can be told from the file and its backups."""
+Computing and writing are two steps, so that the user sees the diff first. No state is kept: an undo works from the
+file and its backups."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ NONE: Final = "none"
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What would become of a client's settings."""
+    """A change of a client's settings."""
 
     client: Client
     scope: Scope
     file: SettingsFile
     kind: str
     after: str | None
-    """The words afterwards; None: the file goes."""
+    """The new text; None: the file is removed."""
     is_known: bool = False
-    """Whether `after` is just what was there before us."""
+    """Whether `after` is exactly the text from before handrail was added."""
     stale: tuple[Path, ...] = ()
-    """Backups that hold nothing more than the file afterwards."""
+    """Backups that hold nothing beyond the new file."""
 
     @property
     def diff(self) -> str:
@@ -62,7 +62,7 @@ def found_clients(ground: Ground) -> list[Client]:
 
 
 def joined(client: Client, scope: Scope, ground: Ground, name: str, launch: Launch) -> Change:
-    """What has to change so that a client starts this."""
+    """The change that makes a client start this."""
     file = _settings(client, scope, ground)
     after = _named(file, lambda text: with_entry(client, text, name, launch))
     is_there = name in entries(client, file.text)
@@ -71,12 +71,12 @@ def joined(client: Client, scope: Scope, ground: Ground, name: str, launch: Laun
 
 
 def left(client: Client, scope: Scope, ground: Ground, name: str) -> Change:
-    """What has to change so that a client starts it no longer: if it is known, just what was before us."""
+    """The change that removes the entry; restores the text from before, if it is known."""
     file = _settings(client, scope, ground)
     if _named(file, lambda text: entries(client, text).get(name)) is None:
         return Change(client, scope, file, NONE, None if file.content is None else file.text)
     backups = {path: read_file(path).text for path in backups_of(file.path)}
-    # What was there before us, if anything: put our entry into it, and it is what is there now.
+    # The text from before handrail is the one that becomes the present text when our entry is added.
     known = [words for words in (*backups.values(), None) if _leads_to(client, words, file.text, name)]
     if known:
         before = known[0]
@@ -103,12 +103,12 @@ def carry_out(change: Change, ground: Ground) -> Path | None:
 def _settings(client: Client, scope: Scope, ground: Ground) -> SettingsFile:
     files = client.files(ground, scope)
     if not files:
-        raise Invalid(f"{client.title} has no settings of a project", hint="say --scope user")
+        raise Invalid(f"{client.title} has no project settings", hint="use --scope user")
     return read_file(next((file for file in files if file.exists()), files[0]))
 
 
 def _named(file: SettingsFile, work: Callable[[str], T]) -> T:
-    """What the work makes of the file's words; its errors say which file it was."""
+    """The result of `work` on the file's text; its errors name the file."""
     try:
         return work(file.text)
     except HandrailError as error:
@@ -116,15 +116,15 @@ def _named(file: SettingsFile, work: Callable[[str], T]) -> T:
 
 
 def _leads_to(client: Client, before: str | None, after: str, name: str) -> bool:
-    """Whether putting the entry of one text into the other, or into nothing, makes the two the same."""
+    """Whether `before`, or an empty text, becomes `after` when the entry is added."""
     before = before or ""
     try:
         entry = entries(client, after).get(name)
         return name not in entries(client, before) and entry is not None and put(client, before, name, entry) == after
-    except HandrailError:  # a backup that nobody can read is nothing to go back to
+    except HandrailError:  # an unreadable backup can't be restored
         return False
 
 
 def _ended(lines: Iterable[str]) -> Iterable[str]:
-    """Lines of a diff, each with an end."""
-    return (line if line.endswith("\n") else f"{line}\n\\ no line end\n" for line in lines)
+    """Lines of a diff, each with a line break."""
+    return (line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)

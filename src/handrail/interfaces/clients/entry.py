@@ -1,7 +1,7 @@
-"""One server's entry in a client's settings: read out, put in, changed and taken out, all in the text.
+"""One server's entry in a client's settings: read, added, changed and removed, as text.
 
-Pure. Every change is checked: read again, the text says just what it said before, and the entry. A text for which that
-does not hold is refused, so nothing of a person's is ever lost."""
+Pure. Every change is verified: read again, the text must hold exactly what it held before plus the entry. Otherwise it
+is refused, so no setting of the user is ever lost."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from handrail.interfaces.clients.launch import Launch, merged_args
 COMMAND_KEYS: Final = ("command", "cmd")
 ENV_KEYS: Final = ("env", "environment", "envs")
 OWN_KEYS: Final = ("type", "args", *COMMAND_KEYS, *ENV_KEYS)
-"""What is ours in an entry that is there; all else is left as a person wrote it."""
+"""The keys that handrail changes in an existing entry; all others stay as the user wrote them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,18 +39,18 @@ SYNTAX: Final[Mapping[Format, Syntax]] = {
 
 
 def entries(client: Client, text: str) -> dict[str, Any]:
-    """All servers that a client's settings name."""
+    """All servers in a client's settings."""
     found = SYNTAX[client.format].read(text).get(client.key)
     return found if isinstance(found, dict) else {}
 
 
 def put(client: Client, text: str, name: str, entry: Mapping[str, Any]) -> str:
-    """The settings with a new entry, unchecked."""
+    """The settings with a new entry, not verified."""
     return SYNTAX[client.format].put(text, (client.key, name), dict(entry))
 
 
 def with_entry(client: Client, text: str, name: str, launch: Launch) -> str:
-    """The settings with our entry; the very same text if it says so already."""
+    """The settings with our entry; the same text if it is there already."""
     syntax = SYNTAX[client.format]
     before = syntax.read(text)
     existing = entries(client, text).get(name)
@@ -62,24 +62,24 @@ def with_entry(client: Client, text: str, name: str, launch: Launch) -> str:
         after = syntax.put(after, (client.key, name, *path), value)
     expected = deepcopy(before)
     expected[client.key] = {**(expected.get(client.key) or {}), name: wanted}
-    _require(syntax, after, expected, hint=f"put it in by hand, under `{client.key}`: {json.dumps({name: wanted})}")
+    _require(syntax, after, expected, hint=f"add it by hand, under `{client.key}`: {json.dumps({name: wanted})}")
     return after
 
 
 def without_entry(client: Client, text: str, name: str) -> str:
-    """The settings without the entry; the very same text if it is not there."""
+    """The settings without the entry; the same text if it is not there."""
     syntax = SYNTAX[client.format]
     if name not in entries(client, text):
         return text
     after = syntax.drop(text, (client.key, name))
     expected = deepcopy(syntax.read(text))
     del expected[client.key][name]
-    _require(syntax, after, expected, hint=f"take `{name}` under `{client.key}` out by hand")
+    _require(syntax, after, expected, hint=f"remove `{name}` under `{client.key}` by hand")
     return after
 
 
 def launch_of(entry: Any) -> Launch | None:
-    """How a client starts what an entry names; None if it is reached in another way."""
+    """How a client starts the server of an entry; None if it has no command."""
     if not isinstance(entry, dict):
         return None
     command, env = _first(entry, COMMAND_KEYS), _first(entry, ENV_KEYS)
@@ -95,13 +95,13 @@ def _first(entry: Mapping[str, Any], keys: Sequence[str]) -> Any:
 
 
 def _listed(value: Any) -> list[str]:
-    """One word or several, as words."""
+    """A string or a list, as a list of strings."""
     words = value if isinstance(value, list) else [value] if isinstance(value, str) else []
     return [str(word) for word in words]
 
 
 def is_off(entry: Mapping[str, Any]) -> bool:
-    """Whether a person turned the server off."""
+    """Whether the user turned the server off."""
     return entry.get("enabled") is False or entry.get("disabled") is True
 
 
@@ -111,8 +111,8 @@ def _wanted(client: Client, name: str, existing: Any, launch: Launch) -> dict[st
     known = launch_of(existing)
     if known is None:
         raise Conflict(
-            f"there is an entry `{name}` already that starts no command",
-            hint="give another --name, or take that entry out by hand",
+            f"there is already an entry `{name}`, which has no command",
+            hint="use another --name, or remove that entry by hand",
         )
     words = merged_args((known.command, *known.args), (launch.command, *launch.args))
     env = {**known.env, **launch.env}
@@ -122,7 +122,7 @@ def _wanted(client: Client, name: str, existing: Any, launch: Launch) -> dict[st
 
 
 def _steps(existing: Any, wanted: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """The smallest changes that lead from one entry to the other; values only ever come or change."""
+    """The smallest changes from one entry to the other; values are added or changed, never removed."""
     if existing is None:
         yield (), dict(wanted)
         return
@@ -135,12 +135,12 @@ def _steps(existing: Any, wanted: Mapping[str, Any]) -> Iterator[tuple[tuple[str
 
 
 def _require(syntax: Syntax, text: str, expected: Mapping[str, Any], *, hint: str) -> None:
-    message = "these settings are written in a way that can't be changed safely"
+    message = "this file can't be changed safely"
     try:
         found = syntax.read(text)
     except HandrailError as error:
         raise Invalid(message, hint=hint) from error
-    # Nothing, and a key that holds nothing, are the same: TOML has no empty tables to keep.
+    # A missing key and an empty one are the same: TOML keeps no empty tables.
     if {key: value for key, value in found.items() if value != {}} != {
         key: value for key, value in expected.items() if value != {}
     }:

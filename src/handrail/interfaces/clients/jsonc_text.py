@@ -1,6 +1,6 @@
-"""Changes one member of a JSON text in its place: every other character stays, comments and formatting too.
+"""Changes one member of a JSON text in place: every other character stays, comments and formatting too.
 
-Pure. Whether the outcome is what was wanted is checked by the caller (entry.py)."""
+Pure. The caller verifies the result (entry.py)."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from handrail.interfaces.clients.layout import indent_of, line_end, margin_at, n
 
 
 def read(text: str) -> dict[str, Any]:
-    """What the text says; an empty one says nothing."""
+    """The text's object; an empty text is an empty object."""
     value = read_tree(text).value if text.strip() else {}
     if not isinstance(value, dict):
-        raise Invalid("it does not hold an object", hint="it should look like {...}")
+        raise Invalid("not a JSON object", hint="it should look like {...}")
     return value
 
 
 def put(text: str, path: Sequence[str], value: Any) -> str:
-    """The text with this value at this path; objects on the way are made where they are missing."""
+    """The text with this value at this path; missing objects on the way are created."""
     if not text.strip():
         text = f"{{}}{newline_of(text)}"
     node, rest = _descend(text, path)
@@ -55,7 +55,7 @@ def drop(text: str, path: Sequence[str]) -> str:
 
 
 def _descend(text: str, path: Sequence[str]) -> tuple[Node, Sequence[str]]:
-    """The deepest value on the path that is there, and what is left of the path."""
+    """The deepest existing value on the path, and the rest of the path."""
     node = read_tree(text)
     for index, key in enumerate(path):
         if not isinstance(node.value, dict):
@@ -77,7 +77,7 @@ def _insert(text: str, node: Node, key: str, value: Any) -> str:
     inner = margin_at(text, node.members[0].start) if node.members else margin + indent_of(text)
     member = f"{newline}{inner}{_quoted(key)}: {_pretty(value, inner, text)}"
     if not node.members:
-        inside = text[node.start + 1 : node.end - 1].rstrip()  # comments may stand there
+        inside = text[node.start + 1 : node.end - 1].rstrip()  # there may be comments
         return f"{text[: node.start + 1]}{inside}{member}{newline}{margin}{text[node.end - 1 :]}"
     last = node.members[-1].node.end if node.trailing_comma is None else node.trailing_comma
     before = text[:last] + "," + text[last : node.end - 1].removeprefix(",").rstrip()
@@ -87,7 +87,7 @@ def _insert(text: str, node: Node, key: str, value: Any) -> str:
 
 
 def _insert_flat(text: str, node: Node, key: str, value: Any) -> str:
-    """An object that stands on one line stays on one line."""
+    """An object on one line stays on one line."""
     last = node.members[-1].node.end
     is_tight = '":' in text[node.start : node.end] and '": ' not in text[node.start : node.end]
     colon, comma = (":", ",") if is_tight else (": ", ", ")
@@ -96,13 +96,13 @@ def _insert_flat(text: str, node: Node, key: str, value: Any) -> str:
 
 
 def _written(text: str, at: int, value: Any) -> str:
-    """A value in the place of another."""
+    """A value that replaces another."""
     is_flat = not isinstance(value, dict) or "\n" not in text
     return json.dumps(value, ensure_ascii=False) if is_flat else _pretty(value, margin_at(text, at), text)
 
 
 def _pretty(value: Any, margin: str, text: str) -> str:
-    """A value in lines, lists of words on one."""
+    """A value over several lines; lists stay on one."""
     if not isinstance(value, dict) or not value:
         return json.dumps(value, ensure_ascii=False)
     newline, inner = newline_of(text), margin + indent_of(text)
@@ -115,7 +115,7 @@ def _quoted(key: str) -> str:
 
 
 def _extent(text: str, node: Node, member: Member) -> tuple[int, int]:
-    """All that goes with a member: its comma, and if it stands on lines of its own, its line break and a remark."""
+    """All that belongs to a member: its comma, and on lines of its own also the line break and a comment."""
     is_last = member is node.members[-1]
     has_comma = not is_last or node.trailing_comma is not None
     start, end = member.start, _comma_after(text, member) + 1 if has_comma else member.node.end
@@ -132,7 +132,7 @@ def _unless_blank(text: str) -> str:
 
 
 def _comma_after(text: str, member: Member) -> int:
-    """The comma behind a member; comments may stand between the two."""
+    """The comma after a member; there may be comments in between."""
     at = member.node.end
     while text[at] != ",":
         if text.startswith("//", at):

@@ -1,7 +1,6 @@
-"""JSON with comments and trailing commas, read into a tree that knows where everything stands in the text.
+"""JSON with comments and trailing commas, read into a tree with positions in the text.
 
-Only read here; jsonc_text.py changes texts by these positions. Workflows are strict JSON and are read elsewhere
-(library/json_document.py)."""
+Only reads; jsonc_text.py changes texts by these positions. Workflows are strict JSON (library/json_document.py)."""
 
 from __future__ import annotations
 
@@ -28,19 +27,19 @@ class Node:
     value: Any
     members: tuple[Member, ...] = ()
     trailing_comma: int | None = None
-    """Where the comma after the last member stands, if there is one."""
+    """The position of the comma after the last member, if there is one."""
 
     def member(self, key: str) -> Member | None:
-        """The member of that name; one that is there twice is nobody's to change."""
+        """The member with that key; a duplicate key is refused."""
         found = [member for member in self.members if member.key == key]
         if len(found) > 1:
-            raise Invalid(f"the key `{key}` is there twice", hint="remove one of the two, then repeat the call")
+            raise Invalid(f"duplicate key `{key}`", hint="remove one of the two, then try again")
         return found[0] if found else None
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A key, which begins at `start`, and its value."""
+    """A key, at `start`, and its value."""
 
     key: str
     start: int
@@ -48,11 +47,11 @@ class Member:
 
 
 def read_tree(text: str) -> Node:
-    """The tree of a text; Invalid says where it stops being JSON."""
+    """The tree of a text; Invalid says where it is not JSON."""
     reader = _Reader(text)
     root = reader.value(0)
     if reader.next():
-        reader.stop("the document ends before this")
+        reader.stop("unexpected text after the end")
     return root
 
 
@@ -64,7 +63,7 @@ class _Reader:
         self._at = 0
 
     def next(self) -> str:
-        """The next character that means something; empty at the end."""
+        """The next character that is not blank or comment; empty at the end."""
         found = _blank.match(self._text, self._at)
         self._at = found.end() if found else self._at
         return self._text[self._at : self._at + 1]
@@ -72,7 +71,7 @@ class _Reader:
     def stop(self, reason: str) -> NoReturn:
         line = self._text.count("\n", 0, self._at) + 1
         column = self._at - self._text.rfind("\n", 0, self._at)
-        raise Invalid(f"line {line}, column {column}: {reason}", hint="mend it there, then repeat the call")
+        raise Invalid(f"line {line}, column {column}: {reason}", hint="fix it, then try again")
 
     def value(self, depth: int) -> Node:
         if depth > DEPTH_MAX:
@@ -93,7 +92,7 @@ class _Reader:
         return Node(start, self._at, {member.key: member.node.value for member in members}, members, comma)
 
     def _items(self, closing: str, depth: int, read: Any) -> Iterator[tuple[Any, int | None]]:
-        """What stands between two brackets, each with the place of the comma behind it."""
+        """The items between two brackets, each with the position of the comma after it."""
         self._at += 1
         while self.next() != closing:
             item, comma = read(depth + 1), None
@@ -101,25 +100,25 @@ class _Reader:
                 comma = self._at
                 self._at += 1
             elif self.next() != closing:
-                self.stop(f"`,` or `{closing}` is missing before this")
+                self.stop(f"expected `,` or `{closing}`")
             yield item, comma
         self._at += 1
 
     def _member(self, depth: int) -> Member:
         if self.next() != '"':
-            self.stop("a key in double quotes is missing here")
+            self.stop("expected a key in double quotes")
         start = self._at
         key = self._string()
         if self.next() != ":":
-            self.stop("`:` is missing before this")
+            self.stop("expected `:`")
         self._at += 1
         return Member(key, start, self.value(depth))
 
     def _string(self) -> str:
-        return str(json.loads(self._token(_string, "a text that is never closed, or holds what JSON does not allow")))
+        return str(json.loads(self._token(_string, "invalid or unterminated string")))
 
     def _word(self) -> Any:
-        return json.loads(self._token(_plain, "no value can begin here"))
+        return json.loads(self._token(_plain, "expected a value"))
 
     def _token(self, pattern: re.Pattern[str], reason: str) -> str:
         found = pattern.match(self._text, self._at)

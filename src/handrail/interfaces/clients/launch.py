@@ -1,6 +1,6 @@
-"""How a server is started: the command, its arguments and its variables; and how this very handrail is.
+"""How a server is started: command, arguments and environment; and how this handrail is.
 
-What each client's settings call these things is told in client.py."""
+How each client's settings write it is in client.py."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ class Launch:
     args: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
     cwd: str = ""
-    """Where it is started; empty: wherever the client is."""
+    """Its working folder; empty: the client's."""
 
 
 def own_launch(settings: Settings, *, project: str = "") -> Launch:
-    """How a client starts this handrail; `project` is the folder as the client would name it, if it must be told."""
+    """How a client starts this handrail; `project` is the folder as the client names it, if it needs one."""
     command, *args = _own_command()
     flags = ["--project", project] if project else []
-    # Hosts pass on few variables: a home that a person chose must be written down.
+    # Clients pass on few variables: a home that the user chose must be written down.
     is_chosen = settings.origins.get("home") in ("--home", "HANDRAIL_HOME")
     return Launch(command, (*args, SERVE, *flags), {"HANDRAIL_HOME": str(settings.home)} if is_chosen else {})
 
 
 def merged_args(existing: Sequence[str], ours: Sequence[str]) -> list[str]:
-    """Our arguments, followed by what a person added behind the command."""
+    """Our arguments, followed by those that the user added."""
     added = list(existing[existing.index(SERVE) + 1 :]) if SERVE in existing else []
     for flag in [word for word in ours if word.startswith("--")]:
         if flag in added:
@@ -61,5 +61,5 @@ def _own_command() -> list[str]:
 
 
 def _is_borrowed(prefix: Path) -> bool:
-    """Whether this environment lies in a cache, where `uvx` made it and may remove it again."""
+    """Whether this environment is in a cache of `uvx`, which may delete it."""
     return any((folder / CACHE_MARK).is_file() and "uv" in folder.parts for folder in prefix.parents)

@@ -1,6 +1,4 @@
-"""How a text is laid out: its line ends and its indentation, so that what is added looks like what is there.
-
-Pure."""
+"""The layout of a text: line ends and indentation, so that an addition looks like the rest. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +10,7 @@ _indented = re.compile(r"^([ \t]+)\S", re.MULTILINE)
 
 
 def newline_of(text: str) -> str:
-    """The line end that the text uses."""
+    """The line break that the text uses."""
     return "\r\n" if "\r\n" in text else "\n"
 
 
@@ -23,14 +21,14 @@ def indent_of(text: str) -> str:
 
 
 def margin_at(text: str, at: int) -> str:
-    """The blanks with which the line begins that holds this place."""
+    """The indentation of the line at this position."""
     start = text.rfind("\n", 0, at) + 1
     line = text[start:at]
     return line[: len(line) - len(line.lstrip(" \t"))]
 
 
 def line_end(text: str, at: int) -> int:
-    """Where the line ends that holds this place: before its line break, or at the end of the text."""
+    """The end of the line at this position: before its line break, or at the end of the text."""
     end = text.find("\n", at)
     if end < 0:
         return len(text)
@@ -38,11 +36,11 @@ def line_end(text: str, at: int) -> int:
 
 
 def line_start(text: str, at: int) -> int:
-    """Where the line begins that holds this place."""
+    """The start of the line at this position."""
     return text.rfind("\n", 0, at) + 1
 
 
 def after_line(text: str, at: int) -> int:
-    """Where the line after the one that holds this place begins; the end of the text if there is none."""
+    """The start of the next line; the end of the text if there is none."""
     end = text.find("\n", at)
     return len(text) if end < 0 else end + 1

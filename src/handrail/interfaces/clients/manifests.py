@@ -1,4 +1,4 @@
-"""What catalogues and bundles say about handrail: `server.json`, the `.mcpb` bundle and `SKILL.md`, from one source.
+"""The manifests of handrail for catalogues and clients: `server.json`, the `.mcpb` bundle and `SKILL.md`.
 
 Name, version, summary and licence come from the package, tools from the surface. `make manifests` writes the documents
 to docs/clients/, and a test keeps them equal."""
@@ -14,7 +14,7 @@ from typing import Any, Final
 from handrail.interfaces.clients.launch import NAME, SERVE
 
 REGISTRY_NAME: Final = "io.github.handrail-dev/handrail"
-"""How the MCP Registry calls us; the README proves with a line `mcp-name: ...` that the package is ours."""
+"""The name in the MCP Registry; a line `mcp-name: ...` in the README proves that the package is ours."""
 REGISTRY_SCHEMA: Final = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json"
 MCPB_VERSION: Final = "0.4"
 TITLE: Final = "handrail"
@@ -23,7 +23,7 @@ AUTHOR: Final = "handrail contributors"
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """What is said of handrail everywhere."""
+    """What all manifests say about handrail."""
 
     version: str
     summary: str
@@ -31,12 +31,12 @@ class Product:
     python: str
     keywords: tuple[str, ...]
     tools: Sequence[tuple[str, str]]
-    """Names, and what each is for."""
+    """Names and descriptions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """What a person may choose when a client starts handrail."""
+    """A setting that the user may choose in a client."""
 
     key: str
     title: str
@@ -51,21 +51,21 @@ OPTIONS: Final = (
     Option(
         key="project",
         title="Project folder",
-        description="Where plans may read and write files, and where .handrail/workflows lies",
+        description="Where plans may read and write files, and where .handrail/workflows is",
         flag="--project",
         is_folder=True,
     ),
     Option(
         key="home",
         title="Home of the journal",
-        description="Where all state is kept; empty: the platform's folder for a program's data",
+        description="Where all state is kept; empty: the platform's data folder",
         variable="HANDRAIL_HOME",
         is_folder=True,
     ),
     Option(
         key="toolsets",
         title="Toolsets",
-        description="Which tools the agent sees: any of guide, run and journal, with commas between",
+        description="Which tools the agent sees: guide, run, journal, separated by commas",
         variable="HANDRAIL_TOOLSETS",
         default="guide,run,journal",
     ),
@@ -73,7 +73,7 @@ OPTIONS: Final = (
 
 
 def product(tools: Sequence[tuple[str, str]]) -> Product:
-    """What the installed package says of itself, with the tools it offers."""
+    """The metadata of the installed package, with its tools."""
     said = metadata(NAME)
     return Product(
         version=said["Version"],
@@ -186,7 +186,7 @@ requires-python = "{python}"
 dependencies = ["{name}=={version}"]
 """
 MCPB_ENTRY: Final = '''\
-"""Starts handrail; what it is asked to do stands in the manifest."""
+"""Starts handrail; its arguments are in the manifest."""
 
 from handrail.__main__ import main
 
@@ -196,51 +196,51 @@ SKILL: Final = """\
 ---
 name: handrail
 description: >-
-  Hold on to handrail while you do a long task: follow a workflow step by step, run a plan that can be undone, and
-  write down decisions and actions so that any later chat can resume. Use it for work of many steps, for changes that
-  may have to be taken back, and whenever the user names a workflow, a plan or a run.
+  Use handrail for long tasks: follow a workflow step by step, run a plan that can be undone, and record decisions and
+  actions so that any later chat can resume. Use it for work of many steps, for changes that may have to be undone, and
+  whenever the user names a workflow, a plan or a run.
 ---
 
 # Working with handrail
 
-handrail is an MCP server. Everything is named by ids that you pass along; nothing hides in a session. A run goes on
-when the chat ends. Every write answers with a `receipt`; every error carries `next`, a call that repairs it: make it.
+handrail is an MCP server. Everything has an id that you pass along; there is no hidden session. A run continues when
+the chat ends. Every write answers with a `receipt`; every error carries `next`, a call that repairs it: make it.
 
 ## Where am I?
 
-Begin with `status` without arguments: the open runs. To go on with one, call `workflow_next` with its `run` alone: you
-get the goal, what is done, the decisions, and the present step again. Do this after every loss of context.
+Start with `status` without arguments: the open runs. To continue one, call `workflow_next` with its `run` alone: you
+get the goal, what is done, the decisions, and the current step. Do this after every loss of context.
 
 ## Follow a workflow
 
 1. `workflow_list` with a query; `workflow_get` shows inputs and steps.
 2. `workflow_next` with `workflow`, `inputs` and the user's `goal`: you get a `run` and the first step.
-3. Do what the step says. Hand it in: `workflow_next` with `run`, `step` and `output`.
-4. Not accepted? Read the findings, mend, hand in again. `workflow_validate` tries an output without handing it in.
+3. Do what the step says. Submit it: `workflow_next` with `run`, `step` and `output`.
+4. Not accepted? Read the findings, fix them, submit again. `workflow_validate` checks an output without submitting it.
 5. A step with `confirm` needs the user's yes first: ask, then pass `confirmed: true`. Never answer for them.
 
-If you could not do a step, say so: `outcome: failed` with a `note`. A false `done` is found out by a check.
+If you could not do a step, say so: `outcome: failed` with a `note`. Checks detect a false `done`.
 
 ## Run a plan
 
 Write a plan when handrail should call the tools itself.
 
-1. `save_plan`: steps with `tool` and `args`, `after` for order, and for what changes the world its `effect` and `undo`.
+1. `save_plan`: steps with `tool` and `args`, `after` for order, and `effect` and `undo` for what changes something.
 2. `execute_plan` with `dry_run: true` shows what would run; without it, you get a `run` at once.
-3. `status` says how it stands. On a failure it lists `options`, each with a ready call.
+3. `status` shows the progress. On a failure it lists `options`, each with a ready call.
 4. `control` decides: `retry`, `skip`, `compensate`, `pause`, `resume`, `cancel`, `accept`; always with a `reason`.
    Prefer asking the user before `compensate` and `cancel`. An approval is a person's: do not approve your own run.
-5. You undid something by hand? `record_compensation`, so that the journal is true.
+5. You undid something by hand? `record_compensation`, so that the journal is correct.
 
-## Only write down
+## Only record
 
-When you do all the work yourself and only want it on record: `record_plan`, then `record_execution_start`; for each
-choice `record_decision` with the reason and the alternatives, for each thing done `record_action`. `query_ledger`
-reads it back; `verify: true` proves that nothing was changed.
+When you do all the work yourself and only want a record: `record_plan`, then `record_execution_start`; for each
+choice `record_decision` with the reason and the alternatives, for each action `record_action`. `query_ledger`
+reads it back; `verify: true` proves that no event was changed.
 
 ## Habits
 
-- Record a decision when you take it, not at the end.
+- Record a decision when you make it, not at the end.
 - Pass ids on exactly as you got them. Pass big values by file or reference.
 - Repeating a call after a lost answer does no harm.
 - Tell the user the run's id when you stop.

@@ -1,6 +1,6 @@
-"""Starts a server as a client would, asks it for its tools in both eras of the protocol, and ends it again.
+"""Starts a server as a client would, lists its tools in both versions of the protocol, and stops it.
 
-Speaks raw lines of JSON-RPC, so that it sees what any client sees, whatever the server is made with."""
+Speaks raw JSON-RPC lines, so that it sees what any client sees."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LINE_BYTES_MAX: Final = 16_000_000
 WORDS_MAX: Final = 30
 CHARACTERS_PER_TOKEN: Final = 4
 ABOUT_US: Final = {"name": "handrail-doctor", "version": "1"}
-UNSTARTED: Final = "it can't be started"
+UNSTARTED: Final = "can't be started"
 MODERN_META: Final = {
     "io.modelcontextprotocol/protocolVersion": MODERN,
     "io.modelcontextprotocol/clientCapabilities": {},
@@ -34,18 +34,18 @@ MODERN_META: Final = {
 
 
 class ProbeFailed(Exception):
-    """The server did not do its part; the message says what it did instead."""
+    """The server did not answer as it should; the message says what it did instead."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """What a server showed of itself."""
+    """What a server answered."""
 
     started_ms: int
-    """From the start of the process to its tools."""
+    """From the start of the process to the list of tools."""
     tools: int
     tokens: int
-    """What the list costs an agent, at four characters a token."""
+    """What the list of tools costs an agent, at four characters a token."""
     server: str
     version: str
     protocol: str
@@ -53,14 +53,14 @@ class Answered:
 
 @dataclass(slots=True)
 class _Talk:
-    """A conversation with a server that runs."""
+    """A conversation with a running server."""
 
     process: asyncio.subprocess.Process
     stdin: asyncio.StreamWriter
     stdout: asyncio.StreamReader
     stderr: asyncio.StreamReader
     said: deque[str]
-    """The last that it said on stderr."""
+    """The last lines of its stderr."""
     number: int = 0
 
     async def ask(self, method: str, params: Mapping[str, Any]) -> Any:
@@ -74,13 +74,13 @@ class _Talk:
         if "error" in message:
             error = message["error"]
             words = error.get("message") if isinstance(error, dict) else error
-            raise ProbeFailed(f"it answered {method} with an error: {words}")
+            raise ProbeFailed(f"answered {method} with an error: {words}")
         return message["result"]
 
     async def tell(self, method: str, params: Mapping[str, Any], **more: Any) -> None:
-        """Send a message, without waiting for anything."""
+        """Send a message without waiting for an answer."""
         line = json.dumps({"jsonrpc": "2.0", "method": method, "params": params, **more})
-        with contextlib.suppress(ConnectionError):  # it is gone: reading will tell
+        with contextlib.suppress(ConnectionError):  # it is gone: reading will report it
             self.stdin.write(line.encode() + b"\n")
             await self.stdin.drain()
 
@@ -88,16 +88,16 @@ class _Talk:
         line = await self.stdout.readline()
         if not line:
             code = await self.process.wait()
-            raise ProbeFailed(f"it ended with exit code {code} before it answered")
+            raise ProbeFailed(f"ended with exit code {code} before it answered")
         try:
             message = json.loads(line)
         except ValueError as error:
-            raise ProbeFailed(f"it printed something that is no message: {line[:80]!r}") from error
+            raise ProbeFailed(f"printed something that is not a message: {line[:80]!r}") from error
         return message if isinstance(message, dict) else {}
 
 
 async def probe_modern(launch: Launch, environment: Mapping[str, str]) -> Answered:
-    """What the server answers to clients of the present protocol."""
+    """What the server answers to clients of the current protocol."""
     async with _started(launch, environment) as (talk, began):
         found = await talk.ask("server/discover", {"_meta": MODERN_META})
         listed = await talk.ask("tools/list", {"_meta": MODERN_META})
@@ -106,7 +106,7 @@ async def probe_modern(launch: Launch, environment: Mapping[str, str]) -> Answer
 
 
 async def probe_legacy(launch: Launch, environment: Mapping[str, str]) -> Answered:
-    """What the server answers to clients that begin with a handshake."""
+    """What the server answers to clients that start with a handshake."""
     async with _started(launch, environment) as (talk, began):
         hello = {"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": ABOUT_US}
         found = await talk.ask("initialize", hello)
@@ -130,7 +130,7 @@ def _answered(began: float, listed: Mapping[str, Any], about: Mapping[str, Any],
 
 @asynccontextmanager
 async def _started(launch: Launch, environment: Mapping[str, str]) -> AsyncIterator[tuple[_Talk, float]]:
-    """A server that runs, and when it was started; every way it can fail becomes words."""
+    """A running server, and when it was started; every failure becomes ProbeFailed."""
     began = time.perf_counter()
     talk = await _start(launch, environment)
     listening = asyncio.create_task(_listen(talk))
@@ -139,7 +139,7 @@ async def _started(launch: Launch, environment: Mapping[str, str]) -> AsyncItera
         async with asyncio.timeout(PATIENCE_S):
             yield talk, began
     except TimeoutError:
-        reason = f"it did not answer within {PATIENCE_S:.0f} s"
+        reason = f"did not answer within {PATIENCE_S:.0f} s"
     except ProbeFailed as error:
         reason = str(error)
     finally:
@@ -150,7 +150,7 @@ async def _started(launch: Launch, environment: Mapping[str, str]) -> AsyncItera
 
 
 async def _heard_out(listening: asyncio.Task[None]) -> None:
-    """What a server says last is often the reason; children that it left behind are not waited for."""
+    """Read the last of stderr, which is often the reason; children that it left behind are not waited for."""
     await asyncio.wait([listening], timeout=GOODBYE_S)
     listening.cancel()
 
@@ -171,19 +171,19 @@ async def _start(launch: Launch, environment: Mapping[str, str]) -> _Talk:
         raise ProbeFailed(f"{UNSTARTED}: {error.strerror}: {error.filename}") from error
     stdin, stdout, stderr = process.stdin, process.stdout, process.stderr
     if stdin is None or stdout is None or stderr is None:
-        raise ProbeFailed(f"{UNSTARTED}: there are no pipes to talk through")
+        raise ProbeFailed(f"{UNSTARTED}: no pipes")
     return _Talk(process, stdin, stdout, stderr, deque(maxlen=WORDS_MAX))
 
 
 async def _listen(talk: _Talk) -> None:
-    """Keep the last lines of stderr, so that the server never waits for a reader."""
-    with contextlib.suppress(ValueError):  # a line without end: nothing that anybody would read
+    """Keep the last lines of stderr, so that the server never blocks on it."""
+    with contextlib.suppress(ValueError):  # an endless line: not worth keeping
         while line := await talk.stderr.readline():
             talk.said.append(line.decode("utf-8", errors="replace").rstrip())
 
 
 async def _end(talk: _Talk) -> None:
-    """Close its stdin as clients do; a server that stays is ended."""
+    """Close its stdin as clients do; kill a server that does not end."""
     talk.stdin.close()
     for last_word in (talk.process.terminate, talk.process.kill, talk.process.kill):
         with contextlib.suppress(TimeoutError):
@@ -194,7 +194,7 @@ async def _end(talk: _Talk) -> None:
 
 
 async def _gone(talk: _Talk) -> None:
-    """Wait for its end; what it still says is read, or it would wait for us."""
+    """Wait for its end; its stdout is read meanwhile, or it would block."""
     while await talk.stdout.read(65_536):
         pass
     await talk.process.wait()
@@ -202,4 +202,4 @@ async def _gone(talk: _Talk) -> None:
 
 def _with_words(reason: str, said: deque[str]) -> str:
     last = [line for line in said if line.strip()][-3:]
-    return f"{reason}; it said: {' | '.join(last)}" if last else reason
+    return f"{reason}; stderr: {' | '.join(last)}" if last else reason

@@ -49,7 +49,7 @@ def test_it_serves_until_it_is_told_to_end_and_ends_its_streams(shell: Shell) ->
             assert b"data:" not in b"".join(stream.iter_bytes())
         code, out, err = process.end()
     assert (code, out) == (0, "")
-    assert err == "server has ended\n"
+    assert err == "server stopped\n"
 
 
 def test_a_store_that_can_not_be_read_is_told_while_the_process_lives(shell: Shell) -> None:

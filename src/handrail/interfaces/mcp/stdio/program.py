@@ -29,6 +29,14 @@ FIRST_ANSWERS_S: Final = 0.15
 SWITCH_S: Final = 0.001
 """How soon the reader gets its turn while the imports run."""
 FLUSH_S: Final = 5.0
+AT_A_TERMINAL: Final = """\
+handrail mcp is an MCP server. Clients (Claude Code, Cursor, VS Code, ...) start
+it and talk to it on stdin and stdout; there is nothing to type here.
+It is serving now. Press Ctrl-D to leave.
+
+  handrail init    add it to the settings of your clients
+  handrail demo    a one-minute tour in this terminal
+"""
 FAILED_S: Final = 5.0
 """How long a server that can't serve stays, to tell its client why."""
 
@@ -43,6 +51,8 @@ def run(words: Sequence[str], serving: str = SERVING) -> int:
     if options is None:
         sys.stdout.write(HELP)
         return 0
+    if sys.stdin is not None and sys.stdin.isatty():
+        sys.stderr.write(AT_A_TERMINAL)
     heed_signals(lambda: sys.exit(0))  # until there is something to end in order
     wire = claim_wire()
     snapshot = Snapshot(find_places(options.flags, os.environ), options.toolsets)
