@@ -19,8 +19,9 @@ from handrail.domain.breaker import (
 )
 from handrail.domain.definition import Category
 from handrail.domain.errors import Invalid
-from handrail.domain.pace import Bucket, Pace, pace_of, taken
+from handrail.domain.pace import Pace, pace_of, taken
 from handrail.domain.store_event import BreakerClosed, BreakerOpened, BreakerProbed
+from handrail.foundation.token_bucket import Bucket
 
 CI = Breaker(server="ci")
 OPENED = BreakerOpened(server="ci", failures=5, until=1_000, message="503")

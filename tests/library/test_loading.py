@@ -16,12 +16,12 @@ from handrail.domain.authoring import content_hash, definition_data, definition_
 from handrail.domain.check import Severity
 from handrail.domain.definition import Effect
 from handrail.domain.json import canonical_bytes
+from handrail.foundation.locked_cache import LockedCache
 from handrail.library import catalog as catalog_module
 from handrail.library import loading
 from handrail.library.catalog import FILES_MAX, EmptyCatalog, _content
 from handrail.library.document import Document, read_document
 from handrail.library.loading import FolderCatalog, check_inputs, load_data, load_definition, looks_like_workrail
-from handrail.library.recent import Recent
 from library.shelf import Shelf
 
 PLAN = dedent("""
@@ -224,24 +224,11 @@ def test_what_depends_on_other_workflows_is_loaded_anew_when_they_change() -> No
 
 
 def test_only_so_much_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loading, "_recent", Recent(len(PLAN) * 2))
+    monkeypatch.setattr(loading, "_recent", LockedCache(len(PLAN) * 2))
     first = load_definition(PLAN, name="0.yaml")
     for number in range(3):
         load_definition(PLAN, name=f"{number}.yaml")
     assert load_definition(PLAN, name="0.yaml") is not first
-
-
-def test_what_was_used_lately_stays_and_the_rest_goes_once_it_weighs_too_much() -> None:
-    recent: Recent[str] = Recent(10)
-    recent.keep("a", "A", weight=4)
-    recent.keep("b", "B", weight=4)
-    assert recent.get("a") == "A"
-    recent.keep("c", "C", weight=4)
-    assert [recent.get(key) for key in "abc"] == ["A", None, "C"]
-    recent.keep("a", "A2", weight=5)
-    assert (recent.get("a"), recent.weight) == ("A2", 9)
-    recent.keep("huge", "H", weight=11)
-    assert (recent.get("huge"), recent.weight) == (None, 0)
 
 
 # Folders

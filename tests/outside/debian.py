@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail.storage.private_file import locked
+from handrail.storage.file_lock import locked
 
 BUILD = Path(__file__).parents[2] / "build" / "debian"
 PACKAGE = "bubblewrap"

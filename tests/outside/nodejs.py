@@ -23,7 +23,7 @@ from typing import Any, NoReturn
 
 import pytest
 
-from handrail.storage.private_file import locked
+from handrail.storage.file_lock import locked
 
 TESTS = Path(__file__).parents[1]
 BUILD = TESTS.parent / "build" / "node"

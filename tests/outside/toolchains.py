@@ -21,7 +21,7 @@ from typing import Any
 
 import pytest
 
-from handrail.storage.private_file import locked
+from handrail.storage.file_lock import locked
 from outside.nodejs import ADDRESSES, REQUIRED, TESTS, WAIT_S, NotInstalled, do, filled, left_out
 from outside.nodejs import install as install_node
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from handrail.foundation.locked_cache import LockedCache
 from handrail.rules import tree
 from handrail.rules.project import Astray, Project, project_at
 from handrail.rules.tree import files_digest, paths_digest, tree_digest, tree_files
@@ -14,8 +15,8 @@ from rules.on_project import committed, git, write
 
 
 @pytest.fixture(autouse=True)
-def _nothing_known() -> None:
-    tree._known.clear()
+def _nothing_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tree, "_known", LockedCache(tree.REMEMBERED_MAX))
 
 
 @pytest.fixture(params=[True, False], ids=["git", "no git"])
@@ -132,7 +133,7 @@ async def test_a_change_that_leaves_size_and_time_as_they_were_is_seen(
 async def test_what_was_written_just_now_is_not_remembered(tmp_path: Path) -> None:
     write(tmp_path, {"a": "x"})
     await tree_digest(tmp_path)
-    assert tree._known == {}
+    assert len(tree._known) == 0
 
 
 @pytest.mark.parametrize(
@@ -183,10 +184,10 @@ async def test_a_file_that_grows_while_it_is_read_has_an_end(tmp_path: Path, mon
 
 async def test_what_is_remembered_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("time.time_ns", lambda: 10**18 * 4)
-    monkeypatch.setattr(tree, "REMEMBERED_MAX", 3)
+    monkeypatch.setattr(tree, "_known", LockedCache(3))
     write(tmp_path, {str(count): "x" for count in range(10)})
     await tree_digest(tmp_path)
-    assert 0 < len(tree._known) <= 3
+    assert len(tree._known) == 3
 
 
 async def test_what_vanishes_or_can_not_be_entered_meanwhile_is_passed_over(tmp_path: Path) -> None:

@@ -12,8 +12,9 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from handrail.domain.errors import Forbidden, IntegrityBroken, Unavailable
+from handrail.foundation.atomic_file import make_private_folder, write_whole
+from handrail.storage.file_lock import locked
 from handrail.storage.keys import PrivateKey, PublicKey, open_key, open_public_key
-from handrail.storage.private_file import locked, make_folder, write_whole
 
 posix_only = pytest.mark.skipif(sys.platform == "win32", reason="rights are not told by mode there")
 MAKE_KEY = """
@@ -155,5 +156,5 @@ def test_a_lock_is_held_by_one_at_a_time_and_waiting_has_an_end(tmp_path: Path) 
 def test_a_folder_that_is_there_stays_as_it_is(tmp_path: Path) -> None:
     folder = tmp_path / "shared"
     folder.mkdir(mode=0o755)
-    make_folder(folder)
+    make_private_folder(folder)
     assert folder.stat().st_mode & 0o777 == 0o755

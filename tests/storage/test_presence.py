@@ -18,8 +18,8 @@ import pytest
 
 from handrail.domain.errors import Conflict, Invalid, Unavailable
 from handrail.storage import presence as presence_module
+from handrail.storage.file_lock import locked
 from handrail.storage.presence import LOOK_FILE, Presence, is_alive
-from handrail.storage.private_file import locked
 
 PRESENT = Path(__file__).parent / "present.py"
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="signals and forks are a matter of POSIX")

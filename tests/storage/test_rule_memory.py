@@ -149,10 +149,10 @@ async def test_a_write_that_fails_leaves_no_part_behind(
 ) -> None:
     await memory.keep("k", GOOD)
 
-    def full(_path: Path, _target: Path) -> Path:
+    def full(_part: str, _target: Path) -> None:
         raise OSError(28, "no space left")
 
-    monkeypatch.setattr(Path, "replace", full)
+    monkeypatch.setattr(os, "replace", full)
     await memory.keep("k", BAD)
     monkeypatch.undo()
     assert len(list((tmp_path / "rules").iterdir())) == 1

@@ -13,10 +13,10 @@ import pytest
 from handrail import assembly
 from handrail.assembly import CARRYING, carrying_key
 from handrail.domain.errors import Forbidden, IntegrityBroken, Unavailable
+from handrail.foundation.atomic_file import write_whole
 from handrail.settings import Settings, read_settings
 from handrail.storage import keys
 from handrail.storage.keys import SEED_BYTES, open_key, open_secret
-from handrail.storage.private_file import write_whole
 
 posix_only = pytest.mark.skipif(sys.platform == "win32", reason="rights are not told by mode there")
 OPEN_SECRET = """

@@ -12,8 +12,8 @@ import pytest
 
 from handrail.domain.errors import Forbidden, Invalid, Limited, NotFound, Unavailable
 from handrail.engine.secrets import Secret, SecretCard
+from handrail.foundation.atomic_file import write_whole
 from handrail.storage import secret_file
-from handrail.storage.private_file import write_whole
 from handrail.storage.secret_file import SecretFile
 from handrail.storage.secret_ring import Ring
 

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from handrail.domain.definition import Category
 from handrail.engine.tool import ToolFailed
-from handrail.tools import place as places
-from handrail.tools.place import What
-from handrail.tools.rooted import HAS_HANDLES, Root, path_parts
+from handrail.foundation import rooted as foundation
+from handrail.foundation.rooted import HAS_HANDLES, What
+from handrail.tools.rooted import Root, path_parts
 from tools.calls import Fails, call_of, registry
 
 HOSTILE = [
@@ -147,7 +147,7 @@ def test_a_link_swapped_in_for_a_file_while_it_is_opened_is_not_read(
     (project / "plain.txt").unlink()
     (project / "plain.txt").write_text("mine")
     # Where a system can't be told not to follow, the file that was opened is compared with the one that was seen.
-    monkeypatch.setattr(places, "NO_FOLLOW", 0)
+    monkeypatch.setattr(foundation, "NO_FOLLOW", 0)
     with Root(project).place("plain.txt", writing=False) as place:
         monkeypatch.setattr(os, "open", swapping)
         with Fails(Category.CONFLICT, "was replaced"):

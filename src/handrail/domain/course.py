@@ -29,6 +29,7 @@ class Course(Struct, frozen=True):
     ranks: Mapping[str, Rank]
 
 
+# Not a BoundedCache: all threads of the process share this one, and each line below is safe among them without a lock.
 _courses: OrderedDict[int, Course] = OrderedDict()
 
 

@@ -8,6 +8,8 @@ from typing import Final
 from msgspec import Struct
 
 from handrail.domain.errors import Invalid
+from handrail.foundation import token_bucket
+from handrail.foundation.token_bucket import Bucket
 
 RATE_PATTERN: Final = r"^([1-9][0-9]{0,5})/(s|m|h)$"
 UNIT_MS: Final = {"s": 1_000, "m": 60_000, "h": 3_600_000}
@@ -22,13 +24,6 @@ class Pace(Struct, frozen=True):
     per_ms: int
 
 
-class Bucket(Struct, frozen=True):
-    """How many calls may begin at once, as of an instant."""
-
-    tokens: float
-    at: int
-
-
 def pace_of(text: str) -> Pace:
     """A pace as authors write it: `10/s`, `100/m`."""
     found = _rate.match(text)
@@ -39,11 +34,5 @@ def pace_of(text: str) -> Pace:
 
 def taken(pace: Pace, bucket: Bucket | None, now: int) -> tuple[Bucket, int | None]:
     """The bucket after one more call, or as it was and when the next call may begin."""
-    if bucket is None:
-        return Bucket(pace.calls - 1, now), None
-    passed = max(0, now - bucket.at)  # a clock that was set back grants nothing
-    tokens = min(float(pace.calls), bucket.tokens + passed * pace.calls / pace.per_ms)
-    if tokens >= 1:
-        return Bucket(tokens - 1, now), None
-    wait_ms = int((1 - tokens) * pace.per_ms / pace.calls) + 1
-    return Bucket(tokens, max(now, bucket.at)), now + wait_ms
+    after, wait_ms = token_bucket.taken(bucket, now, amount=pace.calls, period=pace.per_ms)
+    return after, None if wait_ms is None else now + int(wait_ms) + 1

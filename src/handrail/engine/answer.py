@@ -6,7 +6,7 @@ journaled here: that is attempt.py's work."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -58,7 +58,7 @@ async def answer_of(tool: Tool, call: ToolCall, *, timeout_ms: int, is_undo: boo
         call.progress(words)
 
     heeded = with_(call, progress=progress)
-    work = loop.create_task(_said(tool.undo(heeded) if is_undo else tool.call(heeded)))
+    work = loop.create_task(_said(tool.undo if is_undo else tool.call, heeded))
     try:
         while True:
             until = min(heard + timeout_ms / 1_000, began + HEARTBEATS_MAX * timeout_ms / 1_000)
@@ -73,7 +73,7 @@ async def answer_of(tool: Tool, call: ToolCall, *, timeout_ms: int, is_undo: boo
 
 async def instant_answer(tool: Tool, call: ToolCall) -> Answer:
     """Call a tool that waits for nothing."""
-    return await _said(tool.call(call))
+    return await _said(tool.call, call)
 
 
 async def _given_up(work: asyncio.Task[Answer], timeout_ms: int) -> Answer:
@@ -85,9 +85,10 @@ async def _given_up(work: asyncio.Task[Answer], timeout_ms: int) -> Answer:
     return timed_out
 
 
-async def _said(saying: Coroutine[Any, Any, Any]) -> Answer:
+async def _said(deed: Callable[[ToolCall], Awaitable[Any]], call: ToolCall) -> Answer:
     try:
-        output = await saying
+        # Called here, not by the caller: a task that is cancelled before it starts would leave the coroutine unawaited.
+        output = await deed(call)
     except ToolFailed as failure:
         return Answer(
             category=failure.category,

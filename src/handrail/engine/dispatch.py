@@ -7,7 +7,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias, TypeVar, cast
@@ -33,6 +32,7 @@ from handrail.engine.journal import Journal
 from handrail.engine.lease import Lease
 from handrail.engine.scribe import Scribe
 from handrail.engine.stream import entries_of
+from handrail.foundation.bounded_cache import BoundedCache
 
 CONFLICTS_MAX: Final = 50
 RUNS_KEPT: Final = 10_000
@@ -58,9 +58,6 @@ class Seat:
     settled: asyncio.Future[bool] | None = None
 
 
-_NOBODY: Final = Seat(Run(id=""))
-
-
 @dataclass(frozen=True)
 class Draft:
     """What is to be written, and the run as it would be then."""
@@ -79,8 +76,8 @@ class Dispatch:
     clock: Clock | None = None
     """Draws the instants that are waited for; the scribe's, if there is no steadier one."""
     watchers: list[Watcher] = field(default_factory=list)
-    _seats: OrderedDict[str, Seat] = field(default_factory=OrderedDict)
-    _definitions: OrderedDict[str, Definition] = field(default_factory=OrderedDict)
+    _seats: BoundedCache[str, Seat] = field(default_factory=lambda: BoundedCache(RUNS_KEPT))
+    _definitions: BoundedCache[str, Definition] = field(default_factory=lambda: BoundedCache(DEFINITIONS_KEPT))
     _last: tuple[Definition, str, bytes] | None = None
     _secrets: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """By run, until it ends: the values of marked inputs, so that they are kept out of later events, too."""
@@ -193,8 +190,7 @@ class Dispatch:
             text = await self.journal.definition(content_hash)
             if text is None:
                 raise IntegrityBroken(f"the definition {content_hash} is not in the store")
-            known = self._definitions[content_hash] = definition_from(msgspec.json.decode(text))
-            _shorten(self._definitions, DEFINITIONS_KEPT)
+            known = self._definitions.put(content_hash, definition_from(msgspec.json.decode(text)))
         return known
 
     def _pinned(self, definition: Definition) -> tuple[str, bytes]:
@@ -203,8 +199,7 @@ class Dispatch:
             data = definition_data(definition)
             self._last = (definition, digest(data), canonical_bytes(data))
         _, content_hash, text = self._last
-        self._definitions[content_hash] = definition
-        _shorten(self._definitions, DEFINITIONS_KEPT)
+        self._definitions.put(content_hash, definition)
         return content_hash, text
 
     async def _seat(self, run_id: str) -> Seat:
@@ -215,10 +210,10 @@ class Dispatch:
         if not entries:
             raise NotFound(f"there is no run {run_id!r}", hint="list the runs, then repeat the call")
         read = Seat(replay(entries, Run(id=run_id)))
-        if run_id in self._seats:
-            return self._seats[run_id]  # another caller has read it meanwhile
+        if seat := self._seats.get(run_id):
+            return seat  # another caller has read it meanwhile
         if read.run.status not in RUN_ENDED:  # an ended one is not worth a place: it will hardly change any more
-            self._seats[run_id] = read
+            self._seats.put(run_id, read)
         self._notify(read.run, None)
         return read
 
@@ -230,7 +225,7 @@ class Dispatch:
         tail = await entries_of(self.journal, run.id, after=run.n)
         if tail and self._seats.get(run.id) is seat:  # else another caller has caught up already
             caught_up = replay(tail, run)
-            self._seats[run.id] = Seat(caught_up)
+            self._seats.put(run.id, Seat(caught_up))
             self._notify(caught_up, _steps_in(tail))
         return bool(tail)
 
@@ -254,8 +249,9 @@ class Dispatch:
         await self._append(after, draft.records, change, lease)
         if after.status in RUN_ENDED:  # it is asked for seldom from now on, and can be read again
             self._secrets.pop(after.id, None)
-            if self._seats.get(after.id, _NOBODY).run is after:
-                del self._seats[after.id]
+            seat = self._seats.get(after.id)
+            if seat is not None and seat.run is after:
+                self._seats.pop(after.id)
         _tell(after, draft.records, began)
         self._notify(after, _steps_in(draft.entries))
         return after
@@ -264,9 +260,7 @@ class Dispatch:
         # The next command may build on this state before it is synced: its append is queued behind this one, and
         # the store refuses it should this one fail. So many commands on one run share one sync.
         settled = asyncio.get_running_loop().create_future()
-        self._seats[after.id] = Seat(after, settled)
-        self._seats.move_to_end(after.id)
-        _shorten(self._seats, RUNS_KEPT)
+        self._seats.put(after.id, Seat(after, settled))
         is_synced = False
         try:
             await self.journal.append(records, change, lease=lease)
@@ -274,7 +268,7 @@ class Dispatch:
         finally:
             settled.set_result(is_synced)
             if not is_synced:
-                self._seats.pop(after.id, None)
+                self._seats.pop(after.id)
 
     def _notify(self, run: Run, steps: Collection[str] | None) -> None:
         for watcher in self.watchers:
@@ -296,8 +290,3 @@ def _tell(run: Run, records: Sequence[Record], began: float) -> None:
         if last.step is not None:
             about["step"] = last.step
         log.log(level, "%s by %s", last.kind, last.actor, extra=about)
-
-
-def _shorten(kept: OrderedDict[str, Any], at_most: int) -> None:
-    while len(kept) > at_most:
-        kept.popitem(last=False)

@@ -12,8 +12,9 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import Final
 
-from handrail.domain.pace import Bucket, pace_of, taken
+from handrail.domain.pace import pace_of, taken
 from handrail.engine.tool import Limits, ToolSpec
+from handrail.foundation.token_bucket import Bucket
 
 CALLS_MAX: Final = 100
 

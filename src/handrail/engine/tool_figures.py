@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final, Protocol, TypeVar
+from typing import Final, Protocol
 
 import msgspec
 from msgspec import Struct
@@ -24,6 +24,7 @@ from handrail.domain.path import locate
 from handrail.engine.journal import FAR_BEHIND, Archive, Journal, Shelf
 from handrail.engine.stream import entries_of
 from handrail.engine.tool_tally import Called, ServerHistory, Tally, ToolFigures
+from handrail.foundation.bounded_cache import BoundedCache
 
 EVENTS_MAX: Final = 1_000_000
 """How many of the latest events are looked at; what lies before is left out, and that is said."""
@@ -55,8 +56,6 @@ BREAKER_KINDS: Final = frozenset({"breaker_opened", "breaker_probed", "breaker_c
 READ_KINDS: Final = STEP_KINDS | BREAKER_KINDS | {RUN_STARTED}
 NO_TOOL: Final = Called(None, None)
 
-Key = TypeVar("Key")
-Value = TypeVar("Value")
 
 _round = re.compile(r"\[\d+\]")
 
@@ -135,10 +134,10 @@ class _Reader:
     store: Store
     tally: Tally
     unread: int = 0
-    _runs: dict[str, str] = field(default_factory=dict)
+    _runs: BoundedCache[str, str] = field(default_factory=lambda: BoundedCache(RUNS_KEPT))
     """By run, the definition that it is pinned to; empty if no tool of ours does its steps."""
-    _definitions: dict[str, Definition] = field(default_factory=dict)
-    _steps: dict[tuple[str, str], Called] = field(default_factory=dict)
+    _definitions: BoundedCache[str, Definition] = field(default_factory=lambda: BoundedCache(DEFINITIONS_KEPT))
+    _steps: BoundedCache[tuple[str, str], Called] = field(default_factory=lambda: BoundedCache(STEPS_KEPT))
 
     async def take(self, record: Record) -> None:
         """Take in an event, if it says something about a call or a server."""
@@ -158,21 +157,21 @@ class _Reader:
 
     def _note_run(self, entry: Entry) -> None:
         if isinstance(entry.event, RunStarted):
-            _keep(self._runs, entry.stream, _pinned(entry.event.definition, entry.event.mode), RUNS_KEPT)
+            self._runs.put(entry.stream, _pinned(entry.event.definition, entry.event.mode))
 
     async def _called(self, run: str, path: str) -> Called:
         definition = self._runs.get(run)
         if definition is None:
             row = await self.store.run(run)
             definition = _pinned(row.definition, row.mode) if row is not None else ""
-            _keep(self._runs, run, definition, RUNS_KEPT)
+            self._runs.put(run, definition)
         if not definition:
             return NO_TOOL
         place = (definition, _round.sub("[0]", path))  # all rounds of a loop do the same
         called = self._steps.get(place)
         if called is None:
             called = called_by(await self._definition(definition), place[1])
-            _keep(self._steps, place, called, STEPS_KEPT)
+            self._steps.put(place, called)
         return called
 
     async def _definition(self, content_hash: str) -> Definition:
@@ -182,7 +181,7 @@ class _Reader:
             if text is None:
                 raise IntegrityBroken(f"the definition {content_hash} is not in the store")
             known = definition_from(msgspec.json.decode(text))
-            _keep(self._definitions, content_hash, known, DEFINITIONS_KEPT)
+            self._definitions.put(content_hash, known)
         return known
 
 
@@ -198,9 +197,3 @@ def called_by(definition: Definition, path: str) -> Called:
 
 def _pinned(definition: str, mode: str) -> str:
     return definition if mode == Mode.RUN else ""  # else the agent's own hands did it all
-
-
-def _keep(known: dict[Key, Value], key: Key, value: Value, at_most: int) -> None:
-    known[key] = value
-    if len(known) > at_most:
-        del known[next(iter(known))]  # the oldest

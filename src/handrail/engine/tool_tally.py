@@ -4,7 +4,7 @@ No I/O, and bounded memory however many calls there are. Reading the events is t
 
 from __future__ import annotations
 
-from collections import Counter, OrderedDict, deque
+from collections import Counter, deque
 from collections.abc import Sequence
 from math import ceil
 from typing import Final
@@ -30,6 +30,7 @@ from handrail.domain.event import (
     UndoStarted,
 )
 from handrail.domain.store_event import BreakerClosed, BreakerOpened, BreakerProbed
+from handrail.foundation.bounded_cache import BoundedCache
 
 TOOLS_MAX: Final = 1_000
 """How many tools are told apart; the calls of others are counted, and that is said."""
@@ -181,7 +182,7 @@ class Tally:
     def __init__(self, *, since: int = 0) -> None:
         self._since = since
         self._lines: dict[tuple[str, bool], _Line] = {}
-        self._begun: OrderedDict[tuple[str, str, bool], int] = OrderedDict()
+        self._begun: BoundedCache[tuple[str, str, bool], int] = BoundedCache(OPEN_MAX)
         self._outages: dict[str, deque[Outage]] = {}
         self.untold = 0
         """How many calls were of tools that are not told apart."""
@@ -226,12 +227,10 @@ class Tally:
         return [ServerHistory(server=name, outages=tuple(outages)) for name, outages in known if outages]
 
     def _begin(self, place: tuple[str, str, bool], at: int) -> None:
-        self._begun[place] = at
-        if len(self._begun) > OPEN_MAX:
-            self._begun.popitem(last=False)
+        self._begun.put(place, at)
 
     def _end(self, entry: Entry, called: Called, ending: _Ending) -> None:
-        begun = self._begun.pop((entry.stream, ending.step, ending.is_undo), None)
+        begun = self._begun.pop((entry.stream, ending.step, ending.is_undo))
         tool = called.undo if ending.is_undo else called.tool
         if tool is None or entry.at < self._since or (ending.failure == CANCELLED and begun is None):
             return  # what was cancelled before it began was no call

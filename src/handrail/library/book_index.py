@@ -5,7 +5,6 @@ Kept in a file for the next process, if there is a place for it; what can't be k
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -14,6 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from handrail.domain.errors import Invalid
+from handrail.foundation.atomic_file import make_private_folder, write_whole
 from handrail.library.book import Book, book_of
 from handrail.library.catalog import FolderCatalog
 from handrail.library.document import Document
@@ -75,11 +75,8 @@ class Index:
         if self.kept is None:
             return
         with contextlib.suppress(OSError):  # it is only a memory: the next process reads all of it anew
-            for folder in (self.kept.parent.parent, self.kept.parent):  # parents that are made along are open to all
-                folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            part = self.kept.with_name(f"{self.kept.name}.{os.getpid()}.part")
-            part.write_bytes(msgspec.json.encode(_Kept(FORMAT, files)))
-            part.replace(self.kept)
+            make_private_folder(self.kept.parent)
+            write_whole(self.kept, msgspec.json.encode(_Kept(FORMAT, files)), is_synced=False)
 
 
 def _seen(document: Document | Invalid, path: str, changed: int, size: int) -> _Seen:

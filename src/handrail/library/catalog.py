@@ -17,8 +17,8 @@ from msgspec import Struct
 
 from handrail.domain.errors import Invalid
 from handrail.domain.semver import best
+from handrail.foundation.locked_cache import LockedCache
 from handrail.library.document import DOCUMENT_BYTES_MAX, Document, read_document
-from handrail.library.recent import Recent
 from handrail.library.workrail.shelving import as_ours, called_here
 
 FILES_MAX: Final = 2_000
@@ -111,7 +111,7 @@ class FolderCatalog:
         self._subfolders_max = tuple(FOLDERS_MAX if folder in deep else 0 for folder in known)
         self._within = {folder: Path(root).resolve() for folder, root in (within or {}).items()}
         self._ids: dict[_File, tuple[str, ...]] = {}
-        self._documents: Recent[Document | Invalid] = Recent(KEPT_BYTES_MAX)
+        self._documents: LockedCache[_File, Document | Invalid] = LockedCache(KEPT_BYTES_MAX)
 
     def find(self, name: str) -> Sequence[Candidate]:
         """All readable documents with this id, in the order of folders and file names."""
@@ -168,7 +168,7 @@ class FolderCatalog:
                 kept = as_ours(read_document(_content(file.path), name=file.path))
             except Invalid as error:
                 kept = error
-            self._documents.keep(file, kept, weight=min(file.stamp[1], DOCUMENT_BYTES_MAX))
+            self._documents.put(file, kept, weight=min(file.stamp[1], DOCUMENT_BYTES_MAX))
         return kept if isinstance(kept, Document) else None
 
     def _leads_out(self, file: _File) -> bool:

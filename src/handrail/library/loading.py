@@ -19,11 +19,11 @@ from handrail.domain.check import Finding, Flaw, Severity, blocks
 from handrail.domain.definition import Definition, Effect
 from handrail.domain.errors import Invalid
 from handrail.domain.json import Json, canonical_bytes
+from handrail.foundation.locked_cache import LockedCache
 from handrail.library.catalog import EMPTY, Candidate, Catalog, FolderCatalog, Source
 from handrail.library.document import Document, document_of, finding_of, read_document
 from handrail.library.inputs import check_inputs, default_flaws, given_flaws
 from handrail.library.pruning import pruned
-from handrail.library.recent import Recent
 from handrail.library.resolve import Loaded, Trail, extend, pin
 from handrail.library.structure import check_structure, placed, structure_flaws
 from handrail.library.workrail.recognising import looks_like_workrail
@@ -86,7 +86,7 @@ class _Kept(NamedTuple):
     stamp: str | None
 
 
-_recent: Final[Recent[_Kept]] = Recent(KEPT_BYTES_MAX)
+_recent: Final[LockedCache[Hashable, _Kept]] = LockedCache(KEPT_BYTES_MAX)
 
 
 def _kept_or_loaded(content: bytes, read: Callable[[], Document], setting: _Setting) -> Loaded:
@@ -101,7 +101,7 @@ def _kept_or_loaded(content: bytes, read: Callable[[], Document], setting: _Sett
         return Loaded(definition=None, findings=error.findings)
     watched = _Watched(setting.catalog)
     loaded = _Loading(watched, setting.tools).load(document)
-    _recent.keep(key, _Kept(loaded, watched.stamp), weight=len(content))
+    _recent.put(key, _Kept(loaded, watched.stamp), weight=len(content))
     return loaded
 
 

@@ -1,13 +1,14 @@
 """The project, as rules see it: paths that stay inside, files that are read within bounds, and globs over them.
 
-Links are followed as long as they lead to something in the project. What is looked for is the rules' business."""
+Links are followed as long as they lead to something in the project: a path is resolved first, and then opened by
+foundation/rooted.py, which follows none. What is looked for is the rules' business."""
 
 from __future__ import annotations
 
+import errno
 import os
 import re
-import stat
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property
@@ -15,20 +16,31 @@ from pathlib import Path
 from typing import Any, Final
 
 from handrail.engine.rule import Setting
+from handrail.foundation.rooted import (
+    HAS_HANDLES,
+    PATH_LENGTH_MAX,
+    Blocked,
+    Identity,
+    Why,
+    entered,
+    identities,
+    identity,
+    is_printable_path,
+)
 
-PATH_LENGTH_MAX: Final = 1_000
 PATHS_MAX: Final = 100
 FILE_BYTES_MAX: Final = 10_000_000
-NO_FOLLOW: Final = getattr(os, "O_NOFOLLOW", 0)
-NO_BLOCK: Final = getattr(os, "O_NONBLOCK", 0)  # else opening a pipe waits for its other end
-BINARY: Final = getattr(os, "O_BINARY", 0)
-FOLDER_FLAGS: Final = os.O_RDONLY | NO_FOLLOW | getattr(os, "O_DIRECTORY", 0)
-FILE_FLAGS: Final = os.O_RDONLY | NO_FOLLOW | NO_BLOCK | BINARY
-HAS_HANDLES: Final = bool(NO_FOLLOW) and os.open in os.supports_dir_fd
 PATH_SCHEMA: Final = {"type": "string", "minLength": 1, "maxLength": PATH_LENGTH_MAX}
 GLOBS_SCHEMA: Final = {"type": "array", "minItems": 1, "maxItems": PATHS_MAX, "items": PATH_SCHEMA}
+BLOCKED_WORDS: Final = {
+    Why.NO_FOLDER: f"can't be read: {os.strerror(errno.ENOENT)}",
+    Why.NOT_A_FOLDER: f"can't be read: {os.strerror(errno.ENOTDIR)}",
+    Why.CLOSED: "belongs to handrail itself",
+    Why.NOTHING_THERE: f"can't be read: {os.strerror(errno.ENOENT)}",
+    Why.NOT_A_FILE: "is no plain file",
+    Why.REPLACED: "was replaced while it was opened",
+}
 
-_control = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 _wild = re.compile(r"[*?\[]")
 
 
@@ -44,14 +56,13 @@ class Project:
     private: tuple[Path, ...] = ()
 
     @cached_property
-    def _closed(self) -> frozenset[tuple[int, int]]:
+    def _closed(self) -> frozenset[Identity]:
         """The private folders by what they are: a name can be spelled in many ways."""
-        found = [folder.stat() for folder in self.private if folder.exists()]
-        return frozenset((status.st_dev, status.st_ino) for status in found)
+        return identities(self.private)
 
     def place(self, path: str) -> Path:
         """Where a path leads in the end, whether or not something is there; Astray if that is no place for a rule."""
-        if len(path) > PATH_LENGTH_MAX or _control.search(path):
+        if not is_printable_path(path):
             raise Astray(f"a path holds control characters or is longer than {PATH_LENGTH_MAX:,} characters")
         try:
             real = (self.root / path).resolve()
@@ -68,7 +79,7 @@ class Project:
         if not self._closed:
             return False
         above = (folder for folder in (real, *real.parents) if folder.is_relative_to(self.root))
-        return any(_identity(folder) in self._closed for folder in above)
+        return any(_is_one_of(self._closed, folder) for folder in above)
 
     def status(self, path: str) -> os.stat_result | None:
         """What the system knows of what a path leads to; None if nothing is there."""
@@ -81,15 +92,16 @@ class Project:
 
     def opened(self, path: str) -> int:
         """The handle of a plain file, with no link followed that was put in meanwhile; Astray if it is none."""
-        real = self.place(path)
+        parts = self.place(path).relative_to(self.root).parts
+        if not parts:
+            raise Astray(f"{path} {BLOCKED_WORDS[Why.NOT_A_FILE]}")  # the project itself
         try:
-            handle = self._open(real.relative_to(self.root).parts)
+            with entered(self.root, parts, closed=self._closed, by_handle=HAS_HANDLES) as entry:
+                return entry.open_file()
+        except Blocked as blocked:
+            raise Astray(f"{path} {BLOCKED_WORDS[blocked.why]}") from None
         except OSError as error:
             raise Astray(f"{path} can't be read: {error.strerror}") from None
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            os.close(handle)
-            raise Astray(f"{path} is no plain file")
-        return handle
 
     def read(self, path: str, *, bytes_max: int = FILE_BYTES_MAX) -> bytes:
         """What a file holds; Astray if it holds more than that, or is no plain file."""
@@ -98,18 +110,6 @@ class Project:
         if len(content) > bytes_max:
             raise Astray(f"{path} is larger than {bytes_max:,} bytes")
         return content
-
-    def _open(self, parts: Sequence[str]) -> int:
-        if not HAS_HANDLES:
-            return os.open(self.root.joinpath(*parts), FILE_FLAGS)
-        here = os.open(self.root, os.O_RDONLY)
-        for count, part in enumerate(parts, 1):
-            above = here
-            try:
-                here = os.open(part, FILE_FLAGS if count == len(parts) else FOLDER_FLAGS, dir_fd=above)
-            finally:
-                os.close(above)
-        return here
 
 
 def project_of(setting: Setting) -> Project:
@@ -155,9 +155,8 @@ def literal_folder(glob: str) -> str:
     return "/".join(parts[:wild])
 
 
-def _identity(folder: Path) -> tuple[int, int]:
+def _is_one_of(closed: frozenset[Identity], folder: Path) -> bool:
     try:
-        status = folder.lstat()
-    except OSError:
-        return (-1, -1)
-    return (status.st_dev, status.st_ino)
+        return identity(folder.lstat()) in closed
+    except OSError:  # nothing is there, or it is not ours to look at
+        return False

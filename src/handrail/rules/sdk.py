@@ -23,8 +23,9 @@ from msgspec import Struct
 from handrail.domain.duration import duration_ms
 from handrail.domain.rule import Reads, RuleCard
 from handrail.domain.semver import parse_version
+from handrail.foundation.call_signature import CallSignature
 from handrail.rules.context import Context, Unreadable
-from handrail.rules.signature import Signature, signature_of
+from handrail.rules.signature import parameter_schemas, required_in, signature_of
 
 __all__ = ["Context", "Finding", "PythonRule", "Unreadable", "Unwell", "rule"]
 
@@ -51,7 +52,7 @@ class Unwell(Exception):
 class PythonRule:
     """A function that checks can apply. Called as a function, it still is one."""
 
-    def __init__(self, function: Function, card: RuleCard, signature: Signature) -> None:
+    def __init__(self, function: Function, card: RuleCard, signature: CallSignature) -> None:
         self.function = function
         self.card = card
         self.signature = signature
@@ -88,8 +89,8 @@ def rule(
         card = RuleCard(
             name=name,
             summary=(inspect.getdoc(function) or name).splitlines()[0],
-            parameters=_schemas(name, signature, parameters),
-            required=signature.required,
+            parameters=_schemas(name, parameter_schemas(function.__qualname__, signature), parameters),
+            required=required_in(signature),
             reads=Reads(reads),
             version=version,
             timeout=timeout,
@@ -100,9 +101,9 @@ def rule(
     return made
 
 
-def _schemas(name: str, signature: Signature, given: Mapping[str, Any] | None) -> Mapping[str, Any]:
+def _schemas(name: str, hinted: Mapping[str, Any], given: Mapping[str, Any] | None) -> Mapping[str, Any]:
     if given is None:
-        return signature.schemas
-    if strange := sorted(set(given) ^ set(signature.schemas)):
+        return hinted
+    if strange := sorted(set(given) ^ set(hinted)):
         raise TypeError(f"{name}: `parameters=` and the function differ in `{strange[0]}`; name the same in both")
     return dict(given)

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, TypeAlias
 
+from handrail.foundation.locked_cache import LockedCache
 from handrail.rules.git import NoGit, known_files
 from handrail.rules.project import Astray, Project, is_in, literal_folder, project_at
 
@@ -35,7 +36,7 @@ HEAVY: Final = frozenset(
 
 Stamp: TypeAlias = tuple[int, int, int, int, int]
 
-_known: dict[str, tuple[Stamp, bytes]] = {}
+_known: LockedCache[str, tuple[Stamp, bytes]] = LockedCache(REMEMBERED_MAX)
 
 
 class _TooMuch(Exception):
@@ -167,9 +168,7 @@ def _content(place: Project, path: str, stamp: Stamp) -> bytes:
     began = time.time_ns()
     seen, digest = _read(place, path)
     if _has_settled(seen, began):
-        if len(_known) >= REMEMBERED_MAX:
-            _known.clear()
-        _known[key] = (seen, digest)
+        _known.put(key, (seen, digest))
     return digest
 
 

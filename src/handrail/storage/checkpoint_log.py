@@ -15,7 +15,9 @@ from typing import BinaryIO, Final, TypeVar
 
 from handrail.domain.checkpoint import SealedCheckpoint, checkpoint_digest, checkpoint_from, checkpoint_line
 from handrail.domain.errors import IntegrityBroken, Unavailable
-from handrail.storage.private_file import BINARY, locked, make_folder, sync_folder
+from handrail.foundation.atomic_file import make_private_folder, sync_folder
+from handrail.foundation.open_flags import BINARY
+from handrail.storage.file_lock import locked
 
 LOG_FILE: Final = "log.jsonl"
 LOCK_FILE: Final = "lock"
@@ -64,12 +66,12 @@ class CheckpointFile:
         return _read(line, "the last line") if line else None
 
     def _append(self, sealed: SealedCheckpoint, after: str) -> bool:
-        make_folder(self._folder)
+        make_private_folder(self._folder)
         with locked(self._folder / LOCK_FILE):
             return self._write(sealed, after)
 
     def _restart(self, sealed: SealedCheckpoint) -> None:
-        make_folder(self._folder)
+        make_private_folder(self._folder)
         with locked(self._folder / LOCK_FILE):
             if self._path.exists():
                 aside = next(path for k in count(1) if not (path := self._path.with_name(f"log.{k}.jsonl")).exists())

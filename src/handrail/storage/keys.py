@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from handrail.domain.errors import Forbidden, IntegrityBroken, Unavailable
-from handrail.storage.private_file import locked, make_folder, write_whole
+from handrail.foundation.atomic_file import make_private_folder, write_whole
+from handrail.storage.file_lock import locked
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -112,10 +113,10 @@ def open_secret(folder: Path, name: str) -> bytes:
     path = folder / name
     try:
         if not path.exists():
-            make_folder(folder)
+            make_private_folder(folder)
             with locked(folder / LOCK_FILE):
                 if not path.exists():  # another process may have been first
-                    write_whole(path, os.urandom(SEED_BYTES).hex().encode() + b"\n")
+                    write_whole(path, os.urandom(SEED_BYTES).hex().encode() + b"\n", takes_turns=True)
         return _read_seed(path)
     except OSError as error:
         raise Unavailable(
@@ -146,12 +147,12 @@ def _make_key(folder: Path, *, has_checkpoints: bool) -> None:
             hint=f"put it back into {folder} from a backup; if it is lost for good:"
             " `handrail journal checkpoint --accept --reason ...`",
         )
-    make_folder(folder)
+    make_private_folder(folder)
     with locked(folder / LOCK_FILE):
         if not (folder / KEY_FILE).exists():  # another process may have been first
             seed = os.urandom(SEED_BYTES)
-            write_whole(folder / PUBLIC_FILE, _pem(seed), mode=0o644)
-            write_whole(folder / KEY_FILE, seed.hex().encode() + b"\n")  # last: where it is, all is
+            write_whole(folder / PUBLIC_FILE, _pem(seed), mode=0o644, takes_turns=True)
+            write_whole(folder / KEY_FILE, seed.hex().encode() + b"\n", takes_turns=True)  # last: where it is, all is
 
 
 def _pem(seed: bytes) -> bytes:

@@ -17,7 +17,9 @@ from pathlib import Path
 from typing import Final, Self
 
 from handrail.domain.errors import Conflict, Invalid, Unavailable
-from handrail.storage.private_file import locked, make_folder, try_lock
+from handrail.foundation.atomic_file import make_private_folder
+from handrail.foundation.open_flags import NO_FOLLOW
+from handrail.storage.file_lock import locked, try_lock
 
 LOOK_WAIT_S: Final = 2.0
 LOOK_FILE: Final = "look"
@@ -40,7 +42,7 @@ class Presence:
         """Be there under this name for as long as the process lives; Conflict if another process is already."""
         path = _path(folder, owner)
         with _told(owner):
-            make_folder(folder)
+            make_private_folder(folder)
             with locked(folder / LOOK_FILE, wait_s=LOOK_WAIT_S):
                 file = _locked(path, os.O_CREAT)
         if file is None:
@@ -101,7 +103,7 @@ def _is_removed(path: Path) -> bool:
 
 def _locked(path: Path, flags: int = 0) -> int | None:
     """The file, open and locked; None if a process holds it."""
-    file = os.open(path, os.O_RDWR | flags | getattr(os, "O_NOFOLLOW", 0), 0o600)
+    file = os.open(path, os.O_RDWR | flags | NO_FOLLOW, 0o600)
     try:
         try_lock(file)
     except OSError:

@@ -20,7 +20,8 @@ import msgspec
 from msgspec import Struct
 
 from handrail.domain.rule import Outcome
-from handrail.storage.private_file import BINARY, make_folder
+from handrail.foundation.atomic_file import make_private_folder, write_whole
+from handrail.foundation.open_flags import BINARY, NO_FOLLOW
 
 ENTRIES_MAX: Final = 1_000
 BYTES_MAX: Final = 50_000_000
@@ -28,7 +29,6 @@ ENTRY_BYTES_MAX: Final = 1_000_000
 PART_AGE_NS: Final = 60_000_000_000
 """A part that is older was left behind by a crash."""
 NS_PER_MS: Final = 1_000_000
-NO_FOLLOW: Final = getattr(os, "O_NOFOLLOW", 0)
 
 _name = re.compile(r"[0-9a-f]{64}\.json")
 
@@ -108,23 +108,12 @@ class RuleMemory:
         if len(content) > min(ENTRY_BYTES_MAX, self._bytes_max):
             return
         with suppress(OSError):  # no room, or no right to write: it will be found out again
-            make_folder(self._folder)
-            self._write(self._path(key), content)
+            make_private_folder(self._folder)
+            # Not synced: what a power cut leaves of it can't be read, and is forgotten.
+            write_whole(self._path(key), content, is_synced=False, finish=self._touch)
             self._forget()
 
-    def _write(self, path: Path, content: bytes) -> None:
-        part = path.with_name(f"{path.stem}.{os.getpid()}.{os.urandom(8).hex()}.part")
-        try:
-            # Not synced: what a power cut leaves of it can't be read, and is forgotten.
-            file = os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY | BINARY, 0o600)
-            with os.fdopen(file, "wb") as writer:
-                writer.write(content)
-            self._touch(part)
-            part.replace(path)
-        finally:
-            part.unlink(missing_ok=True)
-
-    def _touch(self, path: Path) -> None:
+    def _touch(self, path: Path | str) -> None:
         now = self._now_ns()
         with suppress(OSError):  # forgotten meanwhile
             os.utime(path, ns=(now, now))

@@ -22,8 +22,9 @@ from handrail.domain.reference import is_name
 from handrail.domain.suggestion import did_you_mean
 from handrail.engine.clock import Clock, system_clock
 from handrail.engine.secrets import Secret, SecretCard
+from handrail.foundation.atomic_file import make_private_folder, write_whole
+from handrail.storage.file_lock import locked
 from handrail.storage.keys import OTHERS
-from handrail.storage.private_file import locked, make_folder, write_whole
 from handrail.storage.secret_ring import SERVICE, Ring, open_ring
 
 Choice: TypeAlias = Literal["auto", "file", "keyring"]
@@ -135,11 +136,11 @@ class SecretFile:
     def _changing(self) -> Iterator[dict[str, _Entry]]:
         """All secrets, to be changed by one process at a time; they are written unless something is raised."""
         try:
-            make_folder(self._folder)
+            make_private_folder(self._folder)
             with locked(self._folder / LOCK_FILE):
                 secrets = dict(self._index().secrets)
                 yield secrets
-                write_whole(self._path, msgspec.json.encode(_Index(secrets=secrets)) + b"\n")
+                write_whole(self._path, msgspec.json.encode(_Index(secrets=secrets)) + b"\n", takes_turns=True)
         except OSError as error:
             raise self._unusable(error) from error
 

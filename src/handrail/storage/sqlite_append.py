@@ -100,6 +100,7 @@ class Appender:
         rows = Rows()
         answers = [self._admit(append, rows) for append in batch]
         rows.write(self._connection)
+        # Only now, and so not a BoundedCache: what a batch has not written yet can't be looked up again.
         while len(self._known) > STREAMS_KNOWN:
             self._known.popitem(last=False)
         if len(self._definitions) > DEFINITIONS_KNOWN:

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Final
 
 from handrail.domain.errors import IntegrityBroken, Unavailable
+from handrail.foundation.atomic_file import make_private_folder, sync_folder
 from handrail.storage.migration import Migration, migrate, pending
-from handrail.storage.private_file import make_folder, sync_folder
 from handrail.storage.queries import BEGIN_WRITE, ROLLBACK
 from handrail.storage.sqlite_faults import BELOW, PRIMARY_CODE, Place, code_of, told
 
@@ -112,7 +112,7 @@ def _connect(place: Place, mode: str) -> sqlite3.Connection:
 
 def _make_private(path: Path) -> None:
     """Make the file and its folder if they are missing, for the owner's eyes only."""
-    make_folder(path.absolute().parent)
+    make_private_folder(path.absolute().parent)
     try:
         file = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
     except FileExistsError:

@@ -12,12 +12,13 @@ from typing import Any, Final, Protocol
 
 from handrail.domain.definition import Category, Effect
 from handrail.engine.tool import ToolCall, ToolFailed, ToolSpec
+from handrail.foundation.rooted import PATH_LENGTH_MAX
 from handrail.tools.arguments import closed
 from handrail.tools.file_content import Change
 from handrail.tools.file_tree import FolderMaking, Moving
 from handrail.tools.function_tool import Deed, FunctionTool
 from handrail.tools.kept import Kept
-from handrail.tools.rooted import PATH_LENGTH_MAX, Root
+from handrail.tools.rooted import Root
 
 TEXT_BYTES_MAX: Final = 1_000_000
 PATH: Final = {"type": "string", "minLength": 1, "maxLength": PATH_LENGTH_MAX}

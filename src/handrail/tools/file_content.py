@@ -17,8 +17,9 @@ from msgspec import Struct
 
 from handrail.domain.definition import Category
 from handrail.engine.tool import ToolCall, ToolFailed
+from handrail.foundation.rooted import What
 from handrail.tools.kept import Kept
-from handrail.tools.place import NOTHING, Place, State, What, file_state
+from handrail.tools.place import NOTHING, Place, State, file_state
 from handrail.tools.rooted import Root
 
 FILE_BYTES_MAX: Final = 100_000_000

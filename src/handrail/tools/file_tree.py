@@ -15,8 +15,9 @@ from msgspec import Struct
 
 from handrail.domain.definition import Category
 from handrail.engine.tool import ToolCall, ToolFailed
+from handrail.foundation.rooted import What
 from handrail.tools.file_content import captured
-from handrail.tools.place import Place, What
+from handrail.tools.place import Place
 from handrail.tools.rooted import Root, path_parts
 
 NOT_EMPTY: Final = frozenset({errno.ENOTEMPTY, errno.EEXIST})

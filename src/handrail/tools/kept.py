@@ -10,15 +10,12 @@ import hashlib
 import os
 import re
 import shutil
-import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
 
 from handrail.domain.definition import Category
 from handrail.engine.tool import ToolFailed
-
-BINARY: Final = getattr(os, "O_BINARY", 0)
+from handrail.foundation.atomic_file import make_private_folder, write_whole
 
 _run = re.compile(r"[A-Za-z0-9_-]{1,100}")
 _name = re.compile(r"[0-9a-f]{64}-[0-9a-f]{32}")
@@ -36,16 +33,8 @@ class Kept:
         name = f"{hashlib.sha256(step.encode()).hexdigest()}-{hashlib.sha256(content).hexdigest()[:32]}"
         if (folder / name).exists():
             return name  # named by its content: it is there already, whole
-        _private_folder(folder)
-        part = folder / f"{name}.part"
-        part.unlink(missing_ok=True)  # left behind by a crash
-        file = os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY | BINARY, 0o600)
-        with os.fdopen(file, "wb") as writer:
-            writer.write(content)
-            writer.flush()
-            os.fsync(file)
-        part.replace(folder / name)
-        _sync(folder)
+        make_private_folder(folder)
+        write_whole(folder / name, content, takes_turns=True)
         return name
 
     def get(self, run: str, name: str, *, sha256: str) -> bytes:
@@ -84,20 +73,3 @@ class Kept:
     def _of(self, run: str) -> Path:
         plain = run if _run.fullmatch(run) else hashlib.sha256(run.encode()).hexdigest()
         return self._folder / plain
-
-
-def _private_folder(folder: Path) -> None:
-    """Make a folder and those above it, where they are missing, for the owner only."""
-    for missing in reversed([one for one in (folder, *folder.parents) if not one.exists()]):
-        missing.mkdir(mode=0o700, exist_ok=True)
-        _sync(missing.parent)
-
-
-def _sync(folder: Path) -> None:
-    if sys.platform == "win32":  # folders can't be synced there, and need not be
-        return
-    file = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(file)
-    finally:
-        os.close(file)

@@ -1,39 +1,27 @@
 """A place: one name in a folder that is held open, and all that can be done to it without following a link.
 
-Whether a place may be touched is rooted.py's judgement; why it is touched, the file tools know."""
+Whether a place may be touched is rooted.py's judgement; why it is touched, the file tools know. Looking at the name
+and opening it is foundation/rooted.py's work."""
 
 from __future__ import annotations
 
 import errno
 import hashlib
 import os
-import stat
 import sys
 from contextlib import suppress
 from dataclasses import dataclass
-from enum import StrEnum
-from typing import Final
+from typing import Final, assert_never
 
 from msgspec import Struct
 
 from handrail.domain.definition import Category
 from handrail.engine.tool import ToolFailed
+from handrail.foundation.open_flags import BINARY, NO_FOLLOW
+from handrail.foundation.rooted import Blocked, Entry, What, Why, what_is
 
 BLOCK_BYTES: Final = 1_000_000
-NO_FOLLOW: Final = getattr(os, "O_NOFOLLOW", 0)
-NO_BLOCK: Final = getattr(os, "O_NONBLOCK", 0)  # else opening a pipe waits for its other end
-BINARY: Final = getattr(os, "O_BINARY", 0)  # else some systems change line ends
 NO_LINKS: Final = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
-REPARSE_POINT: Final = 0x400  # what links and junctions are on Windows
-
-
-class What(StrEnum):
-    """What stands at a place."""
-
-    NOTHING = "nothing"
-    FILE = "file"
-    FOLDER = "folder"
-    OTHER = "other"
 
 
 class State(Struct, frozen=True, kw_only=True):
@@ -54,19 +42,28 @@ def file_state(content: bytes) -> State:
 
 @dataclass(frozen=True)
 class Place:
-    """A name in a folder: by the folder's handle where the system has those, by its path elsewhere."""
+    """A name in a folder that is held open."""
 
-    shown: str
-    name: str
-    folder: str
-    handle: int | None
+    entry: Entry
+
+    @property
+    def shown(self) -> str:
+        """The path, as people are shown it."""
+        return self.entry.shown
+
+    @property
+    def name(self) -> str:
+        """The name in its folder."""
+        return self.entry.name
+
+    @property
+    def handle(self) -> int | None:
+        """The folder's handle, where the system has those."""
+        return self.entry.handle
 
     def status(self) -> os.stat_result | None:
         """What the system knows of the name itself, never of what it links to; None if nothing is there."""
-        try:
-            return os.stat(self._spelled(self.name), dir_fd=self.handle, follow_symlinks=False)
-        except FileNotFoundError:
-            return None
+        return self.entry.status()
 
     def what(self) -> What:
         """What stands here."""
@@ -98,7 +95,7 @@ class Place:
         self.discard(part)  # left behind by a crash
         # A new file gets the mode that everybody's new files get, one that was here keeps its own.
         flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | NO_FOLLOW | BINARY
-        file = os.open(self._spelled(part), flags, 0o666 if mode is None else 0o600, dir_fd=self.handle)
+        file = os.open(self.entry.spelled(part), flags, 0o666 if mode is None else 0o600, dir_fd=self.handle)
         try:
             with os.fdopen(file, "wb") as writer:
                 writer.write(content)
@@ -121,7 +118,7 @@ class Place:
 
     def make_folder(self, mode: int | None = None) -> None:
         """Make a folder here, with the mode that everybody's new folders get unless another is given."""
-        os.mkdir(self._spelled(self.name), dir_fd=self.handle)
+        os.mkdir(self.entry.spelled(self.name), dir_fd=self.handle)
         if self.handle is not None:
             folder = os.open(self.name, os.O_RDONLY | NO_FOLLOW, dir_fd=self.handle)
             try:
@@ -133,15 +130,15 @@ class Place:
     def remove(self) -> None:
         """Remove the file or the empty folder that stands here."""
         if self.what() is What.FOLDER:
-            os.rmdir(self._spelled(self.name), dir_fd=self.handle)
+            os.rmdir(self.entry.spelled(self.name), dir_fd=self.handle)
         else:
-            os.unlink(self._spelled(self.name), dir_fd=self.handle)
+            os.unlink(self.entry.spelled(self.name), dir_fd=self.handle)
         self.sync()
 
     def discard(self, name: str) -> None:
         """Remove a file of ours from the same folder, if it is there."""
         with suppress(FileNotFoundError):
-            os.unlink(self._spelled(name), dir_fd=self.handle)
+            os.unlink(self.entry.spelled(name), dir_fd=self.handle)
 
     def sync(self) -> None:
         """Make a change of names in the folder survive a power cut; without handles there is nothing to sync."""
@@ -149,29 +146,16 @@ class Place:
             os.fsync(self.handle)
 
     def _opened(self) -> int:
-        """The file that stands here, open for reading, and surely a file."""
-        seen = self.status()
-        if seen is None:
-            raise ToolFailed(Category.NOT_FOUND, f"there is no {self.shown}; see what is there and name that")
-        self._require_file(seen)  # before opening: to open a device can be an effect
-        file = os.open(self._spelled(self.name), os.O_RDONLY | NO_FOLLOW | NO_BLOCK | BINARY, dir_fd=self.handle)
-        now = os.fstat(file)
-        # Also for systems that can't be told not to follow a link.
-        if (seen.st_ino, seen.st_dev) != (now.st_ino, now.st_dev):
-            os.close(file)
-            raise ToolFailed(Category.CONFLICT, f"{self.shown} was replaced while it was opened; try again")
-        return file
-
-    def _require_file(self, status: os.stat_result) -> None:
-        if what_is(status) is not What.FILE:
-            kind = "a folder" if what_is(status) is What.FOLDER else "no plain file"
-            raise ToolFailed(Category.INVALID_INPUT, f"{self.shown} is {kind}; name a plain file")
+        try:
+            return self.entry.open_file()
+        except Blocked as blocked:
+            raise tool_failure(blocked) from None
 
     def _put(self, part: str, *, is_new: bool) -> None:
         if is_new:
             self._link(part, self)
         elif self.handle is None:
-            os.replace(self._spelled(part), self._spelled(self.name))  # noqa: PTH105 - the twin of the next line
+            os.replace(self.entry.spelled(part), self.entry.spelled(self.name))  # noqa: PTH105 - the twin of the next line
         else:
             os.rename(part, self.name, src_dir_fd=self.handle, dst_dir_fd=self.handle)
 
@@ -182,8 +166,8 @@ class Place:
             return
         try:
             os.link(
-                self._spelled(name),
-                target._spelled(target.name),
+                self.entry.spelled(name),
+                target.entry.spelled(target.name),
                 src_dir_fd=self.handle,
                 dst_dir_fd=target.handle,
                 follow_symlinks=False,
@@ -195,14 +179,11 @@ class Place:
                 raise FileExistsError(errno.EEXIST, "it exists", target.shown) from None
             self._rename(name, target)
             return
-        os.unlink(self._spelled(name), dir_fd=self.handle)
+        os.unlink(self.entry.spelled(name), dir_fd=self.handle)
 
     def _rename(self, name: str, target: Place) -> None:
-        source_name, target_name = self._spelled(name), target._spelled(target.name)
+        source_name, target_name = self.entry.spelled(name), target.entry.spelled(target.name)
         os.rename(source_name, target_name, src_dir_fd=self.handle, dst_dir_fd=target.handle)
-
-    def _spelled(self, name: str) -> str:
-        return name if self.handle is not None else f"{self.folder}{os.sep}{name}"
 
 
 def _set_mode(file: int, mode: int | None) -> None:
@@ -210,12 +191,28 @@ def _set_mode(file: int, mode: int | None) -> None:
         os.fchmod(file, mode)
 
 
-def what_is(status: os.stat_result | None) -> What:
-    """What such a status is of."""
-    if status is None:
-        return What.NOTHING
-    if getattr(status, "st_file_attributes", 0) & REPARSE_POINT:
-        return What.OTHER
-    if stat.S_ISREG(status.st_mode):
-        return What.FILE
-    return What.FOLDER if stat.S_ISDIR(status.st_mode) else What.OTHER
+def own_folder(shown: str) -> ToolFailed:
+    """What a plan is told that wants to go where handrail keeps its own."""
+    return ToolFailed(Category.PERMISSION, f"{shown} belongs to handrail itself; choose another folder")
+
+
+def tool_failure(blocked: Blocked) -> ToolFailed:
+    """Why a way ends, with what to do about it."""
+    shown = blocked.shown
+    match blocked.why:
+        case Why.NO_FOLDER:
+            return ToolFailed(Category.NOT_FOUND, f"there is no folder {shown}; make it first, with file.mkdir")
+        case Why.NOT_A_FOLDER:
+            message = f"{shown} is no folder but a file or a link; links are not followed: name the way without it"
+            return ToolFailed(Category.PERMISSION, message)
+        case Why.CLOSED:
+            return own_folder(shown)
+        case Why.NOTHING_THERE:
+            return ToolFailed(Category.NOT_FOUND, f"there is no {shown}; see what is there and name that")
+        case Why.NOT_A_FILE:
+            kind = "a folder" if blocked.what is What.FOLDER else "no plain file"
+            return ToolFailed(Category.INVALID_INPUT, f"{shown} is {kind}; name a plain file")
+        case Why.REPLACED:
+            return ToolFailed(Category.CONFLICT, f"{shown} was replaced while it was opened; try again")
+        case _:
+            assert_never(blocked.why)

@@ -14,9 +14,10 @@ import msgspec
 
 from handrail.domain.definition import Category
 from handrail.engine.tool import Later, Progress, ToolCall, ToolFailed
+from handrail.foundation.call_signature import CallSignature
 from handrail.tools.function_tool import Deed, FunctionTool
 from handrail.tools.sdk import CAPTURED, Function, PythonTool
-from handrail.tools.signature import Signature, ToolContext
+from handrail.tools.signature import ToolContext
 
 OUTPUT_BYTES_MAX: Final = 1_000_000
 MESSAGE_MAX: Final = 1_000
@@ -52,12 +53,12 @@ def _looking(deed: Deed | None) -> Deed:
     return look
 
 
-def _deed(function: Function, signature: Signature, *, instant: bool, captured: bool = False) -> Deed:
+def _deed(function: Function, signature: CallSignature, *, instant: bool, captured: bool = False) -> Deed:
     wants_captured = captured and CAPTURED in inspect.signature(function).parameters
 
     async def deed(call: ToolCall) -> Any:
         try:
-            named = signature.arguments(call.args)
+            named = signature.arguments({one: call.args[one] for one in call.args if one in signature.names})
         except ValueError as error:
             raise ToolFailed(Category.INVALID_INPUT, f"{call.tool}: {error}") from error
         if wants_captured:

@@ -23,8 +23,9 @@ from msgspec.structs import asdict
 from handrail.domain.definition import Category, Effect, Retry
 from handrail.domain.duration import duration_ms
 from handrail.engine.tool import Later, ToolFailed, ToolSpec
+from handrail.foundation.call_signature import CallSignature
 from handrail.tools.configuration import RetryChoice
-from handrail.tools.signature import Signature, ToolContext, signature_of
+from handrail.tools.signature import ToolContext, arguments_schema, signature_of
 
 __all__ = ["Later", "PythonTool", "ToolContext", "ToolFailed", "fail", "later", "tool"]
 
@@ -39,12 +40,12 @@ Decorated = TypeVar("Decorated", bound=Function)
 class PythonTool:
     """A function that plans can call. Called as a function, it still is one."""
 
-    def __init__(self, function: Function, spec: ToolSpec, signature: Signature) -> None:
+    def __init__(self, function: Function, spec: ToolSpec, signature: CallSignature) -> None:
         self.function = function
         self.spec = spec
         self.signature = signature
-        self.captures: tuple[Function, Signature] | None = None
-        self.undoes: tuple[Function, Signature] | None = None
+        self.captures: tuple[Function, CallSignature] | None = None
+        self.undoes: tuple[Function, CallSignature] | None = None
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         """What the function itself would return."""
@@ -64,7 +65,7 @@ class PythonTool:
         self.undoes = (function, self._part(function, besides=(CAPTURED,)))
         return function
 
-    def _part(self, function: Function, *, besides: tuple[str, ...] = ()) -> Signature:
+    def _part(self, function: Function, *, besides: tuple[str, ...] = ()) -> CallSignature:
         found = signature_of(function, besides=besides)
         if strange := sorted(found.names - self.signature.names):
             known = ", ".join(sorted(self.signature.names)) or "none"
@@ -98,7 +99,7 @@ def tool(
             name=name,
             description=(inspect.getdoc(function) or name).splitlines()[0],
             effect=Effect(effect),
-            args=signature.schema(),
+            args=arguments_schema(signature),
             idempotent=idempotent,
             is_instant=instant,
             timeout=timeout,

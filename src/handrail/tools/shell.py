@@ -24,9 +24,10 @@ from handrail.domain.errors import Invalid
 from handrail.domain.suggestion import did_you_mean
 from handrail.engine.sandbox import Bounds, Job, Ran, Sandbox, as_output
 from handrail.engine.tool import ToolCall, ToolFailed, ToolSpec
+from handrail.foundation.rooted import PATH_LENGTH_MAX
 from handrail.tools.arguments import closed
 from handrail.tools.function_tool import FunctionTool
-from handrail.tools.rooted import PATH_LENGTH_MAX, path_parts
+from handrail.tools.rooted import path_parts
 
 WORDS_MAX: Final = 1_000
 WORD_LENGTH_MAX: Final = 32_000

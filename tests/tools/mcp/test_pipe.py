@@ -1,4 +1,4 @@
-"""Lines within bounds, the log of a server, and what is made of a server's output."""
+"""Lines of a server, its log, and what is made of a server's output."""
 
 from __future__ import annotations
 
@@ -8,41 +8,19 @@ from pathlib import Path
 
 import mcp_types as types
 import pytest
-from hypothesis import given
-from hypothesis import strategies as some
 from mcp.client import Client
 
 from handrail.domain.definition import Category
+from handrail.foundation.line_cutter import Overlong
 from handrail.tools.mcp import server_log
 from handrail.tools.mcp.affordable import is_affordable
 from handrail.tools.mcp.launch import Launch, _signal_name
-from handrail.tools.mcp.lines import Lines, Overlong, is_broken_message, is_progress, named_ids, plain_id
+from handrail.tools.mcp.lines import is_broken_message, is_progress, named_ids, plain_id
 from handrail.tools.mcp.pipe import Hearing
 from handrail.tools.mcp.server_log import ServerLog
 from handrail.tools.mcp.windows import WindowsPipe
 from tools.calls import Fails
 from tools.mcp.servers_at_hand import call, connected, declared, opened
-
-
-@given(some.lists(some.binary(max_size=30), max_size=10), some.integers(1, 40))
-def test_lines_are_the_same_however_they_are_cut(pieces: list[bytes], size: int) -> None:
-    whole = b"".join(pieces)
-    lines = Lines(1_000)
-    found = [line for start in range(0, len(whole), size) for line in lines.feed(whole[start : start + size])]
-    assert found == whole.split(b"\n")[:-1]
-
-
-def test_a_line_that_is_too_long_is_told_at_once_and_at_its_end_and_is_not_held() -> None:
-    lines = Lines(5_000)
-    news = [item for _ in range(10) for item in lines.feed(b"x" * 1_000)]
-    assert news == [Overlong(b"x" * 1_024, b"", is_whole=False)]
-    assert lines.size == 10_000
-    end, after = lines.feed(b"tail\nshort\n")
-    assert isinstance(end, Overlong)
-    assert end.is_whole
-    assert end.tail == b"x" * 1_020 + b"tail"
-    assert after == b"short"
-    assert list(lines.feed(b"y" * 6_000 + b"\n"))[1:] == [Overlong(b"y" * 1_024, b"y" * 1_024, is_whole=True)]
 
 
 def test_the_id_of_a_broken_message_is_looked_for_at_both_of_its_ends() -> None:
@@ -146,7 +124,7 @@ def test_lines_without_an_end_and_floods_of_them_are_cut(tmp_path: Path) -> None
     assert log.tail.splitlines()[-1] == "unfinished"
     log.take(b"flood\n" * 5_000)
     assert (tmp_path / "bad.log").read_text().count("flood") < 3_000
-    log._bucket._level = 10
+    log._bucket._bucket = None  # as after a quiet second: full again
     log.take(b"calm again\n")
     assert "lines were left out" in (tmp_path / "bad.log").read_text()
     log.begin()

@@ -7,12 +7,13 @@ from __future__ import annotations
 import os
 import re
 import stat
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from handrail.domain.errors import Conflict, Forbidden, Invalid, Limited, Unavailable
+from handrail.foundation.atomic_file import write_whole
+from handrail.foundation.open_flags import BINARY
 
 BYTES_MAX: Final = 50_000_000
 MARK: Final = "\ufeff"
@@ -110,7 +111,7 @@ def _back_up(file: SettingsFile) -> Path:
     number = 1 + (int(newest[0].name.rpartition("-")[2]) if newest else 0)
     backup = file.path.with_name(f"{file.path.name}.handrail-backup-{number}")
     mode = stat.S_IMODE(file.path.stat().st_mode)
-    descriptor = os.open(backup, os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0), mode)
+    descriptor = os.open(backup, os.O_CREAT | os.O_EXCL | os.O_WRONLY | BINARY, mode)
     with os.fdopen(descriptor, "wb") as writer:
         writer.write(file.content or b"")
     return backup
@@ -118,16 +119,9 @@ def _back_up(file: SettingsFile) -> Path:
 
 def _replace(target: Path, content: bytes, old: os.stat_result | None, new_mode: int) -> None:
     """Put a whole file in place, with the rights and the owner of the one before."""
-    descriptor, part = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    try:
-        with os.fdopen(descriptor, "wb") as writer:
-            writer.write(content)
-            writer.flush()
-            os.fsync(descriptor)
-        Path(part).chmod(stat.S_IMODE(old.st_mode) if old else new_mode)
+
+    def keep_owner(part: str) -> None:
         if old and hasattr(os, "chown") and (old.st_uid, old.st_gid) != (os.getuid(), os.getgid()):
             os.chown(part, old.st_uid, old.st_gid)
-        Path(part).replace(target)
-    except BaseException:  # also when the process is asked to end: no half file may stay
-        Path(part).unlink(missing_ok=True)
-        raise
+
+    write_whole(target, content, mode=stat.S_IMODE(old.st_mode) if old else new_mode, finish=keep_owner)

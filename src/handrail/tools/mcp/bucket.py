@@ -1,23 +1,20 @@
-"""A token bucket: how many of something may pass in a time. Nothing waits here; what is too much is told so."""
+"""So many a second: a token bucket by this process's clock. Nothing waits here; what is too much is refused."""
 
 from __future__ import annotations
 
 import time
 
+from handrail.foundation import token_bucket
+
 
 class Bucket:
-    """Lets `burst` pass at once and `rate` a second after that."""
+    """Lets `per_s` pass at once, and as many a second after that."""
 
-    def __init__(self, *, rate: float, burst: float) -> None:
-        self._rate, self._burst = rate, burst
-        self._level, self._at = burst, time.monotonic()
+    def __init__(self, per_s: float) -> None:
+        self._per_s = per_s
+        self._bucket: token_bucket.Bucket | None = None
 
     def take(self) -> bool:
         """Whether one more may pass now."""
-        now = time.monotonic()
-        self._level = min(self._burst, self._level + (now - self._at) * self._rate)
-        self._at = now
-        if self._level < 1:
-            return False
-        self._level -= 1
-        return True
+        self._bucket, wait_s = token_bucket.taken(self._bucket, time.monotonic(), amount=self._per_s, period=1)
+        return wait_s is None

@@ -6,14 +6,13 @@ cache: it may be lost or wrong at any time, and a wrong entry only costs a secon
 from __future__ import annotations
 
 import contextlib
-import os
-import tempfile
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
 from handrail.domain.json import digest
+from handrail.foundation.atomic_file import make_private_folder, write_whole
 from handrail.tools.mcp.declaration import Declared
 
 ENTRIES_MAX: Final = 1_000
@@ -51,11 +50,8 @@ class EraBook:
     def _write(self, entries: dict[str, Any]) -> None:
         # A book that can't be written costs time at the next start, and nothing else.
         with contextlib.suppress(OSError):
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            handle, name = tempfile.mkstemp(dir=self._path.parent, prefix=self._path.name)
-            os.close(handle)
-            Path(name).write_bytes(msgspec.json.encode(entries))
-            Path(name).replace(self._path)
+            make_private_folder(self._path.parent)
+            write_whole(self._path, msgspec.json.encode(entries), is_synced=False)
 
 
 def _key(declared: Declared) -> str:

@@ -16,11 +16,10 @@ import mcp_types as types
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.shared.message import SessionMessage
 
+from handrail.foundation.line_cutter import LineCutter, Overlong
 from handrail.tools.mcp.bucket import Bucket
 from handrail.tools.mcp.launch import Launch, Launched
 from handrail.tools.mcp.lines import (
-    Lines,
-    Overlong,
     has_too_many_parts,
     is_broken_message,
     is_progress,
@@ -127,7 +126,7 @@ class Pipe:
         self._log.end()
 
     async def _hear(self, server: Launched, inward: Inward) -> None:
-        lines = Lines(RESULT_BYTES_MAX)
+        lines = LineCutter(RESULT_BYTES_MAX)
         is_listened_to = True
         while chunk := await server.said():
             if not is_listened_to:
@@ -186,8 +185,8 @@ class Hearing:
         self._waiting: set[int | str] = set()
         self._asked: set[int | str] = set()
         self._noise = 0
-        self._progress = Bucket(rate=PROGRESS_PER_S_MAX, burst=PROGRESS_PER_S_MAX)
-        self._notices = Bucket(rate=NOTICES_PER_S_MAX, burst=NOTICES_PER_S_MAX)
+        self._progress = Bucket(PROGRESS_PER_S_MAX)
+        self._notices = Bucket(NOTICES_PER_S_MAX)
         self._noted: set[str] = set()
         self.told_all = anyio.Event()
 

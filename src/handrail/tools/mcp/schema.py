@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from jsonschema_rs import Validator
 
 SCHEMA_BYTES_MAX: Final = 500_000
+SCHEMA_DEPTH_MAX: Final = 255
+"""More than that the validator does not take; how deep the encoder goes depends on the version of Python."""
 PATTERNS_MAX: Final = 100
 BACKTRACK_MAX: Final = 10_000
 STEPS_MAX: Final = 100_000
@@ -108,10 +110,12 @@ class ServerSchema:
 
 def _flaw(schema: Mapping[str, Any]) -> str:
     """Why a schema is not even compiled; empty if it may be."""
+    if _is_deeper_than(schema, SCHEMA_DEPTH_MAX):
+        return f"it is nested deeper than {SCHEMA_DEPTH_MAX} levels"
     try:
         if len(msgspec.json.encode(schema)) > SCHEMA_BYTES_MAX:
             return "it is too large"
-    except (RecursionError, TypeError, ValueError):
+    except (TypeError, ValueError):
         return "it is not plain JSON"
     parts = list(_parts(schema))
     if not all(map(_stays, parts)):
@@ -120,6 +124,15 @@ def _flaw(schema: Mapping[str, Any]) -> str:
     if any(isinstance(part.get(name), str) for name in ids for part in parts[1:]):
         return "a part of it has an id of its own"  # references in it would mean something else
     return "it has too many patterns" if sum(map(_patterns, parts)) > PATTERNS_MAX else ""
+
+
+def _is_deeper_than(value: Any, depth: int) -> bool:
+    """Whether lists and objects lie in each other more than that many times; found without recursion."""
+    level = [value]
+    for _ in range(depth):
+        inner = (part.values() if isinstance(part, Mapping) else part for part in level)
+        level = [part for parts in inner for part in parts if isinstance(part, Mapping | list)]
+    return bool(level)
 
 
 def _stays(part: Mapping[str, Any]) -> bool:

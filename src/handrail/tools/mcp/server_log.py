@@ -34,7 +34,7 @@ class ServerLog:
         self._scrub = scrub
         self._tail: deque[str] = deque(maxlen=TAIL_LINES)
         self._unfinished = b""
-        self._bucket = Bucket(rate=LINES_PER_S_MAX, burst=LINES_PER_S_MAX)
+        self._bucket = Bucket(LINES_PER_S_MAX)
         self._dropped = 0
 
     def take(self, chunk: bytes) -> None:

@@ -97,7 +97,7 @@ class Call:
     asks: ToolAsks | None = None
     questions: int = 0
     noted: list[ToolFailed] = field(default_factory=list)
-    steps: Bucket = field(default_factory=lambda: Bucket(rate=PROGRESS_PER_S_MAX, burst=PROGRESS_PER_S_MAX))
+    steps: Bucket = field(default_factory=lambda: Bucket(PROGRESS_PER_S_MAX))
 
     async def on_progress(self, progress: float, total: float | None, message: str | None) -> None:
         """Pass on how far it is, in a few words."""

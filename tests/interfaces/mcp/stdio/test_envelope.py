@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from handrail.foundation.line_cutter import Overlong
 from handrail.interfaces.mcp.stdio.envelope import (
     Answer,
     Nothing,
@@ -19,7 +20,6 @@ from handrail.interfaces.mcp.stdio.envelope import (
     deeper_than,
     read_envelope,
 )
-from handrail.interfaces.mcp.stdio.lines import TooLong
 
 CALL = b'{"jsonrpc":"2.0","id":4,"method":"tools/call","params":'
 
@@ -116,7 +116,7 @@ LONG_REQUESTS = [
 def test_a_line_that_is_too_long_is_answered_to_the_request_that_it_is(
     head: bytes, tail: bytes, request_id: object
 ) -> None:
-    refusal = read_envelope(TooLong(head, tail))
+    refusal = read_envelope(Overlong(head, tail, is_whole=True))
     assert isinstance(refusal, Refusal)
     assert (refusal.code, refusal.id) == (-32600, request_id)
     assert "longer than 4194304" in refusal.message

@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Final
 
 from handrail.domain.errors import Forbidden, Invalid, Unavailable
+from handrail.foundation.atomic_file import make_private_folder, write_new
+from handrail.foundation.open_flags import BINARY, NO_BLOCK
 
 TOKEN_FILE: Final = "http-token"  # noqa: S105 - the name of a file
 TOKEN_BYTES: Final = 32
@@ -21,8 +23,6 @@ TOKEN: Final = re.compile(r"[A-Za-z0-9._~+/-]{32,512}=*")
 """What can be sent behind `Bearer`, and is too long to be guessed."""
 READ_MAX: Final = 1_000
 OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
-BINARY: Final = getattr(os, "O_BINARY", 0)
-NO_WAIT: Final = getattr(os, "O_NONBLOCK", 0)  # whatever stands there instead of a file must not hold us up
 
 log = logging.getLogger(__name__)
 
@@ -32,39 +32,16 @@ def open_token(home: Path) -> tuple[str, Path]:
     path = home / TOKEN_FILE
     try:
         if not path.exists():
-            home.mkdir(parents=True, exist_ok=True, mode=0o700)
-            _make(path)
+            make_private_folder(home)
+            if not write_new(path, secrets.token_urlsafe(TOKEN_BYTES).encode() + b"\n"):
+                log.info("another process has made the token")
         return _read(path), path
     except OSError as error:
         raise Unavailable(f"the token can't be kept in {path}: {error}", hint=f"mend {path}") from error
 
 
-def _make(path: Path) -> None:
-    """Put a new token in place, whole; if another process was first, its token stays."""
-    part = path.with_name(f"{path.name}.{secrets.token_hex(4)}.part")
-    file = os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY | BINARY, 0o600)
-    try:
-        with os.fdopen(file, "wb") as writer:
-            writer.write(secrets.token_urlsafe(TOKEN_BYTES).encode() + b"\n")
-            writer.flush()
-            os.fsync(file)
-        _name_if_free(part, path)
-    finally:
-        part.unlink(missing_ok=True)
-
-
-def _name_if_free(part: Path, path: Path) -> None:
-    try:
-        if sys.platform == "win32":  # renames there only to a name that is free
-            part.rename(path)
-        else:
-            path.hardlink_to(part)
-    except FileExistsError:
-        log.info("another process has made the token")
-
-
 def _read(path: Path) -> str:
-    file = os.open(path, os.O_RDONLY | BINARY | NO_WAIT)
+    file = os.open(path, os.O_RDONLY | BINARY | NO_BLOCK)
     with os.fdopen(file, "rb") as reader:
         _keep_private(file, path)
         text = reader.read(READ_MAX).decode("latin-1").strip()

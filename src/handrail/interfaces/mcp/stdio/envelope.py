@@ -9,10 +9,11 @@ import json
 import re
 from typing import Any, Final, NamedTuple
 
-from handrail.interfaces.mcp.stdio.lines import EDGE_BYTES, LINE_BYTES_MAX, TooLong
+from handrail.foundation.line_cutter import EDGE_BYTES, Overlong
 from handrail.interfaces.mcp.stdio.replies import INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, RequestId
 from handrail.interfaces.mcp.stdio.stray_id import stray_id
 
+LINE_BYTES_MAX: Final = 4 * 1024 * 1024
 DEPTH_MAX: Final = 100
 ID_CHARACTERS_MAX: Final = 500
 
@@ -77,9 +78,9 @@ class _NoJson(ValueError):
     """A word that Python's reader takes for JSON."""
 
 
-def read_envelope(line: bytes | TooLong) -> Envelope:
+def read_envelope(line: bytes | Overlong) -> Envelope:
     """What this line is."""
-    if isinstance(line, TooLong):
+    if isinstance(line, Overlong):
         message = f"the line is longer than {LINE_BYTES_MAX} bytes: send less at once"
         return Refusal(INVALID_REQUEST, message, stray_id(line.head, line.tail))
     line = line.strip(b" \t\r")

@@ -11,10 +11,10 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import Final
 
+from handrail.foundation.line_cutter import Overlong
 from handrail.interfaces.mcp.stdio.clerk import Clerk
 from handrail.interfaces.mcp.stdio.envelope import Answer, Nothing, Notification, Refusal, Request, read_envelope
 from handrail.interfaces.mcp.stdio.gate import Entry, Gate
-from handrail.interfaces.mcp.stdio.lines import TooLong
 from handrail.interfaces.mcp.stdio.outlet import Outlet
 from handrail.interfaces.mcp.stdio.replies import (
     INTERNAL_ERROR,
@@ -59,7 +59,7 @@ class Front:
 
     # What the reader's thread calls.
 
-    def receive(self, line: bytes | TooLong) -> None:
+    def receive(self, line: bytes | Overlong) -> None:
         """Answer a line, or pass it on."""
         match read_envelope(line):
             case Refusal(code, message, request_id):

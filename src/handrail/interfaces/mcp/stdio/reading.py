@@ -6,8 +6,9 @@ import os
 import threading
 from typing import Final
 
+from handrail.foundation.line_cutter import LineCutter, Overlong
+from handrail.interfaces.mcp.stdio.envelope import LINE_BYTES_MAX
 from handrail.interfaces.mcp.stdio.front import Ending, Front
-from handrail.interfaces.mcp.stdio.lines import LineCutter
 
 READ_BYTES: Final = 65_536
 
@@ -18,11 +19,12 @@ def start_reading(descriptor: int, front: Front) -> None:
 
 
 def _read(descriptor: int, front: Front) -> None:
-    cutter = LineCutter()
+    cutter = LineCutter(LINE_BYTES_MAX)
     try:
         while data := _next(descriptor):
             for line in cutter.feed(data):
-                front.receive(line)
+                if not isinstance(line, Overlong) or line.is_whole:  # only its end may name the request to answer
+                    front.receive(line)
         front.receive(cutter.rest())
     finally:
         front.end(Ending.CLIENT_IS_DONE)

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Final
 
+from handrail.foundation.atomic_file import make_private_folder, write_whole
 from handrail.interfaces.mcp.stdio.clerk import Answers
 from handrail.interfaces.mcp.stdio.places import Places
 
@@ -55,14 +56,8 @@ class Snapshot:
         data = _head(self.stamp) + str(len(lines)).encode() + b"\n" + lines
         if len(data) > FILE_BYTES_MAX:
             return False
-        cache = os.path.dirname(self._places.snapshots)
-        for folder in (os.path.dirname(cache), cache, self._places.snapshots):  # else those above are open to all
-            os.makedirs(folder, mode=0o700, exist_ok=True)
-        target = self._file(self.stamp)
-        draft = f"{target}.{os.getpid()}.draft"
-        with open(draft, "wb") as file:
-            file.write(data)
-        os.replace(draft, target)
+        make_private_folder(self._places.snapshots)
+        write_whole(self._file(self.stamp), data, is_synced=False)
         _remove_old(self._places.snapshots)
         return True
 

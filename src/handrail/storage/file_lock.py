@@ -1,6 +1,6 @@
-"""Private files: for the owner's eyes only, whole after a power cut, and written by one process at a time.
+"""Locks that processes share: each stands for a file, which holds nothing. Given back by a crash, too.
 
-What is in them is the caller's business."""
+What is done under a lock is the caller's business."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from handrail.domain.errors import Unavailable
 
 LOCK_WAIT_S: Final = 10.0
 LOCK_RETRY_S: Final = 0.005
-BINARY: Final = getattr(os, "O_BINARY", 0)  # without it, some systems write line ends of their own
 
 if sys.platform == "win32":
     import msvcrt
@@ -49,38 +48,5 @@ def locked(path: Path, *, wait_s: float = LOCK_WAIT_S) -> Iterator[None]:
                     raise Unavailable(f"another process holds {path.name} in {path.parent.name}") from error
                 time.sleep(LOCK_RETRY_S)
         yield
-    finally:
-        os.close(file)
-
-
-def make_folder(folder: Path) -> None:
-    """Make a folder and those above it, if they are missing, for the owner only whatever the umask is."""
-    for missing in reversed([one for one in (folder, *folder.parents) if not one.exists()]):
-        missing.mkdir(mode=0o700, exist_ok=True)
-        missing.chmod(0o700)
-        sync_folder(missing.parent)
-
-
-def write_whole(path: Path, content: bytes, *, mode: int = 0o600) -> None:
-    """Put a file in place, complete and synced, or not at all; the caller holds the lock."""
-    part = path.with_name(path.name + ".part")
-    part.unlink(missing_ok=True)  # left behind by a crash
-    file = os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY | BINARY, mode)
-    with os.fdopen(file, "wb") as writer:
-        writer.write(content)
-        writer.flush()
-        os.fsync(file)
-    part.chmod(mode)
-    part.replace(path)
-    sync_folder(path.parent)
-
-
-def sync_folder(folder: Path) -> None:
-    """Make a new name in a folder survive a power cut."""
-    if sys.platform == "win32":  # folders can't be synced there, and need not be
-        return
-    file = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(file)
     finally:
         os.close(file)

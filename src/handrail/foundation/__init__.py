@@ -1,0 +1,1 @@
+"""The floor below the rooms: what several of them need and what is not about handrail."""
