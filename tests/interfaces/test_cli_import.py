@@ -123,4 +123,4 @@ def test_two_files_of_one_id_are_not_mixed_up(importing: Importing) -> None:
 def test_what_is_not_there_or_not_theirs_is_refused(importing: Importing) -> None:
     own = importing.write("own.json", {"id": "own", "steps": ["do it"]})
     assert importing.json(str(importing.folder / "nobody.json"), code=3)["error"]["name"] == "not_found"
-    assert "not a WorkRail workflow" in importing.json(own, code=5)["error"]["message"]
+    assert "not recognised by any importer" in importing.json(own, code=5)["error"]["message"]

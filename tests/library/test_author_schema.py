@@ -27,21 +27,21 @@ def told(flaw: Flaw) -> str:
 
 ONE_OF_TWO: Json = {"oneOf": [{"required": ["a"]}, {"required": ["b"]}]}
 CASES: list[tuple[Json, Json, str]] = [
-    ({"type": "string"}, 5, 'type: a text is wanted here, not the number 5 (put it in quotes: "5")'),
-    ({"type": "string"}, True, 'type: a text is wanted here, not `true` (put it in quotes: "true")'),
+    ({"type": "string"}, 5, 'type: a text is expected here, not the number 5 (put it in quotes: "5")'),
+    ({"type": "string"}, True, 'type: a text is expected here, not `true` (put it in quotes: "true")'),
     (
         {"type": ["integer", "null"]},
         "5",
-        "type: a whole number or null is wanted here, not the text `5` (remove the quotes)",
+        "type: a whole number or null is expected here, not the text `5` (remove the quotes)",
     ),
     (
         {"type": "boolean"},
         "On",
-        "type: true or false is wanted here, not the text `On` (write true or false, without quotes)",
+        "type: true or false is expected here, not the text `On` (write true or false, without quotes)",
     ),
-    ({"type": "array"}, 5, "type: a list is wanted here, not the number 5 (make it a list: [5])"),
-    ({"type": "array"}, True, "type: a list is wanted here, not `true` (write a list)"),
-    ({"type": "object"}, None, "type: an object is wanted here, not nothing (write a value, or remove the key)"),
+    ({"type": "array"}, 5, "type: a list is expected here, not the number 5 (make it a list: [5])"),
+    ({"type": "array"}, True, "type: a list is expected here, not `true` (write a list)"),
+    ({"type": "object"}, None, "type: an object is expected here, not nothing (write a value, or remove the key)"),
     ({"enum": ["red", 5]}, "rad", "choice: the text `rad` is not a choice here (did you mean `red`? choose red or 5)"),
     ({"enum": ["red"]}, [], "choice: a list is not a choice here (choose red)"),
     ({"const": 5}, 6, "choice: the number 6 is not the one value that is allowed here (write 5)"),
@@ -73,7 +73,7 @@ CASES: list[tuple[Json, Json, str]] = [
     ({"maxItems": 1}, [1, 2], "length: the list has 2 items (at most 1 are allowed)"),
     ({"maxProperties": 0}, {"a": 1}, "length: the object has 1 keys (at most 0 are allowed)"),
     ({"items": [{}], "additionalItems": False}, [1, 2], "length: the list has too many items (at most 1 are allowed)"),
-    ({"uniqueItems": True}, [{"a": 1}, 2, {"a": 1}], 'duplicate: `{"a": 1}` stands here twice (remove one of the two)'),
+    ({"uniqueItems": True}, [{"a": 1}, 2, {"a": 1}], 'duplicate: `{"a": 1}` appears twice (remove one of the two)'),
     ({"contains": {"const": 1}}, [2], "form: the list has no item of the one form that is needed (add one)"),
     ({"not": {}}, 1, "form: the number 1 is not allowed here (write another value)"),
     (False, 1, "form: the number 1 is not allowed here (remove it)"),
@@ -86,7 +86,7 @@ CASES: list[tuple[Json, Json, str]] = [
     (
         {"anyOf": [{"type": "integer", "minimum": 5}, {"type": "string"}]},
         [],
-        "form: a list fits none of the allowed forms (of the nearest: a whole number is wanted here, not a list)",
+        "form: a list fits none of the allowed forms (of the nearest: a whole number is expected here, not a list)",
     ),
     (
         {"anyOf": [False]},
@@ -97,12 +97,12 @@ CASES: list[tuple[Json, Json, str]] = [
     (
         ONE_OF_TWO,
         {},
-        "missing_key: exactly one of a or b is wanted here (add one of them)",
+        "missing_key: exactly one of a or b is expected here (add one of them)",
     ),
     (
         ONE_OF_TWO,
         {"a": 1, "b": 2},
-        "unknown_key: `a` and `b` can't stand together (keep one of them)",
+        "unknown_key: `a` and `b` can't be used together (keep one of them)",
     ),
     (
         {"oneOf": [{"required": ["a", "b"]}, {"type": "string"}]},
@@ -157,7 +157,7 @@ def test_a_value_that_is_no_json_is_refused() -> None:
     values: list[Any] = [deep, "\ud800", {1, 2}]
     for value in values:
         (flaw,) = check_against({"items": {"$ref": "#"}}, value, path=("a",))
-        assert (flaw.path, flaw.rule, flaw.fix) == (("a",), "type", "hand in plain JSON")
+        assert (flaw.path, flaw.rule, flaw.fix) == (("a",), "type", "give plain JSON")
 
 
 def test_a_schema_that_can_t_be_used_is_told_instead_of_used() -> None:

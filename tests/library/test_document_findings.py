@@ -38,7 +38,7 @@ YAML_SLIPS = {
     "a: @x": "1:4 a text can't start with this character (put the text in quotes)",
     "a: `x`": "1:4 a text can't start with this character (put the text in quotes)",
     "a: ?": "1:4 a `?` where no key can be (put the text in quotes)",
-    "a: - b": "1:4 a list can't begin here (begin it on a line of its own)",
+    "a: - b": "1:4 a list can't start here (start it on a line of its own)",
     "a: x\nb\nc: 1": "2:1 a key without its `:` (write `key: value`, or indent the line under its text)",
     "a: 'x\n\n": "1:4 the quote is never closed (close it)",
     'a: "x\n': "1:4 the quote is never closed (close it)",
@@ -51,11 +51,11 @@ YAML_SLIPS = {
     "a: 'it's'": (
         "1:8 this belongs to no key (indent it like its neighbours; quote the whole of a text that has quotes in it)"
     ),
-    "- a\nb: 1": "2:1 this belongs to no list (indent it like its neighbours, and begin each item with `- `)",
+    "- a\nb: 1": "2:1 this belongs to no list (indent it like its neighbours, and start each item with `- `)",
     "a: !<": "1:6 a text can't start with `!` (put the text in quotes)",
     "a: !x!y z": "1:4 a text can't start with `!` (put the text in quotes)",
-    "  a: 1\nb: 2": "2:1 this belongs to nothing above it (begin all keys of the document in the same column)",
-    "]": "1:1 no value can begin here (put the text in quotes)",
+    "  a: 1\nb: 2": "2:1 this belongs to nothing above it (start all keys of the document in the same column)",
+    "]": "1:1 no value can start here (put the text in quotes)",
     "a: {{ x }}": "1:5 an object or list can't be a key (quote a text that starts with {{: '{{ ... }}')",
     "- {{ x }} more": "1:4 an object or list can't be a key (quote a text that starts with {{: '{{ ... }}')",
     "? [a]\n: b": "1:3 an object or list can't be a key (a key is a text)",
@@ -86,13 +86,13 @@ YAML_SLIPS = {
     "a: 9007199254740992": f"1:4 a number beyond {LARGEST} is too large to be exact (put it in quotes if it is a text)",
     f"a: -{'9' * 5000}": f"1:4 a number beyond {LARGEST} is too large to be exact (put it in quotes if it is a text)",
     "a: 0xfffffffffffff0": f"1:4 a number beyond {LARGEST} is too large to be exact (put it in quotes if it is a text)",
-    "a: 1\n---\nb: 2": "2:1 a second document begins here (keep one workflow in each file)",
+    "a: 1\n---\nb: 2": "2:1 a second document starts here (keep one workflow in each file)",
     "": "1:1 the document is empty (write at least a name and steps)",
     "# nothing\n": "1:1 the document is empty (write at least a name and steps)",
     "---\n": "2:1 the document is empty (write at least a name and steps)",
     "a: *b": "1:4 `*b` has no anchor `&b` before it (quote a text that starts with *)",
-    "a: &a [*a]": "1:8 `*a` stands inside itself (write the value out)",
-    "a: &a\n  b: {c: *a}": "2:10 `*a` stands inside itself (write the value out)",
+    "a: &a [*a]": "1:8 `*a` contains itself (write the value out)",
+    "a: &a\n  b: {c: *a}": "2:10 `*a` contains itself (write the value out)",
     "a: &x b\n*x : c": "2:1 an alias can't be a key (write the key out)",
     "&x a: b": "1:1 an anchor can't stand on a key (put it on the value)",
     "a: \x07": '1:4 U+0007 can\'t stand in YAML (write "\\u0007", in double quotes)',
@@ -151,7 +151,7 @@ JSON_SLIPS = {
     "// note\n{}": "1:1 JSON has no comments (remove the comment, or write the document as YAML)",
     "[1, /* two */ 2]": "1:5 JSON has no comments (remove the comment, or write the document as YAML)",
     "[1] 2": "1:5 the document ends before this (keep one JSON value in each file)",
-    "\x00": "1:1 no value can begin here (remove what stands here)",
+    "\x00": "1:1 no value can start here (remove it)",
     '{"a": 1,\r\n "a": 2}': "2:2 `a` is given twice: first on line 1 (keep one of the two)",
     '{"a": 1, "\\u0061": 2}': "1:10 `a` is given twice: first on line 1 (keep one of the two)",
     "[NaN]": "1:2 JSON has no such number (put it in quotes if it is a text)",
@@ -238,7 +238,7 @@ def test_what_json_refuses_for_good_is_not_tried_as_yaml() -> None:
 def test_faults_are_listed_up_to_a_bound() -> None:
     found = refusals("".join(f"k{number}: .nan\n" for number in range(1000)), "x.yaml")
     assert len(found) == FINDINGS_MAX + 1
-    assert (found[-1].message, found[-1].fix) == ("no more faults are listed", "mend these first")
+    assert (found[-1].message, found[-1].fix) == ("no more errors are listed", "fix these first")
 
 
 def test_long_words_are_cut_in_messages() -> None:

@@ -21,7 +21,8 @@ from handrail.library import catalog as catalog_module
 from handrail.library import loading
 from handrail.library.catalog import FILES_MAX, EmptyCatalog, _content
 from handrail.library.document import Document, read_document
-from handrail.library.loading import FolderCatalog, check_inputs, load_data, load_definition, looks_like_workrail
+from handrail.library.loading import FolderCatalog, check_inputs, load_data, load_definition
+from handrail.library.workrail.recognising import looks_like_workrail
 from library.shelf import Shelf
 
 PLAN = dedent("""

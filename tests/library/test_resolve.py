@@ -256,7 +256,7 @@ def test_a_chain_of_extensions_that_is_too_long_is_refused() -> None:
 
 def test_a_base_with_faults_of_its_own_is_reported_with_them() -> None:
     loaded = load("{id: child, extends: base}", "id: base\nstepps: []\n")
-    assert "faults of its own" in only(loaded, "extends").message
+    assert "errors of its own" in only(loaded, "extends").message
     assert {finding.at.file for finding in loaded.findings if finding.at} == {"child.yaml", "base.yaml"}
 
 
@@ -360,7 +360,7 @@ def test_a_written_value_that_does_not_fit_the_called_workflows_input_is_refused
 def test_findings_in_a_called_workflow_are_shown_in_its_own_file_and_at_the_call() -> None:
     loaded = load("id: main\nsteps:\n  - {id: a, workflow: plain}\n", "id: plain\nsteps:\n  - Not {{ fine }}.\n")
     assert not loaded.is_valid
-    assert "faults of its own" in only(loaded, "workflow").message
+    assert "errors of its own" in only(loaded, "workflow").message
     inner = only(loaded, "template")
     assert inner.at is not None
     assert (inner.at.file, inner.at.line) == ("plain.yaml", 3)

@@ -127,7 +127,7 @@ def test_a_wrong_expectation_is_told(expect: str, message: str) -> None:
             "workflow: ship\ntests: [{name: a, expect: {end: failed}}, {name: a, expect: {end: failed}}]",
             "two tests are called 'a'",
         ),
-        ("workflow: [", "no value can begin here"),
+        ("workflow: [", "no value can start here"),
     ],
 )
 def test_a_file_that_holds_no_tests_is_told(text: str, message: str) -> None:

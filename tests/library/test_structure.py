@@ -67,23 +67,23 @@ def test_what_the_format_allows_is_sound(text: str) -> None:
 
 
 BAD_TOPS = {
-    "5": "1:1 type: an object is wanted here, not the number 5 (write `key: value` pairs)",
-    "[a]": "1:1 type: an object is wanted here, not a list (write `key: value` pairs)",
-    "just text": "1:1 type: an object is wanted here, not the text `just text` (write `key: value` pairs)",
+    "5": "1:1 type: an object is expected here, not the number 5 (write `key: value` pairs)",
+    "[a]": "1:1 type: an object is expected here, not a list (write `key: value` pairs)",
+    "just text": "1:1 type: an object is expected here, not the text `just text` (write `key: value` pairs)",
     "name: a": "1:1 missing_key: `steps` is missing (add `steps`)",
     "steps: [a]": "1:1 missing_key: `id` or `name` is missing (add one of them)",
     "extends: b": "1:1 missing_key: `id` is missing (add `id`)",
     "{name: a, steps: []}": "1:18 length: the list is empty (at least 1 wanted)",
-    "{name: a, steps: b}": "1:18 type: a list is wanted here, not the text `b` (make it a list: [b])",
-    "{name: a, steps: }": "1:18 type: a list is wanted here, not nothing (write a value, or remove the key)",
+    "{name: a, steps: b}": "1:18 type: a list is expected here, not the text `b` (make it a list: [b])",
+    "{name: a, steps: }": "1:18 type: a list is expected here, not nothing (write a value, or remove the key)",
     "{name: '', steps: [a]}": "1:8 length: the text is empty (at least 1 wanted)",
     f"{{name: {'x' * 201}, steps: [a]}}": "1:8 length: the text has 201 characters (at most 200 are allowed)",
     "{id: Ship It, steps: [a]}": "1:6 id: the text `Ship It` is not an id (write it like `ship-it`)",
     "{id: a_b, steps: [a]}": "1:6 id: the text `a_b` is not an id (write it like `a-b`)",
     "{id: a--b, steps: [a]}": "1:6 id: the text `a--b` is not an id (write it like `a-b`)",
-    "{id: 5, steps: [a]}": '1:6 type: a text is wanted here, not the number 5 (put it in quotes: "5")',
+    "{id: 5, steps: [a]}": '1:6 type: a text is expected here, not the number 5 (put it in quotes: "5")',
     f"{{id: {'x' * 101}, steps: [a]}}": "1:6 length: the text has 101 characters (at most 100 are allowed)",
-    "{id: a, version: 1.2, steps: [b]}": "1:18 type: a text is wanted here, not the number 1.2 (write it like 1.2.0)",
+    "{id: a, version: 1.2, steps: [b]}": "1:18 type: a text is expected here, not the number 1.2 (write it like 1.2.0)",
     "{id: a, version: v1.2.0, steps: [b]}": "1:18 version: the text `v1.2.0` is not a version (write it like 1.2.0)",
     "{id: a, version: '01.2.0', steps: [b]}": "1:18 version: the text `01.2.0` is not a version (write it like 1.2.0)",
     "{id: a, steps: [b], step: []}": "1:21 unknown_key: `step` is not a key of a workflow (did you mean `steps`?)",
@@ -107,23 +107,23 @@ BAD_TOPS = {
         "1:23 range: the number 0 is out of range (write a number of at least 1 and at most 1000)"
     ),
     "{id: a, max_parallel: four, steps: [b]}": (
-        "1:23 type: a whole number is wanted here, not the text `four` (write a whole number)"
+        "1:23 type: a whole number is expected here, not the text `four` (write a whole number)"
     ),
     "{id: a, max_parallel: '4', steps: [b]}": (
-        "1:23 type: a whole number is wanted here, not the text `4` (remove the quotes)"
+        "1:23 type: a whole number is expected here, not the text `4` (remove the quotes)"
     ),
     "{id: a, deadline: 2 hours, steps: [b]}": (
         "1:19 duration: the text `2 hours` is not a duration (write it like 250ms, 30s, 5m, 2h or 1d)"
     ),
     "{id: a, deadline: 90, steps: [b]}": (
-        "1:19 type: a text is wanted here, not the number 90 (write it like 250ms, 30s, 5m, 2h or 1d)"
+        "1:19 type: a text is expected here, not the number 90 (write it like 250ms, 30s, 5m, 2h or 1d)"
     ),
-    "{id: a, tags: [b, c, b], steps: [d]}": '1:15 duplicate: `"b"` stands here twice (remove one of the two)',
+    "{id: a, tags: [b, c, b], steps: [d]}": '1:15 duplicate: `"b"` appears twice (remove one of the two)',
     f"{{id: a, tags: [{','.join(f't{n}' for n in range(21))}], steps: [d]}}": (
         "1:15 length: the list has 21 items (at most 20 are allowed)"
     ),
     "{id: a, guidance: be kind, steps: [b]}": (
-        "1:19 type: a list is wanted here, not the text `be kind` (make it a list: [be kind])"
+        "1:19 type: a list is expected here, not the text `be kind` (make it a list: [be kind])"
     ),
     "{id: a, clarify: [''], steps: [b]}": "1:19 length: the text is empty (at least 1 wanted)",
     "{id: a, inputs: {Dry Run: {}}, steps: [b]}": (
@@ -136,7 +136,7 @@ BAD_TOPS = {
         "1:19 id: `Tag` is not a name that expressions can use (write it like `tag`)"
     ),
     "{id: a, outputs: {tag: [b]}, steps: [c]}": (
-        "1:24 type: a text, a number, true, false or null is wanted here, not a list "
+        "1:24 type: a text, a number, true, false or null is expected here, not a list "
         "(write a text, a number, true, false or null)"
     ),
     "{id: a, extends: Base One, steps: []}": (
@@ -150,7 +150,7 @@ BAD_TOPS = {
         "1:37 unknown_key: `promt` is not a key of a step (did you mean `prompt`?)"
     ),
     "{id: a, extends: b, steps: [{id: c, tool: d.e, prompt: f}]}": (
-        "1:37 kind: `prompt` and `tool` can't stand together: a step under `extends` has exactly one of "
+        "1:37 kind: `prompt` and `tool` can't be used together: a step under `extends` has exactly one of "
         "prompt, tool, approve, workflow, each, repeat (keep one of them)"
     ),
 }
@@ -166,7 +166,7 @@ BAD_STEPS = {
     "{id: a, promt: b}": "2:18 unknown_key: `promt` is not a key of a step (did you mean `prompt`?)",
     "{id: a, instructions: b}": "2:18 unknown_key: `instructions` is not a key of a step (did you mean `prompt`?)",
     "{id: a, prompt: b, tool: c.d, args: {}}": (
-        f"2:29 kind: `prompt` and `tool` can't stand together: a step has exactly one of {KINDS} (keep one of them)"
+        f"2:29 kind: `prompt` and `tool` can't be used together: a step has exactly one of {KINDS} (keep one of them)"
     ),
     "{id: a, prompt: b, args: {}}": (
         "2:29 unknown_key: `args` belongs to a tool step; this is a prompt step (remove it, or move it to a tool step)"
@@ -205,15 +205,15 @@ BAD_STEPS = {
         "2:15 id: `output` can't be the id of a step: expressions know it as a part of one (choose another word)"
     ),
     f"{{id: {'x' * 65}, prompt: c}}": "2:15 length: the text has 65 characters (at most 64 are allowed)",
-    "{id: a, prompt: }": "2:26 type: a text is wanted here, not nothing (write a value, or remove the key)",
+    "{id: a, prompt: }": "2:26 type: a text is expected here, not nothing (write a value, or remove the key)",
     f"{{id: a, prompt: {'x' * 20_001}}}": "2:26 length: the text has 20,001 characters (at most 20,000 are allowed)",
-    "{id: a, prompt: b, after: c}": "2:36 type: a list is wanted here, not the text `c` (make it a list: [c])",
-    "{id: a, prompt: b, after: [1]}": '2:37 type: a text is wanted here, not the number 1 (put it in quotes: "1")',
+    "{id: a, prompt: b, after: c}": "2:36 type: a list is expected here, not the text `c` (make it a list: [c])",
+    "{id: a, prompt: b, after: [1]}": '2:37 type: a text is expected here, not the number 1 (put it in quotes: "1")',
     "{id: a, prompt: b, when: 3}": (
-        '2:35 type: a text, true or false is wanted here, not the number 3 (put it in quotes: "3")'
+        '2:35 type: a text, true or false is expected here, not the number 3 (put it in quotes: "3")'
     ),
     "{id: a, prompt: b, priority: 1.5}": (
-        "2:39 type: a whole number is wanted here, not the number 1.5 (write a whole number)"
+        "2:39 type: a whole number is expected here, not the number 1.5 (write a whole number)"
     ),
     "{id: a, prompt: b, priority: 5000}": (
         "2:39 range: the number 5000 is out of range (write a number of at least -1000 and at most 1000)"
@@ -222,7 +222,7 @@ BAD_STEPS = {
         "2:37 choice: the text `some` is not a choice here (choose none, reversible, compensatable or irreversible)"
     ),
     "{id: a, prompt: b, output: string}": (
-        '2:37 type: an object is wanted here, not the text `string` (write it like {"type": "string"})'
+        '2:37 type: an object is expected here, not the text `string` (write it like {"type": "string"})'
     ),
     "{id: a, prompt: b, checks: [{path: c}]}": (
         "2:38 missing_key: `rule` is missing (add `rule`; write it like file_exists)"
@@ -237,15 +237,17 @@ BAD_STEPS = {
         "2:24 tool: the text `b` is not the name of a tool (write it like git.create_tag or http.request)"
     ),
     "{id: a, tool: b.c, args: [1]}": (
-        '2:35 type: an object is wanted here, not a list (write it like {"name": "v{{ inputs.version }}"})'
+        '2:35 type: an object is expected here, not a list (write it like {"name": "v{{ inputs.version }}"})'
     ),
     "{id: a, tool: b.c, idempotent: yes}": (
-        "2:41 type: true or false is wanted here, not the text `yes` (write true or false, without quotes)"
+        "2:41 type: true or false is expected here, not the text `yes` (write true or false, without quotes)"
     ),
     "{id: a, tool: b.c, timeout: soon}": (
         "2:38 duration: the text `soon` is not a duration (write it like 250ms, 30s, 5m, 2h or 1d)"
     ),
-    "{id: a, tool: b.c, retry: 3}": "2:36 type: an object is wanted here, not the number 3 (write `key: value` pairs)",
+    "{id: a, tool: b.c, retry: 3}": (
+        "2:36 type: an object is expected here, not the number 3 (write `key: value` pairs)"
+    ),
     "{id: a, tool: b.c, retry: {attempts: 0}}": (
         "2:47 range: the number 0 is out of range (write a number of at least 1 and at most 100)"
     ),
@@ -258,7 +260,7 @@ BAD_STEPS = {
     ),
     "{id: a, tool: b.c, undo: {}}": "2:35 kind: an undo needs exactly one of tool, prompt, workflow (add one of them)",
     "{id: a, tool: b.c, undo: {tool: d.e, prompt: f}}": (
-        "2:47 kind: `tool` and `prompt` can't stand together: an undo has exactly one of tool, prompt, workflow "
+        "2:47 kind: `tool` and `prompt` can't be used together: an undo has exactly one of tool, prompt, workflow "
         "(keep one of them)"
     ),
     "{id: a, tool: b.c, undo: {prompt: d, args: {}}}": (
@@ -267,13 +269,13 @@ BAD_STEPS = {
     "{id: a, tool: b.c, undo: {toool: d.e}}": (
         "2:36 unknown_key: `toool` is not a key of an undo (did you mean `tool`?)"
     ),
-    "{id: a, approve: b, by: bob}": "2:34 type: a list is wanted here, not the text `bob` (make it a list: [bob])",
+    "{id: a, approve: b, by: bob}": "2:34 type: a list is expected here, not the text `bob` (make it a list: [bob])",
     "{id: a, workflow: Notify Us}": (
         "2:28 id: the text `Notify Us` is not the id of a workflow (write it like notify-team or notify-team@^1)"
     ),
     "{id: a, each: b}": "2:10 missing_key: `steps` is missing (add `steps`)",
     "{id: a, each: 5, steps: [b]}": (
-        '2:24 type: a text or a list is wanted here, not the number 5 (put it in quotes: "5")'
+        '2:24 type: a text or a list is expected here, not the number 5 (put it in quotes: "5")'
     ),
     "{id: a, each: b, as: My Item, steps: [c]}": "2:31 id: the text `My Item` is not a name (write it like `my_item`)",
     "{id: a, each: b, max: 10001, steps: [c]}": (
@@ -291,14 +293,14 @@ BAD_STEPS = {
         "2:27 unknown_key: `untill` is not a key of a repeat (did you mean `until`?)"
     ),
     "{id: a, repeat: {until: x, times: 3}, steps: [b]}": (
-        "2:37 kind: `until` and `times` can't stand together: a repeat has exactly one of until, while, times "
+        "2:37 kind: `until` and `times` can't be used together: a repeat has exactly one of until, while, times "
         "(keep one of them)"
     ),
 }
 
 BAD_SCHEMAS = {
-    "5": '2:13 type: an object is wanted here, not the number 5 (write it like {"type": "string"})',
-    "true": '2:13 type: an object is wanted here, not `true` (write it like {"type": "string"})',
+    "5": '2:13 type: an object is expected here, not the number 5 (write it like {"type": "string"})',
+    "true": '2:13 type: an object is expected here, not `true` (write it like {"type": "string"})',
     "{type: strnig}": "2:20 schema: the text `strnig` is not a type of JSON Schema (did you mean `string`?)",
     "{type: 5}": (
         "2:20 schema: the number 5 is not a type of JSON Schema "
@@ -308,7 +310,7 @@ BAD_SCHEMAS = {
         "2:37 schema: the text `bool` is not a type of JSON Schema (did you mean `boolean`?)"
     ),
     "{type: string, required: true}": (
-        "2:38 schema: a list is wanted here, not `true` (remove it: an input is required unless it has a `default`)"
+        "2:38 schema: a list is expected here, not `true` (remove it: an input is required unless it has a `default`)"
     ),
     "{minLength: -1}": "2:25 schema: the number -1 is out of range (write a number of at least 0)",
     "{pattern: '('}": (
@@ -423,7 +425,7 @@ def test_once_merged_every_step_must_be_whole() -> None:
 def test_findings_are_listed_up_to_a_bound() -> None:
     found = check_structure(document_of({"name": "x", "steps": [7] * (FINDINGS_MAX + 50)}, name="<plan>"))
     assert len(found) == FINDINGS_MAX + 1
-    assert found[-1].message == f"no more faults are listed, of {FINDINGS_MAX + 50} or more"
+    assert found[-1].message == f"no more errors are listed, of {FINDINGS_MAX + 50} or more"
 
 
 def test_what_never_was_a_document_is_refused_and_breaks_nothing() -> None:

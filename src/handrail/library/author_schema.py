@@ -19,7 +19,16 @@ from handrail.domain.json import Json
 from handrail.domain.suggestion import did_you_mean
 from handrail.library.document_tree import FINDINGS_MAX, shown
 from handrail.library.schema_references import reference_flaws
-from handrail.library.schema_words import TYPE_WORDS, Clash, Kind, any_of, clash_of, plain_words, told, without_noise
+from handrail.library.schema_words import (
+    TYPE_WORDS,
+    Clash,
+    Kind,
+    any_of,
+    clash_of,
+    described,
+    plain_words,
+    without_noise,
+)
 
 PATTERN_BYTES_MAX: Final = 1_000_000
 ERRORS_READ_MAX: Final = 2_000
@@ -48,7 +57,7 @@ def clashes(validator: Validator, value: Json, schema: Json) -> list[Clash]:
 
 
 def check_schema(schema: Json, *, path: Path = ()) -> list[Flaw]:
-    """What makes a schema unfit for use."""
+    """Why a schema can't be used."""
     flaws = _fitness(json.dumps(schema)).flaws
     return [replace(flaw, path=(*path, *flaw.path)) for flaw in flaws]
 
@@ -63,7 +72,7 @@ def check_against(schema: Json, value: Json, *, path: Path = ()) -> list[Flaw]:
         found = clashes(fitness.validator, value, schema)
     except ValueError as error:
         message = f"the value can't be checked: {shown(str(error))}"
-        return [Flaw(rule="type", severity=Severity.CRITICAL, path=path, message=message, fix="hand in plain JSON")]
+        return [Flaw(rule="type", severity=Severity.CRITICAL, path=path, message=message, fix="give plain JSON")]
     flaws = without_noise(flaw for clash in found for flaw in plain_words(clash))
     return [replace(flaw, path=(*path, *flaw.path)) for flaw in flaws[:FINDINGS_MAX]]
 
@@ -92,7 +101,7 @@ def unfit_words(clash: Clash) -> Flaw:
     if isinstance(clash.kind, Kind.AnyOf) and clash.path[-1:] == ("type",):
         near = did_you_mean(value, TYPE_WORDS) if isinstance(value, str) else ""
         return _flaw(
-            clash.path, f"{told(value)} is not a type of JSON Schema", near or f"choose {any_of([*TYPE_WORDS])}"
+            clash.path, f"{described(value)} is not a type of JSON Schema", near or f"choose {any_of([*TYPE_WORDS])}"
         )
     found = next(plain_words(clash))
     if clash.path[-1:] == ("required",) and isinstance(value, bool):

@@ -1,6 +1,6 @@
 """The index of books: what stood in each file when it was last read, so that only changed files are read again.
 
-Kept in a file for the next process, if there is a place for it; what can't be kept there is simply read anew."""
+Kept in a file for the next process, if there is a place for it; what can't be kept there is simply read again."""
 
 from __future__ import annotations
 
@@ -67,16 +67,18 @@ class Index:
             if self.kept is None or self.kept.stat().st_size > KEPT_BYTES_MAX:
                 return {}
             kept = msgspec.json.decode(self.kept.read_bytes(), type=_Kept)
-        except (OSError, msgspec.DecodeError):  # it is only a memory: all of it can be read anew
+        except (OSError, msgspec.DecodeError):  # it is only a cache: all of it can be read again
             return {}
         return kept.files if kept.format == FORMAT else {}
 
     def _write(self, files: dict[str, _Seen]) -> None:
         if self.kept is None:
             return
-        with contextlib.suppress(OSError):  # it is only a memory: the next process reads all of it anew
+        with contextlib.suppress(OSError):  # it is only a cache: the next process reads all of it again
             make_private_folder(self.kept.parent)
-            write_whole(self.kept, msgspec.json.encode(_Kept(FORMAT, files)), is_synced=False)
+            # Only books: what is no workflow today is one when the importer of its format has been installed.
+            books = {path: seen for path, seen in files.items() if seen.book is not None}
+            write_whole(self.kept, msgspec.json.encode(_Kept(FORMAT, books)), is_synced=False)
 
 
 def _seen(document: Document | Invalid, path: str, changed: int, size: int) -> _Seen:

@@ -72,7 +72,7 @@ class WordIndex:
     def scores(self, query: frozenset[str]) -> Mapping[str, int]:
         """How well books answer a query, by their ids; those that do not are not there.
 
-        A whole word counts twice: as it is, and as one that begins like itself."""
+        A whole word counts twice: as it is, and as one that starts like itself."""
         points: Counter[str] = Counter()
         for word in query:
             is_long = len(word) >= STEM

@@ -1,6 +1,6 @@
 """The bookcase: the workflows that can be chosen by id or found by words, from the folders that hold them.
 
-Finds and lists; whether a workflow is sound is loading.py's word. Read again whenever a file has changed."""
+Finds and lists; whether a workflow is valid is decided in loading.py. Read again whenever a file has changed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from handrail.library.loading import Loaded, load_data, load_definition
 
 ANY_VERSION: Final = "*"
 NAMED_MAX: Final = 5
-"""How many files that can't be read are named to somebody who looks for something else."""
+"""How many unreadable files are named when a workflow is not found."""
 
 
 class Bookcase:
@@ -102,10 +102,10 @@ class Bookcase:
         broken = self.broken()
         for one in broken:
             if Path(one.file).stem == wanted:
-                raise NotFound(f"the workflow {wanted!r} can't be read: {one.message}", hint=f"mend {one.file}")
+                raise NotFound(f"the workflow {wanted!r} can't be read: {one.message}", hint=f"fix {one.file}")
         hint = did_you_mean(wanted, books) or "there is no workflow yet: put one into .handrail/workflows/"
         names = ", ".join(Path(one.file).name for one in broken[:NAMED_MAX])
-        unread = f"; {len(broken)} file(s) can't be read: {names}" if broken else ""
+        unread = f"; {len(broken)} file{'s' * (len(broken) != 1)} can't be read: {names}" if broken else ""
         raise NotFound(f"there is no workflow {wanted!r}", hint=hint + unread)
 
     def _loaded(self, file: str, tools: Mapping[str, Effect] | None) -> Loaded:

@@ -19,7 +19,8 @@ from handrail.domain.errors import Invalid
 from handrail.domain.semver import best
 from handrail.foundation.locked_cache import LockedCache
 from handrail.library.document import DOCUMENT_BYTES_MAX, Document, read_document
-from handrail.library.workrail.shelving import as_ours, called_here
+from handrail.library.importers import as_ours
+from handrail.library.workrail.importer import called_here
 
 FILES_MAX: Final = 2_000
 """How many files of one folder and its sub-folders are looked at: a full one must not hide the others."""
@@ -35,7 +36,7 @@ _id = re.compile(rb"""\bid["']?\s*:\s*["']?([A-Za-z0-9_./-]{1,200})""")
 
 
 class Candidate(Struct, frozen=True):
-    """A document that has the id one looked for, and in the how-manieth folder it stands: earlier ones go first."""
+    """A document with the wanted id, and the index of its folder: earlier folders go first."""
 
     version: str
     document: Document
@@ -128,7 +129,7 @@ class FolderCatalog:
         return tuple(dict.fromkeys(ids[0] for file in self._files() if (ids := self._ids_in(file))))
 
     def files(self) -> Sequence[tuple[str, int, int, int]]:
-        """Every file: its path, when it was changed, its size, and in the how-manieth folder it stands."""
+        """Every file: its path, when it was changed, its size, and the index of its folder."""
         return [(file.path, *file.stamp, file.folder) for file in self._files()]
 
     def document(self, path: str, changed: int, size: int, folder: int) -> Document | Invalid:
@@ -156,9 +157,15 @@ class FolderCatalog:
         if file not in self._ids:
             is_read = file.stamp[1] <= DOCUMENT_BYTES_MAX and not self._leads_out(file)
             content = _content(file.path) if is_read else b""
-            names = (called_here(found[1].decode()) for found in _id.finditer(content))
-            self._ids[file] = tuple(dict.fromkeys(names))
+            names = [called_here(found[1].decode()) for found in _id.finditer(content)]
+            self._ids[file] = tuple(dict.fromkeys(names or self._converted_ids(file)))
         return self._ids[file]
+
+    def _converted_ids(self, file: _File) -> Iterator[str]:
+        """The id of a file that writes none: other formats have other keys for it."""
+        document = self._document(file)
+        if document is not None and isinstance(document.value, dict) and isinstance(document.value.get("id"), str):
+            yield document.value["id"]
 
     def _document(self, file: _File) -> Document | None:
         kept = self._documents.get(file)

@@ -63,7 +63,7 @@ class Document(Struct, frozen=True):
         return (nearest.key or nearest.value) if nearest else None
 
     def inside(self, path: Path, line: int, column: int) -> Position | None:
-        """Where a line and column of a text stand; where the text begins, if it is folded or escaped."""
+        """Where a line and column of a text stand; where the text starts, if it is folded or escaped."""
         own = self.positions.get(path)
         if own is None or own.text is None:
             return self.at(path)
@@ -119,7 +119,7 @@ def _read(text: str, name: str) -> Tree:
 
 
 def _decoded(text: str | bytes, name: str) -> str:
-    """The characters of a text of bearable size; a byte order mark is dropped."""
+    """The characters of a text that is not too large; a byte order mark is dropped."""
     if len(text) > DOCUMENT_BYTES_MAX:
         raise _refusal(name, f"the document is larger than {DOCUMENT_BYTES_MAX:,} bytes", SPLIT_IT, rule="size")
     if isinstance(text, str):  # what is no character can't be encoded; then the bytes decide, as for any file
@@ -163,7 +163,7 @@ def _feed(tree: Tree, value: Json) -> None:
             tree.leaf(value, None)
         case _:
             tree.stop(
-                f"{type(value).__name__} is not JSON", "hand in objects, lists, texts, numbers, true, false, null", None
+                f"{type(value).__name__} is not JSON", "give objects, lists, texts, numbers, true, false, null", None
             )
 
 

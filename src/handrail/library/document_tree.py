@@ -1,7 +1,7 @@
 """The tree that grows while a document is read: its values, where they stand, and what is wrong with them.
 
 Every reader (YAML, JSON, plain data) feeds the same tree, so that all agree on limits, numbers and duplicate keys.
-Syntax is the readers' business."""
+Syntax is left to the readers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _lone_surrogate = re.compile("[\ud800-\udfff]")
 class Place(Struct, frozen=True, gc=False):
     """Where a value stands, and the key that holds it.
 
-    `text` is where the characters of a text begin, if they stand in the document just as they do in the value."""
+    `text` is where the characters of a text start, if the document has them just as the value does."""
 
     key: Position | None
     value: Position
@@ -107,7 +107,7 @@ class Tree:
 
     @property
     def opened_line(self) -> int:
-        """The line on which the innermost open collection began."""
+        """The line on which the innermost open collection starts."""
         position = self._open[-1].position
         return position.line if position else 1
 
@@ -161,7 +161,7 @@ class Tree:
             self.stop(f"`*{anchor}` has no anchor `&{anchor}` before it", "quote a text that starts with *", position)
         original = self._anchors[anchor]
         if original is None:
-            self.stop(f"`*{anchor}` stands inside itself", "write the value out", position)
+            self.stop(f"`*{anchor}` contains itself", "write the value out", position)
         path = self._here()
         if len(path) + original.height > DEPTH_MAX:
             self._too_deep(position)
@@ -171,7 +171,7 @@ class Tree:
         inner = self._paths[original.nodes][1:]
         self._put(path, original.value, position)
         self._raise_height(original.height)
-        for old in inner:  # what is wrong inside must be mended where it is written
+        for old in inner:  # what is wrong inside must be fixed where it is written
             new = (*path, *old[len(original.path) :])
             self._paths.append(new)
             self.positions[new] = self.positions[old]
@@ -180,7 +180,7 @@ class Tree:
         """Something is wrong, but reading can go on."""
         self._note("syntax", message, fix, position)
         if len(self.findings) >= FINDINGS_MAX:
-            self.stop("no more faults are listed", "mend these first", position, rule="size")
+            self.stop("no more errors are listed", "fix these first", position, rule="size")
 
     def stop(self, message: str, fix: str, position: Position | None, *, rule: str = "syntax") -> NoReturn:
         """Something is wrong, and reading ends here."""

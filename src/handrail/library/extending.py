@@ -19,7 +19,7 @@ IDENTITY: Final = frozenset({"id", "version", "extends"})
 """What says who a document is, and is never inherited."""
 MERGED_BY_NAME: Final = ("inputs", "outputs")
 MERGED_KEYS: Final = frozenset({"steps", *MERGED_BY_NAME})
-# What a step does to the world, and how that is undone, is said of its work: another kind of work says it anew.
+# The effect of a step, and how it is undone, belong to its work: another kind of work states them again.
 KIND_KEYS: Final = {
     Kind(str(work.__struct_config__.tag)): frozenset({*work.__struct_encode_fields__, "effect", "undo"})
     for work in (Prompt, Tool, Approve, Call, Each, Repeat)

@@ -73,6 +73,6 @@ def _input_flaws(definition: Definition, inputs: Mapping[str, Any]) -> Iterator[
 
 
 def _what_it_is(schema: Mapping[str, Any]) -> str:
-    """How an author describes an input, for whoever has to give it."""
+    """How an author describes an input, for the user who has to give it."""
     described = [str(schema[key]) for key in ("type", "description") if key in schema]
     return f"give it: {', '.join(described)}" if described else "give it"

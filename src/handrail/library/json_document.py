@@ -1,7 +1,7 @@
 """JSON text into a tree: a scanner of our own, because the positions of all keys and values are wanted.
 
 Strict JSON (RFC 8259), in linear time and without recursion. Slips that people and models make (comments, trailing
-commas, single quotes, Python's words) are refused with words that tell how to mend them."""
+commas, single quotes, Python's words) are refused with a message that says how to fix them."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ NO_COMMENTS: Final = ("JSON has no comments", "remove the comment, or write the 
 # A text up to where it stops being JSON.
 _SOUND: Final = r'"(?:[^"\\\x00-\x1f]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*+'
 
-# What stands where a key or value should be, what is wrong with it, and how to mend it; the first that fits wins.
-# The place to mend is the group `at`, else where the key or value begins.
+# What is there instead of a key or value, what is wrong with it, and how to fix it; the first that fits wins.
+# The place to fix is the group `at`, else where the key or value starts.
 _SLIPS: Final = tuple(
     (re.compile(pattern), message, fix)
     for pattern, message, fix in (
@@ -52,7 +52,7 @@ _SLIPS: Final = tuple(
         (_SOUND + r"(?P<at>\\)", "not an escape that JSON knows", "double the \\"),
         (r'"', "the quote is never closed", "close it"),
         (r"[A-Za-z_$]", "a text needs double quotes", 'write "..." around it'),
-        (r"", "no value can begin here", "remove what stands here"),
+        (r"", "no value can start here", "remove it"),
     )
 )
 

@@ -2,8 +2,8 @@
 
 read -> structure -> extends -> structure of the whole -> definition -> pins -> analysis. A later station is left out
 only where it can't be done; parts whose structure is wrong are cut off first, where that changes nothing else
-(pruning.py). A file of WorkRail's is converted before all that (workrail/). What was loaded is kept for the next time,
-as long as nothing it depends on has changed."""
+(pruning.py). A document of another format is converted before all that (importers.py). What was loaded is kept for the
+next time, as long as nothing it depends on has changed."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from handrail.domain.json import Json, canonical_bytes
 from handrail.foundation.locked_cache import LockedCache
 from handrail.library.catalog import EMPTY, Candidate, Catalog, FolderCatalog, Source
 from handrail.library.document import Document, document_of, finding_of, read_document
+from handrail.library.importers import Imported, convert
 from handrail.library.inputs import check_inputs, default_flaws, given_flaws
 from handrail.library.pruning import pruned
 from handrail.library.resolve import Loaded, Trail, extend, pin
 from handrail.library.structure import check_structure, placed, structure_flaws
-from handrail.library.workrail.recognising import looks_like_workrail
 
 __all__ = [
     "EMPTY",
@@ -36,7 +36,7 @@ __all__ = [
     "check_inputs",
     "load_data",
     "load_definition",
-    "looks_like_workrail",
+    "load_imported",
     "valid",
 ]
 
@@ -58,16 +58,21 @@ def load_data(data: Json, *, name: str = "<plan>", catalog: Catalog = EMPTY, too
         document = document_of(data, name=name)
     except Invalid as error:
         return Loaded(definition=None, findings=error.findings)
-    # A text never begins with a zero byte: what came without one has no positions to share with it.
+    # A text never starts with a zero byte: data without a text has no positions to share with it.
     content = b"\0" + canonical_bytes(document.value)
     return _kept_or_loaded(content, lambda: document, _Setting(name, catalog, tools))
+
+
+def load_imported(document: Document, imported: Imported, *, catalog: Catalog = EMPTY) -> Loaded:
+    """The definition in a document that importers have seen already, and everything that was found."""
+    return _Loading(catalog, None).load_imported(document, imported)
 
 
 def valid(loaded: Loaded, name: str) -> Definition:
     """The definition that was loaded; Invalid with all findings if it is not fit to be used."""
     if loaded.definition is None or not loaded.is_valid:
         blocking = sum(finding.severity is not Severity.MINOR for finding in loaded.findings)
-        raise Invalid(f"{name} has {blocking} thing(s) to mend", findings=loaded.findings)
+        raise Invalid(f"{name} has {blocking} error{'s' * (blocking != 1)}", findings=loaded.findings)
     return loaded.definition
 
 
@@ -106,7 +111,7 @@ def _kept_or_loaded(content: bytes, read: Callable[[], Document], setting: _Sett
 
 
 class _Watched:
-    """A catalog that remembers its state as of the first question, so that an answer can be told to be outdated."""
+    """A catalog that remembers its state as of the first question, so that an outdated answer is noticed."""
 
     def __init__(self, catalog: Catalog) -> None:
         self.catalog = catalog
@@ -130,33 +135,31 @@ class _Loading:
         self.called: dict[Hashable, Loaded] = {}
 
     def load(self, document: Document, trail: Trail = ()) -> Loaded:
-        if looks_like_workrail(document.value):
-            return self._workrail(document, trail)
+        return self.load_imported(document, convert(document), trail)
+
+    def load_imported(self, document: Document, imported: Imported, trail: Trail = ()) -> Loaded:
+        """What a document is once importers have seen it, with what they reported about it."""
+        reported = [finding_of(flaw, document) for flaw in imported.flaws]
+        if imported.importer and imported.document is None:
+            return _loaded(None, reported, document)
+        # Not `load`: an importer that recognises its own results would never come to an end.
+        loaded = self._load_own(imported.document or document, trail)
+        return _loaded(loaded.definition, [*reported, *loaded.findings], document) if reported else loaded
+
+    def _load_own(self, document: Document, trail: Trail) -> Loaded:
         flaws = structure_flaws(document)
         findings = placed(flaws, document)
-        sound = _sound_part(document, flaws)
-        if sound is None:
+        usable = _usable_part(document, flaws)
+        if usable is None:
             return _loaded(None, findings, document)
-        extended = extend(sound, self.source)
+        extended = extend(usable, self.source)
         findings += extended.findings
         whole = extended.document
         if whole is None or blocks(extended.findings):
             return _loaded(None, findings, document)
-        if whole is not sound and (unfit := check_structure(whole, merged=True)):
-            return _loaded(None, [*findings, *unfit], document)
+        if whole is not usable and (wrong := check_structure(whole, merged=True)):
+            return _loaded(None, [*findings, *wrong], document)
         return self._understood(whole, findings, trail)
-
-    def _workrail(self, document: Document, trail: Trail) -> Loaded:
-        """What a file of WorkRail's is in our format, with all that had to be said about it."""
-        # Imported here because it costs up to 20 ms, which the cold path must not pay.
-        from handrail.library.workrail.whole import convert
-
-        converted = convert(document)
-        said = [finding_of(flaw, document) for flaw in converted.flaws]
-        if not converted.is_sound:
-            return _loaded(None, said, document)
-        loaded = self.load(converted.document, trail)
-        return _loaded(loaded.definition, [*said, *loaded.findings], document)
 
     def _understood(self, document: Document, findings: list[Finding], trail: Trail) -> Loaded:
         written = definition_from(cast("Mapping[str, Any]", document.value))
@@ -175,7 +178,7 @@ class _Loading:
         return self.called[key]
 
 
-def _sound_part(document: Document, flaws: Sequence[Flaw]) -> Document | None:
+def _usable_part(document: Document, flaws: Sequence[Flaw]) -> Document | None:
     """The document, without the parts whose structure is wrong; None if the rest can't be judged without them."""
     if not flaws:
         return document

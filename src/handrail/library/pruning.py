@@ -25,7 +25,7 @@ LOUD: Final = (
     *("prompt", "tool", "args", "output", "checks", "approve", "workflow", "with", "each", "as", "parallel", "max"),
     *("repeat", "until", "while", "times"),
 )
-"""Keys that an unknown one may have been meant to be: then nobody knows what the rest means."""
+"""Keys that an unknown one may have been meant to be: then the meaning of the rest is unknown."""
 
 
 def pruned(document: Document, flaws: Iterable[Flaw]) -> Document | None:

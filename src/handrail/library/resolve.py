@@ -90,7 +90,7 @@ def pin(definition: Definition, trail: Trail, source: Source, load: Load) -> Pin
             continue
         findings.update(dict.fromkeys(loaded.findings))
         if not loaded.is_valid:
-            faulty = Invalid(f"the workflow `{reference}` has faults of its own", hint="mend them first")
+            faulty = Invalid(f"the workflow `{reference}` has errors of its own", hint="fix them first")
             flaws += [_flaw("workflow", path, faulty) for path in paths]
         if loaded.definition is not None:
             names[reference] = name
@@ -119,7 +119,7 @@ def _base_of(document: Document, names: Sequence[str], source: Source) -> Docume
     base = _chosen(reference, source).document
     findings = check_structure(base)
     if blocks(findings):
-        raise Invalid(f"the workflow `{name}` has faults of its own", hint="mend them first", findings=findings)
+        raise Invalid(f"the workflow `{name}` has errors of its own", hint="fix them first", findings=findings)
     return base
 
 

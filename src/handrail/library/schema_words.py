@@ -1,4 +1,4 @@
-"""What a JSON Schema has against a value, in our words: what is wrong, and how to mend it.
+"""What a JSON Schema has against a value, in our words: what is wrong, and how to fix it.
 
 Knows JSON Schema, but nothing of workflows; what is special about those is said in structure_words.py."""
 
@@ -79,7 +79,7 @@ def plain_words(clash: Clash) -> Iterator[Flaw]:
 
 
 def without_noise(flaws: Iterable[Flaw]) -> list[Flaw]:
-    """One flaw for one fault: a value of the wrong type has no other flaw, and none is told twice."""
+    """One flaw for one fault: a value of the wrong type has no other flaw, and none is reported twice."""
     kept = {(flaw.path, flaw.rule, flaw.message): flaw for flaw in flaws}
     mistyped = {flaw.path for flaw in kept.values() if flaw.rule == "type"}
     return [flaw for flaw in kept.values() if flaw.rule == "type" or flaw.path not in mistyped]
@@ -117,7 +117,7 @@ def _part(schema: Json, spot: Path) -> Mapping[str, Any]:
     return found
 
 
-def told(value: Json) -> str:
+def described(value: Json) -> str:
     """A value as a message shows it."""
     match value:
         case None:
@@ -164,7 +164,7 @@ def _type(clash: Clash) -> Iterator[Flaw]:
     known = [words for name, words in TYPE_WORDS.items() if name in expected]
     words = any_of(", ".join(known).split(", "))
     fix = _type_fix(expected, clash) or ("write `key: value` pairs" if expected == ["object"] else f"write {words}")
-    yield clash.flaw("type", f"{words} is wanted here, not {told(clash.value)}", fix)
+    yield clash.flaw("type", f"{words} is expected here, not {described(clash.value)}", fix)
 
 
 def _type_fix(expected: Sequence[str], clash: Clash) -> str:
@@ -197,7 +197,7 @@ def _enum(clash: Clash) -> Iterator[Flaw]:
     known = f"choose {any_of(options[:20])}"
     near = did_you_mean(clash.value, options) if isinstance(clash.value, str) else ""
     fix = f"{near} {known}" if near.startswith("did") else known
-    yield clash.flaw("choice", f"{told(clash.value)} is not a choice here", fix)
+    yield clash.flaw("choice", f"{described(clash.value)} is not a choice here", fix)
 
 
 def _required(clash: Clash) -> Iterator[Flaw]:
@@ -216,7 +216,7 @@ def _unknown(clash: Clash) -> Iterator[Flaw]:
 def _range(clash: Clash) -> Iterator[Flaw]:
     limits = {clash.kind.name: clash.kind.limit, **clash.part}
     wanted = " and ".join(f"{words} {limits[key]}" for key, words in LIMIT_WORDS.items() if key in limits)
-    yield clash.flaw("range", f"{told(clash.value)} is out of range", f"write a number of {wanted}")
+    yield clash.flaw("range", f"{described(clash.value)} is out of range", f"write a number of {wanted}")
 
 
 def _too_short(clash: Clash) -> Iterator[Flaw]:
@@ -245,7 +245,7 @@ def _measured(value: Json) -> tuple[str, str]:
 def _unique(clash: Clash) -> Iterator[Flaw]:
     counts = Counter(json.dumps(item, sort_keys=True) for item in clash.value)
     form, _ = counts.most_common(1)[0]
-    yield clash.flaw("duplicate", f"`{shown(form)}` stands here twice", "remove one of the two")
+    yield clash.flaw("duplicate", f"`{shown(form)}` appears twice", "remove one of the two")
 
 
 def _name(clash: Clash) -> Iterator[Flaw]:
@@ -256,7 +256,7 @@ def _name(clash: Clash) -> Iterator[Flaw]:
 def _one_of_none(clash: Clash) -> Iterator[Flaw]:
     keys = alternatives(clash.part, "oneOf")
     if keys:
-        yield clash.flaw("missing_key", f"exactly one of {any_of(keys)} is wanted here", "add one of them")
+        yield clash.flaw("missing_key", f"exactly one of {any_of(keys)} is expected here", "add one of them")
     else:
         yield from _no_form(clash)
 
@@ -265,9 +265,11 @@ def _one_of_many(clash: Clash) -> Iterator[Flaw]:
     given = [key for key in alternatives(clash.part, "oneOf") if isinstance(clash.value, dict) and key in clash.value]
     if given:
         both = " and ".join(f"`{key}`" for key in given)
-        yield clash.flaw("unknown_key", f"{both} can't stand together", "keep one of them")
+        yield clash.flaw("unknown_key", f"{both} can't be used together", "keep one of them")
     else:
-        yield clash.flaw("form", f"{told(clash.value)} fits more than one of the allowed forms", "make it fit one only")
+        yield clash.flaw(
+            "form", f"{described(clash.value)} fits more than one of the allowed forms", "make it fit one only"
+        )
 
 
 def _any_of_none(clash: Clash) -> Iterator[Flaw]:
@@ -283,26 +285,28 @@ def _no_form(clash: Clash) -> Iterator[Flaw]:
     nearest: list[ValidationError] = min((branch for branch in clash.kind.context if branch), key=len, default=[])
     against = (Clash(error.kind, clash.path, error.instance, {}, (), clash.in_schema) for error in nearest)
     reason = next((flaw.message for inner in against for flaw in plain_words(inner)), "")
-    message = f"{told(clash.value)} fits none of the allowed forms"
+    message = f"{described(clash.value)} fits none of the allowed forms"
     yield clash.flaw("form", message, reason and f"of the nearest: {reason}")
 
 
 def _anything(clash: Clash) -> Iterator[Flaw]:
-    rule, message, fix = _TEMPLATES.get(type(clash.kind), ("form", "{told} does not fit `{kind.name}`", "{advice}"))
-    words = {"told": told(clash.value), "kind": clash.kind, "advice": advice(clash.part)}
+    rule, message, fix = _TEMPLATES.get(
+        type(clash.kind), ("form", "{described} does not fit `{kind.name}`", "{advice}")
+    )
+    words = {"described": described(clash.value), "kind": clash.kind, "advice": advice(clash.part)}
     yield clash.flaw(rule, message.format(**words), fix.format(**words))
 
 
 # Rule, message and fix, where no more than the error itself needs to be known.
 _TEMPLATES: Final[Mapping[type, tuple[str, str, str]]] = {
-    Kind.Constant: ("choice", "{told} is not the one value that is allowed here", "write {kind.expected_value}"),
-    Kind.MultipleOf: ("range", "{told} is not a multiple of {kind.multiple_of}", "write a multiple of it"),
-    Kind.Pattern: ("pattern", "{told} does not fit the pattern `{kind.pattern}`", "{advice}"),
-    Kind.Format: ("format", "{told} is not of the format `{kind.format}`", "write it as the format says"),
+    Kind.Constant: ("choice", "{described} is not the one value that is allowed here", "write {kind.expected_value}"),
+    Kind.MultipleOf: ("range", "{described} is not a multiple of {kind.multiple_of}", "write a multiple of it"),
+    Kind.Pattern: ("pattern", "{described} does not fit the pattern `{kind.pattern}`", "{advice}"),
+    Kind.Format: ("format", "{described} is not of the format `{kind.format}`", "write it as the format says"),
     Kind.AdditionalItems: ("length", "the list has too many items", "at most {kind.limit} are allowed"),
     Kind.Contains: ("form", "the list has no item of the one form that is needed", "add one"),
-    Kind.Not: ("form", "{told} is not allowed here", "write another value"),
-    Kind.FalseSchema: ("form", "{told} is not allowed here", "remove it"),
+    Kind.Not: ("form", "{described} is not allowed here", "write another value"),
+    Kind.FalseSchema: ("form", "{described} is not allowed here", "remove it"),
 }
 
 _WORDS: Final[Mapping[type, Callable[[Clash], Iterator[Flaw]]]] = {

@@ -1,6 +1,6 @@
 """Scripts of tests: reading `NAME.tests.yaml`, which stands beside the workflow `NAME.yaml`.
 
-What is wrong with it is told at once, each with its place and what was probably meant. What the words mean in a walk is
+All errors are reported at once, each with its place and what was probably meant. What the words mean in a walk is
 domain/rehearsing/'s matter."""
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def read_tests(text: str | bytes, *, name: str, definition: Definition | None = 
     reader = _Reader(definition)
     value = document.value if isinstance(document.value, dict) else None
     if value is None:
-        reader.wrong((), "tests are an object with `workflow` and `tests`", "begin with `workflow: NAME`")
+        reader.wrong((), "tests are an object with `workflow` and `tests`", "start with `workflow: NAME`")
         return Suite(findings=reader.placed(document))
     reader.keys(value, TOP_KEYS, ())
     reader.workflow(value.get("workflow"))
@@ -204,7 +204,7 @@ class _Reader:
                 self.wrong((*path, index), f"`{name}` has no check `{shown(rule)}`", did_you_mean(rule, known))
 
     def _rules_of(self, name: str) -> frozenset[str] | None:
-        """The rules of a step; None if nobody can tell: a schema has rules of its own."""
+        """The rules of a step; None if they are unknown: a schema has rules of its own."""
         step = (self.steps or {}).get(plain(name))
         if step is None or not isinstance(step.work, Prompt) or step.work.output is not None:
             return None
@@ -270,9 +270,9 @@ def _singles(said: Mapping[str, Any], path: Path) -> Iterator[tuple[Path, Any]]:
 def _single(path: Path, value: Any) -> Iterator[tuple[Path, Any]]:
     """Every single answer in what is said for a step, out of its rounds and tries."""
     for word in ("each", "try"):
-        told = listed(value, word)
-        if told is not None:
-            for index, one in enumerate(told):
+        names = listed(value, word)
+        if names is not None:
+            for index, one in enumerate(names):
                 yield from _single((*path, word, index), one)
             return
     yield path, value

@@ -71,7 +71,7 @@ def _flaws(value: Json, rules: _Rules) -> Iterator[Flaw]:
 
 
 def _author_schemas(value: Json) -> Iterator[tuple[Path, Json]]:
-    """The JSON Schemas of inputs and of step outputs, wherever the structure is sound enough to find them."""
+    """The JSON Schemas of inputs and of step outputs, wherever the structure is valid enough to find them."""
     if isinstance(value, dict):
         inputs = value.get("inputs")
         for name, schema in inputs.items() if isinstance(inputs, dict) else ():
@@ -107,9 +107,9 @@ def _text_order(finding: Finding) -> tuple[str, int, int]:
 
 def _more(findings: Sequence[Finding]) -> Finding:
     last = findings[FINDINGS_MAX]
-    message = f"no more faults are listed, of {len(findings)} or more"
+    message = f"no more errors are listed, of {len(findings)} or more"
     return Finding(
-        rule="size", severity=Severity.CRITICAL, where=last.where, message=message, fix="mend these first", at=last.at
+        rule="size", severity=Severity.CRITICAL, where=last.where, message=message, fix="fix these first", at=last.at
     )
 
 

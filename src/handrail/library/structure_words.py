@@ -1,6 +1,6 @@
 """What the schema of workflows has against a document, in words that know what a step is.
 
-Whatever is not special about workflows is told by schema_words.py."""
+What is not special about workflows is worded in schema_words.py."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from handrail.domain.definition import Kind as StepKind
 from handrail.domain.suggestion import did_you_mean
 from handrail.library.author_schema import unfit_words
 from handrail.library.document_tree import shown
-from handrail.library.schema_words import Clash, Kind, alternatives, any_of, example_of, plain_words, told
+from handrail.library.schema_words import Clash, Kind, alternatives, any_of, described, example_of, plain_words
 
 # The rule that a definition of the schema stands for, where its pattern does not fit.
 RULES: Final = {
@@ -99,7 +99,7 @@ class StructureWords:
         if len(given) > 1:
             both = " and ".join(f"`{key}`" for key in given)
             message = (
-                f"{both} can't stand together: {self._title(clash, owner)} has exactly one of {', '.join(options)}"
+                f"{both} can't be used together: {self._title(clash, owner)} has exactly one of {', '.join(options)}"
             )
             yield clash.key_flaw(given[1], "kind", message, "keep one of them")
         elif isinstance(clash.value, dict) and not self._has_misspelt(clash, owner, options):
@@ -107,7 +107,7 @@ class StructureWords:
             yield clash.flaw("kind", message, "add one of them")
 
     def _has_misspelt(self, clash: Clash, owner: str, options: Sequence[str]) -> bool:
-        """Whether one of the wanted keys seems to be there under a wrong name, which is told as such."""
+        """Whether one of the wanted keys seems to be there under a wrong name, which is reported as such."""
         known = self._definitions["step_keys" if owner == "whole_step" else owner]["properties"]
         unknown = (key for key in clash.value if key not in known)
         return any(
@@ -126,7 +126,7 @@ def _special(clash: Clash, owner: str) -> Iterator[Flaw]:
     """Single values that need words of their own."""
     match clash.kind:
         case Kind.Pattern() if owner in RULES:
-            message = f"{told(clash.value)} is not {clash.part['title']}"
+            message = f"{described(clash.value)} is not {clash.part['title']}"
             yield clash.flaw(RULES[owner], message, _rewritten(clash, owner))
         case Kind.Not() if owner == "step_id":
             message = f"`{clash.value}` can't be the id of a step: expressions know it as a part of one"
@@ -142,7 +142,7 @@ def _special(clash: Clash, owner: str) -> Iterator[Flaw]:
                 if isinstance(clash.value, str)
                 else "a step is an object or a text"
             )
-            yield clash.flaw("type", f"{only}, not {told(clash.value)}", "write `id` and what is to be done")
+            yield clash.flaw("type", f"{only}, not {described(clash.value)}", "write `id` and what is to be done")
         case Kind.Type() if owner in ("duration", "version") and clash.value is not None:
             yield from (replace(flaw, fix=example_of(clash.part)) for flaw in plain_words(clash))
         case _:

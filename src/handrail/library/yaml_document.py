@@ -2,7 +2,7 @@
 
 Refused are tags beyond the core ones, merge keys, keys that are no texts, and several documents in one text. The tree
 grows from events, not from the library's composed nodes: composing recurses, and a deep document would end the process.
-How the parser's complaints are worded is yaml_syntax.py's business."""
+The parser's errors are worded in yaml_syntax.py."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class _Reader:
     def _document(self, event: Any) -> None:
         self._documents += 1
         if self._documents > 1:
-            self._tree.stop("a second document begins here", "keep one workflow in each file", self._reached)
+            self._tree.stop("a second document starts here", "keep one workflow in each file", self._reached)
 
     def _mapping(self, event: Any) -> None:
         self._check_tag(event, "map")
@@ -185,7 +185,7 @@ class _Reader:
         return self._tree.position(mark.line + 1, mark.column + 1)
 
     def _text_position(self, event: Any) -> Position | None:
-        """Where the characters of a text begin, if they stand in the document just as they are in the value."""
+        """Where the characters of a text start, if the document has them just as the value does."""
         value: str = event.value
         start, end = event.start_mark, event.end_mark
         if event.style == "|":

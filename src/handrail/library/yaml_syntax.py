@@ -12,7 +12,7 @@ from handrail.library.document_tree import Tree
 
 
 class Complaint(Struct, frozen=True):
-    """What is wrong, how to mend it, and where."""
+    """What is wrong, how to fix it, and where."""
 
     message: str
     fix: str
@@ -20,13 +20,13 @@ class Complaint(Struct, frozen=True):
 
 
 class _Wording(Struct, frozen=True):
-    """Our words for complaints that contain a fragment; `{line}` is the line where the broken thing began."""
+    """Our words for errors that contain a fragment; `{line}` is the line where the broken part starts."""
 
     fragment: str
     message: str
     fix: str
     at_start: bool = False
-    """Whether to point to where the broken thing began, rather than to where the parser gave up."""
+    """Whether to point to where the broken part starts, rather than to where the parser gave up."""
 
 
 QUOTE: Final = "put the text in quotes"
@@ -34,14 +34,14 @@ INDENT: Final = "indent it like its neighbours"
 
 # The first fragment that occurs wins. The C parser and the pure one use slightly different words.
 _WORDINGS: Final = (
-    _Wording("document start", "this belongs to nothing above it", "begin all keys of the document in the same column"),
+    _Wording("document start", "this belongs to nothing above it", "start all keys of the document in the same column"),
     _Wording("a tab character", "a tab can't indent YAML", "indent with spaces"),
     _Wording("cannot start any token", "a text can't start with this character", QUOTE),
     _Wording(
         "mapping values are not allowed", "a `:` where no key can be", f"{INDENT}, or quote a text that has `: ` in it"
     ),
     _Wording("keys are not allowed", "a `?` where no key can be", QUOTE),
-    _Wording("sequence entries are not allowed", "a list can't begin here", "begin it on a line of its own"),
+    _Wording("sequence entries are not allowed", "a list can't start here", "start it on a line of its own"),
     _Wording(
         "simple key", "a key without its `:`", "write `key: value`, or indent the line under its text", at_start=True
     ),
@@ -62,21 +62,21 @@ _WORDINGS: Final = (
     _Wording("anchor", "a text can't start with `&`", QUOTE),
     _Wording("block scalar", "not a text block that YAML knows", "write | or > alone, then indent all lines alike"),
     _Wording("block mapping", "this belongs to no key", f"{INDENT}; quote the whole of a text that has quotes in it"),
-    _Wording("block collection", "this belongs to no list", f"{INDENT}, and begin each item with `- `"),
+    _Wording("block collection", "this belongs to no list", f"{INDENT}, and start each item with `- `"),
     _Wording("tag", "a text can't start with `!`", QUOTE),
     _Wording("directive", "a line can't start with `%`", QUOTE),
     _Wording("incompatible", "not a version of YAML that is read here", "remove the %YAML line"),
-    _Wording("node content", "no value can begin here", QUOTE),
+    _Wording("node content", "no value can start here", QUOTE),
 )
 
 
 def complaint_of(error: yaml.MarkedYAMLError, text: str, tree: Tree) -> Complaint:
     """The parser's error in our words."""
     wording = _wording_of(error, text)
-    began, gave_up = error.context_mark, error.problem_mark
-    mark = began if wording.at_start else gave_up
+    start, gave_up = error.context_mark, error.problem_mark
+    mark = start if wording.at_start else gave_up
     at = tree.position(mark.line + 1, mark.column + 1) if mark else tree.position(1, 1)
-    message = wording.message.replace("{line}", str(began.line + 1)) if began else wording.message
+    message = wording.message.replace("{line}", str(start.line + 1)) if start else wording.message
     return Complaint(message, wording.fix, at)
 
 

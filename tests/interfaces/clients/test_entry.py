@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+from subprocess import run
 from typing import Any
 
 import pytest
@@ -107,8 +109,8 @@ def test_an_entry_of_the_same_name_that_starts_no_command_is_not_taken_over(clie
         (CLAUDE, '{"mcpServers": []}'),
         (CLAUDE, '{"mcpServers": {"handrail": {"command": "a"}, "handrail": {"command": "b"}}}'),
         (CLAUDE, "[]"),
-        (CODEX, 'mcp_servers = { other = { command = "x" } }\n'),
         (CODEX, 'mcp_servers.handrail.command = "x"\n'),
+        (CODEX, "[mcp_servers.a.env]\n[[list]]\n[mcp_servers.a]\n"),
         (GOOSE, "extensions: [a]\n"),
         (GOOSE, "- a\n"),
         (GOOSE, "a: 1\n---\nb: 2\n"),
@@ -140,6 +142,44 @@ def test_yaml_of_every_make_takes_the_entry(text: str) -> None:
     known = set(entries(GOOSE, text))
     assert set(entries(GOOSE, added)) == known | {"handrail"}
     assert set(entries(GOOSE, without_entry(GOOSE, added, "handrail"))) == known
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'mcp_servers = { other = { command = "x" } }\n',
+        '[mcp_servers]\nother = { command = "x" } # mine\n\n# about z\n[z]\n',
+        "[mcp_servers]\na.b.c = 1\n",
+        '[mcp_servers.a]\ncommand = "x"\n[z]\n[mcp_servers.b]\ncommand = "y"\n\n# the end\n',
+        "[[mcp_servers.list]]\nq = 2\n",
+    ],
+)
+def test_toml_of_every_make_takes_the_entry_and_gives_it_back(text: str) -> None:
+    moved = with_entry(CODEX, with_entry(CODEX, text, "handrail", OURS), "handrail", MOVED)
+    assert launch_of(entries(CODEX, moved)["handrail"]) == MOVED
+    assert without_entry(CODEX, moved, "handrail") == text
+
+
+def test_a_new_key_stands_with_the_keys_and_comments_of_the_next_table_outlive_our_entry() -> None:
+    text = '[mcp_servers.handrail]\r\ncommand = "h"\r\n\r\n# about z\r\n[z]\r\n'
+    added = with_entry(CODEX, text, "handrail", OURS)
+    command = f'command = "{OURS.command}"\r\nargs = ["mcp"]\r\n'
+    assert added == f"[mcp_servers.handrail]\r\n{command}\r\n# about z\r\n[z]\r\n"
+    assert without_entry(CODEX, added, "handrail") == "\r\n# about z\r\n[z]\r\n"
+
+
+def test_tomlkit_is_imported_only_for_a_client_that_keeps_toml() -> None:
+    script = (
+        "import sys\n"
+        "from handrail.interfaces.clients import enrolment, entry\n"
+        "from handrail.interfaces.clients.client import CLIENTS\n"
+        "for client in CLIENTS.values():\n"
+        "    if client.format.value != 'toml': entry.syntax_of(client)\n"
+        "print('tomlkit' in sys.modules)\n"
+        "entry.syntax_of(CLIENTS['codex'])\n"
+        "print('tomlkit' in sys.modules)\n"
+    )
+    assert run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout == "False\nTrue\n"
 
 
 def test_json_on_one_line_stays_on_one_line() -> None:

@@ -124,7 +124,7 @@ def test_a_file_that_somebody_changes_meanwhile_is_not_overwritten(desk: Desk) -
     file = desk.write(CLAUDE, Scope.PROJECT, "{}")
     change = joined(CLAUDE, Scope.PROJECT, desk.ground, "handrail", OURS)
     file.write_text('{"new": 1}', encoding="utf-8")
-    with pytest.raises(Conflict, match="meanwhile"):
+    with pytest.raises(Conflict, match="in the meantime"):
         carry_out(change, desk.ground)
     assert (file.read_text(encoding="utf-8"), desk.files()) == ('{"new": 1}', {file})
 

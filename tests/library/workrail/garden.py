@@ -9,8 +9,8 @@ from handrail.domain.check import Finding, Severity
 from handrail.domain.language.expression import compile_condition
 from handrail.domain.language.shape import ANY, NUMBER
 from handrail.library.document import document_of
+from handrail.library.importers import Imported, convert
 from handrail.library.loading import Loaded, load_data
-from handrail.library.workrail.whole import Converted, convert
 
 FILES = Path(__file__).parent / "files"
 VERSIONS = ("v0.0.1", "v0.1.0", "v0.2.0", "v0.3.0")
@@ -35,15 +35,15 @@ def loop(kind: str, *body: Any, identity: str = "rounds", **config: Any) -> Data
     return {"id": identity, "type": "loop", "title": "Rounds", "loop": given, "body": list(body) or [step()]}
 
 
-def converted(data: Any) -> Converted:
+def converted(data: Any) -> Imported:
     """What becomes of data."""
     return convert(document_of(data, name="bed.json"))
 
 
 def ours(data: Any) -> Data:
-    """What becomes of sound data, which must also load."""
+    """The result of converting valid data, which must also load."""
     found = converted(data)
-    assert found.is_sound, found.flaws
+    assert found.document is not None, found.flaws
     loaded = load_data(data)
     assert loaded.is_valid, loaded.findings
     assert isinstance(found.document.value, dict)

@@ -207,4 +207,4 @@ def test_loops_that_multiply_are_stopped() -> None:
     found = converted(workflow(*chained, step("end")))
     assert any("more than 5,000 steps" in flaw.message for flaw in found.flaws)
     deep = [{**loop("for", count=2, identity=f"d{number}"), "body": f"d{number + 1}"} for number in range(400)]
-    assert any("stand in each other" in flaw.message for flaw in converted(workflow(*deep, step("d400"))).flaws)
+    assert any("are nested" in flaw.message for flaw in converted(workflow(*deep, step("d400"))).flaws)

@@ -63,7 +63,7 @@ def test_the_blocks_of_a_prompt_come_in_a_fixed_order() -> None:
     prompt = first(workflow({"id": "dig", "title": "Dig", "promptBlocks": blocks}))["prompt"]
     assert prompt == (
         "## Goal\nA tree.\n\n## Constraints\n- No frost.\n\n## Procedure\n1. Dig.\n2. Water.\n\n"
-        "## What to hand in\n- height: in cm\n\n## Verify\n- It grows."
+        "## What to submit\n- height: in cm\n\n## Verify\n- It grows."
     )
 
 

@@ -18,8 +18,8 @@ from handrail.domain.errors import Invalid
 from handrail.library.bookcase import Bookcase
 from handrail.library.catalog import FolderCatalog
 from handrail.library.document import document_of
+from handrail.library.importing import imported_file
 from handrail.library.loading import load_data, load_definition
-from handrail.library.workrail.importing import imported
 from handrail.library.workrail.recognising import KEYS, STEP_KEYS, looks_like_workrail
 from handrail.library.workrail.whole import convert
 from library.workrail.garden import FILES, VERSIONS, faults, first, loop, notes, ours, step, workflow
@@ -271,13 +271,13 @@ def test_texts_that_all_steps_share_do_not_grow_without_end() -> None:
     functions = [{"name": "f", "definition": "x" * 200_000}]
     steps = [step(f"s{number}", prompt="Call f().") for number in range(500)]
     found = faults(workflow(*steps, functionDefinitions=functions))
-    assert any("too much is told" in why for _, why in found)
+    assert any("all prompts together are too long" in why for _, why in found)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_an_imported_file_reads_back_as_the_same(version: str) -> None:
     file = FILES / f"{version}.json"
-    found = imported(file.read_bytes(), name=str(file))
+    found = imported_file(file.read_bytes(), name=str(file))
     assert found is not None
     again = load_definition(found.text, name="again.yaml")
     assert again.hash == load_definition(file.read_bytes(), name=str(file)).hash
@@ -286,9 +286,9 @@ def test_an_imported_file_reads_back_as_the_same(version: str) -> None:
 
 
 def test_only_workrail_files_are_imported() -> None:
-    assert imported(b"id: x\nsteps: [do it]\n", name="x.yaml") is None
+    assert imported_file(b"id: x\nsteps: [do it]\n", name="x.yaml") is None
     with pytest.raises(Invalid):
-        imported(b"{", name="x.json")
-    faulty = imported(json.dumps(workflow(loop("forever"))).encode(), name="x.json")
+        imported_file(b"{", name="x.json")
+    faulty = imported_file(json.dumps(workflow(loop("forever"))).encode(), name="x.json")
     assert faulty is not None
     assert not faulty.text

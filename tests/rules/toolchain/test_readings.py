@@ -244,9 +244,31 @@ def test_reports_of_all_kinds_become_the_same() -> None:
     assert read_report("lcov.info", recorded("jest.lcov")) == lcov_files(recorded("jest.lcov")) == {"calc.js": (2, 3)}
 
 
-@pytest.mark.parametrize("text", ["", "hello", '<!DOCTYPE x [<!ENTITY a "b">]><coverage/>'])
-def test_what_is_no_report_is_refused(text: str) -> None:
-    with pytest.raises(NoReport):
+def test_xml_is_read_as_xml_and_not_as_a_picture_of_it() -> None:
+    line = "<line number='1' hits='1'/>"
+    commented = "<!-- <line number='2' hits='0'/> --><![CDATA[<line number='3' hits='0'/>]]>"
+    text = f"<coverage><class filename='a&amp;b/x &gt; y.py'>{line}{commented}</class></coverage>"
+    assert read_report("coverage.xml", text) == {"a&b/x > y.py": (1, 1)}
+
+
+BOMB = "".join(f'<!ENTITY e{n} "{f"&e{n - 1};" * 10}">' for n in range(1, 12))
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "neither"),
+        ("hello", "neither"),
+        ('<!DOCTYPE x [<!ENTITY a "b">]><coverage/>', "entities"),
+        (f'<!DOCTYPE x [<!ENTITY e0 "lol">{BOMB}]><coverage><class filename="&e11;"/></coverage>', "entities"),
+        ('<!DOCTYPE x [<!ENTITY % a SYSTEM "file:///etc/hosts">%a;]><coverage/>', "entities"),
+        ('<!DOCTYPE x [<!ENTITY a SYSTEM "file:///etc/hosts">]><coverage>&a;</coverage>', "entities"),
+        (COBERTURA[: len(COBERTURA) // 2], "not valid XML"),
+        (JACOCO.replace("</package>", ""), "not valid XML: mismatched tag"),
+    ],
+)
+def test_what_is_no_report_is_refused(text: str, reason: str) -> None:
+    with pytest.raises(NoReport, match=reason):
         read_report("x", text)
 
 

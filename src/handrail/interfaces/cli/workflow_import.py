@@ -1,4 +1,4 @@
-"""`handrail workflow import`: converts WorkRail files to workflows in YAML, and lists what was kept as text."""
+"""`handrail workflow import`: files of other formats as YAML in ours, with a list of what changed."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from msgspec.structs import replace
 
 from handrail.domain.check import Finding, Severity
 from handrail.domain.errors import Conflict, Invalid, NotFound, Unavailable
-from handrail.domain.plural import plural
 from handrail.interfaces.cli.answer import Exit, answer, tell_findings
 from handrail.interfaces.cli.program import json_option, settings_of, told
 from handrail.library.catalog import SUFFIXES
-from handrail.library.workrail.importing import Imported, imported
+from handrail.library.importers import require_importer
+from handrail.library.importing import ImportedFile, imported_file
 
 STDOUT: Final = "-"
+AUTO: Final = "auto"
 
 
 class _Outcome(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -39,21 +40,32 @@ class _Outcome(Struct, frozen=True, kw_only=True, omit_defaults=True):
 @click.option(
     "-o", "--out", metavar="OUT", help="File or folder to write to (`-`: stdout); default: the project's workflows."
 )
+@click.option(
+    "--from",
+    "importer",
+    metavar="NAME",
+    default=AUTO,
+    show_default=True,
+    help="The importer: `workrail`, or one of an installed package; `auto`: the one that recognises the file.",
+)
 @click.option("--force", is_flag=True, help="Overwrite existing files.")
 @json_option
 @click.pass_context
 @told
-async def import_(ctx: click.Context, source: str, out: str | None, force: bool, as_json: bool) -> None:
-    """Convert the WorkRail workflow in FILE, or all those in FOLDER, and list what was kept as text."""
-    outcomes = _imported(Path(source), out, settings_of(ctx).workflows, force=force)
+async def import_(ctx: click.Context, source: str, out: str | None, importer: str, force: bool, as_json: bool) -> None:
+    """Convert the workflow of another format in FILE, or all those in FOLDER, and list what changed."""
+    only = "" if importer == AUTO else importer
+    if only:
+        require_importer(only)
+    outcomes = _imported(Path(source), out, settings_of(ctx).workflows, only=only, force=force)
     answer(_data(outcomes), as_json=as_json, words=lambda: _words(outcomes))
     sys.exit(Exit.INVALID if any(one.findings for one in outcomes) else Exit.OK)
 
 
-def _imported(source: Path, out: str | None, own: Path, *, force: bool) -> list[_Outcome]:
-    """The result for each file; with `-` nothing is written, and the text is printed."""
+def _imported(source: Path, out: str | None, own: Path, *, only: str, force: bool) -> list[_Outcome]:
+    """What became of each file; with `-` nothing is written, and the text is returned."""
     is_folder = source.is_dir()
-    converted = [_converted(file, is_alone=not is_folder) for file in _files(source)]
+    converted = [_converted(file, only=only, is_alone=not is_folder) for file in _files(source)]
     if out == STDOUT:
         return [replace(one, out=STDOUT if one.text else "") for one in converted]
     targets = _targets(converted, Path(out) if out else own, is_folder=is_folder or not out)
@@ -66,37 +78,33 @@ def _files(path: Path) -> list[Path]:
     if path.is_dir():
         return sorted(one for one in path.iterdir() if one.name.endswith(SUFFIXES) and one.is_file())
     if not path.is_file():
-        raise NotFound(
-            f"there is no file {str(path)!r}", hint="give the path of a WorkRail file, or of a folder of them"
-        )
+        raise NotFound(f"there is no file {str(path)!r}", hint="give the path of a file, or of a folder of them")
     return [path]
 
 
-def _converted(file: Path, *, is_alone: bool) -> _Outcome:
+def _converted(file: Path, *, only: str, is_alone: bool) -> _Outcome:
     try:
-        found = imported(file.read_bytes(), name=str(file))
+        found = imported_file(file.read_bytes(), name=str(file), only=only)
     except OSError as error:
         raise Unavailable(f"{file} can't be read: {error.strerror}") from error
     except Invalid as error:
         return _Outcome(file=str(file), findings=tuple(error.findings) or (_unreadable(file, error),))
     if found is None:
+        reason = f"not recognised by {f'the importer `{only}`' if only else 'any importer'}"
         if is_alone:
-            raise Invalid(
-                f"{file} is not a WorkRail workflow",
-                hint="check workflows in handrail's own format with `handrail workflow validate`",
-            )
-        return _Outcome(file=str(file), skipped="not a WorkRail workflow")
+            raise Invalid(f"{file} is {reason}", hint="`handrail workflow validate` reads handrail's own format")
+        return _Outcome(file=str(file), skipped=reason)
     return _outcome(file, found)
 
 
-def _outcome(file: Path, found: Imported) -> _Outcome:
+def _outcome(file: Path, found: ImportedFile) -> _Outcome:
     if not found.text:
         return _Outcome(file=str(file), id=found.id, findings=found.findings)
     return _Outcome(file=str(file), id=found.id, kept=found.kept, text=found.text)
 
 
 def _unreadable(file: Path, error: Invalid) -> Finding:
-    return Finding(rule="workrail", severity=Severity.CRITICAL, where=str(file), message=str(error), fix=error.hint)
+    return Finding(rule="import", severity=Severity.CRITICAL, where=str(file), message=str(error), fix=error.hint)
 
 
 def _targets(converted: list[_Outcome], out: Path, *, is_folder: bool) -> dict[Path, _Outcome]:
@@ -141,10 +149,14 @@ def _words(outcomes: list[_Outcome]) -> None:
             click.echo(one.text, nl=False)
             tell_findings(one.kept, err=True)
         elif one.out:
-            click.secho(f"{one.file} -> {one.out}: {one.id}, {plural(len(one.kept), 'warning')}", fg="green")
+            click.secho(f"{one.file} -> {one.out}: {one.id}, {_notes(len(one.kept))}", fg="green")
             tell_findings(one.kept)
         elif one.skipped:
             click.echo(f"{one.file}: {one.skipped}", err=True)
         else:
             click.secho(f"{one.file}: not converted", fg="red")
             tell_findings(one.findings)
+
+
+def _notes(count: int) -> str:
+    return f"{count} {'note' if count == 1 else 'notes'}"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from handrail.domain.errors import Conflict, HandrailError, Invalid
-from handrail.interfaces.clients import jsonc_text, toml_text, yaml_text
+from handrail.interfaces.clients import jsonc_text, yaml_text
 from handrail.interfaces.clients.client import Client, Format
 from handrail.interfaces.clients.launch import Launch, merged_args
 
@@ -31,27 +31,34 @@ class Syntax:
     drop: Callable[[str, Sequence[str]], str]
 
 
-SYNTAX: Final[Mapping[Format, Syntax]] = {
-    Format.JSON: Syntax(jsonc_text.read, jsonc_text.put, jsonc_text.drop),
-    Format.TOML: Syntax(toml_text.read, toml_text.put, toml_text.drop),
-    Format.YAML: Syntax(yaml_text.read, yaml_text.put, yaml_text.drop),
-}
+def syntax_of(client: Client) -> Syntax:
+    """How a client's settings are read and changed."""
+    match client.format:
+        case Format.JSON:
+            return Syntax(jsonc_text.read, jsonc_text.put, jsonc_text.drop)
+        case Format.YAML:
+            return Syntax(yaml_text.read, yaml_text.put, yaml_text.drop)
+        case Format.TOML:
+            # Late, because tomlkit takes 26 ms to import and only one client needs it.
+            from handrail.interfaces.clients import toml_text
+
+            return Syntax(toml_text.read, toml_text.put, toml_text.drop)
 
 
 def entries(client: Client, text: str) -> dict[str, Any]:
-    """All servers in a client's settings."""
-    found = SYNTAX[client.format].read(text).get(client.key)
+    """All servers that a client's settings name."""
+    found = syntax_of(client).read(text).get(client.key)
     return found if isinstance(found, dict) else {}
 
 
 def put(client: Client, text: str, name: str, entry: Mapping[str, Any]) -> str:
-    """The settings with a new entry, not verified."""
-    return SYNTAX[client.format].put(text, (client.key, name), dict(entry))
+    """The settings with a new entry, unchecked."""
+    return syntax_of(client).put(text, (client.key, name), dict(entry))
 
 
 def with_entry(client: Client, text: str, name: str, launch: Launch) -> str:
-    """The settings with our entry; the same text if it is there already."""
-    syntax = SYNTAX[client.format]
+    """The settings with our entry; the very same text if it says so already."""
+    syntax = syntax_of(client)
     before = syntax.read(text)
     existing = entries(client, text).get(name)
     wanted = _wanted(client, name, existing, launch)
@@ -67,8 +74,8 @@ def with_entry(client: Client, text: str, name: str, launch: Launch) -> str:
 
 
 def without_entry(client: Client, text: str, name: str) -> str:
-    """The settings without the entry; the same text if it is not there."""
-    syntax = SYNTAX[client.format]
+    """The settings without the entry; the very same text if it is not there."""
+    syntax = syntax_of(client)
     if name not in entries(client, text):
         return text
     after = syntax.drop(text, (client.key, name))

@@ -1,6 +1,7 @@
 """Changes one member of a JSON text in place: every other character stays, comments and formatting too.
 
-Pure. The caller verifies the result (entry.py)."""
+Pure. No library keeps the rest of the text and is fast enough (docs/decisions/0011). Whether the result is what was
+wanted is checked by the caller (entry.py)."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ def read(text: str) -> dict[str, Any]:
     """The text's object; an empty text is an empty object."""
     value = read_tree(text).value if text.strip() else {}
     if not isinstance(value, dict):
-        raise Invalid("not a JSON object", hint="it should look like {...}")
+        raise Invalid("it is not an object", hint="it should look like {...}")
     return value
 
 

@@ -30,16 +30,16 @@ class Node:
     """The position of the comma after the last member, if there is one."""
 
     def member(self, key: str) -> Member | None:
-        """The member with that key; a duplicate key is refused."""
+        """The member of that name; with two of them it is not clear which one counts, so neither is changed."""
         found = [member for member in self.members if member.key == key]
         if len(found) > 1:
-            raise Invalid(f"duplicate key `{key}`", hint="remove one of the two, then try again")
+            raise Invalid(f"the key `{key}` appears twice", hint="remove one of the two, then repeat the call")
         return found[0] if found else None
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A key, at `start`, and its value."""
+    """A key, which starts at `start`, and its value."""
 
     key: str
     start: int
@@ -51,7 +51,7 @@ def read_tree(text: str) -> Node:
     reader = _Reader(text)
     root = reader.value(0)
     if reader.next():
-        reader.stop("unexpected text after the end")
+        reader.stop("the document should end before this")
     return root
 
 
@@ -71,7 +71,7 @@ class _Reader:
     def stop(self, reason: str) -> NoReturn:
         line = self._text.count("\n", 0, self._at) + 1
         column = self._at - self._text.rfind("\n", 0, self._at)
-        raise Invalid(f"line {line}, column {column}: {reason}", hint="fix it, then try again")
+        raise Invalid(f"line {line}, column {column}: {reason}", hint="fix it there, then repeat the call")
 
     def value(self, depth: int) -> Node:
         if depth > DEPTH_MAX:
@@ -115,10 +115,14 @@ class _Reader:
         return Member(key, start, self.value(depth))
 
     def _string(self) -> str:
-        return str(json.loads(self._token(_string, "invalid or unterminated string")))
+        return str(
+            json.loads(
+                self._token(_string, "a string that is never closed, or has characters that JSON does not allow")
+            )
+        )
 
     def _word(self) -> Any:
-        return json.loads(self._token(_plain, "expected a value"))
+        return json.loads(self._token(_plain, "no value can start here"))
 
     def _token(self, pattern: re.Pattern[str], reason: str) -> str:
         found = pattern.match(self._text, self._at)

@@ -1,6 +1,6 @@
 """A client's settings file: read, backed up and written whole, or not at all.
 
-What stands in it is entry.py's business. A link is followed: the file it leads to is changed, the link stays."""
+What its entries mean is read in entry.py. A link is followed: the file it points to is changed, the link stays."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from handrail.foundation.open_flags import BINARY
 
 BYTES_MAX: Final = 50_000_000
 MARK: Final = "\ufeff"
-"""Some editors begin a file with it; it stays, and nobody else sees it."""
+"""Some editors start a file with this mark; it stays, and is not part of the text."""
 PRIVATE: Final = 0o600
 SHARED: Final = 0o644
 _backup = re.compile(r".*\.handrail-backup-([0-9]+)")
@@ -25,14 +25,14 @@ _backup = re.compile(r".*\.handrail-backup-([0-9]+)")
 
 @dataclass(frozen=True, slots=True)
 class SettingsFile:
-    """What a file held when it was read; None: there was none."""
+    """The content of a file when it was read; None: there was no file."""
 
     path: Path
     content: bytes | None
 
     @property
     def text(self) -> str:
-        """Its words."""
+        """The content as text."""
         try:
             return (self.content or b"").decode("utf-8").removeprefix(MARK)
         except UnicodeDecodeError as error:
@@ -41,7 +41,7 @@ class SettingsFile:
             ) from error
 
     def bytes_of(self, text: str) -> bytes:
-        """Words as this file holds them."""
+        """The bytes that this text is stored as."""
         marked = (self.content or b"").startswith(MARK.encode())
         return ((MARK if marked else "") + text).encode("utf-8")
 
@@ -55,11 +55,11 @@ def read_file(path: Path) -> SettingsFile:
     except FileNotFoundError:
         return SettingsFile(path, None)
     except OSError as error:
-        raise Unavailable(f"{path} can't be read: {error.strerror}", hint="check its rights") from error
+        raise Unavailable(f"{path} can't be read: {error.strerror}", hint="check its permissions") from error
 
 
 def write_file(file: SettingsFile, text: str, *, is_private: bool, backs_up: bool = True) -> Path | None:
-    """Put these words in place of what was read; where the backup is, if there was anything to back up."""
+    """Replace what was read with this text; the path of the backup, if there was anything to back up."""
     new_mode = PRIVATE if is_private else SHARED
     try:
         _require_unchanged(file)
@@ -68,7 +68,7 @@ def write_file(file: SettingsFile, text: str, *, is_private: bool, backs_up: boo
         backup = _back_up(file) if backs_up and file.content is not None else None
         _replace(target, file.bytes_of(text), None if file.content is None else target.stat(), new_mode)
     except OSError as error:
-        raise Unavailable(f"{file.path} can't be written: {error.strerror}", hint="check the rights of it") from error
+        raise Unavailable(f"{file.path} can't be written: {error.strerror}", hint="check its permissions") from error
     return backup
 
 
@@ -81,7 +81,7 @@ def remove_file(file: SettingsFile, *, within: Path | None = None) -> None:
         if within is not None and folder != within and not any(folder.iterdir()):
             folder.rmdir()
     except OSError as error:
-        raise Unavailable(f"{file.path} can't be removed: {error.strerror}", hint="check the rights of it") from error
+        raise Unavailable(f"{file.path} can't be removed: {error.strerror}", hint="check its permissions") from error
 
 
 def backups_of(path: Path) -> list[Path]:
@@ -99,7 +99,7 @@ def _escaped(name: str) -> str:
 
 def _require_unchanged(file: SettingsFile) -> None:
     if read_file(file.path).content != file.content:
-        raise Conflict(f"{file.path} was changed by somebody else meanwhile", hint="repeat the call")
+        raise Conflict(f"{file.path} was changed by another program in the meantime", hint="repeat the call")
     if file.content is None:
         return
     if not file.path.stat().st_mode & stat.S_IWUSR:

@@ -1,33 +1,27 @@
-"""Changes one table of a TOML text in its place: every other line stays, comments too.
+"""Changes one table of a TOML text in its place, with tomlkit: every other line stays, comments too.
 
-Pure. The standard library reads TOML but knows no positions, so tables are found by their headers; whether the outcome
-is what was wanted is checked by the caller (entry.py), and a text that is written in another way is refused."""
+Pure. Whether the result is what was wanted is checked by the caller (entry.py), which imports this only for a client
+that keeps TOML: importing tomlkit takes 26 ms."""
 
 from __future__ import annotations
 
-import json
-import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
+
+import tomlkit
+from tomlkit.exceptions import TOMLKitError
+from tomlkit.items import AoT, Comment, InlineTable, Item, Key, SingleKey, Table, Whitespace
 
 from handrail.domain.errors import Invalid
 from handrail.interfaces.clients.layout import newline_of
 
-_header = re.compile(r"[ \t]*\[(?!\[)([^\]\r\n]*)\][ \t]*(?:#.*)?$")
-_any_header = re.compile(r"[ \t]*\[")
-_bare: Final = re.compile(r"[A-Za-z0-9_-]+")
-HINT: Final = "write it as tables, [mcp_servers.name] with a key on each line, then repeat the call"
+Body: TypeAlias = list[tuple[Key | None, Item]]
 
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A table: the line of its header, and the line behind its last key."""
-
-    path: tuple[str, ...]
-    first: int
-    last: int
+MARK: Final = "\0\n"
+"""Stands where something was removed. TOML allows no such line, so it can't be a part of the text."""
+TABLES: Final = (Table, InlineTable)
+HINT: Final = "write one table a server, [mcp_servers.name], with a key on each line, then repeat the call"
 
 
 def read(text: str) -> dict[str, Any]:
@@ -35,147 +29,124 @@ def read(text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise Invalid(str(error), hint="mend it there, then repeat the call") from error
+        raise Invalid(str(error), hint="fix it there, then repeat the call") from error
 
 
 def put(text: str, path: Sequence[str], value: Any) -> str:
-    """The text with this value at this path: a new table at the end, or a key of a table that is there."""
+    """The text with this value at this path: a key of a table that is there, or a new table at the end."""
+    document = _parsed(text)
     *above, key = path
-    lines, newline = text.splitlines(keepends=True), newline_of(text)
-    if table := _table(lines, above):
-        return _with_key(lines, table, key, f"{_key(key)} = {_written(value)}", newline)
-    if _table(lines, above[:-1]) and isinstance(value, str):  # `env = { ... }` is a value of the table above
-        return put(text, above, {**_value_at(text, above), key: value})
-    if not isinstance(value, dict):
+    tables = [item for body, index in _places(document.body, above) if isinstance(item := body[index][1], TABLES)]
+    holder = next((table for table in tables if key in table or _takes_keys(table)), None)
+    if holder is not None:
+        _set(holder, key, value, newline_of(text))
+        return document.as_string()
+    if not isinstance(value, Mapping):
         raise Invalid(f"there is no table [{'.'.join(above)}] to put `{key}` into", hint=HINT)
-    gap = "" if not text.strip() else newline if text.endswith("\n") else newline * 2
-    return text + gap + newline.join(_table_lines(path, value)) + newline
+    return _appended(text, path, value)
 
 
 def drop(text: str, path: Sequence[str]) -> str:
-    """The text without what stands at this path: tables and those below them, or a key of the table above."""
-    lines = text.splitlines(keepends=True)
-    for table in reversed([table for table in _tables(lines) if table.path[: len(path)] == tuple(path)]):
-        first = table.first
-        while first and not lines[first - 1].strip():  # the blank lines before it came with it
-            first -= 1
-        del lines[first : table.last]
-    above = _table(lines, path[:-1])
-    if above and (pair := _pair(lines, above, path[-1])):
-        del lines[pair[0] : pair[1]]
-    return "".join(lines)
+    """The text without what stands at this path, wherever parts of it stand, and without the blank lines before it."""
+    document = _parsed(text)
+    for holder, index in _places(document.body, path[:-1]):
+        table = holder[index][1]
+        if isinstance(table, InlineTable) and path[-1] in table:  # commas and braces are its own business
+            del table[path[-1]]
+    for body, index in list(_places(document.body, path)):
+        item = body[index][1]
+        below = _below(item.value.body) if isinstance(item, Table) else []
+        # White space, whatever it holds: a comment would make tomlkit write a header for the table around it.
+        body[index] = (None, Whitespace(MARK + "".join(one.as_string() for _, one in below)))
+    kept, *rest = document.as_string().split(MARK)
+    for part in rest:
+        kept = _without_blank_end(kept) + part
+    return kept
 
 
-def _table(lines: Sequence[str], path: Sequence[str]) -> Table | None:
-    return next((table for table in _tables(lines) if table.path == tuple(path)), None)
-
-
-def _value_at(text: str, path: Sequence[str]) -> Mapping[str, Any]:
-    value: Any = read(text)
-    for key in path:
-        value = value.get(key, {})
-    return value if isinstance(value, dict) else {}
-
-
-def _tables(lines: Sequence[str]) -> list[Table]:
-    """All tables that have a header of their own, in order."""
-    heads = [index for index, line in enumerate(lines) if _any_header.match(line) and _is_outside(lines, index)]
-    found = []
-    for head, following in zip(heads, [*heads[1:], len(lines)], strict=False):
-        match = _header.match(lines[head].rstrip("\r\n"))
-        if match:
-            found.append(Table(_path_of(match[1]), head, _end_of_keys(lines, head, following)))
-    return found
-
-
-def _is_outside(lines: Sequence[str], index: int) -> bool:
-    """Whether no array or text that began above is still open here."""
+def _parsed(text: str) -> tomlkit.TOMLDocument:
     try:
-        tomllib.loads("".join(lines[:index]))
-    except tomllib.TOMLDecodeError:
-        return False
-    return True
+        document = tomlkit.parse(text)
+    except TOMLKitError as error:
+        raise Invalid(str(error), hint="fix it there, then repeat the call") from error
+    if document.as_string() != text:  # tomlkit moves parts of a table that stand far apart
+        raise Invalid("its tables stand in an order that can't be kept", hint=HINT)
+    return document
 
 
-def _end_of_keys(lines: Sequence[str], head: int, following: int) -> int:
-    """Behind the last line that says something: remarks before the next table belong to that one."""
-    last = following
-    while last > head + 1 and (not lines[last - 1].strip() or lines[last - 1].lstrip().startswith("#")):
-        last -= 1
-    return last
-
-
-def _path_of(header: str) -> tuple[str, ...]:
-    """The path that a header names."""
-    value: Any = tomllib.loads(f"[{header}]")
-    path = []
-    while value:
-        ((key, value),) = value.items()
-        path.append(key)
-    return tuple(path)
-
-
-def _with_key(lines: list[str], table: Table, key: str, written: str, newline: str) -> str:
-    if pair := _pair(lines, table, key):
-        start, end = pair
-        lines[start:end] = [written + _remark("".join(lines[start:end])) + newline]
-        return "".join(lines)
-    if not lines[table.last - 1].endswith("\n"):
-        lines[table.last - 1] += newline
-    lines.insert(table.last, written + newline)
-    return "".join(lines)
-
-
-def _pair(lines: Sequence[str], table: Table, key: str) -> tuple[int, int] | None:
-    """The lines from which up to which a key and its value stand."""
-    start = table.first + 1
-    while start < table.last:
-        end = _end_of_pair(lines, start, table.last)
-        if key in tomllib.loads("".join(lines[start:end])):
-            return start, end
-        start = end
-    return None
-
-
-def _remark(pair: str) -> str:
-    """The remark behind a value, with the blanks before it."""
-    for index in (index for index, sign in enumerate(pair) if sign == "#"):
-        try:
-            tomllib.loads(pair[:index])
-        except tomllib.TOMLDecodeError:
+def _places(body: Body, path: Sequence[str]) -> Iterator[tuple[Body, int]]:
+    """Everywhere that a part of this path is written: parts of a table need not stand together."""
+    first, *rest = path
+    for index, (key, item) in enumerate(body):
+        if key is None or key.key != first:
             continue
-        value = pair[:index].rstrip()
-        return pair[len(value) :].rstrip("\r\n")
-    return ""
+        if not rest:
+            yield body, index
+        elif isinstance(item, TABLES):
+            yield from _places(item.value.body, rest)
 
 
-def _end_of_pair(lines: Sequence[str], start: int, last: int) -> int:
-    """Behind the line on which the key and value end that begin here; a list may take several lines."""
-    for end in range(start + 1, last + 1):
-        try:
-            tomllib.loads("".join(lines[start:end]))
-        except tomllib.TOMLDecodeError:
-            continue
-        return end
-    raise Invalid(f"line {start + 1} can't be told apart from what follows", hint=HINT)
+def _takes_keys(table: Table | InlineTable) -> bool:
+    """Whether keys can be added: not where the table is only a part of the headers below it."""
+    return isinstance(table, InlineTable) or not table.is_super_table()
 
 
-def _table_lines(path: Sequence[str], value: Mapping[str, Any]) -> Iterator[str]:
-    yield f"[{'.'.join(map(_key, path))}]"
+def _set(table: Table | InlineTable, key: str, value: Any, newline: str) -> None:
+    item = _inline(value)
+    if key in table or isinstance(table, InlineTable):
+        table[key] = item
+        return
+    # Not by `append`: that would put the key behind comments that belong to the next table, with a line end of its own.
+    body = table.value.body
+    tables = (index for index, (name, one) in enumerate(body) if name and isinstance(one, Table | AoT))
+    at = _end_of_keys(body[: next(tables, len(body))])
+    before = body[at - 1][1].trivia if at else table.trivia
+    before.trail = before.trail or newline
+    item.trivia.trail = newline
+    body.insert(at, (SingleKey(key), item))
+
+
+def _end_of_keys(body: Body) -> int:
+    """Where the blank lines and comments start at the end: to tomlkit they are this table's, to a reader the next's."""
+    end = len(body)
+    while end and isinstance(body[end - 1][1], Whitespace | Comment):
+        end -= 1
+    return end
+
+
+def _below(body: Body) -> Body:
+    """The blank lines and comments at the very end of a table."""
+    if body and isinstance(body[-1][1], Table):
+        return _below(body[-1][1].value.body)
+    return body[_end_of_keys(body) :]
+
+
+def _appended(text: str, path: Sequence[str], value: Mapping[str, Any]) -> str:
+    """The text with a new table at its end, where it separates no comment from what the comment is about."""
+    table = tomlkit.table()
     for key, part in value.items():
-        yield f"{_key(key)} = {_written(part)}"
+        table.append(key, _inline(part))
+    for key in reversed(path[1:]):
+        above = tomlkit.table(is_super_table=True)
+        above.append(key, table)
+        table = above
+    newline = newline_of(text)
+    gap = "" if not text.strip() else newline if text.endswith("\n") else newline * 2
+    return text + gap + tomlkit.dumps({path[0]: table}).replace("\n", newline)
 
 
-def _key(key: str) -> str:
-    return key if _bare.fullmatch(key) else _written(key)
-
-
-def _written(value: Any) -> str:
+def _inline(value: Any) -> Item:
     """A value on one line."""
-    if isinstance(value, dict):
-        pairs = ", ".join(f"{_key(key)} = {_written(part)}" for key, part in value.items())
-        return f"{{ {pairs} }}" if pairs else "{}"
-    if isinstance(value, list):
-        return f"[{', '.join(map(_written, value))}]"
-    # What JSON writes for texts, numbers and truth is TOML too, save for one control character.
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if not isinstance(value, Mapping):
+        item: Item = tomlkit.item(value)
+        return item
+    table = tomlkit.inline_table()
+    table.update(value)
+    return table
+
+
+def _without_blank_end(text: str) -> str:
+    lines = text.splitlines(keepends=True)
+    while lines and not lines[-1].strip():
+        lines.pop()
+    return "".join(lines)

@@ -1,6 +1,7 @@
 """Changes one member of a YAML text in its place: every other line stays, comments too.
 
-Pure. Places come from PyYAML's nodes. Whether the outcome is what was wanted, the caller checks (entry.py)."""
+Pure. Places come from PyYAML's nodes; no library keeps the rest of the text (docs/decisions/0011). Whether the result
+is what was wanted is checked by the caller (entry.py)."""
 
 from __future__ import annotations
 
@@ -25,9 +26,9 @@ def read(text: str) -> dict[str, Any]:
         value = yaml.safe_load(text)
     except yaml.YAMLError as error:
         reason = " ".join(str(error).split())
-        raise Invalid(reason, hint="mend it there, then repeat the call") from error
+        raise Invalid(reason, hint="fix it there, then repeat the call") from error
     if value is not None and not isinstance(value, dict):
-        raise Invalid("it does not hold names with values", hint="it should look like `name: value`")
+        raise Invalid("it is not a mapping", hint="it should look like `name: value`")
     return value or {}
 
 
@@ -103,7 +104,7 @@ def _inserted(text: str, node: yaml.Node, value: Any) -> str:
     """One more member at the end of a mapping."""
     if not isinstance(node, yaml.MappingNode):
         line = node.start_mark.line + 1
-        raise Invalid(f"line {line}: there should be names with values here", hint="it should look like `name: value`")
+        raise Invalid(f"line {line}: a mapping is expected here", hint="it should look like `name: value`")
     if node.flow_style:
         written = _flow(value)[1:-1]
         at = _end(node.value[-1][1]) if node.value else node.start_mark.index + 1

@@ -15,7 +15,7 @@ from handrail.domain.check import Path
 from handrail.domain.errors import Invalid
 from handrail.domain.json import Json
 from handrail.domain.suggestion import did_you_mean
-from handrail.library.schema_words import told
+from handrail.library.schema_words import described
 from handrail.library.workrail.equality import (
     Subject,
     among,
@@ -58,7 +58,7 @@ class Read(Struct, frozen=True):
 
 
 class Asked(Struct, frozen=True):
-    """A condition as an expression, and the variables that somebody has to set for it."""
+    """A condition as an expression, and the variables that must be set for it."""
 
     source: str
     reads: tuple[Read, ...] = ()
@@ -75,7 +75,7 @@ class Asked(Struct, frozen=True):
 
 
 class Unclear(Exception):
-    """A condition of which nobody can tell what it asks."""
+    """A condition whose meaning is unknown."""
 
     def __init__(self, message: str, path: Path, fix: str = "") -> None:
         super().__init__(message)
@@ -125,7 +125,9 @@ class _Translator:
 
     def translate(self, condition: Json, path: Path) -> Asked:
         if not isinstance(condition, Mapping):
-            raise Unclear(f"a condition is an object, not {told(condition)}", path, "write {var: ..., equals: ...}")
+            raise Unclear(
+                f"a condition is an object, not {described(condition)}", path, "write {var: ..., equals: ...}"
+            )
         self._check_keys(condition, path)
         parts = [self._composed(condition, key, path) for key in COMPOSED if key in condition]
         parts += self._compared(condition, path)
@@ -149,7 +151,7 @@ class _Translator:
         if key == "not":
             return self.translate(value, here).negated()
         if not isinstance(value, list | tuple):
-            raise Unclear(f"`{key}` needs a list of conditions, not {told(value)}", here)
+            raise Unclear(f"`{key}` needs a list of conditions, not {described(value)}", here)
         if not value:
             return Asked("true" if key == "and" else "false")
         return _all([self.translate(item, (*here, index)) for index, item in enumerate(value)], key)
@@ -159,7 +161,7 @@ class _Translator:
             return []
         name = condition["var"]
         if not isinstance(name, str) or not name.strip(". "):
-            raise Unclear(f"`var` is the name of a variable, not {told(name)}", (*path, "var"))
+            raise Unclear(f"`var` is the name of a variable, not {described(name)}", (*path, "var"))
         used = [key for key in OPERATORS if key in condition]
         if not used:
             return [self._asked(name.strip(), None, None, (*path, "var"))]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from handrail.library.schema_words import told
+from handrail.library.schema_words import described
 from handrail.library.workrail.conditions import Asked, asked
 from handrail.library.workrail.naming import Names
 from handrail.library.workrail.noting import Reader
@@ -48,5 +48,5 @@ def _of_kind(rule: Reader, names: Names) -> Asked:
     if kind == COORDINATOR:
         rule.notes.note(rule.at("kind"), "there is no coordinator here: the user is asked")
     elif kind != HUMAN:
-        rule.notes.fault(rule.at("kind"), f"{told(kind)} is no kind of confirmation", f"say {HUMAN}")
+        rule.notes.fault(rule.at("kind"), f"{described(kind)} is no kind of confirmation", f"say {HUMAN}")
     return asked(rule.value.get("condition"), names, rule.at("condition"), rule.notes) or ALWAYS

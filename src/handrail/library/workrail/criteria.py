@@ -1,4 +1,4 @@
-"""Criteria: what WorkRail validates of an output, as checks of ours. What can't be checked is told in the prompt."""
+"""Criteria: what WorkRail validates of an output, as checks of ours. What can't be checked goes into the prompt."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from msgspec import Struct
 from handrail.domain.check import Path
 from handrail.domain.errors import Invalid
 from handrail.library.author_schema import check_schema
-from handrail.library.schema_words import told
+from handrail.library.schema_words import described
 from handrail.library.workrail.conditions import Read, asked
 from handrail.library.workrail.naming import Names
 from handrail.library.workrail.noting import Notes, Reader
@@ -29,15 +29,15 @@ Check = dict[str, Any]
 
 
 class Criteria(Struct, frozen=True):
-    """What is checked, what can only be told, and which variables the checks depend on."""
+    """What is checked, what is only written into the prompt, and which variables the checks depend on."""
 
     checks: tuple[Check, ...] = ()
-    told: tuple[str, ...] = ()
+    sentences: tuple[str, ...] = ()
     reads: tuple[Read, ...] = ()
 
     def rules(self) -> list[str]:
-        """What is told, as a part of the prompt."""
-        return [section("What must hold", bullets(self.told))]
+        """What can't be checked, as a part of the prompt."""
+        return [section("What must hold", bullets(self.sentences))]
 
 
 def criteria_of(value: Any, names: Names, path: Path, notes: Notes) -> Criteria:
@@ -47,8 +47,8 @@ def criteria_of(value: Any, names: Names, path: Path, notes: Notes) -> Criteria:
     reading = _Reading(names, notes)
     found = reading.whole(value, path)
     if any(check["rule"] == "length" for check in found):
-        reading.told.append("What is handed in is a text: its length is checked.")
-    return Criteria(tuple(_bounded(found)), tuple(reading.told), tuple(reading.reads))
+        reading.sentences.append("The output is a text: its length is checked.")
+    return Criteria(tuple(_bounded(found)), tuple(reading.sentences), tuple(reading.reads))
 
 
 class _Reading:
@@ -57,11 +57,11 @@ class _Reading:
     def __init__(self, names: Names, notes: Notes) -> None:
         self.names = names
         self.notes = notes
-        self.told: list[str] = []
+        self.sentences: list[str] = []
         self.reads: list[Read] = []
 
     def whole(self, value: Any, path: Path) -> list[Check]:
-        """All that is asked for; a text alone is only told."""
+        """All that is asked for; a text alone goes into the prompt."""
         if isinstance(value, str):
             self.tell(value, path)
             return []
@@ -76,19 +76,19 @@ class _Reading:
         return [check for check in found if check is not None]
 
     def check(self, value: Any, path: Path) -> Check | None:
-        """One rule or composition as a check; None if it can only be told, or is a fault."""
+        """One rule or composition as a check; None if it goes into the prompt, or is an error."""
         if isinstance(value, str):
             return self._from_text(value, path)
         if not isinstance(value, Mapping):
-            self.notes.fault(path, f"a rule is an object, not {told(value)}")
+            self.notes.fault(path, f"a rule is an object, not {described(value)}")
             return None
         return self._rule(Reader(value, path, self.notes)) if "type" in value else self._composition(value, path)
 
     def tell(self, text: str, path: Path) -> None:
         """Let the agent read what handrail can't check."""
         if text.strip():
-            self.told.append(text.strip())
-            self.notes.note(path, "this is told to the agent; handrail does not check it")
+            self.sentences.append(text.strip())
+            self.notes.note(path, "this is shown to the agent; handrail does not check it")
 
     def _from_text(self, value: str, path: Path) -> Check | None:
         if _pattern_signs.search(value):
@@ -99,30 +99,32 @@ class _Reading:
     def _composition(self, value: Mapping[str, Any], path: Path) -> Check | None:
         key = next(iter(value), "")
         if key not in COMPOSED or len(value) != 1:
-            self.notes.fault(path, "nobody can tell what is validated here", "write a rule with `type`, or and/or/not")
+            self.notes.fault(path, "it is unclear what is validated here", "write a rule with `type`, or and/or/not")
             return None
         inner = [value[key]] if key == "not" else value[key]
         if not isinstance(inner, list | tuple):
-            self.notes.fault((*path, key), f"`{key}` needs a list of rules, not {told(inner)}")
+            self.notes.fault((*path, key), f"`{key}` needs a list of rules, not {described(inner)}")
             return None
-        told_before = len(self.told)
+        known_before = len(self.sentences)
         checks = self.listed(inner, (*path, key), is_alone=key == "not")
-        if len(self.told) > told_before and key != "and":
+        if len(self.sentences) > known_before and key != "and":
             self._only_tell(key, path)
             return None
         return {"rule": COMPOSED[key], "checks": list(map(_unconditional, checks))} if checks else None
 
     def _only_tell(self, key: str, path: Path) -> None:
-        """Without the part that can only be told, the rest would mean something else."""
-        self.told.append(f"Of these, {'one' if key == 'or' else 'none'} must hold: see the rules above.")
-        self.notes.note((*path, key), "a part of this can only be told, so none of it is checked")
+        """Without the part that can't be checked, the rest would mean something else."""
+        self.sentences.append(f"Of these, {'one' if key == 'or' else 'none'} must hold: see the rules above.")
+        self.notes.note((*path, key), "a part of this can't be checked, so none of it is")
 
     def _rule(self, rule: Reader) -> Check | None:
         rule.note_unknown(KEYS)
         build = self._builders().get(rule.text("type"))
         if build is None:
             known = ", ".join(self._builders())
-            self.notes.fault(rule.at("type"), f"there is no rule {told(rule.value['type'])}", f"choose one of {known}")
+            self.notes.fault(
+                rule.at("type"), f"there is no rule {described(rule.value['type'])}", f"choose one of {known}"
+            )
             return None
         check = build(rule)
         return None if check is None else {**check, **self._terms(rule)}
@@ -144,14 +146,14 @@ class _Reading:
     def _contains(self, rule: Reader) -> Check | None:
         value = rule.value.get("value")
         if not isinstance(value, str) or not value:
-            self.notes.fault(rule.at("value"), f"a text is wanted here, not {told(value)}")
+            self.notes.fault(rule.at("value"), f"a text is expected here, not {described(value)}")
             return None
         return {"rule": "contains", "text": verbatim(value)}
 
     def _regex(self, rule: Reader) -> Check | None:
         pattern = rule.value.get("pattern")
         if not isinstance(pattern, str):
-            self.notes.fault(rule.at("pattern"), f"a pattern is wanted here, not {told(pattern)}")
+            self.notes.fault(rule.at("pattern"), f"a pattern is expected here, not {described(pattern)}")
             return None
         return self._matching(pattern, rule.text("flags"), rule.at("pattern"), rule.text("message"))
 
@@ -159,8 +161,8 @@ class _Reading:
         try:
             return {"rule": "matches", "pattern": verbatim(pattern_of(pattern, flags))}
         except Invalid as error:
-            self.told.append(message or f"It must match the pattern {pattern}")
-            self.notes.note(path, f"told to the agent, not checked: {error}")
+            self.sentences.append(message or f"It must match the pattern {pattern}")
+            self.notes.note(path, f"shown to the agent, not checked: {error}")
             return None
 
     def _schema(self, rule: Reader) -> Check | None:
@@ -171,8 +173,8 @@ class _Reading:
             return None
         flaws = check_schema(dict(inner.value))
         if flaws:
-            self.told.append(rule.text("message") or "It must fit the schema that this step describes.")
-            self.notes.note(inner.path, f"told to the agent, not checked: {flaws[0].message}")
+            self.sentences.append(rule.text("message") or "It must fit the schema that this step describes.")
+            self.notes.note(inner.path, f"shown to the agent, not checked: {flaws[0].message}")
             return None
         return {"rule": "schema", "schema": verbatim_value(inner.value)}
 
@@ -184,7 +186,7 @@ def _length(rule: Reader) -> Check | None:
         if value is None:
             continue
         if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
-            rule.notes.fault(rule.at(key), f"a number is wanted here, not {told(value)}")
+            rule.notes.fault(rule.at(key), f"a number is expected here, not {described(value)}")
             return None
         bounds[key] = int(value)
     if not bounds:

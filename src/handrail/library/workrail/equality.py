@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from handrail.domain.errors import Invalid
 from handrail.domain.json import Json
-from handrail.library.schema_words import told
+from handrail.library.schema_words import described
 from handrail.library.workrail.literals import list_literal, number_literal, text_literal
 from handrail.library.workrail.patterns import pattern_of
 
@@ -55,7 +55,7 @@ def different(subject: Subject, value: Json) -> str:
 def among(subject: Subject, value: Json) -> str:
     """Whether a variable has one of these values."""
     if not isinstance(value, list | tuple):
-        raise Invalid(f"`in` needs a list, not {told(value)}")
+        raise Invalid(f"`in` needs a list, not {described(value)}")
     if value and subject.is_text:
         return f'lower(default({subject.path}, "")) in {list_literal(str(word).strip().lower() for word in value)}'
     return " or ".join(f"({equal(subject, item)})" for item in value) or "false"
@@ -66,7 +66,7 @@ def ordered(sign: str) -> Callable[[Subject, Json], str]:
 
     def ask(subject: Subject, value: Json) -> str:
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise Invalid(f"a number is wanted here, not {told(value)}")
+            raise Invalid(f"a number is expected here, not {described(value)}")
         return f"exists({subject.path}) and {subject.path} {sign} {number_literal(value)}"
 
     return ask
@@ -180,5 +180,5 @@ def _spellings(word: str) -> list[str]:
 
 def _text(value: Json) -> str:
     if not isinstance(value, str):
-        raise Invalid(f"a text is wanted here, not {told(value)}")
+        raise Invalid(f"a text is expected here, not {described(value)}")
     return value.strip()

@@ -1,4 +1,4 @@
-"""Functions: texts with a name that several steps share. A step is told those that it speaks of."""
+"""Functions: texts with a name that several steps share. A step shows those that it mentions."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from handrail.domain.check import Path
-from handrail.library.schema_words import told
+from handrail.library.schema_words import described
 from handrail.library.workrail.conditions import Asked, Read, asked
 from handrail.library.workrail.literals import text_literal
 from handrail.library.workrail.naming import Counter, Names, item_name
@@ -33,10 +33,10 @@ DECISION: Final = {
     "properties": {"decision": {"enum": ["continue", "stop"]}},
     "additionalProperties": True,
 }
-"""What a step hands in that decides whether its loop goes on."""
+"""The output of a step that decides whether its loop continues."""
 DECIDE: Final = (
-    'Hand in an object with `decision`: "continue" for a round of the loop, "stop" for none. '
-    "Here it stands for the artifact wr.loop_control."
+    'Submit an object with `decision`: "continue" for a round of the loop, "stop" for none. '
+    "Here it replaces the artifact wr.loop_control."
 )
 
 
@@ -48,15 +48,15 @@ class Turning(Struct, frozen=True, kw_only=True):
     guard: Asked | None = None
     """A condition that every step inside has, too."""
     before: tuple[Read, ...] = ()
-    """What must be set before the loop begins."""
+    """What must be set before the loop starts."""
     within: tuple[Read, ...] = ()
-    """What each round must set anew."""
+    """What each round must set again."""
     is_decided: bool = False
-    """Whether a step inside decides by what it hands in; then `until` is still missing."""
+    """Whether a step inside decides by its output; then `until` is still missing."""
 
 
 def turning_of(step: Reader, names: Names, *, has_control: bool) -> Turning | None:
-    """How a loop step goes round; None if it is a fault. `has_control`: a step inside hands in the decision."""
+    """How a loop step repeats; None if it is an error. `has_control`: a step inside submits the decision."""
     loop = step.inner("loop")
     if loop is None:
         if "loop" not in step.value:
@@ -74,7 +74,9 @@ def turning_of(step: Reader, names: Names, *, has_control: bool) -> Turning | No
             return _over_items(loop, names, inside, most)
         case _:
             known = ", ".join(LOOP_TYPES)
-            step.notes.fault(loop.at("type"), f"{told(loop.value.get('type'))} is no loop", f"choose one of {known}")
+            step.notes.fault(
+                loop.at("type"), f"{described(loop.value.get('type'))} is no loop", f"choose one of {known}"
+            )
             return None
 
 
@@ -85,18 +87,18 @@ def decided_by(trail: Sequence[str], step: str) -> str:
 
 
 def begun_by(trail: Sequence[str], step: str) -> Asked:
-    """The condition on which a loop begins, because a step before it has not said that it should not."""
+    """The condition on which a loop starts: no step before it decided against it."""
     return Asked(f'default({_decision(trail, step)}, "continue") == "continue"')
 
 
 def hands_in_decision(step: Any) -> bool:
-    """Whether a step as it was written hands in whether a loop goes on."""
+    """Whether a step, as it was written, submits whether a loop continues."""
     contract = step.get("outputContract") if isinstance(step, Mapping) else None
     return isinstance(contract, Mapping) and LOOP_CONTROL in str(contract.get("contractRef"))
 
 
 def waits_for_decision(step: Any) -> bool:
-    """Whether a step as it was written is a loop that goes on by what a step hands in."""
+    """Whether a step, as it was written, is a loop that continues by the output of a step."""
     loop = step.get("loop") if isinstance(step, Mapping) else None
     if not isinstance(loop, Mapping) or loop.get("type") not in ("while", "until"):
         return False
@@ -121,7 +123,7 @@ def _most(loop: Reader) -> int:
         return ROUNDS_DEFAULT
     if not _is_amount(value) or not 1 <= value <= ROUNDS_MAX:
         fix = f"write a number from 1 to {ROUNDS_MAX:,}"
-        loop.notes.fault(loop.at("maxIterations"), f"{told(value)} is no number of rounds", fix)
+        loop.notes.fault(loop.at("maxIterations"), f"{described(value)} is no number of rounds", fix)
         return ROUNDS_DEFAULT
     return int(value)
 
@@ -165,7 +167,9 @@ def _counting(loop: Reader, names: Names, inside: Names, most: int) -> Turning |
     if isinstance(count, str) and count.strip():
         return _counting_to(count.strip(), loop.at("count"), names, inside, most)
     if not _is_amount(count):
-        loop.notes.fault(loop.at("count"), f"a number, or the name of a variable, is wanted here, not {told(count)}")
+        loop.notes.fault(
+            loop.at("count"), f"a number, or the name of a variable, is expected here, not {described(count)}"
+        )
         return None
     if count > most:
         loop.notes.note(loop.at("count"), f"the loop has more rounds than `maxIterations` allows: {most} are made")

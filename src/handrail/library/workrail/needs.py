@@ -1,7 +1,7 @@
-"""Needs: which variables a later condition looks at, told to the agent in the step that should set them.
+"""Needs: which variables a later condition reads, shown to the agent in the step that should set them.
 
-WorkRail's agents set their context when a prompt speaks of it. In ours `vars` are handed in with a step: the steps
-whose words name a variable are told so, or else the last step before it is needed."""
+WorkRail's agents set their context when a prompt mentions it. In ours `vars` are submitted with a step: the steps
+whose text names a variable say so, or else the last step before it is needed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from handrail.library.workrail.prompts import appended
 from handrail.library.workrail.texts import bullets
 
 SETTERS_MAX: Final = 20
-"""How many steps are told of one variable: those nearest to where it is needed."""
+"""How many steps mention one variable: those nearest to where it is needed."""
 
 _shown = re.compile(r"\{\{[^{}]*\}\}")
 _word = re.compile(r"\w+")
@@ -31,7 +31,7 @@ class Slot(Struct, frozen=True):
 
 
 class Use(Struct, frozen=True, kw_only=True):
-    """A variable that somebody looks at; one of the slots from `first` to before `last` should set it."""
+    """A variable that is read; one of the slots from `first` to before `last` should set it."""
 
     read: Read
     first: int
@@ -77,7 +77,7 @@ def _named(slots: Sequence[Slot]) -> Mapping[str, list[int]]:
 
 
 def _setters(named: Mapping[str, Sequence[int]], use: Use) -> Sequence[int]:
-    """The slots that should set a variable; none if there is nobody before it is needed."""
+    """The slots that should set a variable; none if there is no step before it is needed."""
     known = named.get(use.name, ())
     naming = known[bisect_left(known, use.first) : bisect_left(known, use.last)][-SETTERS_MAX:]
     if naming or use.is_shown:

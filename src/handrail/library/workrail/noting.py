@@ -1,6 +1,6 @@
-"""Noting: what a conversion has to say about a file, and reading its values with the right type or a complaint.
+"""Noting: the findings of a conversion, and reading the values of a file with the right type or a finding.
 
-Notes are minor: something is kept as text, or has no counterpart. Faults are critical: nobody knows what is meant."""
+Notes are minor: something is kept as text, or has no counterpart. Faults are critical: the meaning is unknown."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import Any, Final
 from handrail.domain.check import Flaw, Path, Severity
 from handrail.domain.suggestion import did_you_mean
 from handrail.library.document_tree import FINDINGS_MAX, shown
-from handrail.library.schema_words import told
+from handrail.library.schema_words import described
 
 RULE: Final = "workrail"
 
 
 class Notes:
-    """All that is to be said about one file, with the places in it."""
+    """All findings about one file, with the places in it."""
 
     def __init__(self) -> None:
         self._notes: dict[Flaw, None] = {}
@@ -25,11 +25,11 @@ class Notes:
 
     @property
     def has_faults(self) -> bool:
-        """Whether something is said that makes the file unusable."""
+        """Whether a finding makes the file unusable."""
         return bool(self._faults)
 
     def flaws(self) -> tuple[Flaw, ...]:
-        """All that was said, but not endlessly much of it."""
+        """All findings, up to a limit."""
         return (*_few(self._faults, Severity.CRITICAL), *_few(self._notes, Severity.MINOR))
 
     def note(self, path: Path, message: str, fix: str = "") -> None:
@@ -37,7 +37,7 @@ class Notes:
         self._notes[_flaw(Severity.MINOR, path, message, fix)] = None
 
     def fault(self, path: Path, message: str, fix: str = "") -> None:
-        """Nobody can tell what is meant; the workflow can't be used."""
+        """The meaning is unknown; the workflow can't be used."""
         self._faults[_flaw(Severity.CRITICAL, path, message, fix)] = None
 
 
@@ -52,7 +52,7 @@ def _flaw(severity: Severity, path: Path, message: str, fix: str = "") -> Flaw:
 
 
 class Reader:
-    """An object of the file, read key by key; what nobody asked for is noted in the end."""
+    """An object of the file, read key by key; keys that were never read are noted at the end."""
 
     def __init__(self, value: Mapping[str, Any], path: Path, notes: Notes) -> None:
         self.value = value
@@ -108,7 +108,7 @@ class Reader:
             if isinstance(item, Mapping):
                 found.append(Reader(item, self.at(key, index), self.notes))
             else:
-                self.notes.fault(self.at(key, index), f"an object is wanted here, not {told(item)}")
+                self.notes.fault(self.at(key, index), f"an object is expected here, not {described(item)}")
         return found
 
     def texts(self, key: str) -> list[str]:
@@ -118,7 +118,7 @@ class Reader:
             if isinstance(item, str):
                 found += [item.strip()] if item.strip() else []
             else:
-                self.notes.fault(self.at(key, index), f"a text is wanted here, not {told(item)}")
+                self.notes.fault(self.at(key, index), f"a text is expected here, not {described(item)}")
         return found
 
     def note_unknown(self, known: Iterable[str]) -> None:
@@ -131,4 +131,4 @@ class Reader:
                 self.notes.note(self.at(key), f"`{shown(key)}` is not a key of WorkRail's here: left out", fix)
 
     def _wrong(self, key: str, wanted: str, value: Any) -> None:
-        self.notes.fault(self.at(key), f"{wanted} is wanted here, not {told(value)}")
+        self.notes.fault(self.at(key), f"{wanted} is expected here, not {described(value)}")

@@ -17,7 +17,7 @@ STICKY: Final = "y"
 def pattern_of(source: str, flags: str = "") -> str:
     """The pattern with its flags worked in; Invalid if it can't be matched in linear time."""
     if unknown := set(flags) - {*SCOPED, *QUIET, STICKY}:
-        raise Invalid(f"nobody knows the flag `{min(unknown)}`")
+        raise Invalid(f"unknown flag `{min(unknown)}`")
     scoped = "".join(flag for flag in SCOPED if flag in flags)
     pattern = f"(?{scoped}:{source})" if scoped else source
     pattern = f"^(?:{pattern})" if STICKY in flags else pattern

@@ -1,6 +1,6 @@
 """Prompts: all that a step of theirs says to an agent, as one prompt in a fixed order.
 
-What has no counterpart in ours (contracts, assessments, audits, templates that are elsewhere) is told here in words,
+What has no counterpart in ours (contracts, assessments, audits, templates that are elsewhere) is written here in words,
 and noted."""
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from handrail.library.schema_words import told
+from handrail.library.schema_words import described
 from handrail.library.workrail.conditions import Read, asked
 from handrail.library.workrail.functions import Function, calls_in, functions_in, spoken_of
 from handrail.library.workrail.naming import Names
@@ -30,7 +30,7 @@ HEADINGS: Final = {
     "goal": "Goal",
     "constraints": "Constraints",
     "procedure": "Procedure",
-    "outputRequired": "What to hand in",
+    "outputRequired": "What to submit",
     "verify": "Verify",
 }
 
@@ -44,10 +44,10 @@ class Words(Struct, frozen=True, kw_only=True):
     preface: str = ""
     """What the loop around it has to say, for the first of its steps."""
     decides: str = ""
-    """What the step is told, if it has to say whether a loop goes on."""
+    """What the step shows, if it decides whether a loop continues."""
 
 
-class Told(Struct, frozen=True):
+class PromptText(Struct, frozen=True):
     """A prompt, the words it was made of, and the variables that it depends on."""
 
     prompt: str
@@ -59,7 +59,7 @@ class Told(Struct, frozen=True):
     """The functions that it speaks of."""
 
 
-def prompt_of(step: Reader, words: Words) -> Told:
+def prompt_of(step: Reader, words: Words) -> PromptText:
     """The one prompt of a step."""
     names = words.names
     says = list(filter(None, (words.preface, step.text("prompt"), _blocks(step))))
@@ -79,7 +79,7 @@ def prompt_of(step: Reader, words: Words) -> Told:
     prompt = "\n\n".join(filter(None, parts))
     shown = [Read(name) for name in placeholders("\n".join([raw, *_guidance_texts(step)])) if names.is_variable(name)]
     mentioned = "\n".join([raw, *fragments, *_guidance_texts(step)])
-    return Told(prompt, mentioned, tuple(reads), tuple(shown), tuple(function.name for function in known))
+    return PromptText(prompt, mentioned, tuple(reads), tuple(shown), tuple(function.name for function in known))
 
 
 def _guidance_texts(step: Reader) -> list[str]:
@@ -116,7 +116,7 @@ def _joined(value: Any, blocks: Reader, *keys: str | int) -> str:
     if isinstance(value, str):
         return value.strip()
     if not isinstance(value, list | tuple):
-        blocks.notes.fault(blocks.at(*keys), f"a text is wanted here, not {told(value)}")
+        blocks.notes.fault(blocks.at(*keys), f"a text is expected here, not {described(value)}")
         return ""
     return "".join(_part(part, blocks, *keys, index) for index, part in enumerate(value)).strip()
 
@@ -129,7 +129,7 @@ def _part(part: Any, blocks: Reader, *keys: str | int) -> str:
     if isinstance(part, Mapping) and isinstance(part.get("refId"), str):
         blocks.notes.note(blocks.at(*keys), f"the text `{part['refId']}` is WorkRail's own: only its name is kept")
         return f" (see `{part['refId']}`)"
-    blocks.notes.fault(blocks.at(*keys), "a part of a text is wanted here", "write {kind: text, text: ...}")
+    blocks.notes.fault(blocks.at(*keys), "a part of a text is expected here", "write {kind: text, text: ...}")
     return ""
 
 
@@ -152,7 +152,7 @@ def _kept(step: Reader, words: Words) -> Iterator[str]:
     """What has no counterpart in ours, in words."""
     yield _template(step)
     if step.flag("askForFiles"):
-        yield "Ask the user for the files that matter here before you begin."
+        yield "Ask the user for the files that matter here before you start."
     if step.flag("notesOptional"):
         yield "Notes are optional here."
     yield from _assessed(step, words.assessments)
@@ -183,10 +183,10 @@ def _assessed(step: Reader, known: Mapping[str, Any]) -> Iterator[str]:
             step.notes.note(path, f"there is no assessment `{name}` in this file: only its name is kept")
             yield f"Make the assessment `{name}`."
         else:
-            step.notes.note(path, "an assessment is told to the agent; handrail does not check it")
+            step.notes.note(path, "an assessment is shown to the agent; handrail does not check it")
             yield section(f"Assess: {name}", plain(known[name]))
     for one in step.inners("assessmentConsequences"):
-        step.notes.note(one.path, "what follows from an assessment is told to the agent; handrail does not enforce it")
+        step.notes.note(one.path, "what follows from an assessment is shown to the agent; handrail does not enforce it")
         yield section("What follows from it", plain(one.value))
 
 
@@ -194,7 +194,7 @@ def _object(step: Reader, key: str, title: str) -> str:
     found = step.inner(key)
     if found is None or not found.value:
         return ""
-    step.notes.note(found.path, f"`{key}` is told to the agent; handrail does not check it")
+    step.notes.note(found.path, f"`{key}` is shown to the agent; handrail does not check it")
     return section(title, plain(found.value))
 
 
@@ -205,7 +205,7 @@ def _note_own(text: str, step: Reader) -> None:
 
 def delegated(step: Reader, words: Words) -> tuple[str, list[Read]]:
     """The prompt of a step whose parts several agents do at the same time."""
-    step.notes.note(step.path, "a parallel step is told to the agent as one step; nothing is delegated by handrail")
+    step.notes.note(step.path, "a parallel step is shown to the agent as one step; nothing is delegated by handrail")
     reads: list[Read] = []
     lines: list[str] = []
     for one in step.inners("parallelDelegations"):

@@ -1,6 +1,6 @@
-"""Recognising: whether data is a workflow in WorkRail's own format. What it means in ours is whole.py's to say.
+"""Recognising: whether data is a workflow in WorkRail's own format. Converting it is whole.py's work.
 
-Told by keys in camelCase, which ours never had, and by loops and ids that are written in another way."""
+Recognised by keys in camelCase, which ours never had, and by loops and ids that are written in another way."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from handrail.domain.check import Path
-from handrail.library.schema_words import told
+from handrail.library.schema_words import described
 from handrail.library.workrail.conditions import Asked, Read, asked
 from handrail.library.workrail.confirming import ALWAYS, at_first, confirmation_of, either
 from handrail.library.workrail.criteria import Criteria, criteria_of
@@ -44,7 +44,7 @@ LOOP_KEYS: Final = (
 PARALLEL_KEYS: Final = (*STEP_KEYS, "parallelDelegations", "synthesis")
 STEPS_MAX: Final = 5_000
 TEXT_MAX: Final = 2_000_000
-"""How long all prompts of a file may be together: texts that steps share are told with each of them."""
+"""How long all prompts of a file may be together: texts that steps share are repeated in each of them."""
 LOOPS_NESTED_MAX: Final = 10
 
 Step: TypeAlias = dict[str, Any]
@@ -64,7 +64,7 @@ class Around(Struct, frozen=True, kw_only=True):
     confirm: Asked | None = None
     """On what the user must agree to the first step of the list."""
     decider: str = ""
-    """The step before that has said whether the next loop is begun."""
+    """The step before that decides whether the next loop starts."""
 
 
 class Steps:
@@ -82,14 +82,14 @@ class Steps:
         self.text_left = TEXT_MAX
 
     def converted(self, steps: Sequence[Placed], around: Around, exits: Mapping[int, str] | None = None) -> list[Step]:
-        """The steps of a list; `exits` tells what is said to the one that ends the loop, what is no step is a fault."""
+        """The steps of a list; `exits` is the text for the one that ends the loop; what is not a step is an error."""
         found: list[Step] = []
         taken: dict[str, int] = {}
         deciders = {**_deciders(steps), **(exits or {})}
         for index, (value, path) in enumerate(steps):
             around = replace(around, words=replace(around.words, decides=deciders.get(index, "")))
             if not isinstance(value, Mapping):
-                self.notes.fault(path, f"a step is an object, not {told(value)}")
+                self.notes.fault(path, f"a step is an object, not {described(value)}")
                 continue
             if self._is_too_much(around):
                 break
@@ -103,13 +103,13 @@ class Steps:
         return found
 
     def _is_too_much(self, around: Around) -> bool:
-        """Whether the file asks for more than a workflow can be; it is told once."""
+        """Whether the file asks for more than a workflow can be; it is reported once."""
         if len(self.origins) >= STEPS_MAX:
             self.notes.fault(("steps",), f"there are more than {STEPS_MAX:,} steps", "split the workflow")
         elif self.text_left < 0:
-            self.notes.fault(("steps",), "too much is told to the steps: all of it together", "split the workflow")
+            self.notes.fault(("steps",), "all prompts together are too long", "split the workflow")
         elif len(around.trail) > LOOPS_NESTED_MAX:
-            self.notes.fault(("steps",), f"more than {LOOPS_NESTED_MAX} loops stand in each other", "nest them less")
+            self.notes.fault(("steps",), f"more than {LOOPS_NESTED_MAX} loops are nested", "nest them less")
         else:
             return False
         return True
@@ -123,7 +123,7 @@ class Steps:
             return self._parallel(step, around, identity)
         if kind not in (None, "standard", "step"):
             self.notes.fault(
-                step.at("type"), f"{told(kind)} is no kind of step", "leave it out, or say loop or parallel"
+                step.at("type"), f"{described(kind)} is no kind of step", "leave it out, or say loop or parallel"
             )
         step.note_unknown(STEP_KEYS)
         return self._agent_step(step, around, identity)
@@ -193,7 +193,7 @@ class Steps:
     def _terms(self, step: Reader, around: Around, criteria: Criteria) -> Step:
         """On what terms the step counts as done, and by which model it should be."""
         own = confirmation_of(step, around.words.names)
-        self._use(own.reads if own else (), len(self.slots) + 1)  # what is handed in with a step counts for this, too
+        self._use(own.reads if own else (), len(self.slots) + 1)  # what is submitted with a step counts for this, too
         confirm = either(around.confirm, own)
         tier = step.text("modelTier") or around.tier
         return {
@@ -239,7 +239,7 @@ class Steps:
         guidance = bullets(step.texts("guidance"))
         preface = "\n\n".join(filter(None, (says.raw, guidance)))
         if preface:
-            self.notes.note(step.path, "what the loop itself says is told with its first step")
+            self.notes.note(step.path, "the loop's own text is shown with its first step")
         confirm = confirmation_of(step, around.words.names)
         self._use(confirm.reads if confirm else (), len(self.slots))
         functions = {**around.words.functions, **functions_in(step)}
@@ -283,7 +283,7 @@ class Steps:
         return steps
 
     def _tell_rest(self, step: Reader, first: int) -> None:
-        """A loop's functions that no step speaks of are told with its first step."""
+        """A loop's functions that no step mentions are shown with its first step."""
         rest = [one.text for name, one in functions_in(step).items() if name not in self.spoken_of]
         if rest and first < len(self.slots):
             slot = self.slots[first]
@@ -301,7 +301,7 @@ class Steps:
 
 
 def _deciders(steps: Sequence[Placed]) -> dict[int, str]:
-    """Which steps of a list decide about a loop that follows, and what they are told."""
+    """Which steps of a list decide about a loop that follows, and what they show."""
     waiting = [index for index, (step, _) in enumerate(steps) if waits_for_decision(step)]
     last = waiting[-1] if waiting else 0
     return {index: DECIDE for index, (step, _) in enumerate(steps[:last]) if hands_in_decision(step)}

@@ -16,7 +16,7 @@ from handrail.library.workrail.naming import Names
 SENTENCE_MAX: Final = 2_000
 SENTENCES_MAX: Final = 100
 THEIR_OWN: Final = "wr"
-"""What the names of texts begin with that WorkRail itself would fill in."""
+"""The prefixes of names of texts that WorkRail itself would fill in."""
 
 _OPENING: Final = re.compile(r"\{[{%#]")
 _PLACEHOLDER: Final = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+)*)\s*\}\}|\{[{%#]")
@@ -66,7 +66,7 @@ def own_placeholders(text: str) -> list[str]:
 
 
 def sentences(texts: Iterable[str]) -> list[str]:
-    """Texts as a list of sentences of bearable length; a long one goes on in the next."""
+    """Texts as a list of sentences of limited length; a long one continues in the next."""
     return [piece for text in texts if text.strip() for piece in _pieces(text.strip())]
 
 

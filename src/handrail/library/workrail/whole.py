@@ -1,18 +1,16 @@
-"""The whole: a WorkRail document as one of ours, with all that had to be said on the way.
+"""The whole: a WorkRail document in our format, with notes on everything that could not stay as it was.
 
-The converted document keeps the places of the original text, so that later findings point there."""
+The result says which part of the original each part was made of, so that later findings point there."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from msgspec import Struct
-from msgspec.structs import replace
-
-from handrail.domain.check import Flaw, Path, Severity
-from handrail.library.document import Document, Place
-from handrail.library.schema_words import told
+from handrail.domain.check import Path
+from handrail.library.document import Document
+from handrail.library.importer import Conversion
+from handrail.library.schema_words import described
 from handrail.library.workrail.conditions import not_texts
 from handrail.library.workrail.functions import Function, functions_in
 from handrail.library.workrail.naming import Names, workflow_id
@@ -53,24 +51,12 @@ ORIGINS: Final = {
 """Which key of theirs a key of ours was made of, where the name is another."""
 
 
-class Converted(Struct, frozen=True):
-    """A document of ours, and what is to be said of the one it was made of."""
-
-    document: Document
-    flaws: tuple[Flaw, ...]
-
-    @property
-    def is_sound(self) -> bool:
-        """Whether everything could be made sense of."""
-        return all(flaw.severity is Severity.MINOR for flaw in self.flaws)
-
-
-def convert(document: Document) -> Converted:
-    """A WorkRail document as one of ours."""
+def convert(document: Document) -> Conversion:
+    """A WorkRail document in our format."""
     notes = Notes()
     if not isinstance(document.value, Mapping):
-        notes.fault((), f"a workflow is an object, not {told(document.value)}")
-        return Converted(document, notes.flaws())
+        notes.fault((), f"a workflow is an object, not {described(document.value)}")
+        return Conversion(value=document.value, flaws=notes.flaws())
     source = Reader(document.value, (), notes)
     source.note_unknown(KEYS)
     functions = functions_in(source)
@@ -87,8 +73,7 @@ def convert(document: Document) -> Converted:
         "steps": steps,
     }
     kept = {key: item for key, item in value.items() if item or key == "steps"}
-    positions = dict(_positions(document, steps, conversion.origins))
-    return Converted(replace(document, value=kept, positions=positions), notes.flaws())
+    return Conversion(value=kept, flaws=notes.flaws(), origins=dict(_origins(steps, conversion.origins)))
 
 
 def _steps(source: Reader, functions: Mapping[str, Function]) -> tuple[list[dict[str, Any]], Steps]:
@@ -171,31 +156,19 @@ def _guidance(source: Reader, conversion: Steps, functions: Mapping[str, Functio
     return texts
 
 
-def _positions(
-    document: Document, steps: list[dict[str, Any]], origins: Mapping[int, Path]
-) -> Iterator[tuple[Path, Place]]:
-    """Where the parts of the converted document stand in the original text."""
-    known = document.positions
-    for key in ("id", "name", "version", "description", "preconditions"):
-        if (key,) in known:
-            yield (key,), replace(known[(key,)], text=None)
-    for key, theirs in (("clarify", "clarificationPrompts"), ("guidance", "metaGuidance"), ("steps", "steps")):
-        if (theirs,) in known:
-            yield (key,), replace(known[(theirs,)], text=None)
-    if () in known:
-        yield (), known[()]
-    yield from _step_positions(known, steps, ("steps",), origins)
+def _origins(steps: list[dict[str, Any]], made_of: Mapping[int, Path]) -> Iterator[tuple[Path, Path]]:
+    """What the parts of the converted document were made of, by path."""
+    for key in ("id", "name", "version", "description", "preconditions", "steps"):
+        yield (key,), (key,)
+    yield ("clarify",), ("clarificationPrompts",)
+    yield ("guidance",), ("metaGuidance",)
+    yield from _step_origins(steps, ("steps",), made_of)
 
 
-def _step_positions(
-    known: Mapping[Path, Place], steps: list[dict[str, Any]], path: Path, origins: Mapping[int, Path]
-) -> Iterator[tuple[Path, Place]]:
+def _step_origins(steps: list[dict[str, Any]], path: Path, made_of: Mapping[int, Path]) -> Iterator[tuple[Path, Path]]:
     for index, step in enumerate(steps):
-        here, origin = (*path, index), origins.get(id(step), ())
-        if origin in known:
-            yield here, known[origin]
-        for key in step:
-            theirs = (*origin, ORIGINS.get(key, key))
-            if origin and theirs in known:
-                yield (*here, key), replace(known[theirs], text=None)
-        yield from _step_positions(known, step.get("steps", []), (*here, "steps"), origins)
+        here, origin = (*path, index), made_of.get(id(step), ())
+        if origin:
+            yield here, origin
+            yield from (((*here, key), (*origin, ORIGINS.get(key, key))) for key in step)
+        yield from _step_origins(step.get("steps", []), (*here, "steps"), made_of)

@@ -1,12 +1,14 @@
-"""Coverage reports: Cobertura, JaCoCo, lcov, Go's profile. Pure; reports are hostile.
+"""Coverage reports: Cobertura, JaCoCo, lcov, Go's profile. Pure; reports are not trusted.
 
-Each becomes the same: by file, how many lines were run, of how many."""
+Each becomes the same: by file, how many lines were run, of how many. XML is read with the standard library's expat,
+which fetches nothing; a report that defines entities is refused, so none can grow while it is read."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from typing import Final
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final, TypeAlias
+from xml.parsers import expat
 
 from handrail.engine.sandbox import Ran
 from handrail.rules.toolchain.task import Result
@@ -15,21 +17,19 @@ FILES_MAX: Final = 20_000
 LINES_MAX: Final = 2_000_000
 
 _go = re.compile(r"^([^\s:]{1,500}):(\d{1,7})\.\d{1,6},(\d{1,7})\.\d{1,6} (\d{1,7}) (\d{1,15})$")
-_tag = re.compile(r"<(class|line|package|sourcefile|counter)\b([^<>]{0,2000})>|</(sourcefile|class)>")
-_attribute = re.compile(r'\b([\w-]{1,40})="([^"<>]{0,500})"')
 
 Covered = Mapping[str, tuple[int, int]]
+Start: TypeAlias = Callable[[str, dict[str, str]], None]
+End: TypeAlias = Callable[[str], None]
 
 
 class NoReport(Exception):
-    """A file that is no coverage report that is known here."""
+    """A file that is not a coverage report of a known kind."""
 
 
 def read_report(name: str, text: str) -> Covered:
-    """What a report says, whichever of the known kinds it is; NoReport if it is none."""
+    """What a report of any known kind says; NoReport if it is none of them."""
     head = text[:4_000]
-    if "<!ENTITY" in text:
-        raise NoReport("it defines entities, which no coverage report needs")
     if "<report" in head and "<sourcefile" in text:
         return _jacoco(text)
     if "<coverage" in head:
@@ -80,37 +80,58 @@ def go_profile(text: str) -> Covered:
 def _cobertura(text: str) -> Covered:
     lines: dict[str, dict[str, bool]] = {}
     file = ""
-    for name, attributes in _tags(text):
+
+    def start(name: str, attributes: dict[str, str]) -> None:
+        nonlocal file
         if name == "class":
             file = attributes.get("filename", "")
         elif name == "line" and file:
+            # A line stands twice, in its method and in its class: it was run if either of them says so.
             of_file = lines.setdefault(file, {})
             number = attributes.get("number", "")
             of_file[number] = of_file.get(number, False) or attributes.get("hits", "0") != "0"
+
+    _parse(text, start)
     return {name: (sum(found.values()), len(found)) for name, found in lines.items()}
 
 
 def _jacoco(text: str) -> Covered:
     covered: dict[str, tuple[int, int]] = {}
     package, file = "", ""
-    for name, attributes in _tags(text):
+
+    def start(name: str, attributes: dict[str, str]) -> None:
+        nonlocal package, file
         if name == "package":
             package = attributes.get("name", "")
-        elif name in {"sourcefile", "/sourcefile"}:
-            file = "/".join(filter(None, [package, attributes.get("name", "")])) if name == "sourcefile" else ""
+        elif name == "sourcefile":
+            file = "/".join(filter(None, [package, attributes.get("name", "")]))
         elif name == "counter" and file and attributes.get("type") == "LINE":
             missed, run = _number(attributes.get("missed")), _number(attributes.get("covered"))
             covered[file] = (run, run + missed)
+
+    def end(name: str) -> None:
+        nonlocal file
+        if name == "sourcefile":  # the counters that follow are those of the package
+            file = ""
+
+    _parse(text, start, end)
     return covered
 
 
-def _tags(text: str) -> Iterator[tuple[str, dict[str, str]]]:
-    """The tags that count, in their order. No parser of XML: reports are large, hostile, and need no more."""
-    for found in _tag.finditer(text):
-        if found[1]:
-            yield found[1], dict(_attribute.findall(found[2]))
-        else:
-            yield f"/{found[3]}", {}
+def _parse(text: str, start: Start, end: End | None = None) -> None:
+    """Call back at each element, without a tree: reports may have 50 MB."""
+    parser = expat.ParserCreate()
+    parser.StartElementHandler = start
+    parser.EndElementHandler = end
+    parser.EntityDeclHandler = _refuse_entity
+    try:
+        parser.Parse(text, True)  # noqa: FBT003 - it takes no keywords; true: there is no more to come
+    except expat.ExpatError as error:
+        raise NoReport(f"it is not valid XML: {error}") from error
+
+
+def _refuse_entity(*_: object) -> None:
+    raise NoReport("it defines entities, which no coverage report needs")
 
 
 def _number(text: str | None) -> int:

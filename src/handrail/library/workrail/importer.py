@@ -1,0 +1,41 @@
+"""The importer of WorkRail's format: recognises its files cheaply, and converts them when there is one.
+
+Converting is whole.py's work; it is imported late, because its modules cost a cold start up to 20 ms."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from msgspec import Struct
+
+from handrail.library.document import Document
+from handrail.library.importer import Conversion, Importer
+from handrail.library.workrail.recognising import looks_like_workrail
+
+
+class WorkRail(Struct, frozen=True):
+    """Knows workflow files of schema v0.0.1 to v0.3.0."""
+
+    name: str = "workrail"
+
+    def recognises(self, document: Document) -> bool:
+        """Whether the document has keys that only WorkRail has."""
+        return looks_like_workrail(document.value)
+
+    def convert(self, document: Document) -> Conversion:
+        """The document in our format."""
+        from handrail.library.workrail.whole import convert
+
+        return convert(document)
+
+
+WORKRAIL: Final[Importer] = WorkRail()
+
+
+def called_here(name: str) -> str:
+    """The id that a workflow has here: `ns.name` becomes `ns/name`."""
+    if "." not in name and "_" not in name:
+        return name
+    from handrail.library.workrail.naming import workflow_id
+
+    return workflow_id(name)
