@@ -19,14 +19,13 @@ from typing import Any
 
 from bench.peers.floor import ONE_RUN, WARM_RUNS, WARM_STEPS, Clock, Spent, at_once, command_line, report
 from handrail.assembly import working
-from handrail.domain.definition import Definition, Effect
+from handrail.domain.definition import Definition
 from handrail.engine.worker import Worker
 from handrail.library.loading import load_data
 from handrail.settings import read_settings
 from handrail.tools.sdk import PythonTool, ToolContext, tool
 
 PURE, NOTE, HOLD = "value.set", "bench.note", "bench.hold"
-EFFECTS = {PURE: Effect.NONE, NOTE: Effect.COMPENSATABLE, HOLD: Effect.COMPENSATABLE}
 
 
 # ---- The engine, as this bench sees it: all that has to follow when its interface changes.
@@ -61,7 +60,7 @@ def plan(called: str, steps: int, *, side_by_side: bool = False) -> Definition:
         for number in range(steps)
     ]
     data: dict[str, Any] = {"id": "bench", "max_parallel": steps if side_by_side else 1, "steps": calls}
-    loaded = load_data(data, tools=EFFECTS)
+    loaded = load_data(data)
     if loaded.definition is None:
         raise SystemExit(f"the plan is not valid: {loaded.findings}")
     return loaded.definition

@@ -11,11 +11,12 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from itertools import count
 from tempfile import TemporaryDirectory
 from typing import Final
 
+from handrail.domain.analysis.local import KnownTool, Local, LocalTools
 from handrail.domain.definition import Effect
 from handrail.library.loading import Loaded, load_definition
 
@@ -25,7 +26,8 @@ LOADER: Final = "handrail.library.loading"
 STEPS: Final = 50
 REPEATS: Final = 25
 STARTS: Final = 15
-TOOLS: Final = {"git.create_tag": Effect.COMPENSATABLE, "git.delete_tag": Effect.NONE, "ci.build": Effect.NONE}
+EFFECTS: Final = {"git.create_tag": Effect.COMPENSATABLE, "git.delete_tag": Effect.NONE, "ci.build": Effect.NONE}
+LOCAL: Final = Local(tools=LocalTools(tools={name: KnownTool(effect=effect) for name, effect in EFFECTS.items()}))
 
 HEAD: Final = """\
 id: bench
@@ -83,12 +85,16 @@ AGAIN_MS_MAX: Final = 1.0
 IMPORT_MS_MAX: Final = 150.0
 
 
+def survey(_tools: Collection[str], _rules: Collection[str]) -> Local:
+    return LOCAL
+
+
 def main() -> None:
     text = workflow(STEPS)
-    check(load_definition(text, name="bench.yaml", tools=TOOLS))
+    check(load_definition(text, name="bench.yaml", survey=survey))
     number = count()
-    first = median_ms(lambda: load_definition(f"{text}# {next(number)}\n", name="bench.yaml", tools=TOOLS), REPEATS)
-    again = median_ms(lambda: load_definition(text, name="bench.yaml", tools=TOOLS), REPEATS)
+    first = median_ms(lambda: load_definition(f"{text}# {next(number)}\n", name="bench.yaml", survey=survey), REPEATS)
+    again = median_ms(lambda: load_definition(text, name="bench.yaml", survey=survey), REPEATS)
     print(f"{f'{STEPS} steps, {len(text) / 1000:.0f} kB; CPU time':44}{'figure':>12}{'target':>12}")
     for title, figure, target in (
         ("read, validated and analysed", first, FIRST_MS_MAX),

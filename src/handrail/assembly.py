@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,14 +16,15 @@ from typing import Any, Final
 
 from msgspec.structs import replace as with_
 
+from handrail.domain.analysis.local import Local, Survey
 from handrail.domain.chain import Record
-from handrail.domain.check import Finding, finding_without_text
+from handrail.domain.check import Finding, Flaw, finding_without_text
+from handrail.domain.check import Path as Place
 from handrail.domain.definition import Definition
 from handrail.domain.duration import duration_ms
 from handrail.domain.errors import HandrailError, IntegrityBroken, Invalid, Unavailable
 from handrail.domain.judgement import Means
 from handrail.domain.model_hint import Model
-from handrail.domain.rule_parameters import BUILT_IN_PARAMETERS
 from handrail.engine import custody
 from handrail.engine.audit import Verdict, verify
 from handrail.engine.bell import Bell
@@ -49,6 +50,8 @@ from handrail.library.bookcase import Bookcase
 from handrail.library.inputs import check_inputs
 from handrail.library.models import models_of
 from handrail.library.structure import check_against
+from handrail.rules.card_cache import CardCache
+from handrail.rules.cards import BUILT_IN_CARDS
 from handrail.rules.guest import Door
 from handrail.rules.plugin import Guests
 from handrail.rules.registry import RuleShelf, built_in
@@ -163,6 +166,7 @@ class Working:
     books: Bookcase
     toolbox: Registry
     models: tuple[Model, ...]
+    survey: Survey
 
 
 @asynccontextmanager
@@ -185,6 +189,7 @@ async def working(
             owner = new_id("w-", handrail.scribe.entropy)
             presence = Presence.enter(settings.workers, owner)
             gate = gate_of(settings, toolbox)
+            survey = survey_of(rules_of(settings, toolbox), toolbox)
             terms = Terms(
                 owner=owner,
                 actor=f"{actor}:{owner}" if actor == "worker" else actor,
@@ -202,7 +207,7 @@ async def working(
                 control = replace(handrail.control, worker=worker)
                 guide = Guide(handrail.dispatch, worker.horizon, Bell(handrail.dispatch), terms, gate)
                 lookout = Lookout(handrail.look.store, terms.clock, toolbox, worker.horizon)
-                yield Working(handrail, worker, control, guide, lookout, bookcase_of(settings), toolbox, models)
+                yield Working(handrail, worker, control, guide, lookout, bookcase_of(settings), toolbox, models, survey)
             finally:
                 await worker.close()
                 presence.leave()
@@ -230,7 +235,17 @@ def bookcase_of(settings: Settings) -> Bookcase:
     ]
     if settings.choices.built_in:
         sources.append(Source("built in", str(files("handrail.library").joinpath("workflows"))))
-    return Bookcase(sources, kept=settings.home / "cache" / "library.json")
+    return Bookcase(sources, kept=settings.home / "cache" / "library.json", survey=survey_of(rules_of(settings)))
+
+
+def survey_of(rules: RuleShelf, toolbox: Registry | None = None) -> Survey:
+    """Finds out what is known here of the tools and rules that definitions name; without a toolbox, of rules only."""
+
+    def survey(tools: Collection[str], checks: Collection[str]) -> Local:
+        known = toolbox.known(tools) if toolbox is not None else None
+        return Local(tools=known, rules=rules.known(checks), fits=_flaws)
+
+    return survey
 
 
 def toolbox_of(settings: Settings, tools: Sequence[PythonTool] = ()) -> Registry:
@@ -310,7 +325,8 @@ def rules_of(settings: Settings, toolbox: Registry | None = None) -> RuleShelf:
 
 def guests_of(settings: Settings, *, installed: Callable[[], Mapping[str, Door | str]] | None = None) -> Guests:
     """The rules of installed packages, or of those that the caller has found."""
-    return Guests(partial(sandbox_of, settings), reserved=BUILT_IN_PARAMETERS.keys(), installed=installed)
+    cards = CardCache(settings.home / "cache" / "rule-cards")
+    return Guests(partial(sandbox_of, settings), reserved=BUILT_IN_CARDS.keys(), installed=installed, cache=cards)
 
 
 def rule_memory_of(settings: Settings) -> RuleMemory:
@@ -325,6 +341,10 @@ def means_of_judging() -> Means:
 
 def _findings(schema: Any, value: Any) -> Sequence[Finding]:
     return [finding_without_text(flaw) for flaw in check_against(schema, value, path=("output",))]
+
+
+def _flaws(schema: Any, value: Any, path: Place) -> Sequence[Flaw]:
+    return check_against(schema, value, path=path)
 
 
 def _misfits(schema: Any, value: Any) -> Sequence[str]:

@@ -6,17 +6,18 @@ from typing import Any
 
 import pytest
 
+from domain.places import rules_alone
 from handrail.library.loading import load_data
 
 
 def found(*checks: dict[str, Any], **step: Any) -> list[tuple[str, str]]:
     data: Any = {"id": "p", "steps": [{"id": "a", "prompt": "x", "checks": list(checks), **step}]}
-    return [(finding.rule, finding.where) for finding in load_data(data).findings]
+    return [(finding.rule, finding.where) for finding in load_data(data, survey=rules_alone).findings]
 
 
 def severities(*checks: dict[str, Any]) -> list[str]:
     data: Any = {"id": "p", "steps": [{"id": "a", "prompt": "x", "checks": list(checks)}]}
-    return [finding.severity.value for finding in load_data(data).findings]
+    return [finding.severity.value for finding in load_data(data, survey=rules_alone).findings]
 
 
 @pytest.mark.parametrize("pattern", ["(", "(?=x)", r"(a)\1", "(?i)x"])
@@ -29,7 +30,8 @@ def test_a_pattern_that_cant_be_used(pattern: str) -> None:
 def test_patterns_that_can_be_used_or_are_made_later_are_left_alone() -> None:
     assert found({"rule": "matches", "pattern": r"^v\d+$", "flags": "i"}) == []
     assert found({"rule": "matches", "pattern": "{{ output.pattern }}"}) == []
-    assert found({"rule": "all_of", "checks": ["text", {"rule": "matches", "pattern": "a"}]}) == []
+    unread = {"rule": "all_of", "checks": ["text", {"rule": "matches", "pattern": "a"}]}
+    assert found(unread) == [("parameters", "steps[0].checks[0].checks[0]")]
 
 
 def test_a_rule_that_is_nearly_ours_is_a_slip_and_another_may_come_with_a_package() -> None:

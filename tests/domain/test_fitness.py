@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from domain.places import survey_with
 from handrail.domain.analysis.fitness import require_fit
 from handrail.domain.analysis.whole import analyse
 from handrail.domain.authoring import definition_from
@@ -13,7 +14,7 @@ from handrail.domain.check import Severity
 from handrail.domain.definition import Definition, Effect
 from handrail.domain.errors import Invalid
 
-TOOLS = {"x.do": Effect.COMPENSATABLE}
+TOOLS = survey_with({"x.do": Effect.COMPENSATABLE})
 CHECKED = {"id": "c", "tool": "x.do", "checks": [{"rule": "file_exists", "path": "x"}]}
 
 
@@ -37,7 +38,7 @@ def test_a_tool_that_nobody_knows_is_refused_where_it_stands() -> None:
 
 def test_findings_that_do_not_block_do_not_hinder() -> None:
     risky = definition({"id": "a", "tool": "x.do", "effect": "irreversible"})
-    assert [flaw.severity for flaw in analyse(risky, tools=TOOLS)] == [Severity.MINOR]
+    assert [flaw.severity for flaw in analyse(risky, TOOLS((), ()))] == [Severity.MINOR]
     require_fit(risky, TOOLS)
 
 

@@ -78,6 +78,18 @@ def test_a_last_try_that_is_refused_leaves_the_run_waiting_for_the_agent() -> No
     assert (told.end, told.waits_for, told.trouble) == ("waiting", "agent: verdict", ())
 
 
+def test_a_check_that_looks_at_the_project_fails_no_script_also_inside_another() -> None:
+    definition = workflow("""
+        id: mixed
+        steps:
+          - id: write
+            prompt: Write it.
+            checks: [{rule: all_of, checks: [{rule: file_exists, path: a.md}, {rule: contains, text: done}]}]
+        """)
+    assert walked(definition, outputs={"write": "done"}).end == "completed"
+    assert walked(definition, outputs={"write": "no"}).findings == {"write": ("contains",)}
+
+
 def test_a_try_that_was_to_be_refused_and_is_not_is_told() -> None:
     tries = {"try": [{"text": "because"}, {"text": "because, too"}]}
     told = walked(REVIEW, inputs={"change": "x"}, outputs={**SAID, "verdict": tries})

@@ -237,7 +237,7 @@ def test_parameters_that_do_not_fit_are_the_authors_to_mend_and_never_a_pass() -
     rule = Puppet()
     judgement = of(gate_of(rule), {"rule": "look", "path": 3, "severity": "minor"}, {"rule": "look", "pth": "a"})
     assert not judgement.is_good
-    assert [found.fix for found in judgement.findings] == ["the workflow's author must mend it"] * 2
+    assert [found.fix for found in judgement.findings] == ["the workflow's author must fix it"] * 2
     assert not rule.calls
 
 

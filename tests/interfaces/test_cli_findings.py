@@ -19,13 +19,13 @@ from tidy.yardstick import ROOT
 WRONG = """\
 id: ship
 steps:
-  - {id: tag, tool: value.set, timeot: 3s}
+  - {id: tag, prompt: tag it., timeot: 3s}
 """
 SHOWN = """\
 error[unknown_key]: `timeot` is not a key of a step
   --> {file}:3:32
    |
- 3 |   - {{id: tag, tool: value.set, timeot: 3s}}
+ 3 |   - {{id: tag, prompt: tag it., timeot: 3s}}
    |                                ^^^^^^ steps[0].timeot
 help: did you mean `timeout`?
 
@@ -53,7 +53,7 @@ def test_a_finding_is_shown_with_its_source_line_and_its_fix(shell: Shell, words
 
 
 def test_a_finding_in_json_text_is_shown_the_same_way(shell: Shell) -> None:
-    file = shell.write('{"id": "ship",\n "steps": [{"id": "tag", "tool": "value.set", "timeot": "3s"}]}', "plan.json")
+    file = shell.write('{"id": "ship",\n "steps": [{"id": "tag", "prompt": "tag it.", "timeot": "3s"}]}', "plan.json")
     lines = shell.run("plan", "check", file).stdout.splitlines()
     assert lines[1] == f"  --> {file}:2:47"
     assert lines[3].startswith(' 2 |  "steps": [{"id": "tag"')
@@ -146,7 +146,7 @@ def test_a_hostile_file_can_not_act_on_the_terminal(shell: Shell) -> None:
 
 def test_what_an_encoding_lacks_is_replaced(shell: Shell) -> None:
     assert excerpt_of("naïve: 値", 8, width=40, encoding="ascii") == Excerpt("na?ve: ?", "       ^")
-    file = shell.write("id: ship\nsteps: [{id: tag, tool: value.set, größe: 値}]\n")
+    file = shell.write("id: ship\nsteps: [{id: tag, prompt: tag it., größe: 値}]\n")
     assert "gr??e: ?" in shell.terminal("plan", "check", file, PYTHONUTF8="0", PYTHONIOENCODING="ascii", NO_COLOR="1")
 
 

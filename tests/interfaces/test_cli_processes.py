@@ -36,7 +36,7 @@ id: posting
 inputs: {url: {type: string}}
 steps:
   - {id: post, tool: http.request, args: {method: POST, url: '{{ inputs.url }}'}}
-  - {id: keep, tool: value.set, args: {value: '{{ steps.post.output.id }}'}}
+  - {id: keep, tool: value.set, args: {value: '{{ steps.post.output.json.id }}'}}
 outputs: {id: steps.keep.output}
 """
 
@@ -147,7 +147,7 @@ def test_a_call_that_was_cut_off_is_uncertain_until_somebody_accepts_it_with_its
     assert (told["status"], told["failure"]["step"]) == ("waiting", "post")
     assert "category" not in told["failure"]
     assert [one["action"] for one in told["failure"]["options"]] == ["retry", "accept", "skip", "cancel"]
-    accepted = shell.json("run", "accept", run, "--reason", "it is on the server", "--output", '{"id": 7}')
+    accepted = shell.json("run", "accept", run, "--reason", "it is on the server", "--output", '{"json": {"id": 7}}')
     assert (accepted["status"], accepted["outputs"]) == ("completed", {"id": 7})
 
 

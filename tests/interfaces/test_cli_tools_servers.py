@@ -211,3 +211,29 @@ def test_without_servers_there_is_nothing_to_check(desk: Desk) -> None:
     assert desk.json("tools", "check") == {"ok": True, "servers": []}
     assert "no servers declared" in desk.run("tools", "check").stderr
     assert "no server 'git' is declared" in desk.json("tools", "check", "git", code=3)["error"]["message"]
+
+
+def test_validate_knows_the_tools_of_a_server_that_was_asked_once_and_starts_none(desk: Desk) -> None:
+    desk.declare(git=desk.branches())
+    good = desk.write("{id: p, steps: [{id: a, tool: git.create_branch, args: {name: x}, effect: none}]}", "good.yaml")
+    bad = desk.write(
+        "id: p\nsteps:\n  - {id: a, tool: git.create_brnch, effect: none}\n"
+        "  - {id: b, tool: git.delete_branch, args: {nmae: x}, effect: none}\n",
+        "bad.yaml",
+    )
+    strange = desk.write("{id: p, steps: [{id: a, tool: hub.make, effect: none}]}", "strange.yaml")
+    told = desk.json("workflow", "validate", bad)
+    assert [one["rule"] for one in told["findings"]] == ["unasked_server", "unasked_server"], "nothing was started"
+    desk.json("tools", "check", "git")
+    desk.declare(git=desk.branches(env={"NEW": "1"}))
+    assert desk.json("workflow", "validate", good)["findings"] == []
+    for words in (("workflow", "validate"), ("plan", "check")):
+        told = desk.json(*words, bad, code=5)
+        places = [(one["rule"], one["at"]["line"], one["at"]["column"]) for one in told["findings"]]
+        assert places == [("unknown_tool", 3, 19), ("arguments", 4, 44)]
+        assert "create_branch" in told["findings"][0]["fix"]
+        [finding] = desk.json(*words, strange, code=5)["findings"]
+        assert "no tool server `hub` is configured" in finding["message"]
+    for name in (desk.home / "cache" / "server-tools").iterdir():
+        name.write_text("no JSON", encoding="utf-8")
+    assert desk.json("workflow", "validate", bad)["findings"][0]["rule"] == "unasked_server", "a cache may be lost"

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
+from domain.places import survey_with
 from handrail.domain.definition import Effect
 from handrail.domain.errors import Invalid, NotFound, Unavailable
 from handrail.library.book import Book, Source
@@ -232,9 +233,9 @@ def test_tools_that_nobody_knows_are_findings_if_it_is_said_which_there_are(tmp_
     put(tmp_path, "a.yaml", steps=[{"id": "t", "tool": "x.do", "effect": "none"}])
     case = Bookcase([tmp_path])
     assert case.load("a").is_valid
-    assert case.load("a", tools={"x.do": Effect.NONE}).is_valid
-    assert not case.load("a", tools={"y.do": Effect.NONE}).is_valid
-    assert not case.load_plan({"id": "p", "steps": [{"id": "t", "tool": "x.do"}]}, tools={}).is_valid
+    assert case.load("a", survey=survey_with({"x.do": Effect.NONE})).is_valid
+    assert not case.load("a", survey=survey_with({"y.do": Effect.NONE})).is_valid
+    assert not case.load_plan({"id": "p", "steps": [{"id": "t", "tool": "x.do"}]}, survey=survey_with()).is_valid
 
 
 def test_a_file_that_goes_away_just_then_is_not_a_crash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,7 @@ from handrail.domain.rehearsing.paths import Paths, explore
 from handrail.domain.works import works_in
 from handrail.interfaces.cli.workflow_rehearsal import Report, cast, report_on
 from handrail.library.script import TESTS_SUFFIX, suite_file
+from handrail.rules.cards import BUILT_IN_CARDS
 from handrail.settings import read_settings
 
 FOLDER = Path(str(files("handrail.library").joinpath("workflows")))
@@ -116,28 +117,8 @@ def test_nothing_has_an_effect_that_can_not_be_undone(file: Path) -> None:
 
 @each_file
 def test_what_refuses_a_step_is_a_rule_that_exists(file: Path) -> None:
-    known = {*cast().means.rules, *LATER_RULES}
     used = {
         check.rule: check for _, work in works_in(definition(file)) if isinstance(work, Prompt) for check in work.checks
     }
-    assert not used.keys() - known
+    assert not used.keys() - BUILT_IN_CARDS.keys()
     assert all(isinstance(check.severity, Severity) for check in used.values())
-
-
-LATER_RULES = {
-    "command_succeeds",
-    "compiles",
-    "coverage_at_least",
-    "diff_within",
-    "file_contains",
-    "file_exists",
-    "files_changed",
-    "files_unchanged",
-    "git_clean",
-    "http_ok",
-    "lint_clean",
-    "no_known_vulnerabilities",
-    "no_secrets",
-    "tests_pass",
-}
-"""Rules that are declared already and come with the gates."""

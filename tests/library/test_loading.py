@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.definitions import Data, json_values, patient, shaped, sound, spoiled
+from domain.places import survey_with
 from handrail.domain.authoring import content_hash, definition_data, definition_from
 from handrail.domain.check import Severity
 from handrail.domain.definition import Effect
@@ -90,8 +91,8 @@ def test_a_note_does_not_block() -> None:
 def test_known_tools_are_held_against_the_calls() -> None:
     text = "{id: plan, steps: [{id: a, tool: git.tga, effect: none}]}"
     assert load_definition(text, name="plan.yaml").is_valid
-    assert not load_definition(text, name="plan.yaml", tools={"git.tag": Effect.NONE}).is_valid
-    assert load_definition(text, name="plan.yaml", tools={"git.tga": Effect.NONE}).is_valid
+    assert not load_definition(text, name="plan.yaml", survey=survey_with({"git.tag": Effect.NONE})).is_valid
+    assert load_definition(text, name="plan.yaml", survey=survey_with({"git.tga": Effect.NONE})).is_valid
 
 
 def test_a_default_that_does_not_fit_its_schema_is_refused_where_it_stands() -> None:
@@ -211,7 +212,7 @@ def test_another_name_text_or_set_of_tools_is_loaded_anew() -> None:
     first = load_definition(PLAN, name="one.yaml")
     assert load_definition(PLAN, name="two.yaml") is not first
     assert load_definition(PLAN + "\n", name="one.yaml") is not first
-    assert load_definition(PLAN, name="one.yaml", tools={}) is not first
+    assert load_definition(PLAN, name="one.yaml", survey=survey_with()) is not first
     assert load_definition(PLAN, name="one.yaml", catalog=Shelf("{id: other, steps: [x]}")) is first
 
 

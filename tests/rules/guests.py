@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from handrail.domain.rule import Given, Outcome, Reads, RuleCard
+from handrail.domain.rule import Given, Reads, RuleCard
 from handrail.engine.rule import Setting
 from handrail.engine.sandbox import Job, Ran, Sandbox
 from handrail.rules.guest import Door, GuestRule, House
@@ -47,11 +47,8 @@ def guest(name: str, house: House, **card: Any) -> GuestRule:
 
 
 def setting(project: Path, sandbox: Sandbox, output: Any = None, *, private: Sequence[Path] = ()) -> Setting:
-    async def nested(_: Mapping[str, Any]) -> Outcome | None:
-        raise AssertionError("no rule of a package applies others")
-
     given = Given(output=output, evaluate=lambda _: None, fits=lambda *_: ())
-    return Setting(given=given, project=project, private=tuple(private), sandbox=sandbox, nested=nested)
+    return Setting(given=given, project=project, private=tuple(private), sandbox=sandbox)
 
 
 class Said:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from handrail.domain.check import Finding
-from handrail.domain.rule import Given, Outcome
+from handrail.domain.rule import Given
 from handrail.engine.rule import Rule, Setting
 from handrail.engine.sandbox import Job, Ran
 from handrail.engine.tool import Progress, silent
@@ -25,13 +25,9 @@ class Unused:
         raise AssertionError
 
 
-async def nothing_nested(_check: Mapping[str, Any]) -> Outcome | None:
-    raise AssertionError
-
-
 def setting_of(project: Path, *private: Path) -> Setting:
     given = Given(output=None, evaluate=lambda _source: None, fits=lambda _schema, _value: ())
-    return Setting(given=given, project=project, private=private, sandbox=Unused(), nested=nothing_nested)
+    return Setting(given=given, project=project, private=private, sandbox=Unused())
 
 
 async def found(rule: Rule, project: Path, *private: Path, **parameters: Any) -> list[Finding]:

@@ -18,11 +18,13 @@ from handrail.domain.rule import Reads
 from handrail.domain.run import Run
 from handrail.engine.gate import Gate
 from handrail.engine.rule import Forgetful, Rule, RuleUnwell
-from handrail.engine.sandbox import Ran
+from handrail.engine.sandbox import Ran, Sandbox
 from handrail.engine.tool import ToolFailed
+from handrail.rules.card_cache import CardCache
 from handrail.rules.guest import House, RuleBroken, command, met
 from handrail.rules.host import Question, answer_to
 from handrail.rules.plugin import Guests, doors, visible
+from handrail.rules.registry import RuleShelf
 from handrail.tools.unconfined import Unconfined
 from rules.guests import HOSTILE, Said, cell, door, guest, setting
 
@@ -118,6 +120,29 @@ async def test_names_are_told_without_starting_anything(install: Install) -> Non
     assert list(guests.names()) == []
     assert guests.broken == {"polite": "two packages offer a rule of this name; remove one of them"}
     assert await guests.all() == []
+
+
+async def test_what_a_rule_said_of_itself_is_known_later_without_starting_anything(
+    install: Install, tmp_path: Path
+) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    site = install("acme", SOURCE, no_todo="acme:no_todo")
+    cache = CardCache(tmp_path / "cards")
+
+    def never(_folders: object) -> Sandbox:
+        raise AssertionError("nothing is started")
+
+    assert RuleShelf(guests=Guests(never, cache=cache)).known(["no_todo"]).cards == {"no_todo": None}
+    met = Guests(lambda _: cell(project, read=[site]), cache=cache)
+    assert await met.find("no_todo") is not None
+    known = RuleShelf(guests=Guests(never, cache=cache)).known(["no_todo", "contains", "nobody"])
+    assert sorted(known.cards) == ["contains", "no_todo"]
+    card = known.cards["no_todo"]
+    assert card is not None
+    assert (card.required, card.origin) == (("path",), "acme 1.5")
+    (site / "acme-1.5.dist-info" / "RECORD").write_text("acme.py,sha256=def,3\n")
+    assert Guests(never, cache=cache).known("no_todo") is None, "its files have changed"
 
 
 def test_a_package_that_is_being_written_is_never_remembered(install: Install, tmp_path: Path) -> None:

@@ -1,36 +1,60 @@
-"""The registry of rules: what comes with handrail says of itself what the analysis of definitions knows of it."""
+"""The registry of rules: every card has its rule, and a rule's code is read when it is first applied."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import subprocess
+import sys
 
 import pytest
 
 from engine.guiding import judge
-from handrail.domain.rule import RuleCard
-from handrail.domain.rule_parameters import BUILT_IN_PARAMETERS, SHARED
-from handrail.rules.registry import RuleShelf, built_in_cards
+from handrail.domain.composition import COMPOSITIONS
+from handrail.domain.rule import RuleCard, parameters_schema
+from handrail.rules.cards import BUILT_IN_CARDS as CARDS
+from handrail.rules.cards import LANGUAGE_NAMES
+from handrail.rules.registry import RuleShelf
+from handrail.rules.toolchain.languages import LANGUAGES
 
-CARDS = {card.name: card for card in built_in_cards()}
+FIRST_CHECK = """
+import asyncio, sys
+import handrail.assembly
+from handrail.rules.registry import RuleShelf
+from handrail.rules.cards import BUILT_IN_CARDS
+async def applied():
+    before = set(sys.modules)
+    assert (await RuleShelf().find(sys.argv[1])).card is BUILT_IN_CARDS[sys.argv[1]]
+    print(*sorted(set(sys.modules) - before))
+asyncio.run(applied())
+"""
 
 
-def test_the_analysis_knows_all_rules_and_what_they_take() -> None:
-    known = {name: (takes.required, takes.known - SHARED) for name, takes in BUILT_IN_PARAMETERS.items()}
-    told = {card.name: (frozenset(card.required), frozenset(card.parameters) - SHARED) for card in CARDS.values()}
-    assert known == told
+@pytest.mark.parametrize("name", sorted(CARDS.keys() - COMPOSITIONS.keys()))
+async def test_every_card_is_that_of_a_rule(name: str) -> None:
+    rule = await RuleShelf().find(name)
+    assert rule is not None
+    assert rule.card is CARDS[name]
+
+
+def test_the_languages_that_a_check_may_name_are_those_that_there_are() -> None:
+    assert list(LANGUAGE_NAMES) == sorted(LANGUAGES)
+
+
+def imported_for(rule: str) -> list[str]:
+    """The modules that the first check with this rule imports, in a fresh process that is about to work."""
+    ran = subprocess.run([sys.executable, "-c", FIRST_CHECK, rule], capture_output=True, text=True, check=True)
+    return ran.stdout.split()
+
+
+def test_a_first_check_imports_no_rule_but_its_own() -> None:
+    assert imported_for("contains") == []
+    assert imported_for("file_exists") == ["handrail.rules.file_exists", "handrail.rules.function_rule"]
+    assert "handrail.rules.toolchain.languages" in imported_for("tests_pass")
 
 
 @pytest.mark.parametrize("card", CARDS.values(), ids=lambda card: card.name)
 def test_every_card_says_what_holds_and_its_example_fits(card: RuleCard) -> None:
     assert card.summary.endswith(".")
-    schema: Mapping[str, Any] = {
-        "type": "object",
-        "properties": {**card.parameters, "of": {}, "timeout": {}},
-        "required": list(card.required),
-        "additionalProperties": False,
-    }
-    assert not judge(schema, card.example)
+    assert not judge(parameters_schema(card), card.example)
     assert card.example or not card.required
 
 

@@ -66,6 +66,8 @@ class Finding(Struct, frozen=True, kw_only=True, omit_defaults=True):
     excerpt: str = ""
     """A few lines of what it is about."""
     at: Position | None = None
+    unapplied: bool = False
+    """Whether the check itself could not be applied: that says nothing about the output, good or bad."""
 
     def __str__(self) -> str:
         place = f"{self.at}: " if self.at else ""

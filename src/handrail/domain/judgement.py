@@ -1,24 +1,40 @@
-"""Judgement: what handrail says of an output that is handed in: its shape first, then the step's checks.
+"""Judgement: what handrail says about a submitted output: its shape first, then the step's checks.
 
-Pure: what the checks of a step come to is put together here; applying rules that read files or wait is
-engine/gate.py's. A check whose rule is not there is told as not run; it never passes in silence."""
+Pure. Here checks become tasks, and the outcomes of tasks become a judgement. Rules that read files or wait are applied
+by engine/gate.py, which uses these same functions; `judge` applies plain rules only, for rehearsals. A check whose rule
+is not run is reported as such: it never passes in silence, and it never fails an output."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Final, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from handrail.domain.check import Finding, Severity, blocks
+from handrail.domain.check import BLOCKING, Finding, Severity, blocks
+from handrail.domain.composition import COMPOSITIONS, Part
 from handrail.domain.definition import Check, Prompt, Tool
 from handrail.domain.errors import Invalid
 from handrail.domain.path import Lane
-from handrail.domain.rule import Evidence, Given, Rules, SchemaJudge
+from handrail.domain.rule import (
+    Evidence,
+    Given,
+    Outcome,
+    RuleCard,
+    Rules,
+    SchemaJudge,
+    parameters_of,
+    parameters_schema,
+    subject_name,
+)
 from handrail.domain.run import Run
 from handrail.domain.values import evaluated_of, holds_of, rendered_of
+
+NESTED_MAX: Final = 8
+"""How deep checks may stand in checks."""
+FINDINGS_MAX: Final = 50
 
 
 class Means(Struct, frozen=True):
@@ -29,24 +45,53 @@ class Means(Struct, frozen=True):
 
 
 class Judgement(Struct, frozen=True):
-    """All that was found, the rules that were run and found nothing, and what they leave behind."""
+    """Everything that was found, the rules that were run and found nothing, and their evidence."""
 
     findings: tuple[Finding, ...] = ()
     passed: tuple[str, ...] = ()
     evidence: tuple[Evidence, ...] = ()
     bar: Severity = Severity.MAJOR
+    notes: tuple[Finding, ...] = ()
+    """Those of the findings that only say that a check was not run: whatever the bar, they do not block."""
+
+    @property
+    def blocking(self) -> tuple[Finding, ...]:
+        """The findings for which the output is refused."""
+        return tuple(one for one in self.findings if one.severity in BLOCKING[self.bar] and one not in self.notes)
 
     @property
     def is_good(self) -> bool:
         """Whether nothing blocks."""
-        return not blocks(self.findings, self.bar)
+        return not self.blocking
 
 
 class Asked(Struct, frozen=True):
-    """A check that is to be applied, with its parameters filled in."""
+    """A rule that is to be applied, with its parameters filled in."""
 
-    check: Check
+    rule: str
     parameters: Mapping[str, Any]
+
+
+class Composed(Struct, frozen=True):
+    """A rule made of rules, with what is to be applied inside it."""
+
+    rule: str
+    parameters: Mapping[str, Any]
+    parts: tuple[tuple[str, Task], ...]
+
+    @property
+    def card(self) -> RuleCard:
+        """What the rule says of itself."""
+        return COMPOSITIONS[self.rule].card
+
+    def outcome(self, outcomes: Sequence[Outcome]) -> Outcome:
+        """The outcome, given those of the parts in their order."""
+        parts = [Part(name, outcome) for (name, _), outcome in zip(self.parts, outcomes, strict=True)]
+        return COMPOSITIONS[self.rule].compose(parts, subject_name(self.parameters))
+
+
+Task: TypeAlias = Asked | Composed | Outcome
+"""What is left to do for a check; an outcome if that is known before any rule is applied."""
 
 
 def given_of(output: Any, run: Run, lane: Lane, fits: SchemaJudge) -> Given:
@@ -54,55 +99,128 @@ def given_of(output: Any, run: Run, lane: Lane, fits: SchemaJudge) -> Given:
     return Given(output=output, evaluate=partial(evaluated_of, output, run=run, lane=lane), fits=fits)
 
 
-def asked_of(check: Check, output: Any, run: Run, lane: Lane) -> Asked | Finding | None:
-    """A check as it is to be applied; None if its condition does not hold, a finding if that can't be worked out."""
+def shape_of_output(work: Prompt | Tool, output: Any, fits: SchemaJudge) -> tuple[Finding, ...]:
+    """What the step's own schema has against an output; checks are applied only if it does not block."""
+    return tuple(fits(work.output, output)) if work.output is not None else ()
+
+
+def tasks_of(checks: Sequence[Check], given: Given, run: Run, lane: Lane) -> list[tuple[Check, Task]]:
+    """What is to be applied for each check; those whose condition does not hold are left out."""
+    tasks = ((check, _task(check, given, run, lane)) for check in checks)
+    return [(check, task) for check, task in tasks if task is not None]
+
+
+def _task(check: Check, given: Given, run: Run, lane: Lane) -> Task | None:
     try:
-        if check.when is not None and not holds_of(output, check.when, run, lane):
+        if check.when is not None and not holds_of(given.output, check.when, run, lane):
             return None
-        return Asked(check, rendered_of(output, check.parameters, run, lane))
+        return _asked(check.rule, rendered_of(given.output, check.parameters, run, lane), given, depth=0)
     except Invalid as error:
-        return Finding(
-            rule=check.rule,
-            severity=check.severity,
-            where="checks",
-            message=f"the check can't be worked out: {error}",
-            fix="hand in what it reads",
-        )
+        return _unreadable(check.rule, error, check.severity)
 
 
-def weighed(check: Check, findings: Iterable[Finding]) -> Iterator[Finding]:
-    """The findings of a check, as bad as the check says they are."""
-    for found in findings:
-        yield replace(found, severity=check.severity, message=check.message or found.message)
+def _asked(rule: str, parameters: Mapping[str, Any], given: Given, *, depth: int) -> Task:
+    if depth > NESTED_MAX:
+        return unusable(rule, f"checks stand in checks, more than {NESTED_MAX} deep")
+    composition = COMPOSITIONS.get(rule)
+    if composition is None:
+        return Asked(rule, parameters)
+    if flaws := misfits(composition.card, parameters, given.fits):
+        return flaws
+    inside = ((str(check["rule"]), _inside(check, given, depth=depth + 1)) for check in parameters["checks"])
+    return Composed(rule, parameters, tuple((name, task) for name, task in inside if task is not None))
 
 
-def not_run(rule: str) -> Finding:
-    """What is said of a check whose rule is not run here."""
+def _inside(check: Mapping[str, Any], given: Given, *, depth: int) -> Task | None:
+    """What is to be applied for a check inside another; None if its condition does not hold."""
+    rule = str(check["rule"])
+    try:
+        if "when" in check and given.evaluate(str(check["when"])) is not True:
+            return None
+    except Invalid as error:
+        return _unreadable(rule, error, Severity.MAJOR)
+    return _asked(rule, parameters_of(check), given, depth=depth)
+
+
+def misfits(card: RuleCard, parameters: Mapping[str, Any], fits: SchemaJudge) -> Outcome | None:
+    """Why a rule can't be applied with these parameters: the author must fix that, and it is never a pass."""
+    found = tuple(_flaw(card.name, one.message, one.where) for one in fits(parameters_schema(card), parameters))
+    return Outcome(findings=found, was_run=False) if found else None
+
+
+def unusable(rule: str, message: str) -> Outcome:
+    """The outcome of a check that can't be applied as it is written."""
+    return Outcome(findings=(_flaw(rule, message),), was_run=False)
+
+
+def not_run(rule: str) -> Outcome:
+    """The outcome of a check whose rule is not run here."""
     message = f"`{rule}` was not run here, so the step counts as claimed"
-    return Finding(rule=rule, severity=Severity.MINOR, where="checks", message=message)
+    note = Finding(rule=rule, severity=Severity.MINOR, where="checks", message=message)
+    return Outcome(findings=(note,), was_run=False)
+
+
+def _flaw(rule: str, message: str, place: str = "") -> Finding:
+    return Finding(
+        rule=rule,
+        severity=Severity.CRITICAL,
+        where=f"checks.{place}" if place else "checks",
+        message=f"the check can't be applied: {message}",
+        fix="the workflow's author must fix it",
+        unapplied=True,
+    )
+
+
+def _unreadable(rule: str, error: Invalid, severity: Severity) -> Outcome:
+    found = Finding(
+        rule=rule,
+        severity=severity,
+        where="checks",
+        message=f"the check can't be worked out: {error}",
+        fix="submit what it reads",
+        unapplied=True,
+    )
+    return Outcome(findings=(found,), was_run=False)
+
+
+def judgement_of(
+    work: Prompt | Tool, shape: Sequence[Finding], outcomes: Sequence[tuple[Check, Outcome]] = ()
+) -> Judgement:
+    """What the shape of an output and the outcomes of its checks add up to."""
+    findings = [*shape, *(found for check, outcome in outcomes for found in _weighed(check, outcome))]
+    return Judgement(
+        findings=tuple(findings[:FINDINGS_MAX]),
+        passed=tuple(dict.fromkeys(check.rule for check, outcome in outcomes if outcome.passed)),
+        evidence=tuple(outcome.evidence for _, outcome in outcomes if outcome.evidence is not None),
+        bar=work.bar,
+        notes=tuple(found for _, outcome in outcomes if outcome.is_not_run for found in outcome.findings),
+    )
+
+
+def _weighed(check: Check, outcome: Outcome) -> Iterator[Finding]:
+    """The findings of a check, as bad as the check says; of what was not run at all, no check can say how bad it is."""
+    for found in outcome.findings:
+        weight = {"severity": check.severity, "message": check.message or found.message} if outcome.was_run else {}
+        yield replace(found, **weight)
 
 
 def judge(work: Prompt | Tool, output: Any, run: Run, lane: Lane, means: Means) -> Judgement:
-    """What is to be said of an output by rules that do not wait; they are applied only if it has the right shape."""
-    shape = tuple(means.fits(work.output, output)) if work.output is not None else ()
+    """What is to be said of an output by rules that do not wait; all others are reported as not run."""
+    shape = shape_of_output(work, output, means.fits)
     if blocks(shape):
-        return Judgement(shape)
-    findings: list[Finding] = list(shape)
-    passed: list[str] = []
+        return judgement_of(work, shape)
     given = given_of(output, run, lane, means.fits)
-    for check in work.checks:
-        found = list(_applied(check, asked_of(check, output, run, lane), given, means.rules))
-        findings += found
-        if check.rule in means.rules and not found:
-            passed.append(check.rule)
-    return Judgement(tuple(findings), tuple(dict.fromkeys(passed)), bar=work.bar)
+    tasks = tasks_of(work.checks, given, run, lane)
+    return judgement_of(work, shape, [(check, _applied(task, given, means)) for check, task in tasks])
 
 
-def _applied(check: Check, asked: Asked | Finding | None, given: Given, rules: Rules) -> Iterator[Finding]:
-    rule = rules.get(check.rule)
-    if isinstance(asked, Finding):
-        yield asked
-    elif asked is not None and rule is None:
-        yield not_run(check.rule)
-    elif asked is not None and rule is not None:
-        yield from weighed(check, rule(asked.parameters, given))
+def _applied(task: Task, given: Given, means: Means) -> Outcome:
+    if isinstance(task, Outcome):
+        return task
+    if isinstance(task, Composed):
+        return task.outcome([_applied(part, given, means) for _, part in task.parts])
+    rule = means.rules.get(task.rule)
+    if rule is None:
+        return not_run(task.rule)
+    flaws = misfits(rule.card, task.parameters, means.fits)
+    return flaws or Outcome(findings=tuple(rule.find(task.parameters, given)))

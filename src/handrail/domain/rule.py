@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from msgspec import Struct, field, to_builtins
 
@@ -26,10 +26,8 @@ class Given(Struct, frozen=True, kw_only=True):
     fits: SchemaJudge
 
 
-Rule: TypeAlias = Callable[[Mapping[str, Any], Given], Iterable[Finding]]
-"""A plain rule: its parameters and what is given in, findings out. It does not raise, print, read files or wait."""
-Rules: TypeAlias = Mapping[str, Rule]
-"""The plain rules that can be applied, by name."""
+Find: TypeAlias = Callable[[Mapping[str, Any], Given], Iterable[Finding]]
+"""The work of a plain rule: parameters and what is given in, findings out. It does not raise, print, read or wait."""
 
 
 class Reads(StrEnum):
@@ -59,6 +57,46 @@ class RuleCard(Struct, frozen=True, kw_only=True):
     """Parameters as an author would write them."""
 
 
+class PlainRule(Struct, frozen=True):
+    """A rule that looks at values alone."""
+
+    card: RuleCard
+    find: Find
+
+
+Rules: TypeAlias = Mapping[str, PlainRule]
+"""The plain rules that can be applied, by name."""
+
+SHARED: Final[Mapping[str, Any]] = {
+    "of": {"type": "string", "maxLength": 1_000},
+    "timeout": {"type": "string", "maxLength": 20},
+}
+"""Parameters that every rule takes: their schemas."""
+OF_CHECK: Final = frozenset({"rule", "when", "severity", "message"})
+"""What stands beside the parameters where a check is written."""
+
+
+def subject_name(parameters: Mapping[str, Any]) -> str:
+    """The name of what a check looks at: the output, or the part of it that `of` names."""
+    of = str(parameters.get("of", ""))
+    return f"output.{of}" if of and not of.startswith("[") else f"output{of}"
+
+
+def parameters_of(check: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters of a check as it is written inside another."""
+    return {name: value for name, value in check.items() if name not in OF_CHECK}
+
+
+def parameters_schema(card: RuleCard) -> Mapping[str, Any]:
+    """The JSON Schema of all that a check with this rule may be given."""
+    return {
+        "type": "object",
+        "properties": {**card.parameters, **SHARED},
+        "required": list(card.required),
+        "additionalProperties": False,
+    }
+
+
 class Evidence(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a check leaves behind: what ran, on what, and what came of it."""
 
@@ -86,10 +124,27 @@ class Evidence(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
-    """What a rule came to."""
+    """The result of one check: it passed, failed, could not be applied, or was not run."""
 
     findings: tuple[Finding, ...] = ()
     evidence: Evidence | None = None
+    was_run: bool = True
+    """Whether a rule looked at anything. If not, no check can say how bad that is, and nothing is vouched for."""
+
+    @property
+    def passed(self) -> bool:
+        """Whether the rule looked and found nothing."""
+        return self.was_run and not self.findings
+
+    @property
+    def is_unapplied(self) -> bool:
+        """Whether the check could not be applied: neither passed nor failed."""
+        return bool(self.findings) and self.findings[0].unapplied
+
+    @property
+    def is_not_run(self) -> bool:
+        """Whether the check was left out here, and might pass or fail elsewhere."""
+        return not self.was_run and not self.is_unapplied
 
 
 def evidence_data(evidence: Evidence) -> Mapping[str, Any]:

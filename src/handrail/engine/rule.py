@@ -4,18 +4,15 @@ Protocols and values only. The rules are in rules/; which checks apply when is g
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol
 
 from msgspec import Struct
 
 from handrail.domain.rule import Given, Outcome, RuleCard
 from handrail.engine.sandbox import Sandbox
 from handrail.engine.tool import Progress, silent
-
-Nested: TypeAlias = Callable[[Mapping[str, Any]], Awaitable[Outcome | None]]
-"""Applies a check that stands inside another, as it is written; None if its `when` does not hold."""
 
 
 class Setting(Struct, frozen=True, kw_only=True):
@@ -29,7 +26,6 @@ class Setting(Struct, frozen=True, kw_only=True):
     """Folders that no rule may look into."""
     sandbox: Sandbox
     """Where commands run; its `trial` says whether it may be used."""
-    nested: Nested
     progress: Progress = silent
 
 

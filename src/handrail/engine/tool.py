@@ -48,6 +48,8 @@ class ToolSpec(Struct, frozen=True, kw_only=True):
     """What a call does to the world, at most."""
     args: Mapping[str, Any] = field(default_factory=dict)
     """The JSON Schema of its arguments."""
+    output: Any = None
+    """The JSON Schema of its output; None if it promises nothing."""
     idempotent: bool = False
     """Whether a call that is repeated under the same key has its effect once."""
     is_instant: bool = False

@@ -46,6 +46,13 @@ def write_whole(
         sync_folder(os.path.dirname(path))
 
 
+def write_cache(path: AnyPath, content: bytes) -> None:
+    """Put a file of a cache in place; failing costs time later and nothing else, so it is no error."""
+    with suppress(OSError):
+        make_private_folder(os.path.dirname(os.path.abspath(path)))
+        write_whole(path, content, is_synced=False)
+
+
 def write_new(path: AnyPath, content: bytes, *, mode: int = PRIVATE_FILE) -> bool:
     """Put a synced file in place unless the name is taken, also by another process meanwhile; whether it was free."""
     part = _unique_part(path)

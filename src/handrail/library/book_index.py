@@ -4,7 +4,6 @@ Kept in a file for the next process, if there is a place for it; what can't be k
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -13,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from handrail.domain.errors import Invalid
-from handrail.foundation.atomic_file import make_private_folder, write_whole
+from handrail.foundation.atomic_file import write_cache
 from handrail.library.book import Book, book_of
 from handrail.library.catalog import FolderCatalog
 from handrail.library.document import Document
@@ -74,11 +73,9 @@ class Index:
     def _write(self, files: dict[str, _Seen]) -> None:
         if self.kept is None:
             return
-        with contextlib.suppress(OSError):  # it is only a cache: the next process reads all of it again
-            make_private_folder(self.kept.parent)
-            # Only books: what is no workflow today is one when the importer of its format has been installed.
-            books = {path: seen for path, seen in files.items() if seen.book is not None}
-            write_whole(self.kept, msgspec.json.encode(_Kept(FORMAT, books)), is_synced=False)
+        # Only books: what is no workflow today is one when the importer of its format has been installed.
+        books = {path: seen for path, seen in files.items() if seen.book is not None}
+        write_cache(self.kept, msgspec.json.encode(_Kept(FORMAT, books)))
 
 
 def _seen(document: Document | Invalid, path: str, changed: int, size: int) -> _Seen:

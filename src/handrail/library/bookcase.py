@@ -5,13 +5,13 @@ Finds and lists; whether a workflow is valid is decided in loading.py. Read agai
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from msgspec.structs import replace
 
-from handrail.domain.definition import Effect
+from handrail.domain.analysis.local import Survey
 from handrail.domain.errors import NotFound, Unavailable
 from handrail.domain.semver import best
 from handrail.domain.suggestion import did_you_mean
@@ -19,7 +19,7 @@ from handrail.library.book import Book, Broken, Source
 from handrail.library.book_index import Index
 from handrail.library.book_words import WordIndex, split
 from handrail.library.catalog import FolderCatalog, chosen
-from handrail.library.loading import Loaded, load_data, load_definition
+from handrail.library.loading import Loaded, load_data, load_definition, unsurveyed
 
 ANY_VERSION: Final = "*"
 NAMED_MAX: Final = 5
@@ -29,8 +29,16 @@ NAMED_MAX: Final = 5
 class Bookcase:
     """The workflows of some folders; earlier folders go first, and shadow the later ones."""
 
-    def __init__(self, folders: Sequence[str | os.PathLike[str] | Source], *, kept: Path | None = None) -> None:
-        """`kept` is a file in which what was seen is kept for the next process."""
+    def __init__(
+        self,
+        folders: Sequence[str | os.PathLike[str] | Source],
+        *,
+        kept: Path | None = None,
+        survey: Survey = unsurveyed,
+    ) -> None:
+        """`kept` is a file in which what was seen is kept for the next process; `survey` tells what is known of the
+        tools and rules that workflows name, unless a caller knows better."""
+        self._survey = survey
         sources = [one if isinstance(one, Source) else Source("", os.fspath(one)) for one in folders]
         within = {source.folder: source.within for source in sources if source.within}
         self.catalog = FolderCatalog([source.folder for source in sources], within=within)
@@ -75,12 +83,12 @@ class Bookcase:
         found = [book for book in fitting if book.id in points]
         return sorted(found, key=lambda book: (-points[book.id], book.id))
 
-    def load(self, name: str, *, tools: Mapping[str, Effect] | None = None) -> Loaded:
+    def load(self, name: str, *, survey: Survey | None = None) -> Loaded:
         """The workflow that `id` or `id@range` names, the best of its versions, with all findings."""
         wanted, _, versions = name.partition("@")
         found = self.catalog.find(wanted)
         if not found:
-            return self._oddly_named(wanted, tools)
+            return self._oddly_named(wanted, survey)
         best_one = chosen(found, versions or ANY_VERSION, takes_any=True)
         if best_one is None:
             known_versions = ", ".join(dict.fromkeys(one.version for one in found if one.version))
@@ -88,17 +96,17 @@ class Bookcase:
                 f"workflow {wanted!r} has no version {versions}",
                 hint=f"it has {known_versions or 'no version at all: name it without one'}",
             )
-        return self._loaded(best_one.document.name, tools)
+        return self._loaded(best_one.document.name, survey)
 
-    def load_plan(self, data: Any, *, tools: Mapping[str, Effect] | None = None) -> Loaded:
+    def load_plan(self, data: Any, *, survey: Survey | None = None) -> Loaded:
         """The definition in data, with what it extends or inlines looked up here."""
-        return load_data(data, catalog=self.catalog, tools=tools)
+        return load_data(data, catalog=self.catalog, survey=survey or self._survey)
 
-    def _oddly_named(self, wanted: str, tools: Mapping[str, Effect] | None) -> Loaded:
+    def _oddly_named(self, wanted: str, survey: Survey | None) -> Loaded:
         """A workflow that the catalog can't find: its id is none, or its file can't be read; NotFound otherwise."""
         books = {book.id: book for book in self.books()}
         if wanted in books:
-            return self._loaded(books[wanted].file, tools)
+            return self._loaded(books[wanted].file, survey)
         broken = self.broken()
         for one in broken:
             if Path(one.file).stem == wanted:
@@ -108,12 +116,12 @@ class Bookcase:
         unread = f"; {len(broken)} file{'s' * (len(broken) != 1)} can't be read: {names}" if broken else ""
         raise NotFound(f"there is no workflow {wanted!r}", hint=hint + unread)
 
-    def _loaded(self, file: str, tools: Mapping[str, Effect] | None) -> Loaded:
+    def _loaded(self, file: str, survey: Survey | None) -> Loaded:
         try:
             content = Path(file).read_bytes()
         except OSError as error:  # it went away just now
             raise Unavailable(f"{file} can't be read: {error.strerror}") from error
-        return load_definition(content, name=file, catalog=self.catalog, tools=tools)
+        return load_definition(content, name=file, catalog=self.catalog, survey=survey or self._survey)
 
     def _read(self) -> Iterable[Book]:
         seen: dict[str, dict[int, dict[str, Book]]] = {}

@@ -8,17 +8,20 @@ next time, as long as nothing it depends on has changed."""
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import Any, Final, NamedTuple, TypeAlias, cast
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple, cast
 
 from msgspec.structs import replace
 
+from handrail.domain.analysis.check_findings import rules_in
+from handrail.domain.analysis.local import NOWHERE, Local, Survey
 from handrail.domain.analysis.whole import analyse
 from handrail.domain.authoring import content_hash, definition_from
 from handrail.domain.check import Finding, Flaw, Severity, blocks
-from handrail.domain.definition import Definition, Effect
+from handrail.domain.definition import Definition
 from handrail.domain.errors import Invalid
 from handrail.domain.json import Json, canonical_bytes
+from handrail.domain.works import tools_in
 from handrail.foundation.locked_cache import LockedCache
 from handrail.library.catalog import EMPTY, Candidate, Catalog, FolderCatalog, Source
 from handrail.library.document import Document, document_of, finding_of, read_document
@@ -37,22 +40,28 @@ __all__ = [
     "load_data",
     "load_definition",
     "load_imported",
+    "unsurveyed",
     "valid",
 ]
-
-Tools: TypeAlias = Mapping[str, Effect]
 
 KEPT_BYTES_MAX: Final = 4_000_000
 """How much text the kept definitions may have had together."""
 
 
-def load_definition(text: str | bytes, *, name: str, catalog: Catalog = EMPTY, tools: Tools | None = None) -> Loaded:
-    """The definition in a text and all that was found; the same text is read once, while what it names is the same."""
+def unsurveyed(_tools: Collection[str], _rules: Collection[str]) -> Local:
+    """Nothing is known of where a definition is to be run: its tools and rules are not checked."""
+    return NOWHERE
+
+
+def load_definition(text: str | bytes, *, name: str, catalog: Catalog = EMPTY, survey: Survey = unsurveyed) -> Loaded:
+    """The definition in a text and all that was found; the same text is read once, while what it names is the same.
+
+    `survey` tells what is known of the tools and rules that it names."""
     content = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
-    return _kept_or_loaded(content, lambda: read_document(text, name=name), _Setting(name, catalog, tools))
+    return _kept_or_loaded(content, lambda: read_document(text, name=name), _Setting(name, catalog, survey))
 
 
-def load_data(data: Json, *, name: str = "<plan>", catalog: Catalog = EMPTY, tools: Tools | None = None) -> Loaded:
+def load_data(data: Json, *, name: str = "<plan>", catalog: Catalog = EMPTY, survey: Survey = unsurveyed) -> Loaded:
     """The definition in data that came without a text, and all that was found."""
     try:
         document = document_of(data, name=name)
@@ -60,12 +69,12 @@ def load_data(data: Json, *, name: str = "<plan>", catalog: Catalog = EMPTY, too
         return Loaded(definition=None, findings=error.findings)
     # A text never starts with a zero byte: data without a text has no positions to share with it.
     content = b"\0" + canonical_bytes(document.value)
-    return _kept_or_loaded(content, lambda: document, _Setting(name, catalog, tools))
+    return _kept_or_loaded(content, lambda: document, _Setting(name, catalog, survey))
 
 
 def load_imported(document: Document, imported: Imported, *, catalog: Catalog = EMPTY) -> Loaded:
     """The definition in a document that importers have seen already, and everything that was found."""
-    return _Loading(catalog, None).load_imported(document, imported)
+    return _Loading(catalog, unsurveyed).load_imported(document, imported)
 
 
 def valid(loaded: Loaded, name: str) -> Definition:
@@ -81,7 +90,7 @@ class _Setting(NamedTuple):
 
     name: str
     catalog: Catalog
-    tools: Tools | None
+    survey: Survey
 
 
 class _Kept(NamedTuple):
@@ -89,25 +98,38 @@ class _Kept(NamedTuple):
 
     loaded: Loaded
     stamp: str | None
+    local: Local
+    """What was known of its tools and rules then."""
 
 
 _recent: Final[LockedCache[Hashable, _Kept]] = LockedCache(KEPT_BYTES_MAX)
 
 
 def _kept_or_loaded(content: bytes, read: Callable[[], Document], setting: _Setting) -> Loaded:
-    tools = None if setting.tools is None else frozenset(setting.tools.items())
-    key = (hashlib.sha256(content).digest(), setting.name, tools)
+    key = (hashlib.sha256(content).digest(), setting.name, setting.survey is unsurveyed)
     kept = _recent.get(key)
-    if kept is not None and (kept.stamp is None or kept.stamp == setting.catalog.fingerprint()):
+    if kept is not None and _is_current(kept, setting):
         return kept.loaded
     try:
         document = read()
     except Invalid as error:
         return Loaded(definition=None, findings=error.findings)
     watched = _Watched(setting.catalog)
-    loaded = _Loading(watched, setting.tools).load(document)
-    _recent.put(key, _Kept(loaded, watched.stamp), weight=len(content))
+    loaded = _Loading(watched, setting.survey).load(document)
+    local = _surveyed(loaded.definition, setting.survey)
+    _recent.put(key, _Kept(loaded, watched.stamp, local), weight=len(content))
     return loaded
+
+
+def _is_current(kept: _Kept, setting: _Setting) -> bool:
+    if kept.stamp is not None and kept.stamp != setting.catalog.fingerprint():
+        return False
+    return kept.local == _surveyed(kept.loaded.definition, setting.survey)
+
+
+def _surveyed(definition: Definition | None, survey: Survey) -> Local:
+    """What is known of all that a definition names, also in the workflows that it inlines."""
+    return survey(tools_in(definition), rules_in(definition)) if definition is not None else NOWHERE
 
 
 class _Watched:
@@ -129,9 +151,9 @@ class _Watched:
 class _Loading:
     """One load with all the workflows that it calls, each loaded once."""
 
-    def __init__(self, source: Source, tools: Tools | None) -> None:
+    def __init__(self, source: Source, survey: Survey) -> None:
         self.source = source
-        self.tools = tools
+        self.survey = survey
         self.called: dict[Hashable, Loaded] = {}
 
     def load(self, document: Document, trail: Trail = ()) -> Loaded:
@@ -166,7 +188,7 @@ class _Loading:
         pinned = pin(written, trail or (written.id,), self.source, self._load_called)
         definition = pinned.definition
         schematic = (*default_flaws(definition), *given_flaws(definition))
-        flaws = (*pinned.flaws, *schematic, *analyse(definition, tools=self.tools))
+        flaws = (*pinned.flaws, *schematic, *analyse(definition, _surveyed(definition, self.survey)))
         own = [finding_of(_as_written(flaw, document), document) for flaw in flaws]
         return _loaded(definition, [*findings, *own, *pinned.findings], document)
 

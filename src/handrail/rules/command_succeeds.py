@@ -8,40 +8,19 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from handrail.domain.rule import Outcome, Reads, RuleCard
+from handrail.domain.rule import Outcome
 from handrail.engine.rule import Setting
 from handrail.engine.sandbox import Ran
+from handrail.rules.cards import COMMAND_SUCCEEDS as CARD
 from handrail.rules.function_rule import FunctionRule, not_done
-from handrail.rules.project import PATH_SCHEMA, Astray, project_of
-from handrail.rules.toolchain.asking import ENVIRONMENT, TIMEOUT, VERSIONS, WORDS, command_task
+from handrail.rules.project import Astray, project_of
+from handrail.rules.toolchain.asking import VERSIONS, command_task
 from handrail.rules.toolchain.conduct import Conductor
 from handrail.rules.toolchain.reading import said
 from handrail.rules.toolchain.site import Site, site_at
 from handrail.rules.toolchain.task import Lack, Problem, Result, Task
 
-TEXT_MAX: Final = 10_000
 SHOWN_MAX: Final = 80
-CARD: Final = RuleCard(
-    name="command_succeeds",
-    summary="The command `argv` ends with an exit that is expected (0), in the sandbox.",
-    parameters={
-        "argv": {**WORDS, "minItems": 1, "description": "A list of words, never read by a shell."},
-        "cwd": {**PATH_SCHEMA, "description": "The folder to start in."},
-        "env": ENVIRONMENT,
-        "expect": {
-            "type": "array",
-            "minItems": 1,
-            "maxItems": 256,
-            "items": {"type": "integer", "minimum": 0, "maximum": 255},
-        },
-        "stdout_contains": {"type": "string", "minLength": 1, "maxLength": TEXT_MAX},
-        "timeout": TIMEOUT,
-    },
-    required=("argv",),
-    reads=Reads.PROJECT,
-    timeout="5m",
-    example={"argv": ["make", "docs"], "timeout": "2m"},
-)
 
 _conductor = Conductor(CARD, VERSIONS, asks_versions=False)
 

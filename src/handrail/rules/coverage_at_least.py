@@ -8,11 +8,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from handrail.domain.check import Finding
-from handrail.domain.rule import Outcome, Reads, RuleCard
+from handrail.domain.rule import Outcome
 from handrail.engine.rule import Setting
+from handrail.rules.cards import COVERAGE_AT_LEAST as CARD
 from handrail.rules.function_rule import FunctionRule, evidence_of, found_at, not_done, outcome
-from handrail.rules.project import PATH_SCHEMA, Astray, project_of
-from handrail.rules.toolchain.asking import PARAMETERS, VERSIONS, depends_on, planned
+from handrail.rules.project import Astray, project_of
+from handrail.rules.toolchain.asking import VERSIONS, depends_on, planned
 from handrail.rules.toolchain.conduct import Conductor
 from handrail.rules.toolchain.coverage_report import Covered, NoReport, read_report
 from handrail.rules.toolchain.languages import LANGUAGES
@@ -22,19 +23,6 @@ from handrail.rules.toolchain.task import Result, Want
 REPORT_BYTES_MAX: Final = 50_000_000
 LEAST_SHOWN: Final = 5
 FIX: Final = "write tests for the files that are covered least"
-CARD: Final = RuleCard(
-    name="coverage_at_least",
-    summary="Tests run at least `percent` of the lines; the tests' own files do not count.",
-    parameters={
-        "percent": {"type": "number", "minimum": 0, "maximum": 100},
-        "report": {**PATH_SCHEMA, "description": "Read this instead: Cobertura, JaCoCo, lcov or a Go profile."},
-        **{name: schema for name, schema in PARAMETERS.items() if name != "command"},
-    },
-    required=("percent",),
-    reads=Reads.PROJECT,
-    timeout="10m",
-    example={"percent": 80, "report": "coverage.xml"},
-)
 
 _conductor = Conductor(CARD, VERSIONS)
 _test_file = re.compile(r"(?:^|/)(?:tests?|__tests__|spec)/|(?:^|/)(?:test_|conftest)[^/]*$|[._-](?:test|spec)\.[^/]*$")

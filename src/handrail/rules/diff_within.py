@@ -10,29 +10,17 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from handrail.domain.check import Finding
-from handrail.domain.rule import Outcome, Reads, RuleCard
+from handrail.domain.rule import Outcome
 from handrail.engine.rule import Setting
+from handrail.rules.cards import DIFF_WITHIN as CARD
 from handrail.rules.files_changed import git_evidence, within
 from handrail.rules.function_rule import FunctionRule, found_at, named, outcome, undone
-from handrail.rules.git import REF_SCHEMA, Changes, NoGit, changes
-from handrail.rules.project import GLOBS_SCHEMA, Astray, Project, is_in, project_of
+from handrail.rules.git import Changes, NoGit, changes
+from handrail.rules.project import Astray, Project, is_in, project_of
 
 NEW_BYTES_MAX: Final = 200_000_000
 """How much of files that git does not know is counted."""
 BLOCK_BYTES: Final = 1_000_000
-CARD: Final = RuleCard(
-    name="diff_within",
-    summary="All that changed since a commit (HEAD) lies in `paths`, in at most so many files and lines.",
-    parameters={
-        "paths": GLOBS_SCHEMA,
-        "max_files": {"type": "integer", "minimum": 0},
-        "max_lines": {"type": "integer", "minimum": 0},
-        "against": REF_SCHEMA,
-    },
-    required=("paths",),
-    reads=Reads.PROJECT,
-    example={"paths": ["src/parser", "tests"], "max_files": 10, "max_lines": 300},
-)
 
 
 async def _apply(parameters: Mapping[str, Any], setting: Setting) -> Outcome:

@@ -9,34 +9,18 @@ from typing import Any, Final
 
 from handrail.domain.check import Finding
 from handrail.domain.errors import Invalid
-from handrail.domain.language.pattern import PATTERN_LENGTH_MAX, linear_pattern
-from handrail.domain.rule import Outcome, Reads, RuleCard
+from handrail.domain.language.pattern import linear_pattern
+from handrail.domain.rule import Outcome
 from handrail.engine.rule import Setting
+from handrail.rules.cards import FILE_CONTAINS as CARD
 from handrail.rules.function_rule import FunctionRule, evidence_of, found_at, outcome
-from handrail.rules.project import PATH_SCHEMA, Astray, paths_of, project_of
+from handrail.rules.project import Astray, paths_of, project_of
 from handrail.rules.subject import unfit
 
-TEXT_MAX: Final = 10_000
-TEXTS_MAX: Final = 100
 SHOWN_MAX: Final = 80
 LINE_MAX: Final = 200
 PLACES_MAX: Final = 3
 """How many places of one unwanted text are told."""
-_TEXT: Final = {"type": "string", "minLength": 1, "maxLength": TEXT_MAX}
-CARD: Final = RuleCard(
-    name="file_contains",
-    summary="The file holds each text, and matches the pattern; with `absent` it holds none of them.",
-    parameters={
-        "path": PATH_SCHEMA,
-        "text": _TEXT,
-        "texts": {"type": "array", "minItems": 1, "maxItems": TEXTS_MAX, "items": _TEXT},
-        "pattern": {"type": "string", "minLength": 1, "maxLength": PATTERN_LENGTH_MAX},
-        "absent": {"type": "boolean"},
-    },
-    required=("path",),
-    reads=Reads.PROJECT,
-    example={"path": "CHANGELOG.md", "text": "## {{ inputs.version }}"},
-)
 
 
 class _Sought:

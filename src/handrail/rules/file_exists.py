@@ -9,24 +9,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from handrail.domain.check import Finding
-from handrail.domain.rule import Outcome, Reads, RuleCard
+from handrail.domain.rule import Outcome
 from handrail.engine.rule import Setting
+from handrail.rules.cards import FILE_EXISTS as CARD
 from handrail.rules.function_rule import FunctionRule, evidence_of, found_at, outcome
-from handrail.rules.project import GLOBS_SCHEMA, PATH_SCHEMA, Astray, Project, paths_of, project_of
+from handrail.rules.project import Astray, Project, paths_of, project_of
 from handrail.rules.subject import unfit
 
-CARD: Final = RuleCard(
-    name="file_exists",
-    summary="Each file or folder that is named is there.",
-    parameters={
-        "path": PATH_SCHEMA,
-        "paths": GLOBS_SCHEMA,
-        "kind": {"enum": ["file", "folder"]},
-        "min_bytes": {"type": "integer", "minimum": 0},
-    },
-    reads=Reads.PROJECT,
-    example={"path": "{{ output.file }}", "kind": "file", "min_bytes": 1},
-)
 CREATE: Final = "create it, or hand in the path you wrote"
 
 

@@ -8,34 +8,15 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from handrail.domain.check import Finding
-from handrail.domain.rule import Evidence, Outcome, Reads, RuleCard
+from handrail.domain.rule import Evidence, Outcome, RuleCard
 from handrail.engine.rule import Setting
+from handrail.rules.cards import FILES_CHANGED as CHANGED
+from handrail.rules.cards import FILES_UNCHANGED as UNCHANGED
 from handrail.rules.function_rule import FunctionRule, evidence_of, found_at, named, not_done, outcome, undone
-from handrail.rules.git import REF_SCHEMA, Changes, NoGit, changes
-from handrail.rules.project import GLOBS_SCHEMA, Project, is_in, project_of
+from handrail.rules.git import Changes, NoGit, changes
+from handrail.rules.project import Project, is_in, project_of
 from handrail.rules.tree import FILES_MAX, files_digest, paths_digest
 
-_PARAMETERS: Final = {
-    "paths": GLOBS_SCHEMA,
-    "against": REF_SCHEMA,
-    "digest": {"type": "string", "pattern": "^sha256:[0-9a-f]{64}$"},
-}
-CHANGED: Final = RuleCard(
-    name="files_changed",
-    summary="At least one of the files differs from a commit (HEAD), or all of them together from a digest.",
-    parameters=_PARAMETERS,
-    required=("paths",),
-    reads=Reads.PROJECT,
-    example={"paths": ["tests/**/*.py"]},
-)
-UNCHANGED: Final = RuleCard(
-    name="files_unchanged",
-    summary="None of the files differs from a commit (HEAD), or all of them together from a digest.",
-    parameters=_PARAMETERS,
-    required=("paths",),
-    reads=Reads.PROJECT,
-    example={"paths": ["migrations", "LICENSE"], "against": "main"},
-)
 CHANGE: Final = "change them, or say why there is no need"
 REVERT: Final = "put them back as they were"
 

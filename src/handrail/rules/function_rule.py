@@ -69,7 +69,7 @@ def found_at(rule: str, where: str, message: str, fix: str = "", *, excerpt: str
 
 def not_done(rule: str, message: str, fix: str) -> Finding:
     """The finding that the rule could not do its work because something is missing: never a pass."""
-    return found_at(rule, "checks", message, fix)
+    return replace(found_at(rule, "checks", message, fix), unapplied=True)
 
 
 def undone(card: RuleCard, message: str, fix: str) -> Outcome:
@@ -84,7 +84,7 @@ def bounded(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     if len(every) <= FINDINGS_MAX:
         return tuple(every)
     more = f"and {len(every) - FINDINGS_MAX:,} more like these"
-    return (*every[:FINDINGS_MAX], not_done(every[0].rule, more, every[0].fix))
+    return (*every[:FINDINGS_MAX], found_at(every[0].rule, "checks", more, every[0].fix))
 
 
 def readable(text: str) -> str:

@@ -5,20 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from handrail.domain.rule import Outcome, Reads, RuleCard
+from handrail.domain.rule import Outcome
 from handrail.engine.rule import Setting
+from handrail.rules.cards import GIT_CLEAN as CARD
 from handrail.rules.files_changed import git_evidence, within
 from handrail.rules.function_rule import FunctionRule, found_at, outcome, undone
 from handrail.rules.git import NoGit, unclean
-from handrail.rules.project import GLOBS_SCHEMA, project_of
-
-CARD: Final = RuleCard(
-    name="git_clean",
-    summary="All files are as in the latest commit, and there are no others but ignored ones.",
-    parameters={"paths": GLOBS_SCHEMA, "untracked": {"type": "boolean"}},
-    reads=Reads.PROJECT,
-    example={"paths": ["src", "tests"]},
-)
+from handrail.rules.project import project_of
 
 
 async def _apply(parameters: Mapping[str, Any], setting: Setting) -> Outcome:

@@ -299,4 +299,5 @@ def _not_run(name: str, why_not: str) -> Finding:
         where="checks",
         message=f"the rule was not run: it needs a sandbox: {_clean(why_not)}",
         fix=f"ask a person to set up a sandbox; {SWITCHED_OFF}",
+        unapplied=True,
     )

@@ -7,10 +7,11 @@ from typing import Any, Final, TypeAlias
 
 from handrail.domain.check import Finding
 from handrail.domain.definition import Category
-from handrail.domain.duration import DURATION_PATTERN, duration_ms
-from handrail.domain.rule import Outcome, Reads, RuleCard
+from handrail.domain.duration import duration_ms
+from handrail.domain.rule import Outcome
 from handrail.engine.rule import RuleUnwell, Setting
 from handrail.engine.tool import ToolFailed
+from handrail.rules.cards import HTTP_OK as CARD
 from handrail.rules.function_rule import FunctionRule, evidence_of, found_at, outcome, undone
 
 Fetch: TypeAlias = Callable[[str, float], Awaitable[int]]
@@ -18,27 +19,9 @@ Fetch: TypeAlias = Callable[[str, float], Awaitable[int]]
 
 TIMEOUT: Final = "10s"
 TIMEOUT_S_MAX: Final = 50.0
-URL_MAX: Final = 2_000
 GOOD: Final = range(200, 300)
 LASTING: Final = frozenset({Category.PERMISSION, Category.INVALID_INPUT, Category.NOT_FOUND})
 """Refusals that another try would not change."""
-CARD: Final = RuleCard(
-    name="http_ok",
-    summary="A GET of the address is answered with an expected status (200 to 299).",
-    parameters={
-        "url": {"type": "string", "maxLength": URL_MAX, "pattern": "^https?://"},
-        "expect": {
-            "type": "array",
-            "minItems": 1,
-            "maxItems": 100,
-            "items": {"type": "integer", "minimum": 100, "maximum": 599},
-        },
-        "timeout": {"type": "string", "pattern": DURATION_PATTERN},
-    },
-    required=("url",),
-    reads=Reads.NETWORK,
-    example={"url": "https://example.com/health", "expect": [200], "timeout": "5s"},
-)
 
 
 def http_ok(fetch: Fetch) -> FunctionRule:

@@ -8,37 +8,18 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from handrail.domain.rule import Outcome, Reads, RuleCard
+from handrail.domain.rule import Outcome
 from handrail.engine.rule import Setting
 from handrail.engine.sandbox import Ran
+from handrail.rules.cards import NO_KNOWN_VULNERABILITIES as CARD
 from handrail.rules.function_rule import FunctionRule, not_done
-from handrail.rules.project import PATH_SCHEMA, Astray, project_of
-from handrail.rules.toolchain.asking import TIMEOUT, VERSIONS
+from handrail.rules.project import Astray, project_of
+from handrail.rules.toolchain.asking import VERSIONS
 from handrail.rules.toolchain.conduct import Conductor
 from handrail.rules.toolchain.program import Program, find
 from handrail.rules.toolchain.scanners import SCANNERS, Hole, Scanner
 from handrail.rules.toolchain.site import Site, site_at
 from handrail.rules.toolchain.task import Lack, Problem, Result, Task
-
-IDS_MAX: Final = 500
-CARD: Final = RuleCard(
-    name="no_known_vulnerabilities",
-    summary="No package that the project depends on has a publicly known vulnerability.",
-    parameters={
-        "path": {**PATH_SCHEMA, "description": "The folder of the project, if not the whole."},
-        "ignore": {
-            "type": "array",
-            "maxItems": IDS_MAX,
-            "items": {"type": "string", "maxLength": 100},
-            "description": "Ids that somebody has looked at, and accepts.",
-        },
-        "network": {"type": "boolean", "description": "Whether the scanner may reach its database."},
-        "timeout": TIMEOUT,
-    },
-    reads=Reads.NETWORK,
-    timeout="5m",
-    example={"network": True, "ignore": ["GHSA-xxxx-xxxx-xxxx"]},
-)
 
 
 async def _apply(parameters: Mapping[str, Any], setting: Setting) -> Outcome:

@@ -16,13 +16,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from handrail.domain.check import Finding
-from handrail.domain.rule import Evidence, Outcome, Reads, RuleCard
+from handrail.domain.rule import Evidence, Outcome
 from handrail.domain.secret_forms import AWS_ID, AWS_SECRET, Form, forms_in
 from handrail.engine.rule import Setting
+from handrail.rules.cards import NO_SECRETS as CARD
 from handrail.rules.files_changed import git_evidence
 from handrail.rules.function_rule import FINDINGS_MAX, FunctionRule, evidence_of, found_at, not_done, outcome, undone
-from handrail.rules.git import REF_SCHEMA, NoGit, changes, commit_of
-from handrail.rules.project import GLOBS_SCHEMA, Astray, Project, is_in, project_of
+from handrail.rules.git import NoGit, changes, commit_of
+from handrail.rules.project import Astray, Project, is_in, project_of
 from handrail.rules.tree import FILES_MAX, tree_digest, tree_files
 
 FILE_BYTES_MAX: Final = 5_000_000
@@ -30,14 +31,6 @@ BYTES_MAX: Final = 200_000_000
 HEAD_BYTES: Final = 8_000
 AROUND: Final = 60
 """How many characters are shown on either side of what is not shown."""
-CARD: Final = RuleCard(
-    name="no_secrets",
-    summary="No secret stands in the files that changed since a commit (HEAD), or in all files of `paths`.",
-    parameters={"paths": GLOBS_SCHEMA, "against": REF_SCHEMA},
-    reads=Reads.PROJECT,
-    timeout="5m",
-    example={"against": "main"},
-)
 FIX: Final = "take it out, read it from the environment, and have it replaced: it may be known already"
 
 

@@ -1,4 +1,4 @@
-"""Plain rules as the gate applies them: what they say of themselves, around functions of values.
+"""Plain rules: what they say of themselves, around functions of values; and how the gate applies them.
 
 The functions are in text.py and value.py. They look at the output alone, and wait for nothing."""
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from handrail.domain.rule import Outcome, Rule, RuleCard
+from handrail.domain.rule import Outcome, PlainRule, RuleCard
 from handrail.engine.rule import Setting
 from handrail.rules import text, value
 
@@ -17,15 +17,19 @@ NUMBER: Final = {"type": "number"}
 
 
 @dataclass(frozen=True)
-class PlainRule:
-    """A function of values, with its card."""
+class OutputRule:
+    """A plain rule, as the gate applies it."""
 
-    card: RuleCard
-    function: Rule
+    plain: PlainRule
+
+    @property
+    def card(self) -> RuleCard:
+        """What the rule says of itself."""
+        return self.plain.card
 
     async def apply(self, parameters: Mapping[str, Any], setting: Setting) -> Outcome:
-        """What the function finds."""
-        return Outcome(findings=tuple(self.function(parameters, setting.given)))
+        """What the plain rule finds."""
+        return Outcome(findings=tuple(self.plain.find(parameters, setting.given)))
 
     async def inputs(self, parameters: Mapping[str, Any], setting: Setting) -> str:
         """Not worth remembering: finding it out again is quicker."""

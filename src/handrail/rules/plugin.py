@@ -15,8 +15,10 @@ from urllib.parse import unquote, urlsplit
 import msgspec
 
 from handrail.domain.json import digest
+from handrail.domain.rule import RuleCard
 from handrail.engine.rule import RuleUnwell
 from handrail.engine.sandbox import Sandbox
+from handrail.rules.card_cache import CardCache
 from handrail.rules.guest import Door, GuestRule, House, RuleBroken, met
 
 if TYPE_CHECKING:
@@ -39,8 +41,11 @@ class Guests:
         *,
         reserved: Collection[str] = (),
         installed: Callable[[], Mapping[str, Door | str]] | None = None,
+        cache: CardCache | None = None,
     ) -> None:
-        """`reserved` are names that no package may take; `installed` finds doors, or why there is none."""
+        """`reserved` are names that no package may take; `installed` finds doors, or why there is none; `cache` is what
+        rules have said of themselves before."""
+        self._cache = cache
         self._confine = confine
         self._reserved = frozenset(reserved)
         self._installed = installed or doors
@@ -59,6 +64,13 @@ class Guests:
         await self._met([name])
         return self._rules.get(name)
 
+    def known(self, name: str) -> RuleCard | None:
+        """What the rule of that name says of itself, if it said so in this process or before; nothing is started."""
+        if name in self._rules:
+            return self._rules[name].card
+        door = self._known().get(name)
+        return self._cache.find(door) if door is not None and self._cache is not None else None
+
     async def all(self) -> Sequence[GuestRule]:
         """All that can be used, by name; what can't be is in `broken` then."""
         await self._met(self.names())
@@ -74,7 +86,9 @@ class Guests:
 
     async def _meet(self, door: Door, house: House) -> None:
         try:
-            self._rules[door.name] = await met(door, house)
+            rule = self._rules[door.name] = await met(door, house)
+            if self._cache is not None:
+                await asyncio.to_thread(self._cache.keep, door, rule.card)
         except (RuleBroken, OSError, ValueError) as error:
             self.broken[door.name] = f"{door.origin}: {error}"
         except RuleUnwell:  # the next to ask may find it well

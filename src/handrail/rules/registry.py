@@ -1,38 +1,43 @@
 """The registry of rules: those that are built in and those that installed packages bring, by name.
 
-What each does is told in its own file. Rules of others run in a process of their own (guest.py)."""
+What each says of itself is in cards.py, what it does in its own file. Rules of others run in a process of their own
+(guest.py)."""
 
 from __future__ import annotations
 
+import asyncio
+import sys
 from collections.abc import Collection, Mapping, Sequence
-from functools import cache, cached_property, partial
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
 
-from handrail.domain.rule import Rule as Plain
+from handrail.domain.analysis.local import LocalRules
+from handrail.domain.composition import COMPOSITIONS
 from handrail.domain.rule import RuleCard, Rules
 from handrail.engine.rule import Rule
-from handrail.rules import composition
-from handrail.rules.composed import COMPOSED
-from handrail.rules.plain import PLAIN
+from handrail.rules.cards import BUILT_IN_CARDS
+from handrail.rules.plain import PLAIN, OutputRule
 from handrail.rules.plugin import Guests
 
 if TYPE_CHECKING:
     from handrail.rules.http_ok import Fetch
 
+HTTP_OK: Final = "http_ok"
+MODULES: Final[Mapping[str, str]] = {
+    **{
+        name: f"handrail.rules.{name}"
+        for name in BUILT_IN_CARDS
+        if name not in COMPOSITIONS and name not in {rule.card.name for rule in PLAIN}
+    },
+    "files_unchanged": "handrail.rules.files_changed",
+}
+"""Where the rules are that look beyond the output. Each is imported when it is first applied: the tool chains of seven
+languages take 30 ms (measured), which runs without such checks do not pay."""
 
-@cache
+
 def built_in() -> Rules:
-    """The rules that look at the output alone, as functions: for whoever walks a workflow without waiting."""
-    rules: dict[str, Plain] = {one.card.name: one.function for one in PLAIN}
-    for rule in (composition.all_of, composition.any_of, composition.none_of):
-        rules[rule.__name__] = partial(rule, rules)
-    return rules
-
-
-def built_in_cards() -> Sequence[RuleCard]:
-    """What all rules that come with handrail say of themselves, by name."""
-    rules = _ours(_nowhere).values()
-    return sorted((rule.card for rule in rules), key=lambda card: card.name)
+    """The rules that look at the output alone: for callers that walk a workflow without waiting."""
+    return {one.card.name: one for one in PLAIN}
 
 
 class RuleShelf:
@@ -40,43 +45,62 @@ class RuleShelf:
 
     def __init__(self, *more: Rule, fetch: Fetch | None = None, guests: Guests | None = None) -> None:
         """`fetch` is the way to the network that rules may use, `guests` are rules of others, `more` a program's."""
-        self._more = {rule.card.name: rule for rule in more}
+        self._rules: dict[str, Rule] = {rule.card.name: OutputRule(rule) for rule in PLAIN}
+        self._rules |= {rule.card.name: rule for rule in more}
         self._fetch = fetch or _nowhere
         self._guests = guests
 
     async def find(self, name: str) -> Rule | None:
-        """The rule of that name; None if there is none, or it can't be used."""
-        if name in self._rules or self._guests is None:
-            return self._rules.get(name)
-        return await self._guests.find(name)
+        """The rule of that name; None if there is none, or it can't be used. Rules made of rules are not among them:
+        the gate applies their parts."""
+        if name in self._rules:
+            return self._rules[name]
+        if name in MODULES:
+            self._rules[name] = await self._imported(name)
+            return self._rules[name]
+        return await self._guests.find(name) if self._guests else None
+
+    async def card(self, name: str) -> RuleCard | None:
+        """What the rule of that name says of itself; None if there is none, or it can't be used."""
+        if name in BUILT_IN_CARDS:
+            return BUILT_IN_CARDS[name]
+        rule = await self.find(name)
+        return rule.card if rule is not None else None
+
+    def known(self, names: Collection[str]) -> LocalRules:
+        """What is known of the rules of these names; nothing is started, and installed packages are looked through only
+        if a name is not built in."""
+        cards: dict[str, RuleCard | None] = {name: rule.card for name, rule in self._rules.items() if name in names}
+        cards |= {name: BUILT_IN_CARDS[name] for name in names if name in BUILT_IN_CARDS}
+        others = [name for name in names if name not in cards]
+        if not others or self._guests is None:
+            return LocalRules(cards=cards, names=tuple(sorted({*BUILT_IN_CARDS, *self._rules})))
+        offered = self._guests.names()
+        cards |= {name: self._guests.known(name) for name in others if name in offered and name not in self.broken}
+        return LocalRules(cards=cards, names=tuple(sorted(self.names())), broken=dict(self.broken))
 
     def names(self) -> Collection[str]:
         """What there is."""
-        return {*self._rules, *(self._guests.names() if self._guests else ())}
+        return {*BUILT_IN_CARDS, *self._rules, *(self._guests.names() if self._guests else ())}
 
     async def cards(self) -> Sequence[RuleCard]:
         """What all rules say of themselves, by name."""
         guests = await self._guests.all() if self._guests else []
-        cards = [rule.card for rule in (*self._rules.values(), *guests)]
-        return sorted(cards, key=lambda card: card.name)
-
-    @cached_property
-    def _rules(self) -> Mapping[str, Rule]:
-        return {**_ours(self._fetch), **self._more}
+        cards = {**BUILT_IN_CARDS, **{rule.card.name: rule.card for rule in (*self._rules.values(), *guests)}}
+        return [cards[name] for name in sorted(cards)]
 
     @property
     def broken(self) -> Mapping[str, str]:
         """Rules of others that can't be used, each with the reason, as far as they were met."""
         return self._guests.broken if self._guests else {}
 
-
-def _ours(fetch: Fetch) -> dict[str, Rule]:
-    # Imported late: the tool chains of seven languages take 30 ms (measured), which runs without such checks never pay.
-    from handrail.rules.http_ok import http_ok
-    from handrail.rules.of_project import OF_PROJECT
-
-    rules: list[Rule] = [*PLAIN, *COMPOSED, *OF_PROJECT, http_ok(fetch)]
-    return {rule.card.name: rule for rule in rules}
+    async def _imported(self, name: str) -> Rule:
+        module = MODULES[name]
+        # In a thread: other runs must not wait while the first check of its kind reads its code from the disk.
+        loaded = sys.modules.get(module) or await asyncio.to_thread(import_module, module)
+        found = getattr(loaded, name)
+        rule: Rule = found(self._fetch) if name == HTTP_OK else found
+        return rule
 
 
 async def _nowhere(_url: str, _seconds: float) -> int:

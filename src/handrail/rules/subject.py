@@ -10,7 +10,7 @@ import msgspec
 
 from handrail.domain.check import Finding, Severity
 from handrail.domain.json import Json
-from handrail.domain.rule import Given
+from handrail.domain.rule import Given, subject_name
 
 MISSING: Final = object()
 PATH: Final = re.compile(r"[^.\[\]]+|\[\d{1,9}\]")
@@ -35,20 +35,14 @@ def text_of(value: Json) -> str:
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
-def where(parameters: Mapping[str, Any]) -> str:
-    """The name of what is looked at."""
-    of = str(parameters.get("of", ""))
-    return f"output.{of}" if of and not of.startswith("[") else f"output{of}"
-
-
 def finding(rule: str, parameters: Mapping[str, Any], message: str, fix: str = "") -> Finding:
     """A finding of this rule; how bad it is, the check says."""
-    return Finding(rule=rule, severity=Severity.MAJOR, where=where(parameters), message=message, fix=fix)
+    return Finding(rule=rule, severity=Severity.MAJOR, where=subject_name(parameters), message=message, fix=fix)
 
 
 def missing(rule: str, parameters: Mapping[str, Any]) -> Finding:
     """The finding that there is nothing to look at."""
-    return finding(rule, parameters, "it is not there", f"hand in `{where(parameters)}`")
+    return finding(rule, parameters, "it is not there", f"submit `{subject_name(parameters)}`")
 
 
 def unfit(rule: str, parameter: str, message: str) -> Finding:
@@ -58,5 +52,6 @@ def unfit(rule: str, parameter: str, message: str) -> Finding:
         severity=Severity.CRITICAL,
         where=f"checks.{rule}.{parameter}",
         message=f"the check can't be applied: {message}",
-        fix="the workflow's author must mend it",
+        fix="the workflow's author must fix it",
+        unapplied=True,
     )

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from handrail.domain.check import Finding
 from handrail.domain.errors import Invalid
-from handrail.domain.rule import Given
-from handrail.rules.subject import MISSING, finding, missing, subject_of, text_of, unfit, where
+from handrail.domain.rule import Given, subject_name
+from handrail.rules.subject import MISSING, finding, missing, subject_of, text_of, unfit
 
 
 def equals(parameters: Mapping[str, Any], given: Given) -> Iterator[Finding]:
@@ -51,7 +51,7 @@ def schema(parameters: Mapping[str, Any], given: Given) -> Iterator[Finding]:
     else:
         for found in given.fits(parameters["schema"], value):
             place = found.where.removeprefix("output")
-            yield replace(found, rule="schema", where=where(parameters) + place)
+            yield replace(found, rule="schema", where=subject_name(parameters) + place)
 
 
 def json(parameters: Mapping[str, Any], given: Given) -> Iterator[Finding]:

@@ -23,6 +23,7 @@ from handrail.tools.rooted import Root
 TEXT_BYTES_MAX: Final = 1_000_000
 PATH: Final = {"type": "string", "minLength": 1, "maxLength": PATH_LENGTH_MAX}
 TEXT: Final = {"type": "string", "maxLength": TEXT_BYTES_MAX}
+WRITTEN: Final = {"path": PATH, "bytes": {"type": "integer"}}
 REFUSED: Final = frozenset({errno.EINVAL, errno.ENAMETOOLONG, errno.EISDIR, errno.ENOTDIR, errno.EXDEV, errno.ELOOP})
 """What no repetition will mend."""
 
@@ -41,28 +42,41 @@ def file_tools(root: Root, kept: Kept) -> list[FunctionTool]:
     at_path, with_text = {"path": PATH}, {"path": PATH, "text": TEXT}
     return [
         FunctionTool(
-            spec=_spec("read", "The text of a file.", at_path, effect=Effect.NONE), do=_in_thread(_reading(root))
+            spec=_spec("read", "The text of a file.", at_path, {"text": TEXT}, effect=Effect.NONE),
+            do=_in_thread(_reading(root)),
         ),
-        _changing(_spec("write", "Put a text into a file, new or not.", with_text), write, _written),
-        _changing(_spec("append", "Add a text at the end of a file, new or not.", with_text), append, _written),
+        _changing(_spec("write", "Put a text into a file, new or not.", with_text, WRITTEN), write, _written),
         _changing(
-            _spec("move", "Move a file or folder to a free name.", {"source": PATH, "target": PATH}),
+            _spec("append", "Add a text at the end of a file, new or not.", with_text, WRITTEN), append, _written
+        ),
+        _changing(
+            _spec("move", "Move a file or folder to a free name.", {"source": PATH, "target": PATH}, {"target": PATH}),
             Moving(root),
             lambda args: {"target": args["target"]},
         ),
-        _changing(_spec("delete", "Delete a file or an empty folder.", at_path), delete, _path_of),
+        _changing(_spec("delete", "Delete a file or an empty folder.", at_path, at_path), delete, _path_of),
         _changing(
-            _spec("mkdir", "Make a folder, and those above it that are missing.", at_path), FolderMaking(root), _path_of
+            _spec("mkdir", "Make a folder, and those above it that are missing.", at_path, at_path),
+            FolderMaking(root),
+            _path_of,
         ),
     ]
 
 
-def _spec(name: str, description: str, args: Mapping[str, Any], *, effect: Effect = Effect.REVERSIBLE) -> ToolSpec:
+def _spec(
+    name: str,
+    description: str,
+    args: Mapping[str, Any],
+    output: Mapping[str, Any],
+    *,
+    effect: Effect = Effect.REVERSIBLE,
+) -> ToolSpec:
     return ToolSpec(
         name=f"file.{name}",
         description=description,
         effect=effect,
         args=closed(args, required=list(args)),
+        output=closed(output, required=list(output)),
         idempotent=True,
     )
 

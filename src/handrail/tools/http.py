@@ -63,6 +63,10 @@ SPEC: Final = ToolSpec(
         },
         required=["url"],
     ),
+    output=closed(
+        {"status": {"type": "integer"}, "headers": {"type": "object"}, "json": {}, "body": {"type": "string"}},
+        required=["status", "headers"],
+    ),
     timeout="30s",
 )
 

@@ -9,9 +9,11 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any, Final
 
 from msgspec.structs import replace as with_
 
+from handrail.domain.analysis.local import KnownTool, LocalTools
 from handrail.domain.definition import Effect
 from handrail.domain.effect import BUILT_IN_EFFECTS
 from handrail.domain.errors import NotFound, Unavailable
@@ -23,7 +25,7 @@ from handrail.tools.file import file_tools
 from handrail.tools.function_tool import FunctionTool
 from handrail.tools.http import HttpTools
 from handrail.tools.kept import Kept
-from handrail.tools.mcp.servers import Servers
+from handrail.tools.mcp.servers import Recalled, Servers
 from handrail.tools.plugin import Plugins, discover
 from handrail.tools.python_tool import built
 from handrail.tools.rooted import Root
@@ -31,6 +33,8 @@ from handrail.tools.sdk import PythonTool
 from handrail.tools.value import value_tools
 from handrail.tools.vault import Vault
 from handrail.tools.wait import wait_tools
+
+JSON_TYPES: Final = frozenset({"array", "boolean", "integer", "null", "number", "object", "string"})
 
 
 class Registry:
@@ -98,7 +102,24 @@ class Registry:
 
     def effects(self) -> Mapping[str, Effect]:
         """What the calls of each tool do to the world, at most; what brings its own undo counts as reversible."""
-        return {spec.name: Effect.REVERSIBLE if spec.undo else spec.effect for spec in self.specs()}
+        return {spec.name: _effect_at_most(spec) for spec in self.specs()}
+
+    def known(self, names: Collection[str]) -> LocalTools:
+        """What can be relied on of the tools of these names. No server is started, and plugins are looked for only if
+        a name is neither built in nor on a configured server."""
+        servers = frozenset(self.servers.names() if self.servers is not None else ())
+        asked = {name.partition(".")[0] for name in names} & servers
+        recalled = self.servers.recalled(asked) if self.servers is not None else Recalled()
+        is_all_found = all(name in self._built_in or name.partition(".")[0] in servers for name in names)
+        ours = self._built_in if is_all_found else self._tools
+        specs = {spec.name: spec for spec in (*recalled.specs, *(tool.spec for tool in ours.values()))}
+        return LocalTools(
+            tools={name: _as_known(specs[name]) for name in names if name in specs},
+            names=tuple(sorted(specs)),
+            families=frozenset(name.partition(".")[0] for name in (*specs, *servers)),
+            unasked=recalled.unasked,
+            remembered=recalled.remembered,
+        )
 
     async def status(self, url: str, within_s: float) -> int:
         """What a GET of an address is answered with, through the guard of http.request."""
@@ -135,3 +156,34 @@ class Registry:
 
 def _with_undo(tool: FunctionTool) -> ToolSpec:
     return with_(tool.spec, undo=OWN) if tool.take_back is not None else tool.spec
+
+
+def _effect_at_most(spec: ToolSpec) -> Effect:
+    return Effect.REVERSIBLE if spec.undo else spec.effect
+
+
+def _as_known(spec: ToolSpec) -> KnownTool:
+    args = _plain_schema(spec.args) if spec.server else spec.args
+    return KnownTool(effect=_effect_at_most(spec), args=args, output=spec.output)
+
+
+def _plain_schema(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The names and plain types in a server's schema; the rest comes from outside, may be costly to apply, and is
+    applied within limits when the tool is called."""
+    given = schema.get("properties")
+    properties = given if isinstance(given, Mapping) else {}
+    is_closed = schema.get("additionalProperties") is False and "patternProperties" not in schema
+    required = schema.get("required")
+    return {
+        "type": "object",
+        "properties": {str(name): _plain_type(part) for name, part in properties.items()},
+        "required": [name for name in required if isinstance(name, str)] if isinstance(required, list) else [],
+        "additionalProperties": not is_closed,
+    }
+
+
+def _plain_type(schema: Any) -> Mapping[str, Any]:
+    words = schema.get("type") if isinstance(schema, Mapping) else None
+    named = [words] if isinstance(words, str) else words
+    is_plain = isinstance(named, list) and named and all(isinstance(one, str) and one in JSON_TYPES for one in named)
+    return {"type": words} if is_plain else {}

@@ -10,6 +10,8 @@ import pytest
 from hypothesis import given
 
 from domain.definitions import Data, patient, shaped, sound
+from domain.places import place_with
+from handrail.domain.analysis.local import NOWHERE
 from handrail.domain.analysis.loop_findings import LOOP_STEPS_MAX
 from handrail.domain.analysis.whole import FLAWS_MAX, analyse
 from handrail.domain.authoring import definition_from
@@ -18,7 +20,8 @@ from handrail.domain.definition import Effect
 
 
 def flaws(*steps: Data | str, tools: Mapping[str, Effect] | None = None, **more: Any) -> list[Flaw]:
-    return analyse(definition_from({"id": "plan", "steps": list(steps), **more}), tools=tools)
+    local = NOWHERE if tools is None else place_with(tools)
+    return analyse(definition_from({"id": "plan", "steps": list(steps), **more}), local)
 
 
 def only(found: list[Flaw], rule: str) -> Flaw:
@@ -507,7 +510,7 @@ def test_a_secret_in_a_definition_is_refused_wherever_it_stands() -> None:
 @given(shaped())
 def test_the_analysis_copes_with_any_definition_of_the_right_structure(data: Data) -> None:
     definition = definition_from(data)
-    for found in (analyse(definition), analyse(definition, tools={})):
+    for found in (analyse(definition), analyse(definition, place_with())):
         assert all(flaw.message and flaw.rule for flaw in found)
 
 

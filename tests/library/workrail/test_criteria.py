@@ -6,10 +6,14 @@ from typing import Any
 
 import pytest
 
-from handrail.domain.rule import Given
-from handrail.library.structure import check_against
+from engine.guiding import judge as fits
+from engine.stage import plan
+from handrail.domain.definition import Prompt
+from handrail.domain.judgement import Means, judge
+from handrail.domain.path import top_lane
+from handrail.domain.run import Run
 from handrail.rules.registry import built_in
-from library.workrail.garden import Data, faults, first, holds, notes, step, workflow
+from library.workrail.garden import Data, faults, first, notes, step, workflow
 
 
 def checks(criteria: Any) -> list[Data]:
@@ -19,12 +23,11 @@ def checks(criteria: Any) -> list[Data]:
 
 def passes(check: Data, output: Any, **variables: Any) -> bool:
     """Whether an output passes a check as handrail itself applies it."""
-    given = Given(
-        output=output,
-        evaluate=lambda source: holds(source, variables),
-        fits=lambda schema, value: check_against(schema, value, path=("output",)),  # type: ignore[arg-type,return-value]
-    )
-    return not list(built_in()[check["rule"]](check, given))
+    definition = plan({"id": "a", "prompt": "x", "checks": [check]})
+    work = definition.steps[0].work
+    assert isinstance(work, Prompt)
+    run = Run(id="run_1", vars=variables)
+    return not judge(work, output, run, top_lane(definition), Means(built_in(), fits)).findings
 
 
 def rule(kind: str, **more: Any) -> Data:

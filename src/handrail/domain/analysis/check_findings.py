@@ -1,81 +1,98 @@
-"""Findings about checks: rules that nobody knows, parameters that they do not take, patterns that can't be used.
+"""Findings about checks: rules that are not there, parameters that they do not take, patterns that can't be used.
 
-Pure. What their expressions speak of, name_findings.py tells; whether values fit, the gate does when they are known."""
+Pure. What their expressions speak of is name_findings.py's; values that are not known yet are judged by the gate."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
-from typing import Any, Final
+from typing import Any
 
+from msgspec.structs import replace
+
+from handrail.domain.analysis.known_values import MISSING_KEY, UNKNOWN_KEY, known_flaws
+from handrail.domain.analysis.local import Local, LocalRules
 from handrail.domain.check import Flaw, Path, Severity
+from handrail.domain.composition import COMPOSITIONS
 from handrail.domain.definition import Definition, Prompt, Tool, walk
 from handrail.domain.errors import Invalid
 from handrail.domain.language.pattern import linear_pattern
 from handrail.domain.language.template import has_templates
-from handrail.domain.rule_parameters import BUILT_IN_PARAMETERS
+from handrail.domain.rule import RuleCard, parameters_of, parameters_schema
 from handrail.domain.suggestion import did_you_mean
 
-COMPOSED: Final = frozenset({"all_of", "any_of", "none_of"})
-OF_CHECK: Final = frozenset({"rule", "when", "severity", "message"})
 
-
-def check_flaws(definition: Definition) -> Iterator[Flaw]:
+def check_flaws(definition: Definition, local: Local) -> Iterator[Flaw]:
     """What is wrong with the checks of steps."""
     for path, step in walk(definition.steps):
         if isinstance(step.work, Prompt | Tool):
             for index, check in enumerate(step.work.checks):
-                yield from _flaws(check.rule, check.parameters, (*path, "checks", index))
+                yield from _flaws(check.rule, check.parameters, (*path, "checks", index), local)
 
 
-def _flaws(rule: Any, parameters: Mapping[str, Any], path: Path) -> Iterator[Flaw]:
+def _flaws(rule: Any, parameters: Mapping[str, Any], path: Path, local: Local) -> Iterator[Flaw]:
     name = rule if isinstance(rule, str) else ""
-    yield from _unknown(name, path)
-    yield from _misfits(name, parameters, path)
+    if local.rules is not None:
+        yield from _rule_flaws(name, parameters, path, local, local.rules)
     yield from _bad_pattern(name, parameters.get("pattern"), path)
-    inner = parameters.get("checks") if name in COMPOSED else None
+    for index, one in _inside(name, parameters):
+        yield from _flaws(one.get("rule"), parameters_of(one), (*path, "checks", index), local)
+
+
+def rules_in(definition: Definition) -> frozenset[str]:
+    """The names of all rules that checks of a definition apply, also inside others and in inlined workflows."""
+    works = (step.work for one in (definition, *definition.pinned.values()) for _, step in walk(one.steps))
+    checks = (check for work in works if isinstance(work, Prompt | Tool) for check in work.checks)
+    return frozenset(name for check in checks for name in _names(check.rule, check.parameters))
+
+
+def _names(rule: Any, parameters: Mapping[str, Any]) -> Iterator[str]:
+    if isinstance(rule, str):
+        yield rule
+        for _, one in _inside(rule, parameters):
+            yield from _names(one.get("rule"), parameters_of(one))
+
+
+def _inside(rule: str, parameters: Mapping[str, Any]) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """The checks that stand inside another, as far as they are written like checks."""
+    inner = parameters.get("checks") if rule in COMPOSITIONS else None
     for index, one in enumerate(inner if isinstance(inner, list | tuple) else ()):
         if isinstance(one, Mapping):
-            own = {key: value for key, value in one.items() if key not in OF_CHECK}
-            yield from _flaws(one.get("rule"), own, (*path, "checks", index))
+            yield index, one
 
 
-def _unknown(rule: str, path: Path) -> Iterator[Flaw]:
-    """A rule that does not come with handrail may come with a package; one that is nearly ours is a slip."""
-    if rule in BUILT_IN_PARAMETERS:
-        return
-    near = get_close_matches(rule, BUILT_IN_PARAMETERS, n=1)
-    elsewhere = "make sure that the package which brings it is installed where this runs"
-    yield Flaw(
+def _rule_flaws(
+    name: str, parameters: Mapping[str, Any], path: Path, local: Local, rules: LocalRules
+) -> Iterator[Flaw]:
+    if name not in rules.cards:
+        yield _unknown(name, path, rules, is_to_run=local.tools is not None)
+    elif (card := rules.cards[name]) is not None:
+        for flaw in known_flaws(parameters_schema(card), parameters, path, local.fits):
+            yield replace(flaw, rule="parameters", severity=Severity.MAJOR, **_in_words(flaw, card, path))
+
+
+def _unknown(name: str, path: Path, rules: LocalRules, *, is_to_run: bool) -> Flaw:
+    """A rule that is not here: an error if the definition is to run here, or if the name is nearly one that is."""
+    near = get_close_matches(name, rules.names, n=1)
+    install = "install the package that brings it; `handrail rules list` shows what there is"
+    why_not = f": {rules.broken[name]}" if name in rules.broken else ""
+    return Flaw(
         rule="unknown_rule",
-        severity=Severity.MAJOR if near else Severity.MINOR,
+        severity=Severity.MAJOR if near or is_to_run else Severity.MINOR,
         path=(*path, "rule"),
-        message=f"no rule `{rule}` comes with handrail",
-        fix=f"did you mean `{near[0]}`?" if near else elsewhere,
+        message=f"there is no rule `{name}` here{why_not}",
+        fix=f"did you mean `{near[0]}`?" if near else install,
     )
 
 
-def _misfits(rule: str, parameters: Mapping[str, Any], path: Path) -> Iterator[Flaw]:
-    takes = BUILT_IN_PARAMETERS.get(rule)
-    if takes is None:
-        return
-    for name in sorted(parameters.keys() - takes.known):
-        yield Flaw(
-            rule="parameters",
-            severity=Severity.MAJOR,
-            path=(*path, name),
-            message=f"`{rule}` takes no `{name}`",
-            fix=did_you_mean(name, sorted(takes.known)) or f"it takes: {', '.join(sorted(takes.known))}",
-            on_key=True,
-        )
-    for name in sorted(takes.required - parameters.keys()):
-        yield Flaw(
-            rule="parameters",
-            severity=Severity.MAJOR,
-            path=path,
-            message=f"`{rule}` needs `{name}`",
-            fix=f"add `{name}`",
-        )
+def _in_words(flaw: Flaw, card: RuleCard, path: Path) -> dict[str, str]:
+    """How a flaw is told of the parameters themselves; deeper ones speak for themselves."""
+    if flaw.rule == MISSING_KEY and flaw.path == path:
+        return {"message": f"`{card.name}`: {flaw.message}"}
+    if flaw.rule == UNKNOWN_KEY and flaw.path[:-1] == path:
+        name, takes = str(flaw.path[-1]), sorted({*card.parameters, "of", "timeout"})
+        return {"message": f"`{card.name}` takes no `{name}`", "fix": did_you_mean(name, takes)}
+    return {}
 
 
 def _bad_pattern(rule: str, pattern: Any, path: Path) -> Iterator[Flaw]:

@@ -1,30 +1,15 @@
-"""Findings about tools and what they do to the world: unknown tools, effects without undo, too early finality.
+"""Findings about what steps do to the world: unknown effects, effects without undo, too early finality.
 
-Pure. All but an unknown tool are notes: a plan may mean it so, but should not come to it by accident."""
+Pure. All of them are notes: a plan may mean it so, but should not come to it by accident."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
 from handrail.domain.check import Flaw, Path, Severity
-from handrail.domain.definition import Approve, Definition, Effect, Step, Tool, walk
+from handrail.domain.definition import Approve, Definition, Effect, Step, walk
 from handrail.domain.effect import brings_own_undo, effect_of
 from handrail.domain.graph import followers, order
-from handrail.domain.suggestion import did_you_mean
-from handrail.domain.works import works_in
-
-
-def tool_flaws(definition: Definition, tools: Mapping[str, Effect]) -> Iterator[Flaw]:
-    """Calls of tools that nobody knows."""
-    for path, work in works_in(definition):
-        if isinstance(work, Tool) and work.tool not in tools:
-            yield Flaw(
-                rule="unknown_tool",
-                severity=Severity.CRITICAL,
-                path=(*path, "tool"),
-                message=f"there is no tool `{work.tool}`",
-                fix=did_you_mean(work.tool, tools),
-            )
 
 
 def effect_notes(definition: Definition, tools: Mapping[str, Effect]) -> Iterator[Flaw]:

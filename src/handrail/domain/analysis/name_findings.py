@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from handrail.domain.analysis.names import RESERVED_NAMES, Level, View, ancestry_of, output_shape, top_view
+from handrail.domain.analysis.names import RESERVED_NAMES, Level, View, ancestry_of, top_view
 from handrail.domain.check import Flaw, Path, Severity
 from handrail.domain.definition import Approve, Call, Check, Definition, Each, Prompt, Repeat, Step, Tool, Work
 from handrail.domain.language.expression import (
@@ -30,9 +30,9 @@ class Spot(NamedTuple):
     compile: Callable[[str, Scope], Expression | Template]
 
 
-def name_flaws(definition: Definition) -> Iterator[Flaw]:
+def name_flaws(definition: Definition, tools: Mapping[str, Shape]) -> Iterator[Flaw]:
     """What expressions and templates speak of that is not there, not of that type, or not yet known."""
-    view = top_view(definition)
+    view = top_view(definition, tools)
     yield from _list_flaws(definition.steps, ("steps",), view)
     for name, source in definition.outputs.items():
         yield from _flaws_at(Spot(("outputs", name), source, view.at(Level()), compile_expression))
@@ -67,7 +67,7 @@ def _step_spots(step: Step, path: Path, view: View) -> Iterator[Spot]:
 def _work_spots(work: Work, path: Path, view: View) -> Iterator[Spot]:
     match work:
         case Prompt():
-            handed_in = view.knowing(output=output_shape(work, view.pinned))
+            handed_in = view.knowing(output=view.output(work))
             yield from _text_spots(work.prompt, (*path, "prompt"), view)
             if isinstance(work.confirm, str):
                 yield Spot((*path, "confirm"), work.confirm, handed_in, compile_condition)
@@ -75,7 +75,7 @@ def _work_spots(work: Work, path: Path, view: View) -> Iterator[Spot]:
         case Tool():
             yield from _text_spots(work.args, (*path, "args"), view)
             if work.checks:
-                yield from _check_spots(work.checks, path, view.knowing(output=output_shape(work, view.pinned)))
+                yield from _check_spots(work.checks, path, view.knowing(output=view.output(work)))
         case Approve():
             yield from _text_spots(work.approve, (*path, "approve"), view)
         case Call():

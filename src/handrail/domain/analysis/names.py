@@ -42,6 +42,8 @@ class View(Struct, frozen=True):
     scope: Mapping[str, Shape]
     levels: tuple[Level, ...]
     pinned: Mapping[str, Definition]
+    tools: Mapping[str, Shape]
+    """What the tools promise of their outputs."""
 
     def at(self, level: Level) -> View:
         """The view from a step of the list that this view looks at."""
@@ -58,9 +60,13 @@ class View(Struct, frozen=True):
     def inside(self, loop: Step, item: Shape = ANY) -> View:
         """The view of a loop's body: this round's steps stand under the loop's name."""
         trail = [level.step for level in self.levels]
-        steps = _with_body(self.scope["steps"], trail, _step_shapes(loop.body, self.pinned))
+        steps = _with_body(self.scope["steps"], trail, _step_shapes(loop.body, self.pinned, self.tools))
         names = {loop.work.as_: item} if isinstance(loop.work, Each) else {}
         return self.knowing(**{**names, "steps": steps, "index": NUMBER})
+
+    def output(self, work: Work) -> Shape:
+        """What is known of the output of this work."""
+        return _output_shape(work, self.pinned, self.tools)
 
     def hidden_step(self, path: Path) -> tuple[str, Level] | None:
         """The step that a path speaks of although it need not have ended here, with the level where it is missing."""
@@ -76,15 +82,15 @@ class View(Struct, frozen=True):
         return name[0], level
 
 
-def top_view(definition: Definition) -> View:
-    """The names that a definition's own list of steps speaks of."""
+def top_view(definition: Definition, tools: Mapping[str, Shape]) -> View:
+    """The names that a definition's own list of steps speaks of; `tools` is what the tools promise of their outputs."""
     scope = {
         "inputs": object_shape({name: shape_of(schema) for name, schema in definition.inputs.items()}),
         "vars": object_shape({}, is_open=True),
         "run": object_shape({"id": STRING}),
-        "steps": object_shape(_step_shapes(definition.steps, definition.pinned)),
+        "steps": object_shape(_step_shapes(definition.steps, definition.pinned, tools)),
     }
-    return View(scope=scope, levels=(), pinned=definition.pinned)
+    return View(scope=scope, levels=(), pinned=definition.pinned, tools=tools)
 
 
 def ancestry_of(steps: Sequence[Step]) -> Ancestry | None:
@@ -92,11 +98,13 @@ def ancestry_of(steps: Sequence[Step]) -> Ancestry | None:
     return ancestors(steps) if len({step.id for step in steps}) == len(steps) else None
 
 
-def output_shape(work: Work, pinned: Mapping[str, Definition]) -> Shape:
-    """What is known of the output that a kind of work leaves."""
+def _output_shape(work: Work, pinned: Mapping[str, Definition], tools: Mapping[str, Shape]) -> Shape:
+    """What is known of the output that a kind of work leaves: the step's own word first, then its tool's."""
     match work:
         case Prompt(output=schema) | Tool(output=schema) if schema is not None:
             return shape_of(schema)
+        case Tool(tool=name) if name in tools:
+            return tools[name]
         case Each() | Repeat():
             return array_shape()
         case Call(workflow=name) if name in pinned:
@@ -105,8 +113,11 @@ def output_shape(work: Work, pinned: Mapping[str, Definition]) -> Shape:
             return ANY
 
 
-def _step_shapes(steps: Sequence[Step], pinned: Mapping[str, Definition]) -> dict[str, Shape]:
-    return {step.id: object_shape({"output": output_shape(step.work, pinned), "status": STRING}) for step in steps}
+def _step_shapes(
+    steps: Sequence[Step], pinned: Mapping[str, Definition], tools: Mapping[str, Shape]
+) -> dict[str, Shape]:
+    outputs = {step.id: _output_shape(step.work, pinned, tools) for step in steps}
+    return {name: object_shape({"output": output, "status": STRING}) for name, output in outputs.items()}
 
 
 def _with_body(shape: Shape, trail: Sequence[str], body: Mapping[str, Shape]) -> Shape:

@@ -5,34 +5,38 @@ its own. What needs other documents or a schema engine (extends, pins, defaults)
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from itertools import chain, islice
 from typing import Final
 
 from handrail.domain.analysis.call_findings import call_flaws
 from handrail.domain.analysis.check_findings import check_flaws
-from handrail.domain.analysis.effect_findings import effect_notes, tool_flaws
+from handrail.domain.analysis.effect_findings import effect_notes
+from handrail.domain.analysis.local import NOWHERE, Local
 from handrail.domain.analysis.loop_findings import loop_flaws, loop_notes
 from handrail.domain.analysis.name_findings import name_flaws
 from handrail.domain.analysis.order_findings import order_flaws
 from handrail.domain.analysis.secret_findings import secret_flaws
+from handrail.domain.analysis.tool_findings import tool_flaws
 from handrail.domain.check import Flaw
-from handrail.domain.definition import Definition, Effect
+from handrail.domain.definition import Definition
 from handrail.domain.effect import BUILT_IN_EFFECTS
+from handrail.domain.language.shape import shape_of
 
 FLAWS_MAX: Final = 500
 """Nobody reads more, and a broken definition of thousands of steps must not cost minutes."""
 
 
-def analyse(definition: Definition, *, tools: Mapping[str, Effect] | None = None) -> list[Flaw]:
-    """What is wrong with a definition, blocking flaws first; with `tools` given, a tool nobody knows is one of them."""
-    known = {**BUILT_IN_EFFECTS, **(tools or {})}
+def analyse(definition: Definition, local: Local = NOWHERE) -> list[Flaw]:
+    """What is wrong with a definition, blocking flaws first; `local` is what is known of where it is to be run."""
+    tools = local.tools.tools if local.tools is not None else {}
+    known = {**BUILT_IN_EFFECTS, **{name: one.effect for name, one in tools.items()}}
+    outputs = {name: shape_of(one.output) for name, one in tools.items() if one.output is not None}
     flaws = chain(
         order_flaws(definition),
-        name_flaws(definition),
+        name_flaws(definition, outputs),
         call_flaws(definition),
-        check_flaws(definition),
-        tool_flaws(definition, known) if tools is not None else (),
+        check_flaws(definition, local),
+        tool_flaws(definition, local),
         loop_flaws(definition),
         secret_flaws(definition),
         loop_notes(definition),

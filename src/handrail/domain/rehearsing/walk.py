@@ -187,8 +187,7 @@ class _Walk:
         return self._short("outputs", asked) if output is EXHAUSTED else self._judged(asked, output, is_last=left <= 1)
 
     def _judged(self, asked: Question, output: Any, *, is_last: bool) -> Answer | None:
-        findings = self._against(asked, output)
-        blocking = [one for one in findings if one.severity is not Severity.MINOR]
+        blocking = self._against(asked, output)
         if not blocking:
             if not is_last:
                 self.trouble.append(f"a try of {asked.name} was accepted that should have been refused: {output!r}")
@@ -207,12 +206,12 @@ class _Walk:
         return [*([SHAPE] if is_misshapen else []), *(one.rule for one in blocking)]
 
     def _against(self, asked: Question, output: Any) -> list[Finding]:
-        """What is said against an output: its shape, its checks, and that nobody has agreed to it."""
+        """Why an output is refused: its shape, its checks, or that it is not confirmed."""
         if not isinstance(asked.work, Prompt):
             return []
         run, found = self.stage.run, locate(self.definition, asked.path)
-        against = list(judge(asked.work, output, run, found.lane, self.cast.means).findings)
-        if any(one.severity is not Severity.MINOR for one in against) or self._is_agreed(asked):
+        against = list(judge(asked.work, output, run, found.lane, self.cast.means).blocking)
+        if against or self._is_agreed(asked):
             return against
         try:
             is_needed = needs_confirmation(run, found, asked.work)
@@ -220,7 +219,7 @@ class _Walk:
             self.trouble.append(f"`confirm` of {asked.path} can't be worked out: {error}")
             is_needed = False
         unconfirmed = Finding(rule=CONFIRM, severity=Severity.CRITICAL, where="confirmed", message="nobody agreed")
-        return [*against, unconfirmed] if is_needed else against
+        return [unconfirmed] if is_needed else []
 
     def _is_agreed(self, asked: Question) -> bool:
         agreed = self.script.confirmed

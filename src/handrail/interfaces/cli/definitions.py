@@ -6,16 +6,17 @@ there are is decided by the library."""
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
 import click
 
-from handrail.assembly import bookcase_of
+from handrail.assembly import bookcase_of, rules_of, survey_of, toolbox_of
+from handrail.domain.analysis.local import Survey
 from handrail.domain.authoring import definition_data
 from handrail.domain.check import Finding
-from handrail.domain.definition import Definition, Effect
+from handrail.domain.definition import Definition
 from handrail.domain.errors import NotFound
 from handrail.domain.graph import waves
 from handrail.domain.plural import plural
@@ -28,13 +29,14 @@ from handrail.settings import Settings
 STDIN = "-"
 
 
-def load_file(file: str, settings: Settings, *, tools: Mapping[str, Effect] | None = None) -> Loaded:
+def load_file(file: str, settings: Settings, *, survey: Survey | None = None) -> Loaded:
     """The definition in a file (`-`: stdin) with all findings; what it extends or inlines is looked up beside it.
 
-    With `tools` given, an unknown tool is a finding."""
+    `survey` tells what is known of its tools and rules; by default, only its rules are checked."""
     folders = [source.folder for source in bookcase_of(settings).sources]
+    survey = survey or survey_of(rules_of(settings))
     if file == STDIN:
-        return load_definition(stdin_text(), name=STDIN_NAME, catalog=FolderCatalog(folders), tools=tools)
+        return load_definition(stdin_text(), name=STDIN_NAME, catalog=FolderCatalog(folders), survey=survey)
     path = Path(file)
     try:
         text = path.read_bytes()
@@ -42,20 +44,22 @@ def load_file(file: str, settings: Settings, *, tools: Mapping[str, Effect] | No
         raise NotFound(f"there is no file {file!r}", hint="give the path of a YAML or JSON definition") from error
     except OSError as error:
         raise NotFound(f"{file!r} can't be read: {error.strerror}", hint="give the path of a readable file") from error
-    return load_definition(text, name=file, catalog=FolderCatalog(folders, beside=path.parent), tools=tools)
+    catalog = FolderCatalog(folders, beside=path.parent)
+    return load_definition(text, name=file, catalog=catalog, survey=survey)
 
 
 def load_valid(
-    file: str, settings: Settings, *, tools: Mapping[str, Effect] | None = None
+    file: str, settings: Settings, *, survey: Survey | None = None
 ) -> tuple[Definition, tuple[Finding, ...]]:
     """The definition in a file and its warnings; Invalid with all findings if it has errors."""
-    loaded = load_file(file, settings, tools=tools)
+    loaded = load_file(file, settings, survey=survey)
     return valid(loaded, STDIN_NAME if file == STDIN else file), loaded.findings
 
 
 def check_files(files: Sequence[str], settings: Settings, *, as_json: bool) -> NoReturn:
     """Answer whether each file is a valid definition, with all findings, and end with the exit code of that."""
-    checked = [(file, load_file(file, settings)) for file in files]
+    survey = local_survey(settings)
+    checked = [(file, load_file(file, settings, survey=survey)) for file in files]
     data = [_verdict(file, loaded) for file, loaded in checked]
 
     def words() -> None:
@@ -64,6 +68,12 @@ def check_files(files: Sequence[str], settings: Settings, *, as_json: bool) -> N
 
     answer(data[0] if len(data) == 1 else data, as_json=as_json, words=words)
     sys.exit(Exit.OK if all(loaded.is_valid for _, loaded in checked) else Exit.INVALID)
+
+
+def local_survey(settings: Settings) -> Survey:
+    """What is known here of tools and rules, without starting a server or a rule."""
+    toolbox = toolbox_of(settings)
+    return survey_of(rules_of(settings, toolbox), toolbox)
 
 
 def _verdict(file: str, loaded: Loaded) -> dict[str, Any]:

@@ -55,12 +55,12 @@ async def list_(ctx: click.Context, as_json: bool) -> None:
 async def show(ctx: click.Context, name: str, as_json: bool) -> None:
     """Show a rule: what it reads, its parameters, and an example."""
     shelf = rules_of(settings_of(ctx))
-    rule = await shelf.find(name)
+    card = await shelf.card(name)
     if name in shelf.broken:
         raise Invalid(f"the rule {name} can't be used: {shelf.broken[name]}", hint="fix it, or uninstall its package")
-    if rule is None:
+    if card is None:
         raise NotFound(f"there is no rule {name!r}", hint=did_you_mean(name, sorted(shelf.names())))
-    answer(card_data(rule.card), as_json=as_json, words=lambda: _tell_card(rule.card))
+    answer(card_data(card), as_json=as_json, words=lambda: _tell_card(card))
 
 
 @command.command()

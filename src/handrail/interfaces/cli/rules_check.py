@@ -87,9 +87,9 @@ async def _shelf(
         guests = guests_of(settings, installed=lambda: offered)
         return guests, [rule.card for rule in await guests.all()], guests.broken
     shelf = rules_of(settings, toolbox)
-    rule = await shelf.find(target)
-    if rule is not None:
-        return shelf, [rule.card], {}
+    card = await shelf.card(target)
+    if card is not None:
+        return shelf, [card], {}
     if target in shelf.broken:
         return shelf, [], {target: shelf.broken[target]}
     hint = did_you_mean(target, sorted(shelf.names())) or "name a rule, or the folder of a package"

@@ -10,10 +10,11 @@ from typing import Any
 
 import msgspec
 
-from handrail.assembly import Reading, bookcase_of
+from handrail.assembly import Reading, bookcase_of, rules_of, survey_of
 from handrail.domain.analysis.fitness import require_fit
+from handrail.domain.analysis.local import Survey
 from handrail.domain.check import blocks
-from handrail.domain.definition import Definition, Effect
+from handrail.domain.definition import Definition
 from handrail.domain.errors import Invalid, NotFound
 from handrail.domain.suggestion import did_you_mean
 from handrail.domain.works import tools_in
@@ -28,22 +29,20 @@ from handrail.tools.registry import Registry
 async def definition_of(name: str, look: Reading, toolbox: Registry) -> tuple[Definition, Mapping[str, str]]:
     """The definition in a file, of a workflow, or of the saved plan of that name, ready to run, and its pins."""
     definition, pins = await _found(name, look, None)
-    tools = tools_in(definition)
-    await toolbox.meet(tools)
-    effects = toolbox.effects()
-    if not tools <= effects.keys():
-        await _found(name, look, effects)  # reports where in the file an unknown tool stands
-    require_fit(definition, effects)
+    await toolbox.meet(tools_in(definition))
+    survey = survey_of(rules_of(look.settings, toolbox), toolbox)
+    await _found(name, look, survey)  # reports where in the file an unknown tool is named
+    require_fit(definition, survey)
     return definition, pins
 
 
-async def _found(name: str, look: Reading, tools: Mapping[str, Effect] | None) -> tuple[Definition, Mapping[str, str]]:
+async def _found(name: str, look: Reading, survey: Survey | None) -> tuple[Definition, Mapping[str, str]]:
     if name == STDIN or name.endswith(SUFFIXES) or _is_file(name):
-        definition, _ = load_valid(name, look.settings, tools=tools)
+        definition, _ = load_valid(name, look.settings, survey=survey)
         return definition, {}
     books = bookcase_of(look.settings)
     if books.catalog.find(name.partition("@")[0]):
-        return valid(books.load(name, tools=tools), name), {}
+        return valid(books.load(name, survey=survey), name), {}
     try:
         return await look.plans.newest(name)
     except NotFound as error:

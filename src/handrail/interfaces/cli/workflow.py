@@ -40,7 +40,8 @@ for one in (diff, import_, list_, new, show, test):
 async def validate(ctx: click.Context, targets: tuple[str, ...], as_json: bool) -> None:
     """Check whether workflows (`-`: stdin) are valid, and show all findings at once.
 
-    The same check as `handrail plan check`."""
+    Tools and rules are checked as far as they are known without starting anything. `handrail plan check` is the
+    same check."""
     settings = settings_of(ctx)
     check_files(files_of(targets, settings), settings, as_json=as_json)
 

@@ -9,11 +9,10 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from handrail.domain.duration import DURATION_PATTERN
 from handrail.domain.rule import Outcome, RuleCard
 from handrail.engine.rule import Setting
 from handrail.rules.function_rule import FunctionRule, not_done
-from handrail.rules.project import GLOBS_SCHEMA, PATH_SCHEMA, Astray, project_of
+from handrail.rules.project import Astray, project_of
 from handrail.rules.toolchain.conduct import Conductor
 from handrail.rules.toolchain.languages import LANGUAGES, detected
 from handrail.rules.toolchain.program import Program, find, identities
@@ -23,27 +22,6 @@ from handrail.rules.toolchain.task import Asked, Lack, Task, Want
 from handrail.rules.toolchain.versions import Versions
 from handrail.rules.tree import tree_digest
 
-WORDS_MAX: Final = 200
-WORD_MAX: Final = 4_000
-NAMES_MAX: Final = 50
-WORD: Final = {"type": "string", "maxLength": WORD_MAX, "pattern": r"^[^\x00]*$"}
-WORDS: Final = {"type": "array", "maxItems": WORDS_MAX, "items": WORD}
-ENVIRONMENT: Final = {
-    "type": "object",
-    "maxProperties": NAMES_MAX,
-    "propertyNames": {"pattern": "^[A-Za-z_][A-Za-z0-9_]{0,127}$"},
-    "additionalProperties": WORD,
-}
-TIMEOUT: Final = {"type": "string", "pattern": DURATION_PATTERN}
-PARAMETERS: Final[Mapping[str, Any]] = {
-    "language": {"enum": sorted(LANGUAGES), "description": "Only this one, of those that the project is written in."},
-    "path": {**PATH_SCHEMA, "description": "The folder to work in, if not the whole project."},
-    "paths": {**GLOBS_SCHEMA, "description": "Only these files or folders, below `path`."},
-    "args": {**WORDS, "description": "Words to add to the command."},
-    "command": {**WORDS, "minItems": 1, "description": "The command to run instead: a list of words, never a shell."},
-    "env": {**ENVIRONMENT, "description": "Names to add to the command's environment."},
-    "timeout": {**TIMEOUT, "description": "How long it may take in all."},
-}
 INSTALLED: Final = (".venv/pyvenv.cfg", ".venv/lib", "venv/lib", "node_modules/.package-lock.json", "lib", "vendor")
 """What changes when somebody installs a package; git does not know of most of it."""
 VERSIONS: Final = Versions()

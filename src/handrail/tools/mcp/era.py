@@ -5,14 +5,13 @@ cache: it may be lost or wrong at any time, and a wrong entry only costs a secon
 
 from __future__ import annotations
 
-import contextlib
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
 from handrail.domain.json import digest
-from handrail.foundation.atomic_file import make_private_folder, write_whole
+from handrail.foundation.atomic_file import write_cache
 from handrail.tools.mcp.declaration import Declared
 
 ENTRIES_MAX: Final = 1_000
@@ -27,12 +26,12 @@ class EraBook:
 
     def is_legacy(self, declared: Declared) -> bool:
         """Whether this server was last opened with the handshake."""
-        return bool(self._read().get(_key(declared)))
+        return bool(self._read().get(server_key(declared)))
 
     def note(self, declared: Declared, *, legacy: bool) -> None:
         """Remember how this server was opened."""
         entries = self._read()
-        key = _key(declared)
+        key = server_key(declared)
         if bool(entries.get(key)) == legacy:
             return
         entries.pop(key, None)
@@ -48,12 +47,9 @@ class EraBook:
             return {}
 
     def _write(self, entries: dict[str, Any]) -> None:
-        # A book that can't be written costs time at the next start, and nothing else.
-        with contextlib.suppress(OSError):
-            make_private_folder(self._path.parent)
-            write_whole(self._path, msgspec.json.encode(entries), is_synced=False)
+        write_cache(self._path, msgspec.json.encode(entries))
 
 
-def _key(declared: Declared) -> str:
+def server_key(declared: Declared) -> str:
     """Whatever makes it another server; what is secret is not among it."""
     return digest([declared.command, *declared.args, declared.cwd, declared.url])

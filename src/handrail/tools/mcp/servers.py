@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from handrail.domain.duration import duration_ms
@@ -19,6 +20,7 @@ from handrail.tools.kept import Kept
 from handrail.tools.mcp.connection import Connection, Standing
 from handrail.tools.mcp.declaration import Declared
 from handrail.tools.mcp.era import EraBook
+from handrail.tools.mcp.listing_cache import ListingCache
 from handrail.tools.mcp.result import Results
 from handrail.tools.mcp.server_tool import ServerTool
 from handrail.tools.mcp.tool_server import ToolServer
@@ -28,6 +30,16 @@ MEETING_MAX: Final = 16
 """How many servers are started at once."""
 MEETING_GRACE_S: Final = 2.0
 """How much longer than its start may take a server is waited for; it is ended in the background then."""
+
+
+class Recalled(Struct, frozen=True, kw_only=True):
+    """What is known of the tools of some servers without asking them."""
+
+    specs: tuple[ToolSpec, ...] = ()
+    unasked: frozenset[str] = frozenset()
+    """Servers that never said what their tools are."""
+    remembered: frozenset[str] = frozenset()
+    """Servers that said it at an earlier time."""
 
 
 class Servers:
@@ -46,6 +58,7 @@ class Servers:
     ) -> None:
         """`logs` is the folder for what servers say on stderr; `cache` is a file of what may be forgotten."""
         book = EraBook(cache)
+        listings = ListingCache(cache.parent / "server-tools")
         results = Results(kept, vault.scrubbed)
         self._servers = {
             name: ToolServer(
@@ -61,6 +74,7 @@ class Servers:
                 results=results,
                 vault=vault,
                 configuration=configuration,
+                cache=listings,
             )
             for name, one in sorted(declared.items())
         }
@@ -83,6 +97,16 @@ class Servers:
         """What is known of the tools of the servers met so far, by name."""
         found = [server.spec(tool) for server in self._servers.values() for tool in server.tools()]
         return sorted(found, key=lambda spec: spec.name)
+
+    def recalled(self, servers: Collection[str]) -> Recalled:
+        """What is known of the tools of these servers without asking any of them."""
+        named = {name: self._servers[name] for name in servers if name in self._servers}
+        past = {name: found for name, server in named.items() if (found := server.recalled()) is not None}
+        return Recalled(
+            specs=tuple(server.spec(tool) for server in past.values() for tool in server.tools()),
+            unasked=frozenset(named.keys() - past.keys()),
+            remembered=frozenset(name for name in past if not named[name].was_met),
+        )
 
     async def meet(self, servers: Collection[str]) -> Mapping[str, str]:
         """Learn the tools of these servers, all at once; which of them can't be reached, each with the reason."""

@@ -5,11 +5,13 @@ server_tool.py's."""
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, Final
 
+import msgspec
 from msgspec import Struct
 
 from handrail.domain.definition import Category, Effect
@@ -19,6 +21,7 @@ from handrail.tools.configuration import ToolConfiguration, configured, merged_r
 from handrail.tools.mcp.connection import Connection
 from handrail.tools.mcp.declaration import Declared, ToolRule
 from handrail.tools.mcp.listing import Listed
+from handrail.tools.mcp.listing_cache import ListingCache
 from handrail.tools.mcp.result import Results
 from handrail.tools.mcp.schema import ServerSchema
 from handrail.tools.vault import Vault
@@ -47,12 +50,14 @@ class ToolServer:
         results: Results,
         vault: Vault,
         configuration: ToolConfiguration,
+        cache: ListingCache,
     ) -> None:
         self.declared = declared
         self.connection = connection
         self.results = results
         self.vault = vault
         self._configuration = configuration
+        self._cache = cache
         self._listing: Sequence[Listed] | None = None
         self._told: Mapping[str, Told] = {}
         self._specs: dict[str, ToolSpec] = {}
@@ -67,10 +72,39 @@ class ToolServer:
         listing = await self.connection.listing()
         if listing is self._listing:
             return
+        self._hear(listing)
+        clean = [self._scrubbed(one) for one in listing]
+        await asyncio.to_thread(self._cache.keep, self.declared, clean)
+
+    def _hear(self, listing: Sequence[Listed]) -> None:
         # The values that a server was started with are no business of whoever reads its tools' descriptions.
         self._told = {one.name: self._heard(one) for one in listing if _callable_name.fullmatch(one.name)}
         self._specs = {}
         self._listing = listing
+
+    @property
+    def was_met(self) -> bool:
+        """Whether this process has asked the server for its tools."""
+        return self._listing is not None
+
+    def recalled(self) -> ToolServer | None:
+        """The server with the tools that it has, or had when it was last asked; None if it never was. Not to be called
+        on: what was remembered may be outdated."""
+        if self.was_met:
+            return self
+        listing = self._cache.find(self.declared)
+        if listing is None:
+            return None
+        past = ToolServer(
+            self.declared,
+            self.connection,
+            results=self.results,
+            vault=self.vault,
+            configuration=self._configuration,
+            cache=self._cache,
+        )
+        past._hear(listing)
+        return past
 
     def told(self, tool: str) -> Told | None:
         """What it told of a tool; None if it has none of that name, or was not met yet."""
@@ -114,6 +148,7 @@ class ToolServer:
             description=told.card["description"] if told else "",
             effect=self._effect(tool),
             args=told.card["args"] if told else {},
+            output=told.listed.output_schema if told else None,
             idempotent=self._is_idempotent(tool),
             retry=merged_retry(rule.retry, all_.retry),
             timeout=rule.timeout or all_.timeout,
@@ -160,6 +195,9 @@ class ToolServer:
         if mine.allow and not any(fnmatchcase(tool, pattern) for pattern in mine.allow):
             return f"`allow` of `{mine.name}` in {mine.origin} does not have it"
         return ""
+
+    def _scrubbed(self, listed: Listed) -> Listed:
+        return msgspec.convert(self.vault.scrubbed(msgspec.to_builtins(listed)), Listed)
 
     def _heard(self, listed: Listed) -> Told:
         card = {"name": listed.name, "description": listed.description, "args": listed.args}

@@ -213,7 +213,7 @@ async def test_accept_settles_a_step_of_which_nobody_knows_whether_it_happened(p
         port = silent.sockets[0].getsockname()[1]
         place.config(f'[http]\nallow = ["127.0.0.1:{port}"]\n')
         post = {"id": "s", "tool": "http.request", "args": {"method": "POST", "url": f"http://127.0.0.1:{port}/"}}
-        place.workflow({"id": "w", "steps": [post, {"id": "p", "prompt": "It was {{ steps.s.output.there }}."}]})
+        place.workflow({"id": "w", "steps": [post, {"id": "p", "prompt": "It was {{ steps.s.output.body }}."}]})
         with place.beside("run", "start", "w") as starting:
             run = await asyncio.to_thread(starting.line)
             async with asyncio.timeout(PATIENCE_S):
@@ -223,6 +223,6 @@ async def test_accept_settles_a_step_of_which_nobody_knows_whether_it_happened(p
         seen = await agent.until(run, "waiting")
         assert [option["action"] for option in seen["failure"]["options"]] == ["retry", "accept", "skip", "cancel"]
         assert "category" not in seen["failure"]
-        await agent.call("control", run=run, action="accept", step="s", reason="I saw it", output={"there": "there"})
+        await agent.call("control", run=run, action="accept", step="s", reason="I saw it", output={"body": "there"})
         told = await agent.call("workflow_next", run=run)
         assert told["step"]["prompt"] == "It was there."

@@ -112,7 +112,7 @@ async def workflow_validate(desk: Desk, _: Caller, given: args.ValidateWorkflow)
     at_work = await desk.open()
     if given.definition is not None:
         await at_work.toolbox.meet(tools_named(given.definition))
-        loaded = at_work.books.load_plan(given.definition, tools=at_work.toolbox.effects())
+        loaded = at_work.books.load_plan(given.definition, survey=at_work.survey)
         findings, is_valid = loaded.findings, loaded.is_valid
     elif given.step and given.output is not UNSET and (given.run or given.workflow):
         run, definition = await _judged_in(at_work, given)
@@ -134,7 +134,7 @@ async def _judged_in(at_work: Working, given: args.ValidateWorkflow) -> tuple[Ru
 
 def startable(at_work: Working, definition: Definition, given: Mapping[str, Any]) -> Mapping[str, Any]:
     """The inputs that a definition starts with; Invalid if it, or they, can't be run here."""
-    require_fit(definition, at_work.toolbox.effects())
+    require_fit(definition, at_work.survey)
     inputs, findings = check_inputs(definition, dict(given))
     if blocks(findings):
         raise Invalid(f"{definition.id} can't start with these inputs", findings=findings)

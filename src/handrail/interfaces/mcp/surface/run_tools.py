@@ -50,7 +50,7 @@ async def save_plan(desk: Desk, caller: Caller, given: args.SavePlan) -> Reply:
     """Keep a plan that can be run here."""
     at_work = await desk.open()
     cards = await at_work.toolbox.meet(tools_named(given.plan))
-    loaded = at_work.books.load_plan(given.plan, tools=at_work.toolbox.effects())
+    loaded = at_work.books.load_plan(given.plan, survey=at_work.survey)
     return await saved(at_work, caller, loaded, given.note, cards)
 
 
@@ -107,7 +107,7 @@ async def _definition(at_work: Working, given: args.ExecutePlan) -> tuple[Defini
         raise Invalid("name what to run", hint="give exactly one of plan, workflow and definition")
     if given.definition is not None:
         await at_work.toolbox.meet(tools_named(given.definition))
-        loaded = at_work.books.load_plan(given.definition, tools=at_work.toolbox.effects())
+        loaded = at_work.books.load_plan(given.definition, survey=at_work.survey)
         return valid(loaded, "the definition"), {}
     if given.workflow:
         definition = valid(at_work.books.load(given.workflow), given.workflow)

@@ -1,0 +1,78 @@
+"""Findings about calls of tools: tools that are not there, and arguments that they do not take.
+
+Pure. What a call does to the world is effect_findings.py's, what may be read of its output name_findings.py's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msgspec.structs import replace
+
+from handrail.domain.analysis.known_values import MISSING_KEY, UNKNOWN_KEY, known_flaws
+from handrail.domain.analysis.local import KnownTool, Local, LocalTools
+from handrail.domain.check import Flaw, Path, Severity
+from handrail.domain.definition import Definition, Tool
+from handrail.domain.suggestion import did_you_mean
+from handrail.domain.works import works_in
+
+CONFIGURE = "add it to .handrail/tools.json"
+
+
+def tool_flaws(definition: Definition, local: Local) -> Iterator[Flaw]:
+    """Calls of tools that are not there, or with arguments that they do not take."""
+    if local.tools is None:
+        return
+    for path, work in works_in(definition):
+        if not isinstance(work, Tool):
+            continue
+        known = local.tools.tools.get(work.tool)
+        if known is None:
+            yield _unknown(work.tool, (*path, "tool"), local.tools)
+        else:
+            yield from _argument_flaws(work, known, path, local)
+
+
+def _unknown(name: str, path: Path, local: LocalTools) -> Flaw:
+    server = name.partition(".")[0]
+    if server in local.unasked:
+        return Flaw(
+            rule="unasked_server",
+            severity=Severity.MINOR,
+            path=path,
+            message=f"the tools of the server `{server}` are not known yet, so `{name}` was not checked",
+            fix=f"ask the server once: handrail tools check {server}",
+        )
+    near = did_you_mean(name, (one for one in local.names if one.partition(".")[0] == server))
+    if server in local.remembered:
+        message = f"the server `{server}` had no tool `{name}` when it was last asked"
+        fix = f"{near} Or ask it again: handrail tools check {server}".strip()
+    elif server in local.families:
+        message, fix = f"there is no tool `{name}`", near
+    else:
+        close = did_you_mean(name, local.names)
+        message = f"there is no tool `{name}`: no tool server `{server}` is configured here"
+        fix = f"{close} Or {CONFIGURE}" if close.startswith("did") else CONFIGURE
+    return Flaw(rule="unknown_tool", severity=Severity.CRITICAL, path=path, message=message, fix=fix)
+
+
+def _argument_flaws(work: Tool, known: KnownTool, path: Path, local: Local) -> Iterator[Flaw]:
+    if known.args is None:
+        return
+    base = (*path, "args")
+    for flaw in known_flaws(known.args, work.args, base, local.fits):
+        yield replace(flaw, rule="arguments", **_in_words(flaw, work, known, path))
+
+
+def _in_words(flaw: Flaw, work: Tool, known: KnownTool, path: Path) -> dict[str, object]:
+    """How a flaw is told of the arguments themselves; deeper ones speak for themselves."""
+    base = (*path, "args")
+    if flaw.rule == MISSING_KEY and flaw.path == base:
+        # Without any arguments there is no `args` to point at: the tool's name is the place to look.
+        return {"message": f"`{work.tool}`: {flaw.message}", "path": base if work.args else (*path, "tool")}
+    if flaw.rule == UNKNOWN_KEY and flaw.path[:-1] == base:
+        name, takes = str(flaw.path[-1]), (known.args or {}).get("properties", {})
+        return {
+            "message": f"`{work.tool}` takes no argument `{name}`",
+            "fix": did_you_mean(name, takes) or "leave it out: it takes no arguments",
+        }
+    return {}
