@@ -17,9 +17,10 @@ def test_a_step_whose_time_came_while_nobody_was_there_is_begun_once() -> None:
     ]
     run = after(fresh(definition), [*begun, DeferStep(step="nap", due=5)], definition)
     agenda = Agenda(definition, run)
-    for path in agenda.due(run, 10):
-        agenda.put_back(path)
-    assert list(agenda.in_order()) == ["nap"]
+    agenda.keep_up(10)
+    agenda.update(run, ["nap"])
+    agenda.keep_up(11)
+    assert list(agenda.ready_steps.calls) == ["nap"]
 
 
 def test_a_loop_that_is_to_be_retried_after_a_restart_is_begun_once() -> None:
@@ -28,5 +29,5 @@ def test_a_loop_that_is_to_be_retried_after_a_restart_is_begun_once() -> None:
     )
     begun: list[Command] = [StartAttempt(step="first"), CompleteStep(step="first"), OpenStep(step="loop", rounds=0)]
     failed = FailStep(step="loop", category=Category.INVALID_INPUT, message="no list")
-    run = after(fresh(definition), [*begun, failed, RetryStep(step="loop", reason="mended")], definition)
-    assert Agenda(definition, run).others() == ["loop"]
+    run = after(fresh(definition), [*begun, failed, RetryStep(step="loop", reason="fixed")], definition)
+    assert list(Agenda(definition, run).ready_steps.others) == ["loop"]

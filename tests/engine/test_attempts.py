@@ -147,7 +147,7 @@ def test_a_server_that_keeps_failing_is_left_alone_and_its_steps_wait() -> None:
         await stage.open()
         run = await stage.start(plan({"id": "a", "tool": "x.down", "retry": retry}))
         await asyncio.sleep(5)
-        held = [hold.reason for hold in stage.worker.conductors[run.id].holds.values()]
+        held = [hold.reason for hold in stage.worker.conductors[run.id].holds.by_name.values()]
         after = await stage.worker.settled(run.id)
         return after, await stage.events("server/x"), held
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import pytest
+
 from engine.stage import ADA, Stage, plan, puppet, taking
 from handrail.domain.errors import Unavailable
 from handrail.domain.event import AttemptLost, AttemptStarted, StepBecameUncertain
@@ -166,14 +168,16 @@ def test_a_run_that_waits_for_a_person_is_held_by_nobody_and_goes_on_anywhere() 
     assert len(stage.box.tools["x.do"].calls) == 1
 
 
-def test_a_broken_run_rests_and_never_stops_the_others() -> None:
+def test_a_broken_run_rests_and_never_stops_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     stage = Stage()
+
+    async def breaking() -> bool:
+        raise RuntimeError("a mistake in the engine")
 
     async def scene() -> Run:
         await stage.open()
         broken = await stage.start(plan({"id": "a", "tool": "x.do"}))
-        conductor = stage.worker.conductors[broken.id]
-        conductor.agenda = None  # type: ignore[assignment]
+        monkeypatch.setattr(stage.worker.conductors[broken.id], "_turn", breaking)
         return await stage.worker.settled((await stage.start(plan({"id": "a", "tool": "x.do"}))).id)
 
     assert in_virtual_time(scene).status is RunStatus.COMPLETED

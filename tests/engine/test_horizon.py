@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection
 from typing import Any
 
 import pytest
@@ -68,7 +67,7 @@ class Watch:
         self.flaws: list[str] = []  # told at the end: a conductor would swallow what a watcher raises
         stage.worker.dispatch.watchers.append(self.notice)
 
-    def notice(self, run: Run, _: Collection[str] | None) -> None:
+    def notice(self, run: Run, *_: object) -> None:
         self.look(run)
 
     def look(self, run: Run) -> None:
@@ -184,7 +183,7 @@ def test_only_the_runs_that_were_looked_at_last_are_kept() -> None:
         runs = [await stage.worker.dispatch.start(definition, {}, actor=ADA) for _ in range(RUNS_KEPT + 3)]
         for run in runs:
             await horizon.look(run.id, now=stage.clock())
-        return len(horizon._kept), runs[0].id in horizon._kept
+        return len(horizon._agendas), runs[0].id in horizon._agendas
 
     assert in_virtual_time(scene) == (RUNS_KEPT, False)
 
@@ -248,3 +247,87 @@ def test_a_run_that_had_to_be_read_again_is_looked_at_anew(monkeypatch: pytest.M
         return outlook.for_agent
 
     assert in_virtual_time(scene) == ("b",)
+
+
+def test_a_conductor_and_all_who_look_share_one_agenda() -> None:
+    definition = plan({"id": "a", "tool": "x.slow"}, {"id": "b", "prompt": "b"})
+
+    async def scene() -> bool:
+        stage = Stage(puppet("x.slow", taking(60)))
+        await stage.open()
+        run = await stage.start(definition)
+        await asyncio.sleep(1)
+        _, _, outlook = await stage.worker.horizon.look(run.id, now=stage.clock())
+        return outlook.agenda is stage.worker.conductors[run.id].agenda
+
+    assert in_virtual_time(scene)
+
+
+def test_an_agenda_that_missed_a_report_is_made_again_for_readers_and_for_the_conductor() -> None:
+    definition = plan(
+        {"id": "z", "tool": "x.slow"},
+        {"id": "a", "prompt": "a", "after": []},
+        {"id": "b", "prompt": "b", "after": []},
+        {"id": "c", "tool": "x.do", "after": ["a"]},
+        max_parallel=5,
+    )
+
+    async def scene() -> tuple[tuple[str, ...], str]:
+        stage = Stage(puppet("x.slow", taking(600)))
+        await stage.open()
+        run = await stage.start(definition)
+        await asyncio.sleep(1)
+        dispatch = stage.worker.dispatch
+        watchers = list(dispatch.watchers)
+        dispatch.watchers.clear()  # a report is lost
+        await dispatch.grant(run.id, SkipStep(step="a", reason="x"), actor=ADA)
+        dispatch.watchers.extend(watchers)
+        await dispatch.grant(run.id, SkipStep(step="b", reason="x"), actor=ADA)
+        await asyncio.sleep(1)
+        run, _, outlook = await stage.worker.horizon.look(run.id, now=stage.clock())
+        return outlook.for_agent, run.step("c").status.value
+
+    assert in_virtual_time(scene) == ((), "completed")
+
+
+def test_what_comes_due_at_a_readers_look_while_tools_are_asked_is_done_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    definition = plan(
+        {"id": "r", "repeat": {"times": 2, "every": "25s"}, "steps": [{"id": "in", "tool": "value.set"}]},
+        {"id": "b", "tool": "x.far", "after": []},
+    )
+
+    async def scene() -> str:
+        stage = Stage(puppet("x.far", reach="far"))
+        await stage.open()
+
+        async def held(server: str, *, now: int) -> int:
+            (conductor,) = stage.worker.conductors.values()
+            if conductor.run.step("r").round == 1:
+                await asyncio.sleep(20)  # no alarm is set for the second round yet
+            return now + 10_000_000
+
+        monkeypatch.setattr(stage.worker._means.breakers, "hold", held)
+        run = await stage.start(definition)
+        await asyncio.sleep(30)  # the round has come due, and the conductor still asks for `b`
+        await stage.worker.horizon.look(run.id, now=stage.clock())
+        await asyncio.sleep(60)
+        return (await stage.worker.dispatch.current(run.id)).step("r").status.value
+
+    assert in_virtual_time(scene) == "completed"
+
+
+def test_a_run_is_not_settled_while_something_that_came_due_at_a_look_is_still_to_be_done() -> None:
+    definition = plan({"id": "a", "tool": "x.flaky", "retry": {"first": "20s"}})
+
+    async def scene() -> bool:
+        stage = Stage(puppet("x.flaky", failing(Category.TRANSIENT)))
+        await stage.open()
+        run = await stage.start(definition)
+        await asyncio.sleep(1)
+        conductor = stage.worker.conductors[run.id]
+        await stage.worker.horizon.look(run.id, now=stage.clock() + 60_000)  # before the alarm rings
+        return conductor.is_settled
+
+    assert in_virtual_time(scene) is False

@@ -19,14 +19,14 @@ from tidy.yardstick import ROOT
 WRONG = """\
 id: ship
 steps:
-  - {id: tag, prompt: tag it., timeot: 3s}
+  - {id: tag, tool: value.set, args: {value: 1}, timeot: 3s}
 """
 SHOWN = """\
 error[unknown_key]: `timeot` is not a key of a step
-  --> {file}:3:32
+  --> {file}:3:50
    |
- 3 |   - {{id: tag, prompt: tag it., timeot: 3s}}
-   |                                ^^^^^^ steps[0].timeot
+ 3 |   - {{id: tag, tool: value.set, args: {{value: 1}}, timeot: 3s}}
+   |                                                  ^^^^^^ steps[0].timeot
 help: did you mean `timeout`?
 
 {file}: 1 error, 0 warnings
@@ -53,9 +53,12 @@ def test_a_finding_is_shown_with_its_source_line_and_its_fix(shell: Shell, words
 
 
 def test_a_finding_in_json_text_is_shown_the_same_way(shell: Shell) -> None:
-    file = shell.write('{"id": "ship",\n "steps": [{"id": "tag", "prompt": "tag it.", "timeot": "3s"}]}', "plan.json")
+    file = shell.write(
+        '{"id": "ship",\n "steps": [{"id": "tag", "tool": "value.set", "args": {"value": 1}, "timeot": "3s"}]}',
+        "plan.json",
+    )
     lines = shell.run("plan", "check", file).stdout.splitlines()
-    assert lines[1] == f"  --> {file}:2:47"
+    assert lines[1] == f"  --> {file}:2:69"
     assert lines[3].startswith(' 2 |  "steps": [{"id": "tag"')
     caret = lines[4].index("^")
     assert lines[3][caret:].startswith('"timeot": ')
@@ -64,7 +67,7 @@ def test_a_finding_in_json_text_is_shown_the_same_way(shell: Shell) -> None:
 
 def test_what_came_from_stdin_is_shown_too_also_when_it_is_refused(shell: Shell) -> None:
     checked = shell.run("workflow", "validate", "-", stdin=WRONG)
-    assert "  --> <stdin>:3:32" in checked.stdout
+    assert "  --> <stdin>:3:50" in checked.stdout
     assert "timeot: 3s}\n" in checked.stdout
     refused = shell.run("run", "start", "-", stdin=WRONG)
     assert (refused.exit_code, "timeot: 3s}\n" in refused.stderr) == (5, True)
@@ -75,7 +78,7 @@ def test_what_came_from_stdin_is_shown_too_also_when_it_is_refused(shell: Shell)
 def test_json_has_the_findings_and_no_excerpts(shell: Shell) -> None:
     (finding,) = shell.json("plan", "check", shell.write(WRONG), code=5)["findings"]
     assert finding["where"] == "steps[0].timeot"
-    assert finding["at"] == {"file": str(shell.folder / "plan.yaml"), "line": 3, "column": 32}
+    assert finding["at"] == {"file": str(shell.folder / "plan.yaml"), "line": 3, "column": 50}
     assert finding.keys() == {"rule", "severity", "where", "message", "fix", "at"}
 
 
@@ -146,7 +149,7 @@ def test_a_hostile_file_can_not_act_on_the_terminal(shell: Shell) -> None:
 
 def test_what_an_encoding_lacks_is_replaced(shell: Shell) -> None:
     assert excerpt_of("naïve: 値", 8, width=40, encoding="ascii") == Excerpt("na?ve: ?", "       ^")
-    file = shell.write("id: ship\nsteps: [{id: tag, prompt: tag it., größe: 値}]\n")
+    file = shell.write("id: ship\nsteps: [{id: tag, tool: value.set, args: {value: 1}, größe: 値}]\n")
     assert "gr??e: ?" in shell.terminal("plan", "check", file, PYTHONUTF8="0", PYTHONIOENCODING="ascii", NO_COLOR="1")
 
 
@@ -158,9 +161,9 @@ def test_a_finding_whose_source_can_not_be_read_again_keeps_its_place(
     (tmp_path / "folder").mkdir()
     os.mkfifo(tmp_path / "pipe")
     file = str(tmp_path / source)
-    at = Position(file, 3, 32)
+    at = Position(file, 3, 50)
     show_findings([Finding(rule="r", severity=Severity.MINOR, where="steps[0]", message="odd", fix="even", at=at)])
-    place = f"{file}:3:32 (steps[0])".replace("\0", "\N{REPLACEMENT CHARACTER}")
+    place = f"{file}:3:50 (steps[0])".replace("\0", "\N{REPLACEMENT CHARACTER}")
     assert capsys.readouterr().out == f"warning[r]: odd\n  --> {place}\nhelp: even\n"
 
 

@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from handrail.domain import agenda, decide, decide_step, guard, retry, rounds, run
+from handrail.domain import decide, decide_step, guard, retry, run, undos
 from handrail.domain.agenda import Agenda
 from handrail.domain.command import LoseAttempt
 from handrail.domain.definition import Effect
 from handrail.domain.event import AttemptLost
+from handrail.domain.open_lane import OpenLane
 from handrail.domain.status import RunStatus
 from handrail.engine import attempt, conductor, dispatch, worker
 from handrail.storage import memory
@@ -26,7 +27,7 @@ Patch = pytest.MonkeyPatch
 
 
 def undo_in_any_order(patch: Patch) -> str:
-    for module in (agenda, decide_step, decide):
+    for module in (undos, decide_step, decide):
         patch.setattr(module, "holding_back", lambda run, definition, path: None)
     return "invariant_10_undo_keeps_its_order"
 
@@ -45,19 +46,19 @@ def a_lost_attempt_is_always_repeated(patch: Patch) -> str:
 
 
 def timers_are_forgotten(patch: Patch) -> str:
-    patch.setattr(Agenda, "next_due", lambda self, run: None)
-    patch.setattr(Agenda, "waits_for_time", lambda self, run: False)
+    patch.setattr(Agenda, "next_due", property(lambda self: None))
+    patch.setattr(Agenda, "waits_for_time", property(lambda self: False))
     return "invariant 15"
 
 
 def steps_start_before_what_they_wait_for(patch: Patch) -> str:
-    entered = agenda.OpenLane.__init__
+    entered = OpenLane.__init__
 
     def careless(self: Any, lane: Any, order: Any, chain: Any) -> None:
         entered(self, lane, order, chain)
         self.missing = dict.fromkeys(self.missing, 0)
 
-    patch.setattr(agenda.OpenLane, "__init__", careless)
+    patch.setattr(OpenLane, "__init__", careless)
     patch.setattr(Agenda, "_satisfy", lambda self, opened, name: opened.left.discard(name))
     patch.setattr(decide_step, "require_ready", lambda run, path, definition: None)
     return "invariant_8_nothing_starts_before_what_it_waits_for"
@@ -130,12 +131,12 @@ def a_row_is_left_out(patch: Patch) -> str:
 
 
 def rounds_all_begin_at_once(patch: Patch) -> str:
-    each = rounds._each
+    go_round = Agenda._go_round
 
-    def careless(state: Any, a_run: Any, holder: str, work: Any) -> Any:
-        return each(state, a_run, holder, changed(work, parallel=100))
+    def careless(self: Agenda, holder: str, *, rounds: int, parallel: int) -> None:
+        go_round(self, holder, rounds=rounds, parallel=100)
 
-    patch.setattr(rounds, "_each", careless)
+    patch.setattr(Agenda, "_go_round", careless)
     return "invariant_8_rounds_follow_each_other"
 
 

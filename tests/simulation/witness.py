@@ -17,7 +17,6 @@ from handrail.domain.codec import entry_of
 from handrail.domain.definition import Definition, Effect
 from handrail.domain.event import RUN_PREFIX, AttemptStarted, UndoStarted
 from handrail.domain.projection import Change
-from handrail.domain.rounds import look_at_holders
 from handrail.domain.run import Run, apply, project, replay
 from handrail.domain.status import RunStatus
 from handrail.engine.lease import Lease
@@ -140,9 +139,9 @@ class Witness:
             story.agenda = Agenda(story.definition, story.run)
         else:
             story.agenda.update(story.run, steps)
-        look_at_holders(story.agenda, story.run, now=now)
+        story.agenda.keep_up(now)
         anew = Agenda(story.definition, story.run)
-        look_at_holders(anew, story.run, now=now)
+        anew.keep_up(now)
         for name, kept, fresh in _differences(story.agenda, anew):
             self.complain(f"agenda: {name} is {kept}; made anew it is {fresh}")
 
@@ -231,19 +230,30 @@ def _plain(run: Run) -> tuple[Any, ...]:
 
 
 def _but(paths: Any, doomed: tuple[str, ...]) -> Any:
-    return {path for path in paths if not path.startswith(doomed)} if isinstance(paths, set) and doomed else paths
+    if not doomed or not isinstance(paths, set | list):
+        return paths
+    return type(paths)(path for path in paths if not path.startswith(doomed))
 
 
 def _differences(kept: Agenda, anew: Agenda) -> list[tuple[str, Any, Any]]:
     """Where two agendas of one run differ, as far as one can see."""
     pairs: list[tuple[str, Any, Any]] = [
         (name, getattr(kept, name), getattr(anew, name))
-        for name in ("busy", "uncertain", "failed", "undoing", "to_undo", "halt", "is_done", "is_stuck", "ready")
+        for name in ("busy", "uncertain", "failed", "halt", "is_done", "is_stuck", "ready", "expired")
     ]
+    pairs += [
+        (f"{name} to start", list(one), list(other))
+        for name, one, other in (
+            ("undos", kept.undos.ready, anew.undos.ready),
+            ("calls", kept.ready_steps.calls, anew.ready_steps.calls),
+        )
+    ]
+    pairs.append(("undos under way", kept.undos.under_way, anew.undos.under_way))
     # A loop with a round that can't go on is about to fail; which other rounds are open then does not matter.
     stuck = [lane.lane.parent for agenda in (kept, anew) for lane in agenda.lanes.values() if lane.is_stuck]
     doomed = tuple(f"{parent}{sign}" for parent in stuck if parent for sign in ".[")
     pairs = [(name, _but(one, doomed), _but(other, doomed)) for name, one, other in pairs]
+    pairs.append(("holders", kept.holders.difference(stuck), anew.holders.difference(stuck)))
     pairs.append(("lanes", _but(set(kept.lanes), doomed), _but(set(anew.lanes), doomed)))
     for prefix in set(kept.lanes) & set(anew.lanes):
         one, other = kept.lanes[prefix], anew.lanes[prefix]

@@ -1,97 +1,71 @@
-"""The agenda: what a run could do next, kept up to date event by event at a cost that does not grow with the run.
+"""The agenda: where the steps of a run stand, kept up with its events and with time at a cost that does not grow.
 
-Pure: no clock, no chance, nothing is done here. It can be made anew from a run at any time, and is then the same. What
-beginning a step means is told by beginning.py, how rounds of a loop follow each other by rounds.py."""
+Pure: no clock, nothing is done here. Only `update` and `keep_up` change it, and they only take in what has happened, so
+that it is the same as one made new from the run; everything else is looking, and whoever looks changes nothing. What
+follows from it is turn.py's, what the steps that hold others need is rounds.py's."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from heapq import heappop, heappush
+from collections.abc import Iterable
 from typing import Final
 
-from handrail.domain.compensation import holding_back, undo_order
-from handrail.domain.definition import Call, Definition, Each, OnFailure, Prompt, Repeat, Step, Tool
+from handrail.domain.definition import Call, Definition, Each, OnFailure, Prompt, Repeat, Step
+from handrail.domain.event import Mode
 from handrail.domain.failure import policy_for
+from handrail.domain.open_lane import OpenLane, OpenRounds, is_lane_over, lane_at, prefix_of, stuck_in
 from handrail.domain.path import UNDO, Lane, lane_in, locate, top_lane, undo_lane
+from handrail.domain.ready_steps import ReadySteps
 from handrail.domain.run import Run, StepState
-from handrail.domain.status import STEP_ACTED, STEP_MOVING, STEP_SATISFIED, STEP_TRACKED, RunStatus, StepStatus
+from handrail.domain.status import STEP_EXECUTING, STEP_MOVING, STEP_SATISFIED, STEP_TRACKED, RunStatus, StepStatus
+from handrail.domain.timers import Timers
+from handrail.domain.undos import Undos
 
 HALTS: Final = (OnFailure.COMPENSATE, OnFailure.STOP)
-"""Policies that let nothing new begin, the stronger first."""
-
-
-class OpenLane:
-    """A list of steps that is being worked on: what each still waits for, what is left, and what may still move."""
-
-    def __init__(self, lane: Lane, order: tuple[int, ...], chain: int) -> None:
-        self.lane = lane
-        self.order = order
-        self.chain = chain
-        self.missing = {name: len(needs) for name, needs in lane.course.needs.items()}
-        self.left = set(lane.course.named)
-        self.moving: set[str] = set()
-
-    def rank(self, name: str) -> tuple[int, int, tuple[int, ...]]:
-        """What ready steps are ordered by, across all lanes."""
-        priority, chain, place = self.lane.course.ranks[name]
-        return (priority, chain + self.chain, (*self.order, place))
-
-    @property
-    def is_stuck(self) -> bool:
-        """Whether something is left, and nothing of it can ever move."""
-        return bool(self.left) and not self.moving
-
-
-class Going:
-    """The rounds of a loop that are worked on, and the next one."""
-
-    def __init__(self) -> None:
-        self.open: set[int] = set()
-        self.next = 0
+"""Policies that let nothing new start, the stronger first."""
 
 
 class Agenda:
-    """What one run could do next."""
+    """Where the steps of one run stand, as of the event `run.n` and the time `now`."""
 
     def __init__(self, definition: Definition, run: Run) -> None:
         self.definition = definition
+        self.run = run
+        self.now = 0
+        """Up to when times have been taken in."""
         self.lanes: dict[str, OpenLane] = {}
-        self.ready: set[str] = set()
-        """Steps that wait for nothing and have not begun."""
-        self.for_agent: set[str] = set()
-        """Those of them that only an agent can do."""
+        self.ready_steps = ReadySteps()
+        self.ready = self.ready_steps.paths
+        """Steps that wait for nothing and have not started."""
         self.busy: set[str] = set()
-        """Steps with a try under way, as far as the journal tells."""
+        """Steps with an attempt under way, as far as the journal shows."""
         self.waiting: set[str] = set()
-        """Steps that wait for an agent, a person or their next try."""
+        """Steps that wait for an agent, a person or their next attempt."""
+        self.expired: dict[str, None] = {}
+        """Those whose question was not answered in time."""
         self.uncertain: set[str] = set()
         self.failed: dict[str, OnFailure] = {}
         self.holders: set[str] = set()
-        """Steps that hold others and need a look: a round may be over, or the next one begin."""
-        self.undoing: set[str] = set()
-        """Steps whose undo has begun and not ended."""
-        self.to_undo: set[str] = set()
-        """Steps whose undo may begin."""
-        self._undo_queue: list[tuple[int, str]] = []
-        self._undo_place: dict[str, int] = {}
-        self._queue: list[tuple[tuple[int, int, tuple[int, ...]], str]] = []
-        self._others: list[str] = []
-        self._timers: list[tuple[int, str]] = []
+        """Steps that hold others and need a command: a round is over, or none of them can go on."""
+        self.undos = Undos(definition)
+        self._timers = Timers()
+        self._touched: set[str] = set()
+        """Steps that hold others and are to be looked at: something has changed inside."""
+        self._rounds: dict[str, OpenRounds] = {}
         self._known: dict[str, StepStatus] = {}
-        self._held_back: dict[str, list[str]] = {}
-        self._rounds: dict[str, Going] = {}
-        self._is_undoing = False
-        self._enter(run, top_lane(definition), order=(), chain=0)
+        self._enter(top_lane(definition), order=(), chain=0)
         for path, state in run.steps.items():
             if state.status in STEP_TRACKED and path not in self._known:
                 self._note(path, locate(definition, path).step, state)
-        self._turn(run)
+        self._turn()
+        self.keep_up(self.now)
 
-    # --- what is asked of it ------------------------------------------------------------------------
+    # --- looking ------------------------------------------------------------------------------------
 
     @property
     def halt(self) -> OnFailure | None:
-        """The strongest reason why nothing new may begin."""
+        """The strongest reason why nothing new may start."""
+        if not self.failed:
+            return None
         return next((policy for policy in HALTS if policy in self.failed.values()), None)
 
     @property
@@ -101,202 +75,85 @@ class Agenda:
 
     @property
     def is_stuck(self) -> bool:
-        """Whether steps are left that can never begin, and nothing else moves either."""
+        """Whether steps are left that can never start, and nothing else moves either."""
         return "" in self.lanes and self.lanes[""].is_stuck
 
     @property
-    def left(self) -> int:
-        """How many steps are known that are not done yet."""
-        return sum(len(lane.left) for lane in self.lanes.values())
-
-    def in_order(self) -> Iterator[str]:
-        """The ready steps that call a tool, the most urgent first; each is taken off the queue."""
-        taken: set[str] = set()
-        while self._queue:
-            _, path = heappop(self._queue)
-            # A step may stand there twice: offered before its events were seen, then put back when its time had come.
-            if path in self.ready and path not in taken:
-                taken.add(path)
-                yield path
-
-    def others(self) -> list[str]:
-        """The ready steps that call no tool, so that nothing limits them; they are taken off."""
-        known = dict.fromkeys(self._others)  # each once, like above
-        others = [path for path in known if path in self.ready and path not in self.for_agent]
-        self._others.clear()
-        return others
-
-    def put_back(self, path: str) -> None:
-        """Let a step that calls a tool come up again: it could not begin, or it is time for its next try."""
-        head, _, name = path.rpartition(".")
-        opened = self.lanes.get(f"{head}." if head else "")
-        if opened is not None:
-            self.ready.add(path)
-            heappush(self._queue, (opened.rank(name), path))
-
-    def rank(self, path: str) -> tuple[int, int, tuple[int, ...]]:
-        """What ready steps are ordered by: priority, critical path, then as written."""
-        head, _, name = path.rpartition(".")
-        return self.lanes[f"{head}." if head else ""].rank(name)
-
-    def undo_in_order(self) -> Iterator[str]:
-        """The steps whose undo may begin, newest first; each is taken off the queue."""
-        while self._undo_queue:
-            _, path = heappop(self._undo_queue)
-            if path in self.to_undo:
-                yield path
-
-    def put_back_undo(self, path: str) -> None:
-        """Let a step whose undo could not begin come up again."""
-        self.to_undo.add(path)
-        heappush(self._undo_queue, (self._undo_place.get(path, 0), path))
-
-    def leave_to_agent(self, path: str) -> None:
-        """Note that a ready step is one that an agent does."""
-        self.for_agent.add(path)
-
-    def due(self, run: Run, now: int) -> list[str]:
-        """The steps whose time has come, taken off; a time that has changed meanwhile does not count."""
-        come: dict[str, None] = {}
-        while self._timers and self._timers[0][0] <= now:
-            due, path = heappop(self._timers)
-            if run.step(path).due == due:
-                come[path] = None
-        return list(come)
-
-    def next_due(self, run: Run) -> int | None:
+    def next_due(self) -> int | None:
         """When the next step's time comes."""
-        while self._timers and run.step(self._timers[0][1]).due != self._timers[0][0]:
-            heappop(self._timers)
-        return self._timers[0][0] if self._timers else None
+        return self._timers.next_due()
 
-    def waits_for_time(self, run: Run) -> bool:
+    @property
+    def waits_for_time(self) -> bool:
         """Whether a time will come at which handrail goes on by itself, whatever others do."""
-        return any(run.step(path).due == due and self._is_own_time(run, path) for due, path in self._timers)
+        return any(not self.run.step(path).digest for path in self._timers)
 
-    def _is_own_time(self, run: Run, path: str) -> bool:
-        if run.step(path).digest:
-            return False
-        step = locate(self.definition, path).step
-        return not isinstance(step.undo if path in self.undoing else step.work, Prompt)
+    def is_over(self, holder: str) -> bool:
+        """Whether nothing is left to do in the round that a holder is at, or in all of them if they go side by side."""
+        state = self.run.step(holder)
+        if state.status is StepStatus.COMPENSATING:
+            return is_lane_over(self.lanes, f"{holder}{UNDO}.")
+        match locate(self.definition, holder).step.work:
+            case Each():
+                rounds = self._rounds.get(holder, OpenRounds())
+                return not rounds.open and rounds.next >= (state.rounds or 0)
+            case Repeat():
+                return state.round < 0 or is_lane_over(self.lanes, f"{holder}[{state.round}].")
+            case _:
+                return is_lane_over(self.lanes, f"{holder}.")
+
+    # --- keeping up ---------------------------------------------------------------------------------
 
     def update(self, run: Run, paths: Iterable[str]) -> None:
         """Take in what has happened to these steps, and to the run."""
+        self.run = run
         for path in paths:
-            self._see(run, path)
-        self._turn(run)
+            self._see(path)
+        self._turn()
+        self.keep_up(self.now)
 
-    # --- lanes --------------------------------------------------------------------------------------
+    def keep_up(self, now: int) -> None:
+        """Take in that it is this late by now, and open the lists of steps whose turn has come."""
+        self.now = max(self.now, now)
+        while True:
+            # First those that are open by now: the times of steps inside a loop are known once its round is open.
+            while self._touched:
+                holder = min(self._touched)  # in an order that a replay would find again
+                self._touched.discard(holder)
+                self._go_on(holder)
+            come = self._timers.take_due(self.now)
+            if not come:
+                return
+            for path in come:
+                self._come_due(path)
 
-    def enter(self, run: Run, holder: str, number: int = 0) -> None:
-        """Begin to work on the steps that a step holds, in this round of it."""
-        found = locate(self.definition, holder)
-        outer = self._lane_of(holder)
-        _, chain, place = found.lane.course.ranks[found.step.id]
-        lane = lane_in(self.definition, found, number)
-        self._enter(run, lane, order=(*outer.order, place, number), chain=outer.chain + chain)
+    def _come_due(self, path: str) -> None:
+        state, opened = self.run.step(path), lane_at(self.lanes, path)
+        if state.status is StepStatus.WAITING and state.digest:
+            self.expired[path] = None
+        elif opened is None:
+            return  # what holds it has ended
+        elif state.status is StepStatus.RUNNING:
+            self._touched.add(path)
+        elif state.status is StepStatus.WAITING:
+            self._offer(opened, path.rpartition(".")[2])
 
-    def go_round(self, run: Run, holder: str, *, rounds: int, parallel: int) -> bool:
-        """Work on the next rounds of a loop, at most so many at once; whether all of them are over."""
-        going = self._rounds.setdefault(holder, Going())
-        for number in [number for number in going.open if self.lane_over(f"{holder}[{number}].")]:
-            self.leave(f"{holder}[{number}].")
-            going.open.remove(number)
-        while len(going.open) < parallel and going.next < rounds:
-            prefix = f"{holder}[{going.next}]."
-            # Behind a round that can't go on no further one begins; those that have begun still come to their end.
-            if self._is_any_stuck(holder, going) and not self._has_begun(run, holder, prefix):
-                break
-            self.enter(run, holder, going.next)
-            if self.lane_over(prefix):
-                self.leave(prefix)
-            else:
-                going.open.add(going.next)
-            going.next += 1
-        return not going.open
-
-    def lanes_in(self, holder: str) -> list[str]:
-        """The lists of steps inside a holder that are worked on, by their prefix."""
-        return [prefix for prefix, opened in self.lanes.items() if opened.lane.parent == holder]
-
-    def _is_any_stuck(self, holder: str, going: Going) -> bool:
-        return any(self.lanes[f"{holder}[{number}]."].is_stuck for number in going.open)
-
-    def _has_begun(self, run: Run, holder: str, prefix: str) -> bool:
-        return any(prefix + step.id in run.steps for step in locate(self.definition, holder).step.body)
-
-    def leave(self, prefix: str) -> None:
-        """Work no longer on a list of steps: its round is over."""
-        self.lanes.pop(prefix, None)
-
-    def lane_over(self, prefix: str) -> bool:
-        """Whether nothing is left to do in an open list of steps."""
-        return prefix in self.lanes and not self.lanes[prefix].left
-
-    def _enter(self, run: Run, lane: Lane, *, order: tuple[int, ...], chain: int) -> None:
-        if lane.prefix in self.lanes:
-            return
-        opened = self.lanes[lane.prefix] = OpenLane(lane, order, chain)
-        for name in lane.course.named:
-            self._known.pop(lane.prefix + name, None)
-        for name, missing in list(opened.missing.items()):
-            if not missing and run.step(lane.prefix + name).status is StepStatus.PENDING:
-                self._offer(opened, name)
-        for name in lane.course.named:
-            if lane.prefix + name in run.steps:
-                self._see(run, lane.prefix + name)
-        if lane.parent and (not opened.left or not opened.moving):
-            self.holders.add(lane.parent)
-
-    def _lane_of(self, path: str) -> OpenLane:
-        head, _, _ = path.rpartition(".")
-        return self.lanes[f"{head}." if head else ""]
-
-    def _offer(self, opened: OpenLane, name: str) -> None:
-        """Note that a step waits for nothing any more."""
-        path = opened.lane.prefix + name
-        opened.moving.add(name)
-        if path in self.ready:
-            return  # it stands in a queue, or is just being looked at
-        self.ready.add(path)
-        if isinstance(opened.lane.course.named[name].work, Tool):
-            heappush(self._queue, (opened.rank(name), path))
-        else:
-            self._others.append(path)
-
-    # --- what has happened --------------------------------------------------------------------------
-
-    def _see(self, run: Run, path: str) -> None:
-        head, _, name = path.rpartition(".")
-        opened = self.lanes.get(f"{head}." if head else "")
-        state, before = run.step(path), self._known.get(path, StepStatus.PENDING)
+    def _see(self, path: str) -> None:
+        opened, name = lane_at(self.lanes, path), path.rpartition(".")[2]
+        state, before = self.run.step(path), self._known.get(path, StepStatus.PENDING)
         self._known[path] = state.status
-        if state.due is not None:
-            heappush(self._timers, (state.due, path))
-        if opened is None:
-            self._note(path, locate(self.definition, path).step, state)
-            self._see_undo(run, path, state)
-            return
-        step = opened.lane.course.named[name]
-        self._sort(path, step, state)
-        self._move(opened, name, state)
-        if state.status in STEP_SATISFIED and before not in STEP_SATISFIED:
-            self._satisfy(opened, name)
-        self._see_undo(run, path, state)
-        if opened.lane.parent and (not opened.left or not opened.moving):
-            self.holders.add(opened.lane.parent)
-
-    def _sort(self, path: str, step: Step, state: StepState) -> None:
-        """Put a step where its state belongs."""
+        step = opened.lane.course.named[name] if opened is not None else locate(self.definition, path).step
         self._note(path, step, state)
-        if isinstance(step.work, Call | Each | Repeat):
-            if state.status is StepStatus.RUNNING:
-                self.holders.add(path)
-            else:
-                self._close(path)
-        if state.status is not StepStatus.PENDING:
-            self.ready.discard(path)
-            self.for_agent.discard(path)
+        self.expired.pop(path, None)
+        self._timers.set(path, _time_of(step, state))
+        if opened is not None:
+            self._sort(opened, step, state)
+            if state.status in STEP_SATISFIED and before not in STEP_SATISFIED:
+                self._satisfy(opened, name)
+        if self.undos.is_on:
+            self._see_undo(path, state)
+        if opened is not None:
+            self._touch_parent(opened)
 
     def _note(self, path: str, step: Step, state: StepState) -> None:
         """Note what is to be known of a step even if the list that it stands in is not worked on."""
@@ -316,23 +173,23 @@ class Agenda:
         else:
             self.failed.pop(path, None)
 
-    def _close(self, holder: str) -> None:
-        """Work on nothing any more that a step holds: it has failed, or ended."""
-        self._rounds.pop(holder, None)
-        for prefix in [prefix for prefix in self.lanes if prefix.startswith((f"{holder}.", f"{holder}["))]:
-            for name in self.lanes.pop(prefix).lane.course.named:
-                self.ready.discard(prefix + name)
-                self.for_agent.discard(prefix + name)
-                self._rounds.pop(prefix + name, None)
-
-    def _move(self, opened: OpenLane, name: str, state: StepState) -> None:
-        path = opened.lane.prefix + name
+    def _sort(self, opened: OpenLane, step: Step, state: StepState) -> None:
+        """Put a step where its state belongs."""
+        path = opened.lane.prefix + step.id
+        if isinstance(step.work, Call | Each | Repeat):
+            if state.status is StepStatus.RUNNING:
+                self._touched.add(path)
+            else:
+                self._close(path)
+        if state.status is StepStatus.PENDING:
+            return
+        self.ready_steps.discard(path)
         if state.status is StepStatus.READY:
-            self._offer(opened, name)
+            self._offer(opened, step.id)
         elif state.status in STEP_MOVING or self.failed.get(path) is OnFailure.ASK:
-            opened.moving.add(name)
-        elif state.status is not StepStatus.PENDING:
-            opened.moving.discard(name)
+            opened.moving.add(step.id)
+        else:
+            opened.moving.discard(step.id)
 
     def _satisfy(self, opened: OpenLane, name: str) -> None:
         opened.left.discard(name)
@@ -342,60 +199,129 @@ class Agenda:
             if not opened.missing[follower] and is_pending:
                 self._offer(opened, follower)
 
+    def _offer(self, opened: OpenLane, name: str) -> None:
+        """Note that a step waits for nothing any more."""
+        opened.moving.add(name)
+        step = opened.lane.course.named[name]
+        self.ready_steps.add(opened.lane.prefix + name, step, opened.rank(name))
+
+    # --- lanes --------------------------------------------------------------------------------------
+
+    def _go_on(self, holder: str) -> None:
+        """Open the lists inside a holder whose turn has come, and note whether it needs a command."""
+        found, state = locate(self.definition, holder), self.run.step(holder)
+        # An agent performs a recorded run itself, and reports the steps of its own list only: no other opens.
+        if state.status is StepStatus.RUNNING and self.run.mode is not Mode.RECORD:
+            match found.step.work:
+                case Each() as work:
+                    self._go_round(holder, rounds=state.rounds or 0, parallel=work.parallel)
+                case Repeat():
+                    self.lanes.pop(f"{holder}[{state.round - 1}].", None)
+                    if state.round >= 0 and (state.due is None or state.due <= self.now):
+                        self._open(holder, state.round)
+                case _:
+                    self._open(holder)
+        is_at_work = state.status in STEP_EXECUTING
+        if is_at_work and (self.is_over(holder) or stuck_in(self.lanes, holder) is not None):
+            self.holders.add(holder)
+        else:
+            self.holders.discard(holder)
+
+    def _go_round(self, holder: str, *, rounds: int, parallel: int) -> None:
+        """Work on the next rounds of a loop, at most so many at once."""
+        going = self._rounds.setdefault(holder, OpenRounds())
+        for number in [number for number in going.open if is_lane_over(self.lanes, f"{holder}[{number}].")]:
+            del self.lanes[f"{holder}[{number}]."]
+            going.open.remove(number)
+        while len(going.open) < parallel and going.next < rounds:
+            prefix = f"{holder}[{going.next}]."
+            # Behind a round that can't go on no further one starts; those that have started still come to their end.
+            is_any_stuck = any(self.lanes[f"{holder}[{number}]."].is_stuck for number in going.open)
+            if is_any_stuck and not _has_started(self.run, self.definition, holder, prefix):
+                return
+            self._open(holder, going.next)
+            if is_lane_over(self.lanes, prefix):
+                del self.lanes[prefix]
+            else:
+                going.open.add(going.next)
+            going.next += 1
+
+    def _open(self, holder: str, number: int = 0) -> None:
+        """Work on the steps that a step holds, in this round of it."""
+        found, outer = locate(self.definition, holder), self.lanes[prefix_of(holder)]
+        _, chain, place = found.lane.course.ranks[found.step.id]
+        lane = lane_in(self.definition, found, number)
+        self._enter(lane, order=(*outer.order, place, number), chain=outer.chain + chain)
+
+    def _enter(self, lane: Lane, *, order: tuple[int, ...], chain: int) -> None:
+        if lane.prefix in self.lanes:
+            return
+        opened = self.lanes[lane.prefix] = OpenLane(lane, order, chain)
+        for name in lane.course.named:
+            self._known.pop(lane.prefix + name, None)
+        for name, missing in list(opened.missing.items()):
+            if not missing and self.run.step(lane.prefix + name).status is StepStatus.PENDING:
+                self._offer(opened, name)
+        for name in lane.course.named:
+            if lane.prefix + name in self.run.steps:
+                self._see(lane.prefix + name)
+        self._touch_parent(opened)
+
+    def _touch_parent(self, opened: OpenLane) -> None:
+        parent = opened.lane.parent
+        if parent and (not opened.left or not opened.moving or parent in self.holders):
+            self._touched.add(parent)
+
+    def _close(self, holder: str) -> None:
+        """Work on nothing any more that a step holds: it has failed, or ended."""
+        self._rounds.pop(holder, None)
+        self.holders.discard(holder)
+        self._touched.discard(holder)
+        for prefix in [prefix for prefix in self.lanes if prefix.startswith((f"{holder}.", f"{holder}["))]:
+            for name in self.lanes.pop(prefix).lane.course.named:
+                self.ready_steps.discard(prefix + name)
+                self.holders.discard(prefix + name)
+                self._touched.discard(prefix + name)
+                self._rounds.pop(prefix + name, None)
+
     # --- undoing ------------------------------------------------------------------------------------
 
-    def _turn(self, run: Run) -> None:
+    def _turn(self) -> None:
         """Turn from doing to undoing when the run does."""
-        if run.status is not RunStatus.COMPENSATING:
-            self._is_undoing = False
+        if self.run.status is not RunStatus.COMPENSATING:
+            self.undos.is_on = False
             return
-        if self._is_undoing:
+        if self.undos.is_on:
             return
-        self._is_undoing = True
         self.lanes.clear()
-        for kept in (self.ready, self.for_agent, self.busy, self.holders, self.to_undo, self.undoing):
+        self.ready_steps.clear()
+        for kept in (self.busy, self.holders, self._touched):
             kept.clear()
-        self._held_back.clear()
-        order = undo_order(run, self.definition)
-        self._undo_place = {path: place for place, path in enumerate(order)}
-        for path in order:
-            state = run.step(path)
-            if state.broke > run.turned:
-                continue  # it has failed for good since, and nobody has asked for it again
-            if state.status is StepStatus.COMPENSATING:
-                self._begin_undoing(run, path)
-                if state.due is not None:
-                    heappush(self._timers, (state.due, path))
-            else:
-                self._place_undo(run, path)
+        self.undos.turn(self.run)
+        for path in sorted(self.undos.under_way):
+            self._timers.set(path, self.run.step(path).due)
+            self._enter_undo(path)
 
-    def _place_undo(self, run: Run, path: str) -> None:
-        """Let the undo of a step begin, or wait for the one that holds it back."""
-        later = holding_back(run, self.definition, path)
-        if later is None:
-            self.put_back_undo(path)
-        else:
-            self._held_back.setdefault(later, []).append(path)
+    def _see_undo(self, path: str, state: StepState) -> None:
+        if self.undos.see(self.run, path, state):
+            self._close(path + UNDO)
+            self.holders.discard(path)
+        elif path in self.undos.under_way:
+            self._enter_undo(path)
 
-    def _see_undo(self, run: Run, path: str, state: StepState) -> None:
-        if not self._is_undoing:
-            return
-        if state.status is StepStatus.COMPENSATING:
-            self._begin_undoing(run, path)
-            return
-        self.undoing.discard(path)
-        if state.status in STEP_ACTED:
-            return  # a late answer changes nothing: it is still to be undone
-        self._close(path + UNDO)
-        self.to_undo.discard(path)
-        if state.status is StepStatus.COMPENSATION_FAILED:
-            return  # those that it holds back stay as they are
-        for waiting in self._held_back.pop(path, ()):
-            self._place_undo(run, waiting)
-
-    def _begin_undoing(self, run: Run, path: str) -> None:
-        self.to_undo.discard(path)
-        self.undoing.add(path)
+    def _enter_undo(self, path: str) -> None:
         lane = undo_lane(self.definition, locate(self.definition, path))
         if lane is not None:
-            self._enter(run, lane, order=(), chain=0)
+            self._enter(lane, order=(), chain=0)
+
+
+def _time_of(step: Step, state: StepState) -> int | None:
+    """The time at which handrail goes on with a step; None if there is no such time."""
+    # An agent's claim on a step ends at its time, too, but then there is nothing for handrail to do.
+    is_claim = state.status is StepStatus.WAITING and isinstance(step.work, Prompt) and not state.digest
+    return None if is_claim else state.due
+
+
+def _has_started(run: Run, definition: Definition, holder: str, prefix: str) -> bool:
+    """Whether any step of this round has an event."""
+    return any(prefix + step.id in run.steps for step in locate(definition, holder).step.body)

@@ -1,7 +1,7 @@
-"""Rounds: how a step that holds other steps goes on: which round is next, when it is done, and when it has failed.
+"""Rounds: what a step that holds other steps needs: its next round, its end, or its failure.
 
-Pure. Looks at a holder that the agenda named, opens the lists of steps that may be worked on, and answers with the
-commands that the holder needs. How many rounds a loop has at most is a promise: passing it is a failure."""
+Pure, and only looking: which lists of steps are open, and which holders need a command, the agenda knows. How many
+rounds a loop has at most is a promise: passing it is a failure."""
 
 from __future__ import annotations
 
@@ -16,46 +16,34 @@ from handrail.domain.command import (
     FailUndo,
     StartRound,
 )
-from handrail.domain.definition import Category, Definition, Each, Repeat, Rounds
+from handrail.domain.definition import Call, Category, Definition, Repeat, Rounds
 from handrail.domain.duration import duration_ms
 from handrail.domain.errors import Invalid
 from handrail.domain.event import How
-from handrail.domain.path import UNDO, Lane, Located, lane_in, locate
+from handrail.domain.open_lane import stuck_in
+from handrail.domain.path import Lane, Located, lane_in, locate
 from handrail.domain.run import Run
 from handrail.domain.status import StepStatus
 from handrail.domain.values import evaluate, holds
 
 
-def look_at_holders(agenda: Agenda, run: Run, *, now: int) -> list[Command]:
-    """What all the steps need that hold others and that the agenda has named."""
-    told: dict[str, list[Command]] = {}
-    while agenda.holders:
-        holder = min(agenda.holders)  # in an order that a replay would find again
-        agenda.holders.discard(holder)
-        if not told.get(holder):  # else it is looked at again when what it needs is journaled
-            told[holder] = look_at(agenda, run, holder, now=now)
-    return [command for commands in told.values() for command in commands]
+def holder_commands(agenda: Agenda) -> list[Command]:
+    """What all the holders need that the agenda names."""
+    # In an order that a replay would find again.
+    return [command for holder in sorted(agenda.holders) for command in _needed(agenda, holder)]
 
 
-def look_at(agenda: Agenda, run: Run, holder: str, *, now: int) -> list[Command]:
-    """What a step that holds others needs now; lists of steps that may be worked on are opened on the way."""
-    state = run.step(holder)
-    if state.status is StepStatus.COMPENSATING:
-        return _look_at_undo(agenda, run, holder)
-    if state.status is not StepStatus.RUNNING:
-        return []
-    found = locate(agenda.definition, holder)
+def _needed(agenda: Agenda, holder: str) -> list[Command]:
+    run, found = agenda.run, locate(agenda.definition, holder)
+    if run.step(holder).status is StepStatus.COMPENSATING:
+        return _undo_ended(agenda, holder)
     try:
-        match found.step.work:
-            case Each() as work:
-                commands = _each(agenda, run, holder, work)
-            case Repeat() as work:
-                commands = _repeat(agenda, run, found, work.repeat, now)
-            case _:
-                commands = _call(agenda, run, found)
-        return commands or _stuck(agenda, run, holder)
+        if agenda.is_over(holder):
+            return [_round_over(agenda, found)]
     except Invalid as error:
         return [FailStep(step=holder, category=Category.INVALID_INPUT, message=str(error))]
+    stuck = stuck_in(agenda.lanes, holder)
+    return [_failed(run, holder, stuck)] if stuck is not None else []
 
 
 def outputs_of(definition: Definition, run: Run, lane: Lane) -> dict[str, Any]:
@@ -63,11 +51,18 @@ def outputs_of(definition: Definition, run: Run, lane: Lane) -> dict[str, Any]:
     return {name: evaluate(source, run, lane) for name, source in definition.outputs.items()}
 
 
-def _stuck(agenda: Agenda, run: Run, holder: str) -> list[Command]:
-    """The failure of a holder in which a list of steps can't go on, once none of the others goes on either."""
-    inside = agenda.lanes_in(holder)
-    stuck = [prefix for prefix in inside if agenda.lanes[prefix].is_stuck]
-    return [_failed(run, holder, stuck[0])] if stuck and len(stuck) == len(inside) else []
+def _round_over(agenda: Agenda, found: Located) -> Command:
+    """What a holder needs that has nothing left to do in its round."""
+    holder = found.prefix + found.step.id
+    match found.step.work:
+        case Repeat(repeat=rounds):
+            return _next_round(agenda.run, agenda.definition, found, rounds, agenda.now)
+        case Call():
+            lane = lane_in(agenda.definition, found)
+            outputs = outputs_of(lane.definition, agenda.run, lane) if lane.definition is not None else {}
+            return CompleteStep(step=holder, output=outputs or None)
+        case _:
+            return CompleteStep(step=holder)
 
 
 def _failed(run: Run, holder: str, prefix: str) -> FailStep:
@@ -75,29 +70,6 @@ def _failed(run: Run, holder: str, prefix: str) -> FailStep:
     path, state = next((path, state) for path, state in inside if state.status is StepStatus.FAILED)
     category = state.category or Category.TOOL_ERROR
     return FailStep(step=holder, category=category, message=f"{path} failed: {state.message}"[:2_000])
-
-
-def _each(agenda: Agenda, run: Run, holder: str, work: Each) -> list[Command]:
-    rounds = run.step(holder).rounds or 0
-    is_over = agenda.go_round(run, holder, rounds=rounds, parallel=work.parallel)
-    return [CompleteStep(step=holder)] if is_over else []
-
-
-def _repeat(agenda: Agenda, run: Run, found: Located, rounds: Rounds, now: int) -> list[Command]:
-    holder = found.prefix + found.step.id
-    state = run.step(holder)
-    if state.round >= 0:
-        if state.due is not None and state.due > now:
-            return []
-        prefix = f"{holder}[{state.round}]."
-        if prefix not in agenda.lanes:
-            agenda.enter(run, holder, state.round)
-        if not agenda.lane_over(prefix):
-            return []
-    command = _next_round(run, agenda.definition, found, rounds, now)
-    if not isinstance(command, FailStep):
-        agenda.leave(f"{holder}[{state.round}].")
-    return [command]
 
 
 def _next_round(run: Run, definition: Definition, found: Located, rounds: Rounds, now: int) -> Command:
@@ -121,24 +93,12 @@ def _is_enough(run: Run, lane: Lane, rounds: Rounds, begun: int) -> bool:
     return begun > 0 and rounds.until is not None and holds(rounds.until, run, lane)
 
 
-def _call(agenda: Agenda, run: Run, found: Located) -> list[Command]:
-    holder = found.prefix + found.step.id
-    lane = lane_in(agenda.definition, found)
-    if lane.prefix not in agenda.lanes:
-        agenda.enter(run, holder)
-    if not agenda.lane_over(lane.prefix) or lane.definition is None:
+def _undo_ended(agenda: Agenda, holder: str) -> list[Command]:
+    """What a step needs whose undo is a workflow that has ended."""
+    if agenda.is_over(holder):
+        return [CompensateStep(step=holder, how=How.EXECUTED)]
+    stuck = stuck_in(agenda.lanes, holder)
+    if stuck is None:
         return []
-    outputs = outputs_of(lane.definition, run, lane)
-    agenda.leave(lane.prefix)
-    return [CompleteStep(step=holder, output=outputs or None)]
-
-
-def _look_at_undo(agenda: Agenda, run: Run, holder: str) -> list[Command]:
-    prefix = f"{holder}{UNDO}."
-    if prefix in agenda.lanes and agenda.lanes[prefix].is_stuck:
-        failed = _failed(run, holder, prefix)
-        return [FailUndo(step=holder, category=failed.category, message=failed.message)]
-    if not agenda.lane_over(prefix):
-        return []
-    agenda.leave(prefix)
-    return [CompensateStep(step=holder, how=How.EXECUTED)]
+    failed = _failed(agenda.run, holder, stuck)
+    return [FailUndo(step=holder, category=failed.category, message=failed.message)]

@@ -173,6 +173,8 @@ STEP_SATISFIED: Final = frozenset({StepStatus.COMPLETED, StepStatus.SKIPPED})
 """Steps after it may start."""
 STEP_NOT_STARTED: Final = frozenset({StepStatus.PENDING, StepStatus.READY})
 """Nobody has it in hand: it never started, or is to start again."""
+STEP_EXECUTING: Final = frozenset({StepStatus.RUNNING, StepStatus.COMPENSATING})
+"""Its work or its undo is being executed."""
 STEP_UNDER_WAY: Final = frozenset({StepStatus.RUNNING, StepStatus.WAITING})
 """Somebody or something is at it, or it waits for an answer or a timer."""
 STEP_UNENDED: Final = STEP_NOT_STARTED | STEP_UNDER_WAY

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -53,6 +53,6 @@ class Bell:
             if not self._ears[run_id]:
                 del self._ears[run_id]
 
-    def _ring(self, run: Run, _: Collection[str] | None) -> None:
+    def _ring(self, run: Run, *_: object) -> None:
         for ear in self._ears.get(run.id, ()):
             ear.heard.set()

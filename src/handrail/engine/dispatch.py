@@ -21,7 +21,7 @@ from handrail.domain.decide import decide
 from handrail.domain.definition import Definition
 from handrail.domain.duration import duration_ms
 from handrail.domain.errors import Conflict, IntegrityBroken, JournalConflict, LeaseLost, NotFound
-from handrail.domain.event import RUN_PREFIX, Entry, Event, step_of
+from handrail.domain.event import RUN_PREFIX, Entry, Event
 from handrail.domain.json import canonical_bytes, digest
 from handrail.domain.projection import Change
 from handrail.domain.redaction import redact_inputs
@@ -31,7 +31,7 @@ from handrail.engine.clock import Clock, key_digest, keyed_id, timed_id
 from handrail.engine.journal import Journal
 from handrail.engine.lease import Lease
 from handrail.engine.scribe import Scribe
-from handrail.engine.stream import entries_of
+from handrail.engine.stream import entries_of, steps_in
 from handrail.foundation.bounded_cache import BoundedCache
 
 CONFLICTS_MAX: Final = 50
@@ -43,9 +43,9 @@ PLAIN_START: Final = StartRun()
 
 EventT = TypeVar("EventT", bound=Event)
 Texts: TypeAlias = tuple[tuple[str, bytes], ...]
-Watcher: TypeAlias = Callable[[Run, Collection[str] | None], None]
-"""Told of every change of a run that is synced: the run after it, and the steps that it concerns; None if the run was
-read anew, so that anything may have changed."""
+Watcher: TypeAlias = Callable[[Run, Collection[str] | None, int], None]
+"""Called with every change of a run that is synced: the run after it, the steps that it concerns (None if the run was
+read again, so that anything may have changed), and the event that it follows."""
 
 log = logging.getLogger(__name__)
 
@@ -212,9 +212,9 @@ class Dispatch:
         read = Seat(replay(entries, Run(id=run_id)))
         if seat := self._seats.get(run_id):
             return seat  # another caller has read it meanwhile
-        if read.run.status not in RUN_ENDED:  # an ended one is not worth a place: it will hardly change any more
+        if read.run.status not in RUN_ENDED:  # an ended run is not worth a place: it will hardly change any more
             self._seats.put(run_id, read)
-        self._notify(read.run, None)
+        self._notify(read.run, None, after=0)
         return read
 
     async def _catch_up(self, seat: Seat) -> bool:
@@ -226,7 +226,7 @@ class Dispatch:
         if tail and self._seats.get(run.id) is seat:  # else another caller has caught up already
             caught_up = replay(tail, run)
             self._seats.put(run.id, Seat(caught_up))
-            self._notify(caught_up, _steps_in(tail))
+            self._notify(caught_up, steps_in(tail), after=run.n)
         return bool(tail)
 
     def _drafted(self, run: Run, commands: Sequence[Command], definition: Definition, *, actor: str) -> Draft:
@@ -245,7 +245,7 @@ class Dispatch:
     async def _commit(self, draft: Draft, *, lease: Lease | None = None, texts: Texts = ()) -> Run:
         began = time.perf_counter()
         after = draft.run
-        change = replace(project(after, _steps_in(draft.entries)), definitions=texts)
+        change = replace(project(after, steps_in(draft.entries)), definitions=texts)
         await self._append(after, draft.records, change, lease)
         if after.status in RUN_ENDED:  # it is asked for seldom from now on, and can be read again
             self._secrets.pop(after.id, None)
@@ -253,7 +253,7 @@ class Dispatch:
             if seat is not None and seat.run is after:
                 self._seats.pop(after.id)
         _tell(after, draft.records, began)
-        self._notify(after, _steps_in(draft.entries))
+        self._notify(after, steps_in(draft.entries), after=after.n - len(draft.records))
         return after
 
     async def _append(self, after: Run, records: Sequence[Record], change: Change, lease: Lease | None) -> None:
@@ -270,15 +270,9 @@ class Dispatch:
             if not is_synced:
                 self._seats.pop(after.id)
 
-    def _notify(self, run: Run, steps: Collection[str] | None) -> None:
+    def _notify(self, run: Run, steps: Collection[str] | None, *, after: int) -> None:
         for watcher in self.watchers:
-            watcher(run, steps)
-
-
-def _steps_in(entries: Sequence[Entry]) -> Collection[str]:
-    steps = dict.fromkeys(step_of(entry.event) for entry in entries)
-    steps.pop(None, None)
-    return cast("Collection[str]", steps)
+            watcher(run, steps, after)
 
 
 def _tell(run: Run, records: Sequence[Record], began: float) -> None:

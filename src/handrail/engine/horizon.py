@@ -1,79 +1,94 @@
-"""The horizon: the outlooks of runs that somebody looks at again and again, kept up event by event.
+"""The horizon: one agenda for each run that is worked on or looked at in this process, kept up event by event.
 
-So that a look at a long run costs no more than one at a short run. What an outlook is, is outlook.py's word."""
+Conductors and readers share it, so that a look at a long run costs no more than one at a short run. What an agenda is,
+domain/agenda.py says; what readers see by it, outlook.py."""
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Collection
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Protocol
+from weakref import WeakValueDictionary
 
 from handrail.domain.agenda import Agenda
 from handrail.domain.definition import Definition
 from handrail.domain.run import Run
-from handrail.engine.dispatch import Dispatch
-from handrail.engine.outlook import Outlook, outlook_by, outlook_of
+from handrail.engine.dispatch import Watcher
+from handrail.engine.outlook import Outlook, outlook_by
+from handrail.foundation.bounded_cache import BoundedCache
 
 RUNS_KEPT: Final = 50
-TOLD_MAX: Final = 10_000
+"""How many agendas are kept for readers; those of conductors are kept as long as their conductors."""
 
 
-@dataclass
-class _Kept:
-    """The agenda of a run as of one event, and the steps that have changed since, each with its last event."""
+class Runs(Protocol):
+    """Where runs come from: dispatch, or a store that is only read."""
 
-    n: int
-    agenda: Agenda
-    changed: dict[str, int] = field(default_factory=dict)
+    @property
+    def watchers(self) -> list[Watcher]:
+        """Called with every change of a run."""
+        ...
+
+    async def current(self, run_id: str) -> Run:
+        """Where a run stands; NotFound if there is none."""
+        ...
+
+    async def definition(self, content_hash: str) -> Definition:
+        """The definition with this content hash."""
+        ...
 
 
 @dataclass
 class Horizon:
-    """Looks ahead in runs that dispatch knows."""
+    """The agendas of runs, kept up with the events that were reported."""
 
-    dispatch: Dispatch
-    _kept: OrderedDict[str, _Kept] = field(default_factory=OrderedDict)
-    _told: OrderedDict[str, int] = field(default_factory=OrderedDict)
-    """The last event of each run that dispatch has told of."""
+    runs: Runs
+    _agendas: WeakValueDictionary[str, Agenda] = field(default_factory=WeakValueDictionary)
+    """All that are in use: by a conductor, or because somebody has looked lately."""
+    _recent: BoundedCache[str, Agenda] = field(default_factory=lambda: BoundedCache(RUNS_KEPT))
 
     def __post_init__(self) -> None:
-        self.dispatch.watchers.append(self._notice)
+        self.runs.watchers.append(self._notice)
 
     async def look(self, run_id: str, *, now: int) -> tuple[Run, Definition, Outlook]:
         """A run as it stands, its definition, and what it could do next."""
-        run = await self.dispatch.current(run_id)
-        definition = await self.dispatch.definition(run.definition)
+        run = await self.runs.current(run_id)
+        definition = await self.runs.definition(run.definition)
         return run, definition, self.outlook(run, definition, now=now)
 
     def outlook(self, run: Run, definition: Definition, *, now: int) -> Outlook:
-        """The outlook of a run that dispatch has just told."""
-        kept = self._kept.get(run.id)
-        if (kept is not None and kept.n > run.n) or (kept is None and self._told.get(run.id, 0) > run.n):
-            # Somebody has looked further meanwhile, or was told of more: what is kept must miss nothing of that.
-            return outlook_of(run, definition, now=now)
-        if kept is None:
-            kept = _Kept(run.n, Agenda(definition, run))
-        elif kept.n < run.n:
-            kept.agenda.update(run, kept.changed)
-            kept.n = run.n
-        # Whoever looks may be behind what was told meanwhile: that is still to be taken in.
-        kept.changed = {path: n for path, n in kept.changed.items() if n > run.n}
-        outlook, is_lasting = outlook_by(kept.agenda, run, now=now)
-        if is_lasting:
-            self._kept[run.id] = kept
-            self._kept.move_to_end(run.id)
-            while len(self._kept) > RUNS_KEPT:
-                self._kept.popitem(last=False)
-        else:
-            self._kept.pop(run.id, None)
-        return outlook
+        """What a run could do next from this state of it."""
+        agenda = self.agenda(run, definition)
+        if agenda.run.n > run.n:
+            agenda = Agenda(definition, run)  # others have gone on meanwhile: the shared one must not go back
+        agenda.keep_up(now)
+        return outlook_by(agenda)
 
-    def _notice(self, run: Run, steps: Collection[str] | None) -> None:
-        self._told[run.id] = max(run.n, self._told.get(run.id, 0))
-        while len(self._told) > TOLD_MAX:
-            self._told.popitem(last=False)
-        if steps is None:
-            self._kept.pop(run.id, None)
-        elif run.id in self._kept:
-            self._kept[run.id].changed.update(dict.fromkeys(steps, run.n))
+    def agenda(self, run: Run, definition: Definition) -> Agenda:
+        """The agenda of a run; of a later state of it, if that has been reported already."""
+        agenda = self._agendas.get(run.id)
+        if agenda is None or agenda.run.n < run.n:
+            return self.renewed(run, definition)
+        return self._used(agenda)
+
+    def renewed(self, run: Run, definition: Definition) -> Agenda:
+        """The agenda of a run, made new, unless a later state of it has been reported already."""
+        agenda = self._agendas.get(run.id)
+        if agenda is None or agenda.run.n <= run.n:
+            # The run may be behind what was reported while nobody kept its agenda: the next report then shows a gap.
+            agenda = self._agendas[run.id] = Agenda(definition, run)
+        return self._used(agenda)
+
+    def _used(self, agenda: Agenda) -> Agenda:
+        return self._recent.put(agenda.run.id, agenda)
+
+    def _notice(self, run: Run, steps: Collection[str] | None, after: int) -> None:
+        agenda = self._agendas.get(run.id)
+        if agenda is None or run.n <= agenda.run.n:
+            return
+        if steps is None or agenda.run.n < after:
+            # Something is missing in between, so this agenda can't be kept up any more.
+            del self._agendas[run.id]
+            self._recent.pop(run.id)
+        else:
+            agenda.update(run, steps)

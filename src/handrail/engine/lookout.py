@@ -9,34 +9,33 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
-import msgspec
 from msgspec.structs import replace
 
-from handrail.domain.authoring import definition_from
 from handrail.domain.beginning import ToCall, begin
 from handrail.domain.breaker import Breaker, BreakerStatus, replay_breaker
 from handrail.domain.codec import entry_of
 from handrail.domain.definition import Definition, Tool
-from handrail.domain.errors import HandrailError, IntegrityBroken, NotFound
+from handrail.domain.errors import HandrailError, NotFound
 from handrail.domain.event import SERVER_PREFIX, AttemptFailed, UndoFailed
 from handrail.domain.path import locate
 from handrail.domain.projection import RunRow
-from handrail.domain.run import Run, replay
+from handrail.domain.run import Run
 from handrail.domain.status import RUN_ENDED, RUN_UNENDED, RunStatus
 from handrail.domain.suggestion import did_you_mean
 from handrail.engine.clock import Clock, instant_text
 from handrail.engine.horizon import Horizon
 from handrail.engine.journal import Journal, Shelf
-from handrail.engine.outlook import Outlook, outlook_of
 from handrail.engine.step_view import NOTHING, Held, Why, Within
+from handrail.engine.stored_runs import StoredRuns
 from handrail.engine.stream import entries_of, pages_of
 from handrail.engine.tool import Toolbox
 from handrail.engine.view import Detail, Listed, Status, Try, listed, status_of
+from handrail.foundation.bounded_cache import BoundedCache
 
 LOOKED_AT_MAX: Final = 1_000
 """How many open runs of a list are looked at closely."""
 RUNS_KEPT: Final = 100
-"""How many runs are remembered, so that whoever watches them reads only what is new."""
+"""How many runs that have ended are remembered, so that they are not read again at every look."""
 TRIES_SHOWN: Final = 5
 TRY_LENGTH_MAX: Final = 300
 FAILING: Final = frozenset({"attempt_failed", "undo_failed"})
@@ -56,38 +55,26 @@ class Lookout:
     clock: Clock
     toolbox: Toolbox | None = None
     horizon: Horizon | None = None
-    """What a process at work knows anyhow; without it, the store alone is read."""
-    _runs: dict[str, Run] = field(default_factory=dict)
-    _definitions: dict[str, Definition] = field(default_factory=dict)
-    _tried: dict[str, tuple[int, str, tuple[Try, ...]]] = field(default_factory=dict)
+    """The agendas of a process at work; without it, the store alone is read."""
+    _agendas: Horizon = field(init=False)
+    _ended: BoundedCache[str, Run] = field(default_factory=lambda: BoundedCache(RUNS_KEPT))
+    _tried: BoundedCache[str, tuple[int, str, tuple[Try, ...]]] = field(default_factory=lambda: BoundedCache(RUNS_KEPT))
     """By run: the attempts of the step that failed, as of this event."""
+
+    def __post_init__(self) -> None:
+        self._agendas = self.horizon or Horizon(StoredRuns(self.store))
 
     async def run(self, run_id: str) -> Run:
         """A run as it stands now; NotFound with the nearest names."""
-        if self.horizon is not None and run_id not in self._runs:
-            return await self._current(self.horizon, run_id)
-        before = self._runs.get(run_id, Run(id=run_id))
-        after = replay(await entries_of(self.store, run_id, after=before.n), before)
-        if not after.n:
-            raise await self._no_such(run_id)
-        if self.horizon is not None and after.status not in RUN_ENDED:
-            del self._runs[run_id]  # it goes on: dispatch keeps it from now on
-        else:
-            self._keep(after)
-        return after
-
-    def _keep(self, run: Run) -> None:
-        self._runs[run.id] = run
-        while len(self._runs) > RUNS_KEPT:
-            del self._runs[next(iter(self._runs))]
-
-    async def _current(self, horizon: Horizon, run_id: str) -> Run:
+        ended = self._ended.get(run_id)
+        if ended is not None and not await entries_of(self.store, run_id, after=ended.n):
+            return ended
         try:
-            run = await horizon.dispatch.current(run_id)
+            run = await self._agendas.runs.current(run_id)
         except NotFound:
             raise await self._no_such(run_id) from None
-        if run.status in RUN_ENDED:  # dispatch lets go of these
-            self._keep(run)
+        if run.status in RUN_ENDED:  # those who write do not remember these, and to read them again takes long
+            self._ended.put(run_id, run)
         return run
 
     async def _no_such(self, run_id: str) -> NotFound:
@@ -96,15 +83,7 @@ class Lookout:
 
     async def definition(self, run: Run) -> Definition:
         """The definition that a run is pinned to."""
-        if self.horizon is not None:
-            return await self.horizon.dispatch.definition(run.definition)
-        known = self._definitions.get(run.definition)
-        if known is None:
-            text = await self.store.definition(run.definition)
-            if text is None:
-                raise IntegrityBroken(f"the definition {run.definition} is not in the store")
-            known = self._definitions[run.definition] = definition_from(msgspec.json.decode(text))
-        return known
+        return await self._agendas.runs.definition(run.definition)
 
     async def status(self, run_id: str, *, detail: Detail = Detail.SUMMARY, within: Within = NOTHING) -> Status:
         """Where a run stands; `within` is what a worker in this process knows of it."""
@@ -113,7 +92,7 @@ class Lookout:
         held = await self._held(run, definition) if detail is Detail.FULL else {}
         within = Within({**within.held, **held}, within.words)
         now = self.clock()
-        outlook = self._outlook(run, definition, now)
+        outlook = self._agendas.outlook(run, definition, now=now)
         seen = status_of(run, definition, now=now, detail=detail, within=within, outlook=outlook)
         if seen.failure is None:
             return seen
@@ -132,20 +111,13 @@ class Lookout:
                 event = entry_of(record).event
                 if isinstance(event, AttemptFailed | UndoFailed):
                     tries.append(_try(record.at, event))
-        self._tried[run.id] = (run.n, path, tuple(tries))
-        while len(self._tried) > RUNS_KEPT:
-            del self._tried[next(iter(self._tried))]
+        self._tried.put(run.id, (run.n, path, tuple(tries)))
         return tuple(tries)
 
     async def is_settled(self, run_id: str) -> bool:
         """Whether nothing happens to a run until an agent or a person does something."""
         run = await self.run(run_id)
-        return self._outlook(run, await self.definition(run), self.clock()).is_settled
-
-    def _outlook(self, run: Run, definition: Definition, now: int) -> Outlook:
-        if self.horizon is not None:
-            return self.horizon.outlook(run, definition, now=now)
-        return outlook_of(run, definition, now=now)
+        return self._agendas.outlook(run, await self.definition(run), now=self.clock()).is_settled
 
     async def runs(self, *, status: Collection[str] = (), after: str = "", limit: int = 50) -> list[Listed]:
         """Runs by id; open ones are looked at closely, so that those who wait are told from those who work."""
@@ -178,7 +150,7 @@ class Lookout:
             return {}
         held: dict[str, Held] = {}
         breakers: dict[str, Breaker] = {}
-        ready = self._outlook(run, definition, self.clock()).agenda.ready
+        ready = self._agendas.outlook(run, definition, now=self.clock()).agenda.ready
         for path in sorted(ready)[:HELD_MAX]:
             server = self._server(run, definition, path)
             if not server:

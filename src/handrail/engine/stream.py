@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection, Iterable
 from typing import Final, TypeVar
 
 from handrail.domain.chain import Head, Record
 from handrail.domain.codec import entry_of
-from handrail.domain.event import Entry
+from handrail.domain.event import Entry, step_of
 from handrail.engine.journal import Journal
 
 PAGE: Final = 1_000
@@ -33,6 +33,11 @@ async def records_of(journal: Journal, stream: str) -> list[Record]:
 async def entries_of(journal: Journal, stream: str, *, after: int = 0) -> list[Entry]:
     """All events of a stream with n > after, in their places."""
     return [entry_of(record) async for page in pages_of(journal, stream, after=after) for record in page]
+
+
+def steps_in(entries: Iterable[Entry]) -> Collection[str]:
+    """The paths of the steps that these events concern, each once."""
+    return {path: None for entry in entries if (path := step_of(entry.event)) is not None}
 
 
 async def end_of(journal: Journal, stream: str) -> Head:

@@ -195,7 +195,7 @@ class Worker:
         conductor = self.conductors.get(run_id)
         if conductor is None:
             return NOTHING
-        held = {path: limit_of(hold) for path, hold in conductor.holds.items()}
+        held = {path: limit_of(hold) for path, hold in conductor.holds.by_name.items()}
         return Within(held, conductor.words)
 
     async def settled(self, run_id: str) -> Run:
@@ -216,19 +216,19 @@ class Worker:
     def _conduct(self, definition: Definition, run: Run, lease: Lease) -> None:
         self._wanted.discard(run.id)
         self._parked.pop(run.id, None)
-        conductor = Conductor(self._means, definition, run, lease, on_rest=self._rested)
+        conductor = Conductor(self._means, definition, run, lease, horizon=self.horizon, on_rest=self._rested)
         self.conductors[run.id] = conductor
         conductor.wake()
 
-    def _notice(self, run: Run, steps: Collection[str] | None) -> None:
-        """Take in that a run has changed, or was read anew."""
+    def _notice(self, run: Run, steps: Collection[str] | None, _after: int) -> None:
+        """Take in that a run has changed, or was read again."""
         conductor = self.conductors.get(run.id)
         if steps is None:
             if conductor is not None and conductor.run.n < run.n:
                 conductor.look_again()
             return
         if conductor is not None:
-            conductor.notice(run, steps)
+            conductor.notice(run)
         elif run.status in RUN_WORKING and run.mode is Mode.RUN and run.n > 1:
             self._want(run.id)
         if run.status not in RUN_WORKING:
@@ -315,7 +315,7 @@ class Worker:
         run, _, outlook = await self.horizon.look(run_id, now=self.terms.clock())
         if run.status not in RUN_WORKING:
             return True
-        if not outlook.is_settled or run.deadline is not None or outlook.agenda.next_due(run) is not None:
+        if not outlook.is_settled or run.deadline is not None or outlook.agenda.next_due is not None:
             return False
         self._parked[run_id] = run.n
         self._tell_settled(run)

@@ -6,20 +6,18 @@ times that are due are jumped to. Who answers the questions is walk.py's and pat
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final, TypeAlias
 
 from handrail.domain.agenda import Agenda
-from handrail.domain.beginning import Beginning, ForAgent, InputCheck, ToCall, ToGrant, begin, begin_undo
+from handrail.domain.beginning import ForAgent, InputCheck, ToCall, ToGrant, begin, begin_undo
 from handrail.domain.command import (
     Command,
     CompensateStep,
     CompleteStep,
-    ExpireApproval,
     FailAttempt,
     FailStep,
     FailUndo,
-    FinishCompensation,
-    FinishRun,
     GiveApproval,
     HandOutStep,
     OpenStep,
@@ -28,17 +26,17 @@ from handrail.domain.command import (
     SetVars,
     SkipStep,
     StartAttempt,
-    StartCompensation,
     StartRun,
     StartUndo,
 )
 from handrail.domain.decide import decide
-from handrail.domain.definition import Call, Definition, OnFailure, Prompt, Tool
+from handrail.domain.definition import Call, Definition, Prompt, Tool
 from handrail.domain.effect import brings_own_undo, effect_of
 from handrail.domain.errors import Invalid, Limited
 from handrail.domain.event import Entry, Event, How, Proof, step_of
 from handrail.domain.guidance import told
-from handrail.domain.path import locate, top_lane
+from handrail.domain.open_lane import rank_at
+from handrail.domain.path import locate
 from handrail.domain.rehearsing.question import (
     Answer,
     Approved,
@@ -51,9 +49,9 @@ from handrail.domain.rehearsing.question import (
     Who,
 )
 from handrail.domain.retry import due_of, policy_of
-from handrail.domain.rounds import look_at_holders, outputs_of
 from handrail.domain.run import Run, replay
-from handrail.domain.status import RUN_WORKING, RunStatus, StepStatus
+from handrail.domain.status import RUN_WORKING, StepStatus
+from handrail.domain.turn import next_turn, ready_for_agent
 
 RUN: Final = "run_rehearsal"
 BEGINNING: Final = 1_000
@@ -101,8 +99,6 @@ class Stage:
                 self.grant(*commands)
             elif question := self._question():
                 return question
-            elif commands := self._later():
-                self.grant(*commands)
             elif not self._jump():
                 return None
         return None
@@ -118,83 +114,46 @@ class Stage:
 
     def _next(self) -> list[Command]:
         """What happens by itself, before anybody is asked."""
-        commands = [*self._come_due(), *look_at_holders(self._agenda, self.run, now=self.now)]
-        if commands:
-            return commands
-        is_undoing = self.run.status is RunStatus.COMPENSATING
-        if not is_undoing and self._agenda.halt is not None:
-            return self._halted(self._agenda.halt)
-        return (self._begin_undo() if is_undoing else []) or self._begin_ready()
-
-    def _come_due(self) -> Iterable[Command]:
-        for path in self._agenda.due(self.run, self.now):
-            state = self.run.step(path)
-            if state.status is StepStatus.WAITING and state.digest:
-                yield ExpireApproval(step=path)
-            elif state.status is StepStatus.WAITING:
-                self._agenda.put_back(path)
-            elif state.status is StepStatus.RUNNING:
-                self._agenda.holders.add(path)
-
-    def _halted(self, policy: OnFailure) -> list[Command]:
-        if policy is OnFailure.STOP:
-            return [FinishRun()]
-        path = next(path for path, own in self._agenda.failed.items() if own is policy)
-        return [StartCompensation(reason=f"{path} failed: {self.run.step(path).message}")]
-
-    def _begin_ready(self) -> list[Command]:
-        commands: list[Command] = []
-        for path in [*self._agenda.others(), *self._agenda.in_order()]:
-            commands += self._begun(path, begin(self.run, self.definition, path, now=self.now, check=self.check))
+        self._agenda.keep_up(self.now)
+        turn = next_turn(self._agenda, check=self.check)
+        commands = self._stood_in(turn.commands) or self._start_undo(turn.undos)
+        for path in turn.calls if not commands else ():
+            commands += self._start_call(path)
         return commands
 
-    def _begun(self, path: str, beginning: Beginning) -> list[Command]:
-        match beginning:
+    def _stood_in(self, commands: Sequence[Command]) -> list[Command]:
+        """The commands, and the ends of inlined workflows whose outputs are given: these are not walked through."""
+        failed = {command.step for command in commands if isinstance(command, FailStep)}
+        opened = [one.step for one in commands if isinstance(one, OpenStep) and one.step not in failed]
+        called = [path for path in opened if isinstance(locate(self.definition, path).step.work, Call)]
+        given = ((path, self.stand_in(path)) for path in called)
+        return [*commands, *(CompleteStep(step=path, output=one.output) for path, one in given if one is not None)]
+
+    def _start_call(self, path: str) -> list[Command]:
+        if path in self._tools:
+            return []
+        match begin(self.run, self.definition, path, now=self.now, check=self.check):
             case ToGrant(commands=commands):
-                return [*commands, *self._stood_in(path, commands)]
-            case ForAgent():
-                self._agenda.leave_to_agent(path)
-            case ToCall():
+                return list(commands)
+            case _:
                 self._tools.add(path)
-        return []
+                return []
 
-    def _stood_in(self, path: str, commands: Sequence[Command]) -> list[Command]:
-        """The end of an inlined workflow whose outputs are given, so that nobody has to walk through it."""
-        is_call = isinstance(locate(self.definition, path).step.work, Call)
-        given = self.stand_in(path) if is_call and isinstance(commands[-1], OpenStep) else None
-        return [CompleteStep(step=path, output=given.output)] if given is not None else []
-
-    def _begin_undo(self) -> list[Command]:
-        if self._undo is not None:
+    def _start_undo(self, paths: Sequence[str]) -> list[Command]:
+        """Start one undo after the other: who undoes what, and in which order, is what a walk is to show."""
+        if self._undo is not None or not paths:
             return []
-        path = next(self._agenda.undo_in_order(), None)
-        if path is None:
-            return []
-        match begin_undo(self.run, self.definition, path, check=self.check):
+        match begin_undo(self.run, self.definition, paths[0], check=self.check):
             case ToGrant(commands=commands):
                 return list(commands)
             case ToCall(work=work, args=args):
-                self._undo = Question(path=path, who=Who.TOOL, is_undo=True, work=work, args=args)
+                self._undo = Question(path=paths[0], who=Who.TOOL, is_undo=True, work=work, args=args)
             case ForAgent():
                 pass
         return []
 
-    def _later(self) -> list[Command]:
-        """How the run ends, once nobody has anything to do any more."""
-        agenda = self._agenda
-        if self.run.status is RunStatus.COMPENSATING:
-            return [] if agenda.undoing or agenda.to_undo else [FinishCompensation()]
-        if agenda.is_stuck:
-            return [FinishRun()]
-        if not agenda.is_done:
-            return []
-        try:
-            return [FinishRun(outputs=outputs_of(self.definition, self.run, top_lane(self.definition)))]
-        except Invalid as error:
-            return [FinishRun(flaw=f"the outputs can't be worked out: {error}")]
-
     def _jump(self) -> bool:
-        due = self._agenda.next_due(self.run)
+        due = self._agenda.next_due
         if due is None:
             return False
         self.now = max(self.now + 1, due)
@@ -206,12 +165,12 @@ class Stage:
         if self._undo is not None:
             return self._undo
         agenda = self._agenda
-        for path in sorted(agenda.undoing):
-            if isinstance(locate(self.definition, path).step.undo, Prompt):
-                return self._for_agent(path, is_undo=True)
+        for path in agenda.undos.by_agent():
+            return self._for_agent(path, is_undo=True)
         waiting = [path for path in agenda.waiting - self.unanswered if self._is_for_somebody(path)]
-        asked = [*(self._tools & agenda.ready), *agenda.for_agent, *waiting]
-        return self._asked(min(asked, key=agenda.rank)) if asked else None
+        prompts = ready_for_agent(agenda, check=self.check)
+        asked = [*(self._tools & agenda.ready), *prompts, *waiting]
+        return self._asked(min(asked, key=partial(rank_at, agenda.lanes))) if asked else None
 
     def _is_for_somebody(self, path: str) -> bool:
         """Whether a step that waits does so for an agent or a person, and not for a time."""

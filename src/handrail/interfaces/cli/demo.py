@@ -183,7 +183,7 @@ def _typed() -> str | None:
 
 
 def _lookout(at_work: Working) -> Lookout:
-    return Lookout(at_work.handrail.look.store, at_work.worker.terms.clock)
+    return at_work.lookout
 
 
 def _tell_files(at_work: Working, when: str) -> None:

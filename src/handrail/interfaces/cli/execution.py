@@ -66,7 +66,7 @@ def stoppable() -> Iterator[asyncio.Future[None]]:
 
 async def execute(working: Working, run_id: str, *, is_watched: bool, as_json: bool, after: int = 0) -> Status:
     """Execute a run until nothing is left to execute: its status then. Ctrl-C releases it, and ends this process."""
-    lookout = Lookout(working.handrail.look.store, working.worker.terms.clock, working.worker.toolbox)
+    lookout = working.lookout
     worker = working.worker
 
     def within() -> Within:

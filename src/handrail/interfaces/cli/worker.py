@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection
 from typing import Final
 
 import click
@@ -11,7 +10,6 @@ import click
 from handrail.assembly import Working, working
 from handrail.domain.run import Run
 from handrail.domain.status import RUN_WORKING, RunStatus
-from handrail.engine.lookout import Lookout
 from handrail.interfaces.cli.execution import Stopped, first_of, stoppable
 from handrail.interfaces.cli.program import settings_of, told
 
@@ -51,14 +49,14 @@ class _Teller:
     def __init__(self, at_work: Working) -> None:
         self.worker = at_work.worker
         self.store = at_work.handrail.look.store
-        self.lookout = Lookout(self.store, at_work.worker.terms.clock)
+        self.lookout = at_work.lookout
         self.seen: set[str] = set()
         self.ended: dict[str, RunStatus] = {}
         self.waits: dict[str, int] = {}
         """Which runs were reported as waiting, as of which event."""
         at_work.handrail.dispatch.watchers.append(self._notice)
 
-    def _notice(self, run: Run, _steps: Collection[str] | None) -> None:
+    def _notice(self, run: Run, *_: object) -> None:
         is_own = run.id in self.worker.conductors or run.id in self.seen
         if is_own and run.status not in RUN_WORKING and self.ended.get(run.id) is not run.status:
             self._pick_up(run.id, run.workflow)

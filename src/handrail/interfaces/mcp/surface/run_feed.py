@@ -12,7 +12,6 @@ from typing import Final
 
 from handrail.domain.errors import HandrailError
 from handrail.domain.event import RUN_PREFIX
-from handrail.domain.run import Run
 from handrail.engine.journal import FAR_BEHIND
 from handrail.interfaces.mcp.surface.desk import Desk
 from handrail.interfaces.mcp.surface.resources import RUNS
@@ -75,7 +74,7 @@ class RunFeed:
                     await self._poke.wait()
             self._poke.clear()
 
-    def _hear(self, _run: Run, _steps: Collection[str] | None) -> None:
+    def _hear(self, *_: object) -> None:
         self._poke.set()
 
     def _told_of(self, streams: Collection[str]) -> None:

@@ -1,0 +1,70 @@
+"""Open lanes: the lists of steps that are being worked on, and the rounds of loops that are.
+
+Pure. When a lane opens, and what its steps are doing, is agenda.py's; what a lane is, path.py's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeAlias
+
+from handrail.domain.path import Lane
+
+StepRank: TypeAlias = tuple[int, int, tuple[int, ...]]
+"""What ready steps are ordered by across all lanes: priority, critical path, then as written."""
+
+
+class OpenLane:
+    """A list of steps that is being worked on: what each still waits for, what is left, and what may still move."""
+
+    def __init__(self, lane: Lane, order: tuple[int, ...], chain: int) -> None:
+        self.lane = lane
+        self.order = order
+        self.chain = chain
+        self.missing = {name: len(needs) for name, needs in lane.course.needs.items()}
+        self.left = set(lane.course.named)
+        self.moving: set[str] = set()
+
+    def rank(self, name: str) -> StepRank:
+        """The rank of one of its steps."""
+        priority, chain, place = self.lane.course.ranks[name]
+        return (priority, chain + self.chain, (*self.order, place))
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether something is left, and nothing of it can ever move."""
+        return bool(self.left) and not self.moving
+
+
+class OpenRounds:
+    """The rounds of a loop that are being worked on, and the number of the next one."""
+
+    def __init__(self) -> None:
+        self.open: set[int] = set()
+        self.next = 0
+
+
+def prefix_of(path: str) -> str:
+    """The prefix of the lane that a step stands in."""
+    head, _, _ = path.rpartition(".")
+    return f"{head}." if head else ""
+
+
+def lane_at(lanes: Mapping[str, OpenLane], path: str) -> OpenLane | None:
+    """The open lane that a step stands in, if it is open."""
+    return lanes.get(prefix_of(path))
+
+
+def rank_at(lanes: Mapping[str, OpenLane], path: str) -> StepRank:
+    """The rank of a step that stands in an open lane."""
+    return lanes[prefix_of(path)].rank(path.rpartition(".")[2])
+
+
+def is_lane_over(lanes: Mapping[str, OpenLane], prefix: str) -> bool:
+    """Whether nothing is left to do in an open lane."""
+    return prefix in lanes and not lanes[prefix].left
+
+
+def stuck_in(lanes: Mapping[str, OpenLane], holder: str) -> str | None:
+    """The prefix of a lane inside a holder that can't go on, once none of the others goes on either."""
+    inside = [opened for opened in lanes.values() if opened.lane.parent == holder]
+    return inside[0].lane.prefix if inside and all(opened.is_stuck for opened in inside) else None

@@ -1,0 +1,78 @@
+"""Undos: which steps of a run may be undone now, which are being undone, and which still wait for a later one.
+
+Pure. The order is compensation.py's; what starting an undo means, beginning.py's."""
+
+from __future__ import annotations
+
+from handrail.domain.compensation import holding_back, undo_order
+from handrail.domain.definition import Call, Definition, Prompt, Work
+from handrail.domain.path import locate
+from handrail.domain.ranked_queue import RankedQueue
+from handrail.domain.run import Run, StepState
+from handrail.domain.status import STEP_ACTED, StepStatus
+
+
+class Undos:
+    """What is left to undo in one run."""
+
+    def __init__(self, definition: Definition) -> None:
+        self.definition = definition
+        self.is_on = False
+        """Whether the run is undoing at all."""
+        self.ready: RankedQueue[int] = RankedQueue()
+        """Steps whose undo may start, the newest first."""
+        self.under_way: set[str] = set()
+        """Steps whose undo has started and not ended."""
+        self._place: dict[str, int] = {}
+        self._held_back: dict[str, list[str]] = {}
+
+    def turn(self, run: Run) -> None:
+        """Start to undo: find out what is left, and in which order."""
+        self.is_on = True
+        self.ready.clear()
+        self.under_way.clear()
+        self._held_back.clear()
+        order = undo_order(run, self.definition)
+        self._place = {path: place for place, path in enumerate(order)}
+        for path in order:
+            state = run.step(path)
+            if state.broke > run.turned:
+                continue  # it has failed permanently since, and nobody has asked for it again
+            if state.status is StepStatus.COMPENSATING:
+                self.under_way.add(path)
+            else:
+                self._put(run, path)
+
+    def see(self, run: Run, path: str, state: StepState) -> bool:
+        """Take in what a step is now; whether its undo has ended."""
+        if state.status is StepStatus.COMPENSATING:
+            self.ready.discard(path)
+            self.under_way.add(path)
+            return False
+        self.under_way.discard(path)
+        if state.status in STEP_ACTED:
+            return False  # a late answer changes nothing: it is still to be undone
+        self.ready.discard(path)
+        if state.status is not StepStatus.COMPENSATION_FAILED:  # else those that it holds back stay as they are
+            for waiting in self._held_back.pop(path, ()):
+                self._put(run, waiting)
+        return True
+
+    def by_tool(self) -> list[str]:
+        """The steps that handrail itself is undoing: not an agent, and no workflow whose steps speak for themselves."""
+        return [path for path in sorted(self.under_way) if not isinstance(self._undo(path), Prompt | Call)]
+
+    def by_agent(self) -> list[str]:
+        """The steps that an agent is to undo."""
+        return [path for path in sorted(self.under_way) if isinstance(self._undo(path), Prompt)]
+
+    def _undo(self, path: str) -> Work | None:
+        return locate(self.definition, path).step.undo
+
+    def _put(self, run: Run, path: str) -> None:
+        """Let the undo of a step start, or wait for the one that holds it back."""
+        later = holding_back(run, self.definition, path)
+        if later is None:
+            self.ready.add(path, self._place.get(path, 0))
+        else:
+            self._held_back.setdefault(later, []).append(path)

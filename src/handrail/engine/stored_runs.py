@@ -1,0 +1,57 @@
+"""Stored runs: runs and their definitions as a store has them, for readers who never write.
+
+Async. Whoever writes asks dispatch.py, which knows more: what is being written at this moment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+import msgspec
+
+from handrail.domain.authoring import definition_from
+from handrail.domain.definition import Definition
+from handrail.domain.errors import IntegrityBroken, NotFound
+from handrail.domain.run import Run, replay
+from handrail.engine.dispatch import Watcher
+from handrail.engine.journal import Journal
+from handrail.engine.stream import entries_of, steps_in
+from handrail.foundation.bounded_cache import BoundedCache
+
+RUNS_KEPT: Final = 100
+"""How many runs are remembered, so that whoever watches them reads only what is new."""
+DEFINITIONS_KEPT: Final = 100
+
+
+@dataclass
+class StoredRuns:
+    """Reads runs from a store, and reports what is new in them since the last time."""
+
+    journal: Journal
+    watchers: list[Watcher] = field(default_factory=list)
+    _runs: BoundedCache[str, Run] = field(default_factory=lambda: BoundedCache(RUNS_KEPT))
+    _definitions: BoundedCache[str, Definition] = field(default_factory=lambda: BoundedCache(DEFINITIONS_KEPT))
+
+    async def current(self, run_id: str) -> Run:
+        """A run as it stands in the store; NotFound if it has no events."""
+        before = self._runs.get(run_id) or Run(id=run_id)
+        tail = await entries_of(self.journal, run_id, after=before.n)
+        run = replay(tail, before)
+        if not run.n:
+            raise NotFound(f"there is no run {run_id!r}", hint="list the runs, then repeat the call")
+        self._runs.put(run_id, run)
+        if tail:
+            for watcher in self.watchers:
+                watcher(run, steps_in(tail), before.n)
+        return run
+
+    async def definition(self, content_hash: str) -> Definition:
+        """The definition with this content hash, as it was pinned."""
+        known = self._definitions.get(content_hash)
+        if known is None:
+            text = await self.journal.definition(content_hash)
+            if text is None:
+                raise IntegrityBroken(f"the definition {content_hash} is not in the store")
+            known = definition_from(msgspec.json.decode(text))
+        self._definitions.put(content_hash, known)
+        return known
