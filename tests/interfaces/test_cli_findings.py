@@ -54,11 +54,11 @@ def test_a_finding_is_shown_with_its_source_line_and_its_fix(shell: Shell, words
 
 def test_a_finding_in_json_text_is_shown_the_same_way(shell: Shell) -> None:
     file = shell.write(
-        '{"id": "ship",\n "steps": [{"id": "tag", "tool": "value.set", "args": {"value": 1}, "timeot": "3s"}]}',
+        '{"id": "ship",\n "steps": [{"id": "tag", "tool": "value.set", "timeot": "3s",\n "args": {"value": 1}}]}',
         "plan.json",
     )
     lines = shell.run("plan", "check", file).stdout.splitlines()
-    assert lines[1] == f"  --> {file}:2:69"
+    assert lines[1] == f"  --> {file}:2:47"
     assert lines[3].startswith(' 2 |  "steps": [{"id": "tag"')
     caret = lines[4].index("^")
     assert lines[3][caret:].startswith('"timeot": ')
