@@ -38,7 +38,7 @@ class Bookcase:
     ) -> None:
         """`kept` is a file in which what was seen is kept for the next process; `survey` tells what is known of the
         tools and rules that workflows name, unless a caller knows better."""
-        self._survey = survey
+        self.survey = survey
         sources = [one if isinstance(one, Source) else Source("", os.fspath(one)) for one in folders]
         within = {source.folder: source.within for source in sources if source.within}
         self.catalog = FolderCatalog([source.folder for source in sources], within=within)
@@ -100,7 +100,7 @@ class Bookcase:
 
     def load_plan(self, data: Any, *, survey: Survey | None = None) -> Loaded:
         """The definition in data, with what it extends or inlines looked up here."""
-        return load_data(data, catalog=self.catalog, survey=survey or self._survey)
+        return load_data(data, catalog=self.catalog, survey=survey or self.survey)
 
     def _oddly_named(self, wanted: str, survey: Survey | None) -> Loaded:
         """A workflow that the catalog can't find: its id is none, or its file can't be read; NotFound otherwise."""
@@ -121,7 +121,7 @@ class Bookcase:
             content = Path(file).read_bytes()
         except OSError as error:  # it went away just now
             raise Unavailable(f"{file} can't be read: {error.strerror}") from error
-        return load_definition(content, name=file, catalog=self.catalog, survey=survey or self._survey)
+        return load_definition(content, name=file, catalog=self.catalog, survey=survey or self.survey)
 
     def _read(self) -> Iterable[Book]:
         seen: dict[str, dict[int, dict[str, Book]]] = {}

@@ -1,0 +1,108 @@
+"""The Python API: `handrail.open()` and `handrail.connect()`, and the program that they open.
+
+Settings come from the arguments, else from the environment and the config files, as for the command line."""
+
+from __future__ import annotations
+
+import getpass
+import os
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from handrail.assembly import Handrail, bookcase_of, opened, rules_of, survey_of, toolbox_of, working
+from handrail.definitions import Definitions
+from handrail.engine.audit import Verdict
+from handrail.engine.control import Control
+from handrail.engine.lookout import Lookout
+from handrail.engine.plans import Plans
+from handrail.library.bookcase import Bookcase
+from handrail.runs import Execution, Runs
+from handrail.settings import Settings, read_settings
+from handrail.tools.registry import Registry
+from handrail.tools.sdk import PythonTool
+
+
+@dataclass(frozen=True)
+class Program:
+    """handrail over one store: its runs, plans, workflows and tools."""
+
+    settings: Settings
+    runs: Runs
+    plans: Plans
+    workflows: Bookcase
+    tools: Registry
+    _store: Handrail
+
+    async def verify(self, run: str | None = None, *, replay: bool = False) -> Verdict:
+        """Verify the journal, or the events of one run; `replay` also folds them and compares the stored state."""
+        return await self._store.look.verify(stream=run, replay=replay)
+
+
+@asynccontextmanager
+async def open_program(
+    *,
+    home: str | os.PathLike[str] | None = None,
+    project: str | os.PathLike[str] | None = None,
+    actor: str = "",
+    tools: Sequence[PythonTool] = (),
+) -> AsyncIterator[Program]:
+    """Open a program that executes the runs that are started in it.
+
+    `home` holds all state, `project` is the folder to work in; `actor` is recorded for everything that is done here
+    (default: `person:<os user>`); `tools` are Python functions for plans to call, made with `handrail.tool`."""
+    settings = _settings(home, project)
+    async with working(settings, picks_up=False, tools=tools) as engine:
+        execution = Execution(engine.worker, engine.guide)
+        store, control = engine.handrail, engine.control
+        yield _program(settings, store, engine.toolbox, engine.lookout, actor, control=control, execution=execution)
+
+
+@asynccontextmanager
+async def connect(
+    *, home: str | os.PathLike[str] | None = None, project: str | os.PathLike[str] | None = None, actor: str = ""
+) -> AsyncIterator[Program]:
+    """Open a program that starts, controls and reads runs, and leaves executing them to other processes."""
+    settings = _settings(home, project)
+    async with opened(settings) as store:
+        toolbox = toolbox_of(settings)
+        try:
+            reader = Lookout(store.look.store, store.control.clock, toolbox)
+            yield _program(settings, store, toolbox, reader, actor, control=store.control)
+        finally:
+            await toolbox.close()
+
+
+def local_person() -> str:
+    """The actor of what the user of this machine does."""
+    return f"person:{getpass.getuser()}"
+
+
+def _program(
+    settings: Settings,
+    store: Handrail,
+    toolbox: Registry,
+    reader: Lookout,
+    actor: str,
+    *,
+    control: Control,
+    execution: Execution | None = None,
+) -> Program:
+    library = bookcase_of(settings)
+    survey = survey_of(rules_of(settings, toolbox), toolbox)
+    runs = Runs(
+        definitions=Definitions(library, store.plans, store.look.store, toolbox, survey),
+        dispatch=store.dispatch,
+        control=control,
+        reader=reader,
+        ledger=store.look.ledger,
+        actor=actor or local_person(),
+        execution=execution,
+    )
+    return Program(settings=settings, runs=runs, plans=store.plans, workflows=library, tools=toolbox, _store=store)
+
+
+def _settings(home: str | os.PathLike[str] | None, project: str | os.PathLike[str] | None) -> Settings:
+    given = {"home": home, "project": project}
+    flags = {name: os.fspath(folder) if folder is not None else None for name, folder in given.items()}
+    return read_settings(flags, os.environ)

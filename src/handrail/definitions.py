@@ -1,0 +1,85 @@
+"""Definitions by name: a file, a workflow of the library, or a saved plan, checked against local tools and rules.
+
+Reads files and the store; nothing is started or written. Which findings there are is decided in domain/analysis."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from handrail.domain.analysis.fitness import require_fit
+from handrail.domain.analysis.local import Survey
+from handrail.domain.definition import Definition
+from handrail.domain.errors import NotFound
+from handrail.domain.suggestion import did_you_mean
+from handrail.domain.works import tools_in
+from handrail.engine.journal import Shelf
+from handrail.engine.plans import Plans
+from handrail.engine.tool import Toolbox
+from handrail.library.bookcase import Bookcase
+from handrail.library.catalog import SUFFIXES
+from handrail.library.loading import FolderCatalog, Loaded, load_definition, valid
+
+KNOWN_MAX = 1_000
+"""How many saved plans are looked at for a name that was probably meant."""
+
+
+@dataclass(frozen=True)
+class Definitions:
+    """Finds definitions, ready to be run."""
+
+    library: Bookcase
+    plans: Plans
+    store: Shelf
+    toolbox: Toolbox
+    survey: Survey
+
+    async def find(self, name: str) -> tuple[Definition, Mapping[str, str]]:
+        """The definition in a file, of a workflow or of the saved plan of that name, and its tool pins.
+
+        Invalid with all findings if it can't run here; NotFound with the nearest names."""
+        definition, pins = await self._load(name, None)
+        # Servers describe their tools only once they are connected: a first look finds which, a second one checks.
+        await self.toolbox.meet(tools_in(definition))
+        await self._load(name, self.survey)
+        self.require_runnable(definition)
+        return definition, pins
+
+    def require_runnable(self, definition: Definition) -> None:
+        """Refuse a definition that can't run here: Invalid with all findings."""
+        require_fit(definition, self.survey)
+
+    async def _load(self, name: str, survey: Survey | None) -> tuple[Definition, Mapping[str, str]]:
+        if is_file_name(name):
+            return valid(load_file(name, self.library, survey or self.library.survey), name), {}
+        if self.library.catalog.find(name.partition("@")[0]):
+            return valid(self.library.load(name, survey=survey), name), {}
+        try:
+            return await self.plans.newest(name)
+        except NotFound as error:
+            raise NotFound(f"there is no file, workflow or plan {name!r}", hint=await self._hint(name)) from error
+
+    async def _hint(self, name: str) -> str:
+        rows = await self.store.plans(limit=KNOWN_MAX)
+        known = [*(book.id for book in self.library.books()), *(row.id for row in rows if row.retired is None)]
+        return did_you_mean(name, known) or "give a file, or save a plan first: `handrail plan save FILE`"
+
+
+def is_file_name(name: str) -> bool:
+    """Whether a name is that of a file rather than an id."""
+    return name.endswith(SUFFIXES) or Path(name).is_file()
+
+
+def load_file(file: str, library: Bookcase, survey: Survey) -> Loaded:
+    """The definition in a file with all findings; what it extends or inlines is looked up beside it, then in
+    the library."""
+    path = Path(file)
+    try:
+        text = path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise NotFound(f"there is no file {file!r}", hint="give the path of a YAML or JSON definition") from error
+    except OSError as error:
+        raise NotFound(f"{file!r} can't be read: {error.strerror}", hint="give the path of a readable file") from error
+    catalog = FolderCatalog([source.folder for source in library.sources], beside=path.parent)
+    return load_definition(text, name=file, catalog=catalog, survey=survey)
