@@ -21,7 +21,7 @@ from handrail.domain.store_event import PlanEvent, StoreEvent
 from handrail.interfaces.cli.answer import Exit
 from handrail.interfaces.cli.program import COMMANDS, program
 from handrail.interfaces.mcp.surface.catalog import INSTRUCTIONS, TOOLS
-from handrail.interfaces.mcp.surface.offer import Tool, Toolset
+from handrail.interfaces.mcp.surface.offer import ToolOffer, Toolset
 from handrail.library.printing import yaml_text
 from handrail.library.structure import schema_text
 from handrail.rules.cards import BUILT_IN_CARDS
@@ -66,7 +66,7 @@ def tool_lines() -> Iterator[str]:
     yield "```"
 
 
-def _tool_lines(tool: Tool) -> Iterator[str]:
+def _tool_lines(tool: ToolOffer) -> Iterator[str]:
     yield ""
     yield f"### `{tool.name}`"
     yield ""

@@ -7,19 +7,19 @@ import json
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from handrail.interfaces.mcp.surface.caller import AskFirst, Caller, Question, Reply, Response, TaskView
-from handrail.interfaces.mcp.surface.shown import Change
+from handrail.interfaces.mcp.surface.caller import AskFirst, Caller, Response, TaskView, ToolReply, UserQuestion
+from handrail.interfaces.mcp.surface.surface_protocol import SurfaceChange
 from outside.conformance.feed import ListFeed
 from outside.conformance.task_book import Broken, MemoryBook, Task, Work
 
 Arguments = Mapping[str, Any]
 Form = Mapping[str, Mapping[str, Any]]
-Deed = Callable[[Arguments, Caller], Awaitable[Reply | TaskView]]
+Deed = Callable[[Arguments, Caller], Awaitable[ToolReply | TaskView]]
 
 INTERNAL_ERROR = -32603
 STEP_S = 0.05
 JOB_S = 0.5
-DONE = Reply(text="done")
+DONE = ToolReply(text="done")
 
 TITLED = [{"const": f"value{number}", "title": f"Option {number}"} for number in (1, 2, 3)]
 PLAIN = ["option1", "option2", "option3"]
@@ -40,9 +40,9 @@ ENUMS: Form = {
 }
 
 
-def question(text: str, name: str, kind: str = "string") -> Question:
+def question(text: str, name: str, kind: str = "string") -> UserQuestion:
     """A question for one value."""
-    return Question(text=text, form={name: {"type": kind}}, required=(name,))
+    return UserQuestion(text=text, form={name: {"type": kind}}, required=(name,))
 
 
 NAME = question("What is your name?", "name")
@@ -51,65 +51,65 @@ CONFIRM = question("Go on?", "ok", "boolean")
 WHO = question("Who is it for?", "user_name")
 
 
-async def simple(_: Arguments, __: Caller) -> Reply:
-    return Reply(text="plain text")
+async def simple(_: Arguments, __: Caller) -> ToolReply:
+    return ToolReply(text="plain text")
 
 
-async def done(_: Arguments, __: Caller) -> Reply:
+async def done(_: Arguments, __: Caller) -> ToolReply:
     return DONE
 
 
-async def failing(_: Arguments, __: Caller) -> Reply:
-    return Reply(text="this tool always fails", is_error=True)
+async def failing(_: Arguments, __: Caller) -> ToolReply:
+    return ToolReply(text="this tool always fails", is_error=True)
 
 
-async def with_progress(_: Arguments, caller: Caller) -> Reply:
+async def with_progress(_: Arguments, caller: Caller) -> ToolReply:
     for part in (0, 50, 100):
         await caller.progress(part, 100)
         await asyncio.sleep(STEP_S)
     return DONE
 
 
-async def region(arguments: Arguments, _: Caller) -> Reply:
-    return Reply(text=str(arguments["region"]))
+async def region(arguments: Arguments, _: Caller) -> ToolReply:
+    return ToolReply(text=str(arguments["region"]))
 
 
-async def greet(arguments: Arguments, _: Caller) -> Reply:
-    return Reply(text=f"Hello, {arguments.get('name')}!")
+async def greet(arguments: Arguments, _: Caller) -> ToolReply:
+    return ToolReply(text=f"Hello, {arguments.get('name')}!")
 
 
 def asking(form: Form) -> Deed:
     """A tool that has a form filled in."""
 
-    async def ask(arguments: Arguments, caller: Caller) -> Reply:
+    async def ask(arguments: Arguments, caller: Caller) -> ToolReply:
         text = str(arguments.get("message", "Please fill in"))
-        answer = await caller.ask("form", Question(text=text, form=form), about="form")
-        return Reply(text=f"answer: action={answer.response}, content={json.dumps(answer.content)}")
+        answer = await caller.ask("form", UserQuestion(text=text, form=form), about="form")
+        return ToolReply(text=f"answer: action={answer.response}, content={json.dumps(answer.content)}")
 
     return ask
 
 
-async def name_first(_: Arguments, caller: Caller) -> Reply:
+async def name_first(_: Arguments, caller: Caller) -> ToolReply:
     answer = await caller.ask("user_name", NAME, about="name")
     if answer.response is not Response.ACCEPT or "name" not in answer.content:
         raise AskFirst("user_name", NAME, about="name")
-    return Reply(text=f"Hello, {answer.content['name']}!")
+    return ToolReply(text=f"Hello, {answer.content['name']}!")
 
 
-async def confirm_first(_: Arguments, caller: Caller) -> Reply:
+async def confirm_first(_: Arguments, caller: Caller) -> ToolReply:
     answer = await caller.ask("confirm", CONFIRM, about="confirm")
     if answer.response is not Response.ACCEPT:
         raise AskFirst("confirm", CONFIRM, about="confirm")
-    return Reply(text="state-ok")
+    return ToolReply(text="state-ok")
 
 
-async def two_rounds(_: Arguments, caller: Caller) -> Reply:
+async def two_rounds(_: Arguments, caller: Caller) -> ToolReply:
     try:
         await caller.ask("step2", COLOR, about="second round")
     except AskFirst as second:
         await caller.ask("step1", NAME, about="first round")
         raise second from None
-    return Reply(text="both steps done")
+    return ToolReply(text="both steps done")
 
 
 def deeds_of(feed: ListFeed, book: MemoryBook) -> Mapping[str, Deed]:
@@ -141,8 +141,8 @@ def deeds_of(feed: ListFeed, book: MemoryBook) -> Mapping[str, Deed]:
 
 
 def _telling(feed: ListFeed, which: str) -> Deed:
-    async def tell(_: Arguments, __: Caller) -> Reply:
-        feed.tell(Change(lists=(which,)))
+    async def tell(_: Arguments, __: Caller) -> ToolReply:
+        feed.tell(SurfaceChange(lists=(which,)))
         return DONE
 
     return tell
@@ -151,7 +151,7 @@ def _telling(feed: ListFeed, which: str) -> Deed:
 def _as_task(book: MemoryBook, works: Callable[[Arguments], Work]) -> Deed:
     """A tool whose work becomes a task for clients that can follow one, and is waited for by the others."""
 
-    async def call(arguments: Arguments, caller: Caller) -> Reply | TaskView:
+    async def call(arguments: Arguments, caller: Caller) -> ToolReply | TaskView:
         work = works(arguments)
         return book.start(work) if caller.wants_tasks else await work(Task())
 
@@ -159,30 +159,30 @@ def _as_task(book: MemoryBook, works: Callable[[Arguments], Work]) -> Deed:
 
 
 def _computing(arguments: Arguments) -> Work:
-    async def work(_: Task) -> Reply:
+    async def work(_: Task) -> ToolReply:
         await asyncio.sleep(float(arguments.get("seconds", 0)))
-        return Reply(text="computed")
+        return ToolReply(text="computed")
 
     return work
 
 
 def _failing_job(_: Arguments) -> Work:
-    async def work(_: Task) -> Reply:
+    async def work(_: Task) -> ToolReply:
         await asyncio.sleep(JOB_S)
-        return Reply(text="the job failed", is_error=True)
+        return ToolReply(text="the job failed", is_error=True)
 
     return work
 
 
 def _breaking(_: Arguments) -> Work:
-    async def work(_: Task) -> Reply:
+    async def work(_: Task) -> ToolReply:
         raise Broken(INTERNAL_ERROR, "broken")
 
     return work
 
 
 def _asks(*texts: str) -> Callable[[Arguments], Work]:
-    async def work(task: Task) -> Reply:
+    async def work(task: Task) -> ToolReply:
         await task.ask(*texts)
         return DONE
 
@@ -190,11 +190,11 @@ def _asks(*texts: str) -> Callable[[Arguments], Work]:
 
 
 def _asking_then_task(book: MemoryBook) -> Deed:
-    async def call(_: Arguments, caller: Caller) -> Reply | TaskView:
+    async def call(_: Arguments, caller: Caller) -> ToolReply | TaskView:
         answer = await caller.ask("user_name", WHO, about="who")
 
-        async def work(_: Task) -> Reply:
-            return Reply(text=f"Hello {next(iter(answer.content.values()), '')}")
+        async def work(_: Task) -> ToolReply:
+            return ToolReply(text=f"Hello {next(iter(answer.content.values()), '')}")
 
         return book.start(work)
 

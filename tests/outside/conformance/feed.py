@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from handrail.interfaces.mcp.surface.shown import Change
+from handrail.interfaces.mcp.surface.surface_protocol import SurfaceChange
 
-Listener = Callable[[Change], None]
+Listener = Callable[[SurfaceChange], None]
 
 
 @dataclass
@@ -21,7 +21,7 @@ class ListFeed:
         self.listeners.append(listener)
         return lambda: self.listeners.remove(listener)
 
-    def tell(self, change: Change) -> None:
+    def tell(self, change: SurfaceChange) -> None:
         """Tell all."""
         for listener in [*self.listeners]:
             listener(change)

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from handrail.interfaces.mcp.surface.caller import AskFirst, Caller, Reply, Response, TaskView, Unknown
-from handrail.interfaces.mcp.surface.offer import Content, Prompt, Resource, ResourceTemplate, Tool
-from handrail.interfaces.mcp.surface.shown import About
+from handrail.interfaces.mcp.surface.caller import AskFirst, Caller, Response, TaskView, ToolReply, Unknown
+from handrail.interfaces.mcp.surface.offer import Content, PromptOffer, Resource, ResourceTemplate, ToolOffer
+from handrail.interfaces.mcp.surface.surface_protocol import ServerInfo
 from outside.conformance.content import PIXEL
 from outside.conformance.deeds import deeds_of, question
 from outside.conformance.feed import ListFeed
@@ -33,14 +33,16 @@ CONTEXT = question("Which context?", "context")
 class FixtureSurface:
     """What the suite calls."""
 
-    about: About = About(name="fixture", title="Fixture", version="1.0.0", instructions="For the conformance suite.")
+    about: ServerInfo = ServerInfo(
+        name="fixture", title="Fixture", version="1.0.0", instructions="For the conformance suite."
+    )
     feed: ListFeed = field(default_factory=ListFeed)
     tasks: MemoryBook = field(default_factory=MemoryBook)
 
-    def tools(self) -> Sequence[Tool]:
+    def tools(self) -> Sequence[ToolOffer]:
         return TOOLS
 
-    async def call(self, name: str, arguments: Mapping[str, Any], caller: Caller) -> Reply | TaskView:
+    async def call(self, name: str, arguments: Mapping[str, Any], caller: Caller) -> ToolReply | TaskView:
         deed = deeds_of(self.feed, self.tasks).get(name)
         if deed is None:
             raise Unknown("tool", name)
@@ -62,7 +64,7 @@ class FixtureSurface:
             return Content(text=json.dumps({"id": name, "templateTest": True, "data": f"data of {name}"}))
         raise Unknown("resource", uri)
 
-    async def prompts(self) -> Sequence[Prompt]:
+    async def prompts(self) -> Sequence[PromptOffer]:
         return PROMPTS
 
     async def prompt(self, name: str, arguments: Mapping[str, str], caller: Caller) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from handrail.interfaces.mcp.surface.offer import Prompt, PromptArgument, Resource, ResourceTemplate, Tool
+from handrail.interfaces.mcp.surface.offer import PromptArgument, PromptOffer, Resource, ResourceTemplate, ToolOffer
 
 Schema = Mapping[str, Any]
 
@@ -83,7 +83,7 @@ SCHEMAS: Mapping[str, Schema] = {
     "multi_input": ANY,
     "test_tool_with_task": ANY,
 }
-TOOLS = tuple(Tool(name=name, description=f"Fixture {name}.", input=schema) for name, schema in SCHEMAS.items())
+TOOLS = tuple(ToolOffer(name=name, description=f"Fixture {name}.", input=schema) for name, schema in SCHEMAS.items())
 
 STATIC_TEXT = "test://static-text"
 STATIC_BINARY = "test://static-binary"
@@ -104,7 +104,7 @@ BLANKS: Mapping[str, tuple[str, ...]] = {
     "test_input_required_result_prompt": (),
 }
 PROMPTS = tuple(
-    Prompt(
+    PromptOffer(
         name=name,
         description="Fixture",
         arguments=tuple(PromptArgument(name=blank, required=True) for blank in blanks),

@@ -8,7 +8,15 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from uuid import uuid4
 
-from handrail.interfaces.mcp.surface.caller import Answered, Caller, Question, Reply, TaskStatus, TaskView, Unknown
+from handrail.interfaces.mcp.surface.caller import (
+    Caller,
+    TaskStatus,
+    TaskView,
+    ToolReply,
+    Unknown,
+    UserAnswer,
+    UserQuestion,
+)
 
 TTL_MS = 3_600_000
 POLL_MS = 200
@@ -31,9 +39,9 @@ class Task:
     status: TaskStatus = TaskStatus.WORKING
     created: str = field(default_factory=lambda: _now())
     updated: str = field(default_factory=lambda: _now())
-    reply: Reply | None = None
+    reply: ToolReply | None = None
     error: tuple[int, str] | None = None
-    questions: dict[str, Question] = field(default_factory=dict)
+    questions: dict[str, UserQuestion] = field(default_factory=dict)
     _answered: asyncio.Event = field(default_factory=asyncio.Event)
     _doing: asyncio.Task[None] | None = None
 
@@ -52,12 +60,12 @@ class Task:
     async def ask(self, *texts: str) -> None:
         """Ask these questions, and wait until each has an answer."""
         form = {"answer": {"type": "string"}}
-        self.questions = {uuid4().hex: Question(text=text, form=form) for text in texts}
+        self.questions = {uuid4().hex: UserQuestion(text=text, form=form) for text in texts}
         self._become(TaskStatus.INPUT_REQUIRED)
         await self._answered.wait()
         self._become(TaskStatus.WORKING)
 
-    def answer(self, keys: Mapping[str, Answered]) -> None:
+    def answer(self, keys: Mapping[str, UserAnswer]) -> None:
         """Take answers; those that nobody asked for are left alone."""
         self.questions = {key: question for key, question in self.questions.items() if key not in keys}
         if not self.questions:
@@ -89,7 +97,7 @@ class Task:
         )
 
 
-Work = Callable[[Task], Awaitable[Reply]]
+Work = Callable[[Task], Awaitable[ToolReply]]
 
 
 @dataclass
@@ -109,7 +117,7 @@ class MemoryBook:
         """Where a task stands."""
         return self._task(task).view
 
-    async def answer(self, task: str, answers: Mapping[str, Answered], caller: Caller) -> None:
+    async def answer(self, task: str, answers: Mapping[str, UserAnswer], caller: Caller) -> None:
         """Hand in what people answered."""
         self._task(task).answer(answers)
 

@@ -35,7 +35,7 @@ class Product:
 
 
 @dataclass(frozen=True, slots=True)
-class Option:
+class ManifestOption:
     """A setting that the user may choose in a client."""
 
     key: str
@@ -48,21 +48,21 @@ class Option:
 
 
 OPTIONS: Final = (
-    Option(
+    ManifestOption(
         key="project",
         title="Project folder",
         description="Where plans may read and write files, and where .handrail/workflows is",
         flag="--project",
         is_folder=True,
     ),
-    Option(
+    ManifestOption(
         key="home",
         title="Home of the journal",
         description="Where all state is kept; empty: the platform's data folder",
         variable="HANDRAIL_HOME",
         is_folder=True,
     ),
-    Option(
+    ManifestOption(
         key="toolsets",
         title="Toolsets",
         description="Which tools the agent sees: guide, run, journal, separated by commas",
@@ -74,29 +74,29 @@ OPTIONS: Final = (
 
 def product(tools: Sequence[tuple[str, str]]) -> Product:
     """The metadata of the installed package, with its tools."""
-    said = metadata(NAME)
+    info = metadata(NAME)
     return Product(
-        version=said["Version"],
-        summary=said["Summary"],
-        licence=said["License-Expression"],
-        python=said["Requires-Python"],
-        keywords=tuple(said["Keywords"].split(",")),
+        version=info["Version"],
+        summary=info["Summary"],
+        licence=info["License-Expression"],
+        python=info["Requires-Python"],
+        keywords=tuple(info["Keywords"].split(",")),
         tools=tools,
     )
 
 
-def documents(said: Product) -> Mapping[str, str]:
+def documents(info: Product) -> Mapping[str, str]:
     """Every document by its path in docs/clients/."""
     return {
-        "server.json": _json(server_json(said)),
-        "mcpb/manifest.json": _json(mcpb_manifest(said)),
-        "mcpb/pyproject.toml": MCPB_PROJECT.format(name=NAME, version=said.version, python=said.python),
+        "server.json": _json(server_json(info)),
+        "mcpb/manifest.json": _json(mcpb_manifest(info)),
+        "mcpb/pyproject.toml": MCPB_PROJECT.format(name=NAME, version=info.version, python=info.python),
         "mcpb/serve.py": MCPB_ENTRY,
         "handrail/SKILL.md": SKILL,
     }
 
 
-def server_json(said: Product) -> dict[str, Any]:
+def server_json(info: Product) -> dict[str, Any]:
     """The entry in the MCP Registry."""
     flags = [
         {"type": "named", "name": option.flag, "description": option.description, "format": _format(option)}
@@ -112,7 +112,7 @@ def server_json(said: Product) -> dict[str, Any]:
     package = {
         "registryType": "pypi",
         "identifier": NAME,
-        "version": said.version,
+        "version": info.version,
         "runtimeHint": "uvx",
         "transport": {"type": "stdio"},
         "packageArguments": [{"type": "positional", "value": SERVE}, *flags],
@@ -122,40 +122,40 @@ def server_json(said: Product) -> dict[str, Any]:
         "$schema": REGISTRY_SCHEMA,
         "name": REGISTRY_NAME,
         "title": TITLE,
-        "description": said.summary,
-        "version": said.version,
+        "description": info.summary,
+        "version": info.version,
         "packages": [package],
     }
 
 
-def mcpb_manifest(said: Product) -> dict[str, Any]:
+def mcpb_manifest(info: Product) -> dict[str, Any]:
     """The manifest of the bundle that desktop clients install with one click."""
-    flags = [word for option in OPTIONS if option.flag for word in (option.flag, _chosen(option))]
+    flags = [word for option in OPTIONS if option.flag for word in (option.flag, _placeholder(option))]
     return {
         "manifest_version": MCPB_VERSION,
         "name": NAME,
         "display_name": TITLE,
-        "version": said.version,
-        "description": said.summary,
+        "version": info.version,
+        "description": info.summary,
         "author": {"name": AUTHOR},
-        "license": said.licence,
-        "keywords": list(said.keywords),
+        "license": info.licence,
+        "keywords": list(info.keywords),
         "server": {
             "type": "uv",
             "entry_point": "serve.py",
             "mcp_config": {
                 "command": "uv",
                 "args": ["run", "--directory", "${__dirname}", "serve.py", SERVE, *flags],
-                "env": {option.variable: _chosen(option) for option in OPTIONS if option.variable},
+                "env": {option.variable: _placeholder(option) for option in OPTIONS if option.variable},
             },
         },
-        "tools": [{"name": name, "description": description} for name, description in said.tools],
-        "compatibility": {"platforms": ["darwin", "linux", "win32"], "runtimes": {"python": said.python}},
-        "user_config": {option.key: _asked(option) for option in OPTIONS},
+        "tools": [{"name": name, "description": description} for name, description in info.tools],
+        "compatibility": {"platforms": ["darwin", "linux", "win32"], "runtimes": {"python": info.python}},
+        "user_config": {option.key: _user_setting(option) for option in OPTIONS},
     }
 
 
-def _asked(option: Option) -> dict[str, Any]:
+def _user_setting(option: ManifestOption) -> dict[str, Any]:
     asked: dict[str, Any] = {
         "type": "directory" if option.is_folder else "string",
         "title": option.title,
@@ -165,11 +165,11 @@ def _asked(option: Option) -> dict[str, Any]:
     return asked if option.flag else asked | {"default": option.default}
 
 
-def _chosen(option: Option) -> str:
+def _placeholder(option: ManifestOption) -> str:
     return f"${{user_config.{option.key}}}"
 
 
-def _format(option: Option) -> str:
+def _format(option: ManifestOption) -> str:
     return "filepath" if option.is_folder else "string"
 
 

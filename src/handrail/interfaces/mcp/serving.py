@@ -16,8 +16,8 @@ from mcp.server.lowlevel.server import Server
 from handrail.assembly import carrying_key
 from handrail.domain.errors import HandrailError
 from handrail.interfaces.mcp.shell import build
-from handrail.interfaces.mcp.surface.desk import Desk
 from handrail.interfaces.mcp.surface.handrail_surface import surface_of
+from handrail.interfaces.mcp.surface.lazy_program import LazyProgram
 from handrail.interfaces.mcp.surface.offer import Toolset
 from handrail.settings import Settings
 
@@ -35,7 +35,7 @@ async def served(settings: Settings, toolsets: Collection[str]) -> AsyncIterator
 @asynccontextmanager
 async def attended(settings: Settings, toolsets: Collection[str]) -> AsyncIterator[tuple[Server[Any], Ready]]:
     """The same, and a way to ask whether it can work."""
-    desk = Desk(settings)
+    desk = LazyProgram(settings)
 
     async def ready() -> None:
         await (await desk.open()).handrail.look.store.runs(limit=1)
@@ -50,7 +50,7 @@ async def attended(settings: Settings, toolsets: Collection[str]) -> AsyncIterat
         await desk.close()
 
 
-async def _opened(desk: Desk) -> None:
+async def _opened(desk: LazyProgram) -> None:
     """Open the desk before anybody asks: runs that nobody executes are picked up at once."""
     with contextlib.suppress(HandrailError):  # every call will tell
         await desk.open()

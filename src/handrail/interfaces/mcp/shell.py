@@ -22,8 +22,8 @@ from handrail.interfaces.mcp.shell_caller import TASKS, SdkCaller, elicitation
 from handrail.interfaces.mcp.shell_subscribers import FeedBus, Subscribers
 from handrail.interfaces.mcp.shell_tasks import add_tasks, result_of, task_wire
 from handrail.interfaces.mcp.surface.caller import AskFirst, TaskView, Unknown
-from handrail.interfaces.mcp.surface.offer import Tool
-from handrail.interfaces.mcp.surface.shown import Surface
+from handrail.interfaces.mcp.surface.offer import ToolOffer
+from handrail.interfaces.mcp.surface.surface_protocol import Surface
 
 LIST_MS: Final = 300_000
 """How long clients may keep a list: long enough for prompt caches."""
@@ -166,7 +166,7 @@ class _Shell:
         )
 
 
-def _tool(tool: Tool) -> mt.Tool:
+def _tool(tool: ToolOffer) -> mt.Tool:
     hints = tool.hints
     return mt.Tool(
         name=tool.name,

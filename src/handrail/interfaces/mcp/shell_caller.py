@@ -12,7 +12,7 @@ import mcp_types as mt
 from mcp.server.context import ServerRequestContext
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from handrail.interfaces.mcp.surface.caller import Answered, AskFirst, Question, Response
+from handrail.interfaces.mcp.surface.caller import AskFirst, Response, UserAnswer, UserQuestion
 
 NAME_LENGTH_MAX: Final = 60
 ANONYMOUS: Final = "agent:unknown"
@@ -66,7 +66,7 @@ class SdkCaller:
         """Tell how far the call is."""
         await self.ctx.session.report_progress(done, total, text or None)
 
-    async def ask(self, key: str, question: Question, *, about: str) -> Answered:
+    async def ask(self, key: str, question: UserQuestion, *, about: str) -> UserAnswer:
         """Ask the person: at once in the handshake era, by coming back in the modern one."""
         if not self.is_modern:
             schema = _schema(question)
@@ -78,7 +78,7 @@ class SdkCaller:
         return answered(response)
 
 
-def answered(result: Any) -> Answered:
+def answered(result: Any) -> UserAnswer:
     """What a person answered, from whatever the client sent back; an answer of another kind is a cancel."""
     if isinstance(result, Mapping):
         action, content = result.get("action"), result.get("content")
@@ -86,16 +86,16 @@ def answered(result: Any) -> Answered:
         action, content = getattr(result, "action", None), getattr(result, "content", None)
     known = {response.value: response for response in Response}
     given = content if isinstance(content, Mapping) else {}
-    return Answered(response=known.get(str(action), Response.CANCEL), content=given)
+    return UserAnswer(response=known.get(str(action), Response.CANCEL), content=given)
 
 
-def elicitation(question: Question) -> mt.ElicitRequest:
+def elicitation(question: UserQuestion) -> mt.ElicitRequest:
     """A question in the protocol's words."""
     return mt.ElicitRequest(
         params=mt.ElicitRequestFormParams(message=question.text, requested_schema=_schema(question))
     )
 
 
-def _schema(question: Question) -> dict[str, Any]:
+def _schema(question: UserQuestion) -> dict[str, Any]:
     properties = {name: dict(field) for name, field in question.form.items()}
     return {"type": "object", "properties": properties, "required": list(question.required)}

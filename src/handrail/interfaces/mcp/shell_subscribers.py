@@ -22,7 +22,7 @@ from mcp.server.subscriptions import (
 )
 from mcp.shared.exceptions import MCPError
 
-from handrail.interfaces.mcp.surface.shown import Change, Feed
+from handrail.interfaces.mcp.surface.surface_protocol import Feed, SurfaceChange
 
 SUBSCRIBED_MAX: Final = 1_000
 
@@ -50,14 +50,14 @@ class FeedBus:
     def subscribe(self, listener: Callable[[ServerEvent], None]) -> Callable[[], None]:
         """Hand every change on."""
 
-        def told(change: Change) -> None:
+        def told(change: SurfaceChange) -> None:
             for event in _events(change):
                 listener(event)
 
         return self.feed.subscribe(told)
 
 
-def _events(change: Change) -> list[ServerEvent]:
+def _events(change: SurfaceChange) -> list[ServerEvent]:
     events: list[ServerEvent] = [LISTS[name] for name in change.lists]
     return [*events, ResourceUpdated(uri=change.uri)] if change.uri else events
 
@@ -72,7 +72,7 @@ class _Subscriber:
     sending: asyncio.Task[None] | None = None
     leave: Callable[[], None] = lambda: None
 
-    def told(self, change: Change) -> None:
+    def told(self, change: SurfaceChange) -> None:
         """Note a change, and send it soon."""
         if change.uri in self.uris:
             self.behind.add(change.uri)

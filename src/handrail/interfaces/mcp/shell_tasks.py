@@ -14,8 +14,8 @@ from mcp.shared.exceptions import MCPError
 
 from handrail.domain.errors import HandrailError
 from handrail.interfaces.mcp.shell_caller import TASKS, SdkCaller, answered, elicitation
-from handrail.interfaces.mcp.surface.caller import Reply, TaskStatus, TaskView, Unknown
-from handrail.interfaces.mcp.surface.shown import TaskBook
+from handrail.interfaces.mcp.surface.caller import TaskStatus, TaskView, ToolReply, Unknown
+from handrail.interfaces.mcp.surface.surface_protocol import TaskBook
 
 Context = ServerRequestContext[Any, Any]
 
@@ -41,7 +41,7 @@ def needs_tasks() -> MCPError:
     return MCPError(mt.MISSING_REQUIRED_CLIENT_CAPABILITY, "the client must declare the tasks extension", required)
 
 
-def result_of(reply: Reply) -> mt.CallToolResult:
+def result_of(reply: ToolReply) -> mt.CallToolResult:
     """A reply in the protocol's words."""
     content: list[mt.ContentBlock] = [mt.TextContent(type="text", text=reply.text)]
     return mt.CallToolResult(content=content, structured_content=reply.data, is_error=reply.is_error)

@@ -1,6 +1,6 @@
 """An agent for tests: the official client, in this process, with a real server over real files.
 
-Whatever is answered is held against the contract here, once for all tests: schema, size, shape of errors."""
+Every answer is checked against the contract here, once for all tests: schema, size, shape of errors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from mcp.server.lowlevel.server import Server
 
 from handrail.interfaces.mcp.serving import served
 from handrail.interfaces.mcp.surface.catalog import TOOLS
-from handrail.interfaces.mcp.surface.offer import Tool
+from handrail.interfaces.mcp.surface.offer import ToolOffer
 from handrail.settings import Settings, read_settings
 from interfaces.shell import Process
 
@@ -42,7 +42,7 @@ CODES = {
 ERROR_KEYS = {"code", "name", "message", "hint"}
 MORE_KEYS = {"next", "findings", "retry_after"}
 
-KNOWN: Mapping[str, Tool] = {tool.name: tool for tool in TOOLS}
+KNOWN: Mapping[str, ToolOffer] = {tool.name: tool for tool in TOOLS}
 OUTPUTS = {name: jsonschema_rs.validator_for(dict(tool.output or {})) for name, tool in KNOWN.items()}
 INPUTS = {name: jsonschema_rs.validator_for(dict(tool.input)) for name, tool in KNOWN.items()}
 
@@ -50,7 +50,7 @@ T = TypeVar("T")
 
 
 class Place:
-    """A home and a project of their own."""
+    """A home folder and a project folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -62,7 +62,7 @@ class Place:
         return read_settings({**own, **chosen}, {})
 
     def workflow(self, definition: Mapping[str, Any], *, name: str = "") -> str:
-        """Put a workflow on the shelf: its id."""
+        """Write a workflow into the project: its id."""
         folder = self.project / ".handrail" / "workflows"
         folder.mkdir(parents=True, exist_ok=True)
         identity = str(definition["id"])
@@ -71,7 +71,7 @@ class Place:
         return identity
 
     def config(self, text: str) -> None:
-        """What the project's config.toml says."""
+        """Write the project's config.toml."""
         (self.project / ".handrail").mkdir(exist_ok=True)
         (self.project / ".handrail" / "config.toml").write_text(text, encoding="utf-8")
 
@@ -82,13 +82,13 @@ class Place:
         return int(count)
 
     def kinds(self, run: str) -> list[str]:
-        """What has happened in a run, as it is on disk."""
+        """The kinds of a run's events on disk."""
         with closing(sqlite3.connect(self.home / "journal.db")) as database:
             rows = database.execute("select kind from event where stream = ? order by n", (run,)).fetchall()
         return [kind for (kind,) in rows]
 
     def beside(self, *words: str) -> Process:
-        """Another process on the same home: a command of handrail's."""
+        """Another process on the same home: a handrail command."""
         chosen = ["--home", str(self.home), "--project", str(self.project)]
         return Process([sys.executable, "-m", "handrail", *chosen, *words], self.project)
 
@@ -121,37 +121,37 @@ async def joined(
 
 
 def _first_of(error: BaseException) -> BaseException:
-    """What went wrong, out of the task groups that it went through."""
+    """The first error inside nested task groups."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error
 
 
 class Agent:
-    """Calls tools, and holds every answer against the contract."""
+    """Calls tools, and checks every answer against the contract."""
 
     def __init__(self, client: Client, offered: frozenset[str]) -> None:
         self.client, self.offered = client, offered
 
     async def answer(self, tool: str, arguments: Mapping[str, Any], **options: Any) -> mt.CallToolResult:
-        """Whatever a call is answered."""
+        """The answer to a call, error or not."""
         with anyio.fail_after(PATIENCE_S):
             result = await self.client.call_tool(tool, dict(arguments), **options)
-        self.hold(tool, result)
+        self.check(tool, result)
         return result
 
     async def call(self, tool: str, /, **arguments: Any) -> dict[str, Any]:
-        """The data that a call answers; it must not be an error."""
+        """The data of an answer that must not be an error."""
         result = await self.answer(tool, arguments)
         assert not result.is_error, text_of(result)
         return data_of(result)
 
     async def said(self, tool: str, /, **arguments: Any) -> str:
-        """The words that a call answers."""
+        """The text of an answer."""
         return text_of(await self.answer(tool, arguments))
 
     async def refused(self, tool: str, name: str, /, **arguments: Any) -> dict[str, Any]:
-        """The error of that name that a call comes to."""
+        """The data of an answer that must be this error."""
         result = await self.answer(tool, arguments)
         data = data_of(result)
         assert result.is_error, text_of(result)
@@ -167,27 +167,27 @@ class Agent:
 
         return await until(reached)
 
-    def hold(self, tool: str, result: mt.CallToolResult) -> None:
-        """What is true of every answer."""
+    def check(self, tool: str, result: mt.CallToolResult) -> None:
+        """Check what is true of every answer."""
         assert len(result.model_dump_json(by_alias=True, exclude_none=True)) <= ANSWER_MAX
         assert text_of(result)
         data = data_of(result)
         if result.is_error:
-            self._hold_error(data)
+            self._check_error(data)
         else:
             assert not list(OUTPUTS[tool].iter_errors(data))
         for following in _calls_in(data):
-            self._hold_call(following)
+            self._check_call(following)
 
-    def _hold_error(self, data: Mapping[str, Any]) -> None:
+    def _check_error(self, data: Mapping[str, Any]) -> None:
         assert data.keys() >= ERROR_KEYS, data
         assert not data.keys() - ERROR_KEYS - MORE_KEYS, data
         assert data["code"] == CODES[data["name"]], data
         assert data["message"]
         assert data["hint"]
 
-    def _hold_call(self, following: Mapping[str, Any]) -> None:
-        """A ready call is one that this agent can make."""
+    def _check_call(self, following: Mapping[str, Any]) -> None:
+        """Check that this agent can make the suggested call."""
         assert following.keys() == {"tool", "arguments"}
         assert following["tool"] in self.offered
         assert not list(INPUTS[following["tool"]].iter_errors(following["arguments"]))
@@ -207,18 +207,18 @@ def data_of(result: mt.CallToolResult) -> dict[str, Any]:
     return result.structured_content
 
 
-async def until(holds: Callable[[], Awaitable[T | None]]) -> T:
-    """Wait until something is the case: what it says then."""
+async def until(condition: Callable[[], Awaitable[T | None]]) -> T:
+    """Wait until the condition returns a value."""
     deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline:
-        if value := await holds():
+        if value := await condition():
             return value
         await asyncio.sleep(0.02)
-    raise AssertionError("it never came to that")
+    raise AssertionError("the condition was never met")
 
 
 def write(step: str = "w", path: str = "a.txt", text: str = "x", **more: Any) -> dict[str, Any]:
-    """A step that writes a file, and takes it back when it is compensated."""
+    """A step that writes a file; compensation undoes it."""
     return {"id": step, "tool": "file.write", "args": {"path": path, "text": text}, **more}
 
 

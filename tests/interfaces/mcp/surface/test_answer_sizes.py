@@ -1,6 +1,6 @@
-"""Sizes: whatever is asked, an answer has at most 20,000 characters, and still says what matters.
+"""Sizes: every answer has at most 20,000 characters, and still says what matters.
 
-Agent.answer holds every answer against that limit; here are the calls that would break it."""
+Agent.answer checks that limit; here are the calls that would break it."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ async def test_a_workflow_of_a_thousand_steps(place: Place) -> None:
         assert overview["id"] == "big"
         assert len(overview["steps"]) > 10
         await agent.call("workflow_get", id="big", detail="full")
-        begun = await agent.call("workflow_next", workflow="big")
-        run = begun["run"]
-        assert begun["step"]["id"] == "step-0000"
-        assert begun["progress"]["total"] == STEPS
+        started = await agent.call("workflow_next", workflow="big")
+        run = started["run"]
+        assert started["step"]["id"] == "step-0000"
+        assert started["progress"]["total"] == STEPS
         handed = await agent.call("workflow_next", run=run, step="step-0000", output=1)
         assert handed["accepted"]
         assert handed["step"]["prompt"].startswith("Do the thing number 1.")
@@ -101,17 +101,17 @@ async def test_a_goal_reason_decision_or_description_as_long_as_it_may_be(place:
         await agent.call("query_ledger", run=run)
 
 
-async def test_failures_with_endless_messages_and_prompts_keep_their_ways_out(place: Place) -> None:
+async def test_failures_with_endless_messages_and_prompts_keep_their_options(place: Place) -> None:
     place.workflow({"id": "w", "steps": [{"id": "a", "prompt": "Word. " * 3_300, "guidance": ["rule " * 300] * 40}]})
     async with place.agent() as agent:
-        begun = await agent.call("workflow_next", workflow="w")
-        assert begun["step"]["id"] == "a"
-        failed = await agent.call("workflow_next", run=begun["run"], step="a", outcome="failed", note="x" * 20_000)
+        started = await agent.call("workflow_next", workflow="w")
+        assert started["step"]["id"] == "a"
+        failed = await agent.call("workflow_next", run=started["run"], step="a", outcome="failed", note="x" * 20_000)
         ways = failed["failure"]["options"]
         assert [way["action"] for way in ways] == ["retry", "skip", "cancel"]
         for way in ways:
-            assert way["next"]["arguments"]["run"] == begun["run"]
-        assert "control" in await agent.said("status", run=begun["run"])
+            assert way["next"]["arguments"]["run"] == started["run"]
+        assert "control" in await agent.said("status", run=started["run"])
 
 
 async def test_a_step_id_as_long_as_it_may_be(place: Place) -> None:
@@ -119,12 +119,12 @@ async def test_a_step_id_as_long_as_it_may_be(place: Place) -> None:
     steps = [{"id": f"{long[:50]}-{n}", "prompt": "P.", "after": []} for n in range(200)]
     place.workflow({"id": "w", "steps": steps})
     async with place.agent() as agent:
-        begun = await agent.call("workflow_next", workflow="w")
-        assert begun["step"]["id"] == steps[0]["id"]
-        await agent.call("status", run=begun["run"], detail="full")
+        started = await agent.call("workflow_next", workflow="w")
+        assert started["step"]["id"] == steps[0]["id"]
+        await agent.call("status", run=started["run"], detail="full")
 
 
-async def test_findings_galore(place: Place) -> None:
+async def test_hundreds_of_findings(place: Place) -> None:
     properties = {f"key{n}": {"type": "string"} for n in range(500)}
     schema = {"type": "object", "required": list(properties), "properties": properties}
     place.workflow({"id": "w", "steps": [{"id": "a", "prompt": "A.", "output": schema}]})
@@ -212,7 +212,7 @@ async def test_a_compensation_of_hundreds_of_steps(place: Place) -> None:
         assert not list(place.project.glob("*.txt"))
 
 
-async def test_a_client_with_an_endless_name_is_known_by_its_beginning(place: Place) -> None:
+async def test_an_endless_client_name_is_cut(place: Place) -> None:
     name = "très long " + "n" * 5_000
     async with place.serving() as server, joined(server, name=name) as agent:
         await agent.call("record_plan", plan={"name": "P", "steps": ["one"]})

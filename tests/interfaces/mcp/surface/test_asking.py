@@ -1,4 +1,4 @@
-"""Approvals and confirmations: an agent can't give them; the person behind the client can, in either era."""
+"""Approvals and confirmations: an agent can't give them; the user can, in either protocol era."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CONFIRM = {"id": "w", "steps": [{"id": "a", "prompt": "A.", "confirm": True}]}
 
 
 class Person:
-    """Somebody who is asked, and answers always the same."""
+    """A user who always gives the same answer."""
 
     def __init__(self, action: str, content: Mapping[str, Any] | None = None) -> None:
         self.action, self.content = action, content
@@ -36,7 +36,7 @@ class Person:
 
 
 async def asked_by(agent: Agent, arguments: Mapping[str, Any], **more: Any) -> Any:
-    """What a control comes to, if its question is not answered by the client itself."""
+    """The result of a control call whose question the client doesn't answer itself."""
     session: Any = agent.client.session
     return await session.call_tool("control", dict(arguments), allow_input_required=True, **more)
 
@@ -70,7 +70,7 @@ async def test_an_agent_may_approve_if_the_configuration_says_so(place: Place) -
 
 
 @pytest.mark.parametrize("mode", ERAS)
-async def test_the_person_behind_the_client_is_asked_and_their_yes_counts(place: Place, mode: str) -> None:
+async def test_the_user_is_asked_and_their_yes_counts(place: Place, mode: str) -> None:
     person = yes(reason="looks good")
     async with place.agent(mode=mode, elicitation_callback=person) as agent:
         run = (await agent.call("execute_plan", definition=ASKING, inputs={"what": "it"}, wait="10s"))["run"]
@@ -86,9 +86,7 @@ async def test_the_person_behind_the_client_is_asked_and_their_yes_counts(place:
 
 @pytest.mark.parametrize("mode", ERAS)
 @pytest.mark.parametrize("person", [Person("accept", {"answer": "reject", "reason": "not yet"}), Person("decline")])
-async def test_the_person_behind_the_client_can_say_no_whatever_the_agent_asked_for(
-    place: Place, mode: str, person: Person
-) -> None:
+async def test_the_user_can_say_no_whatever_the_agent_asked_for(place: Place, mode: str, person: Person) -> None:
     async with place.agent(mode=mode, elicitation_callback=person) as agent:
         run = (await agent.call("execute_plan", definition=ASKING, inputs={"what": "it"}, wait="10s"))["run"]
         rejected = await agent.call("control", run=run, action="approve", step="go", reason="the tests pass")
@@ -101,7 +99,7 @@ async def test_the_person_behind_the_client_can_say_no_whatever_the_agent_asked_
 
 
 @pytest.mark.parametrize("mode", ERAS)
-async def test_a_person_who_does_not_answer_has_said_nothing(place: Place, mode: str) -> None:
+async def test_a_user_who_does_not_answer_has_decided_nothing(place: Place, mode: str) -> None:
     async with place.agent(mode=mode, elicitation_callback=Person("cancel")) as agent:
         run = (await agent.call("execute_plan", definition=ASKING, inputs={"what": "it"}, wait="10s"))["run"]
         events = place.events(run)
@@ -111,7 +109,7 @@ async def test_a_person_who_does_not_answer_has_said_nothing(place: Place, mode:
 
 
 @pytest.mark.parametrize("content", [None, {}, {"answer": "maybe"}, {"answer": True}, {"answer": ["approve"]}])
-async def test_an_answer_that_is_not_a_clear_yes_is_no_yes(place: Place, content: Any) -> None:
+async def test_only_a_clear_yes_is_a_yes(place: Place, content: Any) -> None:
     async with place.agent(elicitation_callback=Person("accept", content)) as agent:
         run = (await agent.call("execute_plan", definition=ASKING, inputs={"what": "it"}, wait="10s"))["run"]
         result = await agent.answer("control", {"run": run, "action": "approve", "step": "go", "reason": "r"})
@@ -128,7 +126,7 @@ async def test_the_one_approval_that_is_open_need_not_be_named(place: Place) -> 
         assert len(person.asked) == 1
 
 
-async def test_nobody_is_asked_about_what_is_not_an_open_approval(place: Place) -> None:
+async def test_the_user_is_asked_only_about_open_approvals(place: Place) -> None:
     person = yes()
     async with place.agent(elicitation_callback=person) as agent:
         run = (await agent.call("execute_plan", definition=ASKING, inputs={"what": "it"}, wait="10s"))["run"]
@@ -141,7 +139,7 @@ async def test_nobody_is_asked_about_what_is_not_an_open_approval(place: Place) 
         await agent.refused("control", "not_found", run="run_nothere", action="approve", reason="r")
 
 
-async def test_in_the_modern_era_the_question_is_an_answer_to_come_back_with(place: Place) -> None:
+async def test_in_the_modern_era_the_question_is_the_answer_and_the_client_calls_again(place: Place) -> None:
     async with place.agent(mode=MODERN, elicitation_callback=yes()) as agent:
         run = (await agent.call("execute_plan", definition=ASKING, inputs={"what": "it"}, wait="10s"))["run"]
         arguments = {"run": run, "action": "approve", "step": "go", "reason": "r"}
@@ -175,7 +173,7 @@ async def test_an_answer_counts_only_for_what_was_shown(place: Place) -> None:
 
 
 async def test_an_answer_to_a_question_that_was_asked_before_is_asked_for_again(place: Place) -> None:
-    """The step was rejected and is asked anew: a yes to the first question is not a yes to the second."""
+    """The step was rejected and is asked again: a yes to the first question is not a yes to the second."""
     person = yes()
     async with place.agent(mode=MODERN, elicitation_callback=person) as agent:
         plan = {"name": "P", "steps": [{"id": "go", "approve": "Publish?", "expires": "1d"}]}
@@ -228,7 +226,7 @@ async def test_a_question_outlives_the_server_that_asked_it(place: Place) -> Non
         (Person("cancel"), False),
     ],
 )
-async def test_a_step_to_be_confirmed_is_shown_to_the_person_behind_the_client(
+async def test_a_step_to_be_confirmed_is_shown_to_the_user(
     place: Place, mode: str, person: Person, accepted: bool
 ) -> None:
     place.workflow(CONFIRM)
@@ -260,7 +258,7 @@ async def test_an_approval_for_a_group_is_not_given_by_somebody_else(place: Plac
         assert "managers" in refused["message"]
 
 
-async def test_an_approval_is_given_from_another_client_meanwhile(place: Place) -> None:
+async def test_an_approval_is_given_from_another_client_in_the_meantime(place: Place) -> None:
     async with (
         place.serving() as server,
         joined(server, elicitation_callback=yes()) as one,

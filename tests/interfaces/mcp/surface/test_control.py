@@ -1,4 +1,4 @@
-"""`status`, `control` and `record_compensation`: every action, legal and not, and what is told of it."""
+"""`status`, `control` and `record_compensation`: every action, legal and not, and what is reported about it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ async def test_a_summary_and_a_full_status_are_as_the_contract_shows(place: Plac
         assert (steps["r"]["status"], steps["r"]["category"]) == ("failed", "not_found")
 
 
-async def test_the_words_of_a_failed_run_hold_what_happened_and_every_way_out(place: Place) -> None:
+async def test_the_text_of_a_failed_run_says_what_happened_and_lists_every_option(place: Place) -> None:
     async with place.agent() as agent:
         run = await started(agent, BROKEN)
         words = await agent.said("status", run=run)
@@ -56,7 +56,7 @@ async def test_the_words_of_a_failed_run_hold_what_happened_and_every_way_out(pl
             assert f'"action":"{action}"' in words
 
 
-async def test_every_way_out_that_status_offers_can_be_called_as_it_stands(place: Place) -> None:
+async def test_every_option_that_status_lists_can_be_called_as_it_is(place: Place) -> None:
     async with place.agent() as agent:
         for number in range(4):
             run = await started(agent, BROKEN)
@@ -96,7 +96,7 @@ async def test_cancel_offers_to_undo_what_was_done(place: Place) -> None:
         assert not (place.project / "a.txt").exists()
 
 
-async def test_cancel_is_final_and_can_be_said_twice(place: Place) -> None:
+async def test_cancel_is_final_and_can_be_repeated(place: Place) -> None:
     async with place.agent() as agent:
         run = await started(agent, PROMPT)
         await agent.call("control", run=run, action="cancel", reason="off")
@@ -193,7 +193,7 @@ async def test_a_reason_is_needed(place: Place) -> None:
         assert (await agent.call("status", run=run))["status"] == "waiting"
 
 
-async def test_which_step_is_meant_is_asked_if_there_are_several(place: Place) -> None:
+async def test_the_step_must_be_named_if_there_are_several(place: Place) -> None:
     plan = {"name": "P", "steps": [read("a", after=[]), read("b", after=[])]}
     async with place.agent() as agent:
         run = await started(agent, plan)
@@ -201,7 +201,7 @@ async def test_which_step_is_meant_is_asked_if_there_are_several(place: Place) -
         assert refused["message"].startswith("which step to retry? ")
 
 
-async def test_accept_settles_a_step_of_which_nobody_knows_whether_it_happened(place: Place) -> None:
+async def test_accept_settles_a_step_whose_effect_is_unknown(place: Place) -> None:
     asked = asyncio.Event()
 
     async def never_answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -224,5 +224,5 @@ async def test_accept_settles_a_step_of_which_nobody_knows_whether_it_happened(p
         assert [option["action"] for option in seen["failure"]["options"]] == ["retry", "accept", "skip", "cancel"]
         assert "category" not in seen["failure"]
         await agent.call("control", run=run, action="accept", step="s", reason="I saw it", output={"body": "there"})
-        told = await agent.call("workflow_next", run=run)
-        assert told["step"]["prompt"] == "It was there."
+        resumed = await agent.call("workflow_next", run=run)
+        assert resumed["step"]["prompt"] == "It was there."

@@ -1,4 +1,4 @@
-"""Errors: one shape, the six codes each by a natural call, and the protocol's own for what is not ours."""
+"""Errors: one shape, each of the six codes from a realistic call, and protocol errors for unknown names."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def place(tmp_path: Path) -> Place:
 
 
 @pytest.mark.parametrize("mode", ERAS)
-async def test_each_code_is_reached_by_a_natural_call(place: Place, mode: str) -> None:
+async def test_each_code_is_reached_by_a_realistic_call(place: Place, mode: str) -> None:
     async with place.agent(mode=mode) as agent:
         run = (await agent.call("workflow_next", workflow="review"))["run"]
         asking = {"name": "P", "steps": [{"id": "go", "approve": "Go?"}]}
@@ -45,7 +45,7 @@ async def test_each_code_is_reached_by_a_natural_call(place: Place, mode: str) -
         assert refused["code"] == -32006
 
 
-async def test_the_nearest_names_are_told(place: Place) -> None:
+async def test_the_nearest_names_are_suggested(place: Place) -> None:
     async with place.agent() as agent:
         refused = await agent.refused("workflow_get", "not_found", id="reveiw")
         assert "review" in refused["hint"]
@@ -54,7 +54,7 @@ async def test_the_nearest_names_are_told(place: Place) -> None:
         await agent.refused("workflow_get", "not_found", id="review", version="9.9.9")
 
 
-async def test_the_words_of_an_error_hold_message_hint_findings_and_the_next_call(place: Place) -> None:
+async def test_the_text_of_an_error_has_message_hint_findings_and_the_next_call(place: Place) -> None:
     async with place.agent() as agent:
         missing = text_of(await agent.answer("workflow_get", {"id": "reveiw"}))
         assert missing.startswith("not_found: there is no workflow 'reveiw'")
@@ -65,7 +65,7 @@ async def test_the_words_of_an_error_hold_message_hint_findings_and_the_next_cal
             assert part in wrong
 
 
-async def test_a_next_call_mends_what_went_wrong(place: Place) -> None:
+async def test_a_next_call_fixes_the_problem(place: Place) -> None:
     async with place.agent() as agent:
         for tool, arguments in (
             ("workflow_get", {"id": "review-it"}),
@@ -79,7 +79,7 @@ async def test_a_next_call_mends_what_went_wrong(place: Place) -> None:
 
 @pytest.mark.parametrize("mode", ERAS)
 @pytest.mark.parametrize("name", ["nothing", "", "Status", "workflow_next ", "status\x00", "a" * 5_000, "../status"])
-async def test_a_tool_that_does_not_exist_is_a_mistake_of_the_protocol(place: Place, mode: str, name: str) -> None:
+async def test_an_unknown_tool_is_a_protocol_error(place: Place, mode: str, name: str) -> None:
     async with place.agent(mode=mode) as agent:
         with pytest.raises(MCPError) as refused:
             await agent.client.call_tool(name, {})
@@ -87,7 +87,7 @@ async def test_a_tool_that_does_not_exist_is_a_mistake_of_the_protocol(place: Pl
 
 
 @pytest.mark.parametrize("mode", ERAS)
-async def test_a_prompt_that_does_not_exist_is_a_mistake_of_the_protocol(place: Place, mode: str) -> None:
+async def test_an_unknown_prompt_is_a_protocol_error(place: Place, mode: str) -> None:
     async with place.agent(mode=mode) as agent:
         with pytest.raises(MCPError) as refused:
             await agent.client.get_prompt("nothing", {})
@@ -117,7 +117,7 @@ async def test_a_resource_that_does_not_exist_is_named_in_the_error(place: Place
 
 
 @pytest.mark.parametrize("mode", ERAS)
-async def test_a_cursor_of_a_list_that_nobody_gave_is_refused(place: Place, mode: str) -> None:
+async def test_an_invented_cursor_of_a_list_is_refused(place: Place, mode: str) -> None:
     async with place.agent(mode=mode) as agent:
         for ask in (agent.client.list_tools, agent.client.list_prompts, agent.client.list_resources):
             for cursor in ("x", "-1", "9" * 10, "\u0663"):
@@ -126,7 +126,7 @@ async def test_a_cursor_of_a_list_that_nobody_gave_is_refused(place: Place, mode
                 assert refused.value.code == mt.INVALID_PARAMS
 
 
-async def test_a_mistake_of_ours_is_told_as_ours_and_written_to_the_log(
+async def test_a_bug_is_reported_as_internal_and_logged(
     place: Place, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def broken(*_: Any) -> Any:
@@ -145,12 +145,18 @@ async def test_a_mistake_of_ours_is_told_as_ours_and_written_to_the_log(
 async def test_a_definition_with_faults_lists_them_all_with_where_and_fix(place: Place) -> None:
     bad = {"name": "P", "on_failure": "aks", "steps": [write("a", colour=1), {"id": "b", "promt": "x"}]}
     async with place.agent() as agent:
-        told = await agent.call("workflow_validate", definition=bad)
-        assert told["valid"] is False
-        assert {finding["where"] for finding in told["findings"]} >= {"on_failure", "steps[0].colour", "steps[1].promt"}
-        assert any("prompt" in finding.get("fix", "") for finding in told["findings"])
+        answer = await agent.call("workflow_validate", definition=bad)
+        assert answer["valid"] is False
+        assert {finding["where"] for finding in answer["findings"]} >= {
+            "on_failure",
+            "steps[0].colour",
+            "steps[1].promt",
+        }
+        assert any("prompt" in finding.get("fix", "") for finding in answer["findings"])
         refused = await agent.refused("save_plan", "invalid", plan=bad)
-        assert [finding["rule"] for finding in refused["findings"]] == [finding["rule"] for finding in told["findings"]]
+        assert [finding["rule"] for finding in refused["findings"]] == [
+            finding["rule"] for finding in answer["findings"]
+        ]
 
 
 @pytest.mark.parametrize(

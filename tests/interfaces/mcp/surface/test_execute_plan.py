@@ -1,4 +1,4 @@
-"""`save_plan` and `execute_plan`: what is kept, what is run, once, and what is only shown."""
+"""`save_plan` and `execute_plan`: what is saved, what is run, once, and what is only shown."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def place(tmp_path: Path) -> Place:
     return Place(tmp_path)
 
 
-async def test_a_plan_is_kept_with_its_waves_and_a_hash(place: Place) -> None:
+async def test_a_plan_is_saved_with_its_waves_and_a_hash(place: Place) -> None:
     plan = {"name": "Fan", "steps": [write("a"), write("b", "b.txt", after=[]), read("c", "a.txt", after=["a", "b"])]}
     async with place.agent() as agent:
         saved = await agent.call("save_plan", plan=plan)
@@ -83,7 +83,7 @@ async def test_exactly_one_thing_is_run(place: Place, named: dict[str, Any]) -> 
         assert "exactly one" in refused["hint"]
 
 
-async def test_a_plan_nobody_saved_is_not_found(place: Place) -> None:
+async def test_a_plan_that_was_not_saved_is_not_found(place: Place) -> None:
     async with place.agent() as agent:
         await agent.refused("execute_plan", "not_found", plan="nothing")
         found = await agent.refused("execute_plan", "not_found", workflow="nothing")
@@ -131,30 +131,30 @@ async def test_a_dry_run_shows_rendered_arguments_in_waves_and_does_nothing(plac
         assert not (place.project / "ann.txt").exists()
 
 
-async def test_without_wait_the_answer_comes_at_once_and_the_run_goes_on(place: Place) -> None:
+async def test_without_wait_the_answer_comes_at_once_and_the_run_continues(place: Place) -> None:
     async with place.agent() as agent:
-        begun = await agent.call("execute_plan", definition=SLOW)
-        assert begun["status"] == "running"
-        await agent.until(begun["run"], "completed")
+        started = await agent.call("execute_plan", definition=SLOW)
+        assert started["status"] == "running"
+        await agent.until(started["run"], "completed")
 
 
-async def test_progress_is_told_while_a_call_waits(place: Place) -> None:
+async def test_progress_is_reported_while_a_call_waits(place: Place) -> None:
     for mode in ("legacy", MODERN):
-        told: list[tuple[float, float | None]] = []
+        reported: list[tuple[float, float | None]] = []
 
-        async def progress(done: float, total: float | None, _: str | None, told: list[Any] = told) -> None:
-            told.append((done, total))
+        async def progress(done: float, total: float | None, _: str | None, reported: list[Any] = reported) -> None:
+            reported.append((done, total))
 
         async with place.agent(mode=mode) as agent:
             arguments = {"definition": SLOW, "wait": "10s"}
             ended = data_of(await agent.answer("execute_plan", arguments, progress_callback=progress))
             assert ended["status"] == "completed"
-            assert len(told) >= 2
-            assert [done for done, _ in told] == sorted({done for done, _ in told})
-            assert {total for _, total in told} == {4}
+            assert len(reported) >= 2
+            assert [done for done, _ in reported] == sorted({done for done, _ in reported})
+            assert {total for _, total in reported} == {4}
 
 
-async def test_a_wait_ends_when_the_run_waits_for_somebody(place: Place) -> None:
+async def test_a_wait_ends_when_the_run_waits_for_a_person(place: Place) -> None:
     async with place.agent() as agent:
         asked = await agent.call(
             "execute_plan", definition={"name": "P", "steps": [{"id": "a", "approve": "Go?"}]}, wait="25s"
@@ -162,10 +162,10 @@ async def test_a_wait_ends_when_the_run_waits_for_somebody(place: Place) -> None
         assert (asked["status"], asked["waiting_for"][0]["text"]) == ("waiting", "Go?")
 
 
-async def test_a_wait_that_is_over_answers_with_a_run_that_goes_on(place: Place) -> None:
+async def test_a_wait_that_is_over_answers_while_the_run_continues(place: Place) -> None:
     async with place.agent() as agent:
-        begun = await agent.call("execute_plan", definition=LONG, wait="50ms")
-        assert begun["status"] == "running"
+        started = await agent.call("execute_plan", definition=LONG, wait="50ms")
+        assert started["status"] == "running"
 
 
 @pytest.mark.parametrize("wait", ["26s", "25001ms", "1h", "1d"])
@@ -231,10 +231,10 @@ async def test_a_key_of_one_answer_is_known_after_a_restart(place: Place) -> Non
 async def test_a_waiting_call_that_is_cancelled_leaves_the_run_alone(place: Place, mode: str) -> None:
     async with place.agent(mode=mode) as agent:
         arguments = {"definition": SLOW, "wait": "25s", "idempotency_key": "k"}
-        begun = anyio.Event()
+        started = anyio.Event()
 
         async def progress(*_: Any) -> None:
-            begun.set()
+            started.set()
 
         async with anyio.create_task_group() as group:
 
@@ -243,7 +243,7 @@ async def test_a_waiting_call_that_is_cancelled_leaves_the_run_alone(place: Plac
 
             group.start_soon(ask)
             with anyio.fail_after(10):
-                await begun.wait()
+                await started.wait()
             group.cancel_scope.cancel()
         run = (await agent.call("execute_plan", **{**arguments, "wait": "0s"}))["run"]
         ended = await agent.until(run, "completed")
@@ -251,7 +251,7 @@ async def test_a_waiting_call_that_is_cancelled_leaves_the_run_alone(place: Plac
         assert place.kinds(run).count("step_completed") == 4
 
 
-async def test_a_run_goes_on_when_its_server_is_gone_and_another_comes(place: Place) -> None:
+async def test_a_run_continues_on_another_server_when_its_own_is_gone(place: Place) -> None:
     plan = {"name": "P", "steps": [{"id": "s", "tool": "wait.for", "args": {"duration": "300ms"}}, write()]}
     async with place.agent() as agent:
         run = (await agent.call("execute_plan", definition=plan))["run"]

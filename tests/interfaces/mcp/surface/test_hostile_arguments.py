@@ -94,7 +94,7 @@ def calls(tool: str) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 @pytest.mark.parametrize("tool", KNOWN)
-async def test_whatever_an_argument_is_there_is_an_answer_and_nothing_is_written(place: Place, tool: str) -> None:
+async def test_any_argument_gets_an_answer_and_nothing_is_written(place: Place, tool: str) -> None:
     async with place.agent() as agent:
         await agent.call("status")
         before = place.events()
@@ -121,8 +121,8 @@ async def test_what_is_wrong_is_named_with_its_place(place: Place, tool: str) ->
 
 
 @pytest.mark.parametrize("value", VALUES, ids=list(VALUES))
-async def test_whatever_an_output_is_it_is_taken_in_or_refused(place: Place, value: str) -> None:
-    """Outputs, vars, notes and details are the caller's own words: they may be odd, but never break anything."""
+async def test_any_output_is_accepted_or_refused(place: Place, value: str) -> None:
+    """Outputs, vars, notes and details are free text of the caller: they may be odd, but never break anything."""
     async with place.agent() as agent:
         await agent.call("record_plan", plan={"name": "Rec", "steps": ["one", "two"]})
         run = (await agent.call("record_execution_start", plan="rec"))["run"]

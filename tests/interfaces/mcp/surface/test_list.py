@@ -115,7 +115,7 @@ async def test_every_schema_is_a_schema_and_promises_an_object(place: Place) -> 
             assert "$ref" not in json.dumps(schema)
 
 
-async def test_tools_that_only_read_say_so_and_those_that_change_the_world_too(place: Place) -> None:
+async def test_tools_are_annotated_as_read_only_or_destructive(place: Place) -> None:
     for tool in (await listed(place)).tools:
         hints = tool.annotations
         assert hints is not None
@@ -143,11 +143,11 @@ async def test_the_whole_list_costs_at_most_3000_tokens_and_each_toolset_1300(pl
 
 
 @pytest.mark.parametrize("mode", ERAS)
-async def test_the_instructions_are_short_and_begin_with_the_point(place: Place, mode: str) -> None:
+async def test_the_instructions_are_short_and_start_with_the_point(place: Place, mode: str) -> None:
     async with place.agent(mode="legacy" if mode == "legacy" else "auto") as agent:
         words = agent.client.instructions
         assert words is not None
-        assert words.startswith("handrail keeps long work on track")
+        assert words.startswith("handrail keeps long tasks on track")
         assert len(words) <= INSTRUCTIONS_MAX
         assert agent.client.server_info is not None
         assert agent.client.server_info.name == "handrail"
@@ -160,12 +160,12 @@ async def test_the_instructions_name_only_tools_that_exist(place: Place) -> None
 
 
 async def test_the_fixed_words_of_a_step_answer_cost_at_most_60_tokens(place: Place) -> None:
-    """Fixed is what is paid for whatever step it is: data and words together, without the values in them."""
+    """The fixed cost of every step: data and text together, without their values."""
     steps = [{"id": "a", "title": "First", "prompt": "P"}, {"id": "second", "title": "Title", "prompt": "Prompt"}]
     place.workflow({"id": "w", "version": "1.0.0", "steps": steps})
     async with place.agent() as agent:
-        begun = await agent.call("workflow_next", workflow="w")
-        result = await agent.answer("workflow_next", {"run": begun["run"], "step": "a", "output": "done"})
+        started = await agent.call("workflow_next", workflow="w")
+        result = await agent.answer("workflow_next", {"run": started["run"], "step": "a", "output": "done"})
         data = data_of(result)
         assert data["step"] == {"id": "second", "title": "Title", "kind": "prompt", "prompt": "Prompt"}
         in_words = text_of(result)

@@ -22,7 +22,7 @@ def place(tmp_path: Path) -> Place:
     return Place(tmp_path)
 
 
-async def begun(agent: Agent) -> str:
+async def started(agent: Agent) -> str:
     await agent.call("record_plan", plan=PLAN)
     return str((await agent.call("record_execution_start", plan="my-work"))["run"])
 
@@ -47,7 +47,7 @@ def stored(place: Place) -> list[tuple[str, int]]:
 
 
 def spoil(place: Place, run: str, n: int) -> None:
-    """Change one event on disk, as somebody with the file can."""
+    """Change one event on disk, as anyone with the file can."""
     with closing(sqlite3.connect(place.home / "journal.db")) as database, database:
         triggers = database.execute("select name from sqlite_schema where type = 'trigger'").fetchall()
         for (name,) in triggers:
@@ -60,7 +60,7 @@ def spoil(place: Place, run: str, n: int) -> None:
 
 async def test_an_event_is_shown_as_the_contract_shows_it(place: Place) -> None:
     async with place.agent() as agent:
-        run = await begun(agent)
+        run = await started(agent)
         await agent.call("record_decision", run=run, decision="go", reason="why", step="step-1", alternatives=["stay"])
         (event,) = await every(agent, run=run, kinds=["decision_recorded"])
         assert event.pop("at").endswith("Z")
@@ -77,11 +77,11 @@ async def test_an_event_is_shown_as_the_contract_shows_it(place: Place) -> None:
 
 async def test_every_filter_finds_just_what_it_names(place: Place) -> None:
     async with place.serving() as server, joined(server, name="ann") as ann, joined(server, name="bob") as bob:
-        run = await begun(ann)
+        run = await started(ann)
         await ann.call("record_decision", run=run, decision='Use "quotes"', reason="r", step="step-1")
         await bob.call("record_action", run=run, description="Ünïcode done", step="step-1", outcome="done")
         await bob.call("record_action", run=run, description="the second", step="step-2", outcome="started")
-        other = await begun(bob)
+        other = await started(bob)
         filters: list[tuple[Mapping[str, Any], Any]] = [
             ({"run": run}, lambda event: event["run"] == run),
             ({"run": other}, lambda event: event["run"] == other),
@@ -108,7 +108,7 @@ async def test_every_filter_finds_just_what_it_names(place: Place) -> None:
 
 async def test_since_and_until_bound_the_time(place: Place) -> None:
     async with place.agent() as agent:
-        run = await begun(agent)
+        run = await started(agent)
         for n in range(5):
             await agent.call("record_decision", run=run, decision=f"d{n}", reason="r")
         events = await every(agent, run=run)
@@ -124,7 +124,7 @@ async def test_since_and_until_bound_the_time(place: Place) -> None:
 
 
 @pytest.mark.parametrize("instant", ["yesterday", "2026-13-01T00:00:00Z", "1", "2026-11-15T18:04:11Zx", "\x00"])
-async def test_an_instant_that_is_none_is_refused(place: Place, instant: str) -> None:
+async def test_an_invalid_time_is_refused(place: Place, instant: str) -> None:
     async with place.agent() as agent:
         for name in ("since", "until"):
             await agent.refused("query_ledger", "invalid", **{name: instant})
@@ -133,7 +133,7 @@ async def test_an_instant_that_is_none_is_refused(place: Place, instant: str) ->
 @pytest.mark.parametrize("limit", [1, 3, 7, 100])
 async def test_pages_neither_lose_nor_repeat_an_event(place: Place, limit: int) -> None:
     async with place.agent() as agent:
-        run = await begun(agent)
+        run = await started(agent)
         for n in range(20):
             await agent.call("record_decision", run=run, decision=f"d{n}", reason="r" * (n * 90 + 1))
         in_order = [event["n"] for event in await every(agent, run=run, limit=limit)]
@@ -144,9 +144,9 @@ async def test_pages_neither_lose_nor_repeat_an_event(place: Place, limit: int) 
         assert decisions == list(range(2, 22))
 
 
-async def test_pages_hold_while_others_write(place: Place) -> None:
+async def test_pages_stay_correct_while_others_write(place: Place) -> None:
     async with place.agent() as agent:
-        run = await begun(agent)
+        run = await started(agent)
         for n in range(6):
             await agent.call("record_decision", run=run, decision=f"d{n}", reason="r")
         before = stored(place)
@@ -163,7 +163,7 @@ async def test_pages_hold_while_others_write(place: Place) -> None:
 async def test_an_event_too_large_for_one_answer_comes_in_parts_that_add_up(place: Place) -> None:
     details = {"log": 'a "quoted" line\n' * 3_000, "emoji": "🪜" * 2_000}
     async with place.agent() as agent:
-        run = await begun(agent)
+        run = await started(agent)
         await agent.call("record_decision", run=run, decision="before", reason="r")
         await agent.call("record_decision", run=run, decision="large", reason="r", details=details)
         await agent.call("record_decision", run=run, decision="after", reason="r")
@@ -183,35 +183,35 @@ async def test_an_event_too_large_for_one_answer_comes_in_parts_that_add_up(plac
 
 
 @pytest.mark.parametrize("cursor", ["x", "-1", "1+", "+", "1+x", "1.5", "9" * 19, "\u0663", "1 ", "1+1+1"])
-async def test_a_cursor_that_nobody_gave_is_refused_or_harmless(place: Place, cursor: str) -> None:
+async def test_an_invented_cursor_is_refused_or_harmless(place: Place, cursor: str) -> None:
     async with place.agent() as agent:
-        run = await begun(agent)
+        run = await started(agent)
         for asked in ({"run": run}, {}):
             result = await agent.answer("query_ledger", {**asked, "cursor": cursor})
             if result.is_error:
                 assert (result.structured_content or {})["name"] == "invalid"
 
 
-async def test_a_run_nobody_knows_is_not_found(place: Place) -> None:
+async def test_an_unknown_run_is_not_found(place: Place) -> None:
     async with place.agent() as agent:
         refused = await agent.refused("query_ledger", "not_found", run="run_nothere")
         assert refused["next"] == {"tool": "status", "arguments": {}}
 
 
-async def test_a_sound_journal_is_proven_of_one_run_and_of_all(place: Place) -> None:
+async def test_an_intact_journal_is_verified_for_one_run_and_for_all(place: Place) -> None:
     async with place.agent() as agent:
-        run = await begun(agent)
+        run = await started(agent)
         await agent.call("execute_plan", definition={"name": "P", "steps": [write(), read("r", "a.txt")]}, wait="10s")
         one = await agent.call("query_ledger", run=run, verify=True)
         assert one["verified"] == {"ok": True, "events": place.events(run)}
         everything = await agent.call("query_ledger", verify=True, limit=1)
         assert everything["verified"] == {"ok": True, "events": place.events()}
-        assert "sound" in await agent.said("query_ledger", run=run, verify=True)
+        assert "verified: ok" in await agent.said("query_ledger", run=run, verify=True)
 
 
-async def test_a_tampered_journal_is_found_out_and_the_first_bad_event_is_named(place: Place) -> None:
+async def test_a_tampered_journal_is_detected_and_the_first_bad_event_is_named(place: Place) -> None:
     async with place.agent() as agent:
-        run = await begun(agent)
+        run = await started(agent)
         await agent.call("record_decision", run=run, decision="honest", reason="r")
         await agent.call("record_decision", run=run, decision="later", reason="r")
         spoil(place, run, 2)
@@ -223,9 +223,9 @@ async def test_a_tampered_journal_is_found_out_and_the_first_bad_event_is_named(
         assert "BROKEN" in await agent.said("query_ledger", run=run, verify=True)
 
 
-async def test_nothing_is_written_by_looking(place: Place) -> None:
+async def test_reading_writes_nothing(place: Place) -> None:
     async with place.agent() as agent:
-        run = await begun(agent)
+        run = await started(agent)
         before = place.events()
         await pages(agent, limit=1)
         await agent.call("query_ledger", run=run, verify=True)

@@ -1,4 +1,4 @@
-"""Repetition: a call whose answer was lost can be made again, exactly as it was. It does no harm, and says so."""
+"""Repetition: a call whose answer was lost can be made again, exactly as it was. It is safe, and the answer says so."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ async def twice(agent: Agent, place: Place, tool: str, /, **arguments: Any) -> d
     return again
 
 
-async def begun(agent: Agent) -> str:
+async def started(agent: Agent) -> str:
     await agent.call("record_plan", plan=PLAN)
     return str((await agent.call("record_execution_start", plan="my-work"))["run"])
 
@@ -46,21 +46,21 @@ async def begun(agent: Agent) -> str:
         {"outcome": "failed", "note": "n"},
     ],
 )
-async def test_a_hand_in_that_is_repeated_is_accepted_as_before(place: Place, handed: dict[str, Any]) -> None:
+async def test_a_submission_that_is_repeated_is_accepted_as_before(place: Place, handed: dict[str, Any]) -> None:
     async with place.agent() as agent:
         run = (await agent.call("workflow_next", workflow="w"))["run"]
         again = await twice(agent, place, "workflow_next", run=run, step="a", **handed)
         assert (again["accepted"], again["repeated"]) == (True, True)
 
 
-async def test_a_hand_in_that_is_repeated_by_a_named_agent_is_accepted_as_before(place: Place) -> None:
+async def test_a_submission_that_is_repeated_by_a_named_agent_is_accepted_as_before(place: Place) -> None:
     async with place.agent() as agent:
         run = (await agent.call("workflow_next", workflow="w", agent="ann"))["run"]
         again = await twice(agent, place, "workflow_next", run=run, step="a", output={}, agent="ann")
         assert again["repeated"] is True
 
 
-async def test_the_last_hand_in_of_a_run_can_be_repeated_too(place: Place) -> None:
+async def test_the_last_submission_of_a_run_can_be_repeated_too(place: Place) -> None:
     async with place.agent() as agent:
         run = (await agent.call("workflow_next", workflow="w"))["run"]
         await agent.call("workflow_next", run=run, step="a", output={})
@@ -68,7 +68,7 @@ async def test_the_last_hand_in_of_a_run_can_be_repeated_too(place: Place) -> No
         assert (again["status"], again["repeated"]) == ("completed", True)
 
 
-async def test_a_hand_in_with_another_output_is_no_repetition(place: Place) -> None:
+async def test_a_submission_with_another_output_is_no_repetition(place: Place) -> None:
     async with place.agent() as agent:
         run = (await agent.call("workflow_next", workflow="w"))["run"]
         await agent.call("workflow_next", run=run, step="a", output={"x": 1})
@@ -77,7 +77,7 @@ async def test_a_hand_in_with_another_output_is_no_repetition(place: Place) -> N
         assert refused["next"] == {"tool": "workflow_next", "arguments": {"run": run}}
 
 
-async def test_the_same_hand_in_many_times_at_once_is_taken_in_once(place: Place) -> None:
+async def test_the_same_submission_many_times_at_once_is_accepted_once(place: Place) -> None:
     async with place.agent() as one, place.agent() as other:
         run = (await one.call("workflow_next", workflow="w"))["run"]
         answers = await asyncio.gather(
@@ -124,7 +124,7 @@ async def test_resume_that_is_repeated_says_so(place: Place) -> None:
 
 
 async def test_retry_that_is_repeated_after_the_next_failure_is_a_new_retry(place: Place) -> None:
-    """Its first answer told of the retry; what has failed since is another failure, and may be tried again."""
+    """Its first answer reported the retry; what has failed since is another failure, and may be tried again."""
     async with place.agent() as agent:
         run = (await agent.call("execute_plan", definition={"name": "P", "steps": [read()]}, wait="10s"))["run"]
         for count in (1, 2):
@@ -171,13 +171,13 @@ async def test_a_compensation_that_is_recorded_again_says_so(place: Place, outco
 )
 async def test_a_decision_that_is_recorded_again_says_so(place: Place, said: dict[str, Any]) -> None:
     async with place.agent() as agent:
-        run = await begun(agent)
+        run = await started(agent)
         again = await twice(agent, place, "record_decision", run=run, **said)
         assert again["repeated"] is True
         assert int(again["receipt"].split(":")[0]) == place.events(run)
 
 
-async def test_a_control_with_space_around_its_reason_is_known_again(place: Place) -> None:
+async def test_a_control_with_space_around_its_reason_is_recognized(place: Place) -> None:
     async with place.agent() as agent:
         run = (await agent.call("workflow_next", workflow="w"))["run"]
         for reason in (" lunch\n", "password=hunter2hunter2"):
@@ -187,7 +187,7 @@ async def test_a_control_with_space_around_its_reason_is_known_again(place: Plac
 
 
 @pytest.mark.parametrize("mode", ERAS)
-async def test_an_approval_that_is_repeated_says_so_and_nobody_is_asked_again(place: Place, mode: str) -> None:
+async def test_an_approval_that_is_repeated_says_so_and_the_user_is_not_asked_again(place: Place, mode: str) -> None:
     asked = []
 
     async def person(_: ClientRequestContext, params: mt.ElicitRequestParams) -> mt.ElicitResult:
@@ -220,14 +220,14 @@ async def test_an_approval_that_is_repeated_says_so_and_nobody_is_asked_again(pl
 )
 async def test_an_action_that_is_recorded_again_says_so(place: Place, said: dict[str, Any]) -> None:
     async with place.agent() as agent:
-        run = await begun(agent)
+        run = await started(agent)
         again = await twice(agent, place, "record_action", run=run, description="did it", **said)
         assert again["repeated"] is True
 
 
 async def test_a_step_that_is_done_is_not_done_again_in_other_words(place: Place) -> None:
     async with place.agent() as agent:
-        run = await begun(agent)
+        run = await started(agent)
         await agent.call("record_action", run=run, description="did it", step="step-1", outcome="done")
         await agent.call("record_decision", run=run, decision="d", reason="r")
         again = await agent.call("record_action", run=run, description="did it", step="step-1", outcome="done")
@@ -237,7 +237,7 @@ async def test_a_step_that_is_done_is_not_done_again_in_other_words(place: Place
 
 async def test_the_same_words_later_are_no_repetition(place: Place) -> None:
     async with place.agent() as agent:
-        run = await begun(agent)
+        run = await started(agent)
         for decision in ("left", "right", "left"):
             answer = await agent.call("record_decision", run=run, decision=decision, reason="r")
             assert "repeated" not in answer
@@ -246,7 +246,7 @@ async def test_the_same_words_later_are_no_repetition(place: Place) -> None:
 
 async def test_the_same_words_of_another_agent_are_no_repetition(place: Place) -> None:
     async with place.agent(name="ann") as ann, place.agent(name="bob") as bob:
-        run = await begun(ann)
+        run = await started(ann)
         for agent in (ann, bob):
             answer = await agent.call("record_decision", run=run, decision="go", reason="r")
             assert "repeated" not in answer
@@ -254,16 +254,16 @@ async def test_the_same_words_of_another_agent_are_no_repetition(place: Place) -
 
 async def test_a_repetition_after_a_restart_is_one(place: Place) -> None:
     async with place.agent() as agent:
-        run = await begun(agent)
+        run = await started(agent)
         await agent.call("record_decision", run=run, decision="go", reason="r")
     async with place.agent() as agent:
         assert (await agent.call("record_decision", run=run, decision="go", reason="r"))["repeated"] is True
 
 
-async def test_words_that_hold_a_secret_are_known_again_without_it(place: Place) -> None:
-    """What is kept without its secret must still be known as the same."""
+async def test_text_with_a_redacted_secret_is_recognized(place: Place) -> None:
+    """What is stored without its secret must still be recognized as the same."""
     async with place.agent() as agent:
-        run = await begun(agent)
+        run = await started(agent)
         said = {"decision": "use password=hunter2hunter2", "reason": "Authorization: Bearer abcdefghijklmnop"}
         again = await twice(agent, place, "record_decision", run=run, **said)
         assert again["repeated"] is True
@@ -271,7 +271,7 @@ async def test_words_that_hold_a_secret_are_known_again_without_it(place: Place)
 
 async def test_who_submits_a_step_of_a_recorded_run_gets_the_call_that_reports_it(place: Place) -> None:
     async with place.agent() as agent:
-        run = await begun(agent)
+        run = await started(agent)
         refused = await agent.refused("workflow_next", "conflict", run=run, step="step-1", output={})
         assert "is only recorded" in refused["message"]
         assert refused["next"]["tool"] == "record_action"

@@ -1,4 +1,4 @@
-"""Resources, prompts and completions: what clients show and keep, each with a tool that tells the same."""
+"""Resources, prompts and completions: what clients show; each is also available through a tool."""
 
 from __future__ import annotations
 
@@ -91,13 +91,13 @@ async def test_a_graph_shows_how_far_the_run_is(place: Place) -> None:
         assert "completed" in after
 
 
-async def test_a_marketplace_workflow_has_a_slash_in_its_address(place: Place) -> None:
+async def test_a_marketplace_workflow_has_a_slash_in_its_uri(place: Place) -> None:
     place.workflow({**WORKFLOW, "id": "acme/review"})
     async with place.agent() as agent:
         assert (await data(agent, "handrail://workflows/acme/review"))["id"] == "acme/review"
 
 
-async def test_a_long_journal_goes_on_with_the_tool(place: Place) -> None:
+async def test_a_long_journal_continues_with_the_tool(place: Place) -> None:
     async with place.agent() as agent:
         await agent.call("record_plan", plan={"name": "P", "steps": ["one"]})
         run = (await agent.call("record_execution_start", plan="p"))["run"]

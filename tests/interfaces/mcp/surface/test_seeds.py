@@ -63,9 +63,9 @@ async def test_a_workflow_agent_works_with_the_four_workflow_tools_alone(place: 
         assert [(step["id"], step["kind"]) for step in seen["steps"]] == [
             *[("look", "prompt"), ("note", "tool"), ("deep", "prompt"), ("say", "prompt")]
         ]
-        begun = await agent.call("workflow_next", workflow="review", inputs={"change": "#42"}, goal="ship it")
-        run = begun["run"]
-        assert begun["step"]["prompt"] == "Read #42."
+        started = await agent.call("workflow_next", workflow="review", inputs={"change": "#42"}, goal="ship it")
+        run = started["run"]
+        assert started["step"]["prompt"] == "Read #42."
         bad = await agent.call("workflow_validate", run=run, step="look", output={"risk": "none"})
         assert not bad["valid"]
         refused = await agent.call("workflow_next", run=run, step="look", output={"risk": "none"})
@@ -85,11 +85,11 @@ async def test_a_workflow_agent_works_with_the_four_workflow_tools_alone(place: 
 async def test_a_new_chat_resumes_with_the_four_workflow_tools_alone(place: Place) -> None:
     place.workflow(REVIEW)
     async with place.agent("guide", name="first") as agent:
-        begun = await agent.call("workflow_next", workflow="review", inputs={"change": "#42"}, goal="ship it")
-        await agent.call("workflow_next", run=begun["run"], step="look", output={"risk": "high"}, vars={"who": "ann"})
+        started = await agent.call("workflow_next", workflow="review", inputs={"change": "#42"}, goal="ship it")
+        await agent.call("workflow_next", run=started["run"], step="look", output={"risk": "high"}, vars={"who": "ann"})
     async with place.agent("guide", name="second") as agent:
         (open_run,) = (await agent.call("workflow_next"))["runs"]
-        assert (open_run["run"], open_run["goal"]) == (begun["run"], "ship it")
+        assert (open_run["run"], open_run["goal"]) == (started["run"], "ship it")
         resumed = await agent.call("workflow_next", run=open_run["run"])
         assert resumed["recap"]["goal"] == "ship it"
         assert resumed["recap"]["done"] == ["look", "note"]
@@ -98,7 +98,7 @@ async def test_a_new_chat_resumes_with_the_four_workflow_tools_alone(place: Plac
         assert resumed["step"]["id"] == "deep"
 
 
-async def test_a_workflow_agent_is_only_told_of_calls_that_it_can_make(place: Place) -> None:
+async def test_a_workflow_agent_is_only_offered_calls_that_it_can_make(place: Place) -> None:
     steps = [write(), read(after=["w"]), {"id": "p", "prompt": "Go on.", "after": ["r"]}]
     place.workflow({"id": "breaks", "steps": steps})
     async with place.agent("guide") as agent:  # every answer is held against what is offered
@@ -110,7 +110,7 @@ async def test_a_workflow_agent_is_only_told_of_calls_that_it_can_make(place: Pl
 
 
 @pytest.mark.parametrize("action", ["retry", "skip"])
-async def test_a_workflow_agent_finds_its_own_way_out_of_its_own_failure(place: Place, action: str) -> None:
+async def test_a_workflow_agent_can_retry_or_skip_its_own_failure(place: Place, action: str) -> None:
     place.workflow({"id": "w", "steps": [{"id": "a", "prompt": "A."}]})
     async with place.agent("guide") as agent:
         run = (await agent.call("workflow_next", workflow="w"))["run"]
@@ -183,7 +183,7 @@ async def test_a_ledger_agent_marks_an_undo_that_failed_as_done_by_hand(place: P
         assert ended["steps"][0]["compensation"] == "recorded"
 
 
-async def test_a_ledger_agent_mends_the_world_and_retries(place: Place) -> None:
+async def test_a_ledger_agent_fixes_the_cause_and_retries(place: Place) -> None:
     async with place.agent("run") as agent:
         run = (await agent.call("execute_plan", definition={"name": "P", "steps": [read()]}, wait="10s"))["run"]
         (place.project / "missing.txt").write_text("here now")
@@ -195,9 +195,9 @@ async def test_a_journal_agent_keeps_its_record_with_its_five_tools_alone(place:
     async with place.agent("journal") as agent:
         plan = await agent.call("record_plan", plan={"name": "Fix #42", "steps": ["reproduce it", "fix it"]})
         assert plan["waves"] == [["step-1"], ["step-2"]]
-        begun = await agent.call("record_execution_start", plan=plan["plan"], note="crash on empty file")
-        run = begun["run"]
-        assert (begun["status"], begun["ready"]) == ("waiting", ["step-1"])
+        started = await agent.call("record_execution_start", plan=plan["plan"], note="crash on empty file")
+        run = started["run"]
+        assert (started["status"], started["ready"]) == ("waiting", ["step-1"])
         chosen = await agent.call(
             "record_decision",
             run=run,
@@ -208,10 +208,10 @@ async def test_a_journal_agent_keeps_its_record_with_its_five_tools_alone(place:
         )
         assert chosen["receipt"].split(":")[0] == "2"
         await agent.call("record_action", run=run, description="wrote a test", step="step-1", outcome="started")
-        told = await agent.call(
+        answer = await agent.call(
             "record_action", run=run, description="it fails", step="step-1", outcome="done", output={"test": "t.py"}
         )
-        assert told["ready"] == ["step-2"]
+        assert answer["ready"] == ["step-2"]
         await agent.call("record_action", run=run, description="told the team", kind="notified")
         ended = await agent.call("record_action", run=run, description="fixed", step="step-2", outcome="done")
         assert (ended["status"], ended["ready"]) == ("completed", [])
@@ -227,13 +227,13 @@ async def test_a_journal_agent_keeps_its_record_with_its_five_tools_alone(place:
         assert found["verified"]["events"] == place.events(run)
 
 
-async def test_a_journal_agent_is_only_told_of_calls_that_it_can_make(place: Place) -> None:
+async def test_a_journal_agent_is_only_offered_calls_that_it_can_make(place: Place) -> None:
     async with place.agent("journal") as agent:
         await agent.refused("record_decision", "not_found", run="run_nothere", decision="d", reason="r")
         plan = await agent.call("record_plan", plan={"name": "Fix", "steps": ["one", "two"]})
-        begun = await agent.call("record_execution_start", plan=plan["plan"])
+        started = await agent.call("record_execution_start", plan=plan["plan"])
         answer = await agent.answer(
-            "record_action", {"run": begun["run"], "description": "d", "step": "step-2", "outcome": "done"}
+            "record_action", {"run": started["run"], "description": "d", "step": "step-2", "outcome": "done"}
         )
         assert answer.is_error
         assert "query_ledger" in text_of(answer)
@@ -243,7 +243,7 @@ async def test_a_journal_agent_may_plan_with_tools_that_handrail_does_not_know(p
     steps = [{"id": "a", "tool": "jira.close", "args": {"key": "X-1"}}]
     async with place.agent() as agent:
         plan = await agent.call("record_plan", plan={"name": "Own tools", "steps": steps})
-        begun = await agent.call("record_execution_start", plan=plan["plan"])
-        assert begun["ready"] == ["a"]
+        started = await agent.call("record_execution_start", plan=plan["plan"])
+        assert started["ready"] == ["a"]
         refused = await agent.refused("save_plan", "invalid", plan={"name": "Own tools", "steps": steps})
         assert "jira.close" in refused["findings"][0]["message"]

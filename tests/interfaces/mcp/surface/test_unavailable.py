@@ -1,4 +1,4 @@
-"""A store that can't be opened: the tools are there all the same, every call says what is wrong, and how to mend it."""
+"""A store that can't be opened: the tools are listed anyway, and every call says what is wrong and how to fix it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ async def works_again(agent: Agent) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("mode", ERAS)
-async def test_a_home_that_is_a_file_is_told_by_every_call_until_it_is_mended(place: Place, mode: str) -> None:
+async def test_a_home_that_is_a_file_is_reported_by_every_call_until_it_is_fixed(place: Place, mode: str) -> None:
     place.home.write_text("not a folder")
     async with place.agent(mode=mode) as agent:
         assert agent.offered == KNOWN.keys()
@@ -45,35 +45,35 @@ async def test_a_home_that_is_a_file_is_told_by_every_call_until_it_is_mended(pl
         assert (await agent.call("workflow_next", workflow="w"))["step"]["id"] == "a"
 
 
-async def test_arguments_that_do_not_fit_are_told_first(place: Place) -> None:
+async def test_invalid_arguments_are_reported_first(place: Place) -> None:
     place.home.write_text("not a folder")
     async with place.agent() as agent:
         await agent.refused("control", "invalid", run="run_x")
 
 
-async def test_an_unavailable_answer_hands_the_call_back_to_be_repeated(place: Place) -> None:
+async def test_an_unavailable_answer_contains_the_call_to_repeat(place: Place) -> None:
     place.home.write_text("not a folder")
     async with place.agent() as agent:
         refused = await agent.refused("status", "unavailable", run="run_x", detail="full")
         assert refused["next"] == {"tool": "status", "arguments": {"run": "run_x", "detail": "full"}}
 
 
-async def test_resources_prompts_and_completions_go_on_without_a_store(place: Place) -> None:
+async def test_resources_prompts_and_completions_work_without_a_store(place: Place) -> None:
     place.home.write_text("not a folder")
     async with place.agent() as agent:
         assert (await agent.client.list_resources()).resources
         assert "review_run" in [one.name for one in (await agent.client.list_prompts()).prompts]
         assert (await agent.client.read_resource("handrail://guide")).contents
-        told = str((await agent.client.read_resource("handrail://runs")).contents)
-        assert "unavailable" in told
+        text = str((await agent.client.read_resource("handrail://runs")).contents)
+        assert "unavailable" in text
 
 
-async def test_a_journal_that_was_tampered_with_is_not_opened_and_the_way_out_is_told(place: Place) -> None:
+async def test_a_journal_that_was_tampered_with_is_not_opened_and_the_hint_says_what_to_do(place: Place) -> None:
     async with place.agent() as agent:
         run = (await agent.call("workflow_next", workflow="w"))["run"]
         await agent.call("workflow_next", run=run, step="a", output="honest")
-    sound = place.folder / "sound.db"
-    shutil.copy(place.home / "journal.db", sound)
+    intact = place.folder / "intact.db"
+    shutil.copy(place.home / "journal.db", intact)
     with closing(sqlite3.connect(place.home / "journal.db")) as database, database:
         for (name,) in database.execute("select name from sqlite_schema where type = 'trigger'").fetchall():
             database.execute(f"drop trigger {name}")
@@ -82,13 +82,13 @@ async def test_a_journal_that_was_tampered_with_is_not_opened_and_the_way_out_is
         for tool in sorted(agent.offered):
             refused = await agent.refused(tool, "unavailable", **VALID[tool])
             assert "handrail journal verify" in refused["hint"]
-        shutil.copy(sound, place.home / "journal.db")
+        shutil.copy(intact, place.home / "journal.db")
         await works_again(agent)
         assert (await agent.call("status", run=run))["status"] == "completed"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="an open file can't be replaced there")
-async def test_a_journal_that_is_no_database_is_told(place: Place) -> None:
+async def test_a_journal_that_is_no_database_is_reported(place: Place) -> None:
     place.home.mkdir()
     (place.home / "journal.db").write_bytes(b"this is no database at all" * 100)
     async with place.agent() as agent:
@@ -97,7 +97,7 @@ async def test_a_journal_that_is_no_database_is_told(place: Place) -> None:
         await works_again(agent)
 
 
-async def test_a_config_that_makes_no_sense_is_told(place: Place) -> None:
+async def test_an_invalid_config_is_reported(place: Place) -> None:
     place.config('[groups]\nmanagers = "not a list"\n')
     async with place.agent() as agent:
         result = await agent.answer("status", {})

@@ -1,4 +1,4 @@
-"""`workflow_next` in all its forms: start, hand in, be refused, confirm, resume, share, undo."""
+"""`workflow_next` in all its forms: start, submit, be refused, confirm, resume, share, undo."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ def place(tmp_path: Path) -> Place:
 async def test_a_start_answers_with_the_first_step_as_the_contract_shows(place: Place) -> None:
     place.workflow(TWO)
     async with place.agent() as agent:
-        begun = await agent.call("workflow_next", workflow="two", inputs={"what": "it"}, goal="fix #42")
-        run = begun.pop("run")
+        started = await agent.call("workflow_next", workflow="two", inputs={"what": "it"}, goal="fix #42")
+        run = started.pop("run")
         assert run.startswith("run_")
         assert len(run) <= len("run_") + 12
-        n, _, head = begun.pop("receipt").partition(":")
+        n, _, head = started.pop("receipt").partition(":")
         assert int(n) == place.events(run)
         assert len(head) == 16
-        assert begun == {
+        assert started == {
             "workflow": "two@1.0.0",
             "status": "waiting",
             "progress": {"done": 0, "total": 2},
@@ -75,7 +75,7 @@ async def test_a_start_answers_with_the_first_step_as_the_contract_shows(place: 
         }
 
 
-async def test_the_words_of_an_answer_hold_all_that_is_needed_to_do_the_step(place: Place) -> None:
+async def test_the_text_of_an_answer_has_everything_needed_to_do_the_step(place: Place) -> None:
     place.workflow(TWO)
     async with place.agent() as agent:
         words = await agent.said("workflow_next", workflow="two", inputs={"what": "it"})
@@ -83,7 +83,7 @@ async def test_the_words_of_an_answer_hold_all_that_is_needed_to_do_the_step(pla
             assert part in words
 
 
-async def test_inputs_that_do_not_fit_start_nothing(place: Place) -> None:
+async def test_invalid_inputs_start_nothing(place: Place) -> None:
     place.workflow(TWO)
     async with place.agent() as agent:
         for inputs in ({}, {"what": 1}, {"what": "it", "wat": 1}):
@@ -102,7 +102,7 @@ async def test_a_version_or_a_range_can_be_asked_for(place: Place) -> None:
         assert "2.0.0" in refused["hint"]
 
 
-async def test_a_hand_in_brings_the_next_step_without_the_rules_of_the_run(place: Place) -> None:
+async def test_a_submission_returns_the_next_step_without_the_rules_of_the_run(place: Place) -> None:
     place.workflow(TWO)
     async with place.agent() as agent:
         run = (await agent.call("workflow_next", workflow="two", inputs={"what": "it"}))["run"]
@@ -117,7 +117,7 @@ async def test_a_hand_in_brings_the_next_step_without_the_rules_of_the_run(place
         assert noted["events"][0]["data"]["description"] == "it was easy"
 
 
-async def test_an_output_that_does_not_fit_is_refused_with_findings_and_the_tries_are_counted(place: Place) -> None:
+async def test_an_invalid_output_is_refused_with_findings_and_the_tries_are_counted(place: Place) -> None:
     place.workflow(TWO)
     async with place.agent() as agent:
         run = (await agent.call("workflow_next", workflow="two", inputs={"what": "it"}))["run"]
@@ -131,7 +131,7 @@ async def test_an_output_that_does_not_fit_is_refused_with_findings_and_the_trie
         assert (await agent.call("workflow_next", run=run, step="first", output={"x": "y"}))["accepted"]
 
 
-async def test_a_check_that_nobody_can_run_yet_is_told_and_does_not_count_as_proof(place: Place) -> None:
+async def test_a_check_that_cannot_run_yet_is_reported_and_does_not_count_as_proof(place: Place) -> None:
     place.workflow(TWO)
     async with place.agent() as agent:
         run = (await agent.call("workflow_next", workflow="two", inputs={"what": "it"}))["run"]
@@ -141,7 +141,7 @@ async def test_a_check_that_nobody_can_run_yet_is_told_and_does_not_count_as_pro
         assert seen["steps"][0]["proof"] == "claimed"
 
 
-async def test_a_step_whose_turn_has_not_come_is_refused_and_the_next_call_is_named(place: Place) -> None:
+async def test_a_step_that_is_not_ready_is_refused_and_the_next_call_is_named(place: Place) -> None:
     place.workflow(prompts("a", "b"))
     async with place.agent() as agent:
         run = (await agent.call("workflow_next", workflow="w"))["run"]
@@ -159,20 +159,20 @@ async def test_a_step_that_does_not_exist_is_not_found_with_the_nearest_names(pl
         assert "alpha" in refused["hint"]
 
 
-async def test_a_step_that_the_user_must_confirm_is_not_done_without_their_word(place: Place) -> None:
+async def test_a_step_that_the_user_must_confirm_is_not_done_without_confirmation(place: Place) -> None:
     place.workflow(prompts("a", confirm=True))
     async with place.agent() as agent:
-        begun = await agent.call("workflow_next", workflow="w")
-        assert begun["step"]["confirm"] is True
+        started = await agent.call("workflow_next", workflow="w")
+        assert started["step"]["confirm"] is True
         events = place.events()
-        refused = await agent.call("workflow_next", run=begun["run"], step="a", output="out")
+        refused = await agent.call("workflow_next", run=started["run"], step="a", output="out")
         assert refused["accepted"] is False
         assert refused["findings"][0]["where"] == "confirmed"
         assert {"kind": "confirmation", "step": "a"} in refused["waiting_for"]
         assert place.events() == events
-        ended = await agent.call("workflow_next", run=begun["run"], step="a", output="out", confirmed=True)
+        ended = await agent.call("workflow_next", run=started["run"], step="a", output="out", confirmed=True)
         assert (ended["accepted"], ended["status"]) == (True, "completed")
-        found = await agent.call("query_ledger", run=begun["run"], kinds=["decision_recorded"])
+        found = await agent.call("query_ledger", run=started["run"], kinds=["decision_recorded"])
         assert found["events"][0]["data"]["decision"] == "confirmed"
 
 
@@ -186,7 +186,7 @@ async def test_a_confirmation_can_depend_on_a_condition(place: Place) -> None:
             assert handed["accepted"] is not big
 
 
-async def test_a_step_that_failed_waits_for_a_decision_and_can_be_handed_out_again(place: Place) -> None:
+async def test_a_step_that_failed_waits_for_a_decision_and_can_be_assigned_again(place: Place) -> None:
     place.workflow(prompts("a", "b"))
     async with place.agent() as agent:
         run = (await agent.call("workflow_next", workflow="w"))["run"]
@@ -210,7 +210,7 @@ async def test_a_step_can_be_skipped_with_a_note(place: Place) -> None:
         assert found["events"][0]["data"]["reason"] == "does not apply"
 
 
-async def test_a_resumed_run_tells_goal_done_decisions_vars_and_the_step(place: Place) -> None:
+async def test_a_resumed_run_shows_goal_done_decisions_vars_and_the_step(place: Place) -> None:
     place.workflow(TWO)
     async with place.agent() as agent:
         run = (await agent.call("workflow_next", workflow="two", inputs={"what": "it"}, goal="fix #42"))["run"]
@@ -232,7 +232,7 @@ async def test_a_resumed_run_tells_goal_done_decisions_vars_and_the_step(place: 
         assert "go on: all is well" in words
 
 
-async def test_with_nothing_the_open_runs_are_listed_the_latest_first(place: Place) -> None:
+async def test_without_arguments_the_open_runs_are_listed_the_latest_first(place: Place) -> None:
     place.workflow(prompts("a"))
     async with place.agent() as agent:
         runs = [(await agent.call("workflow_next", workflow="w", goal=str(n)))["run"] for n in range(3)]
@@ -283,7 +283,7 @@ async def test_two_clients_on_two_servers_share_a_run(place: Place) -> None:
         assert place.kinds(run).count("step_completed") == 2
 
 
-async def test_an_undo_that_only_an_agent_can_do_is_handed_to_it_as_a_step(place: Place) -> None:
+async def test_an_undo_that_only_an_agent_can_do_is_assigned_to_it_as_a_step(place: Place) -> None:
     definition = {
         "id": "w",
         "on_failure": "compensate",
@@ -296,13 +296,13 @@ async def test_an_undo_that_only_an_agent_can_do_is_handed_to_it_as_a_step(place
     place.workflow(definition)
     async with place.agent() as agent:
         run = (await agent.call("workflow_next", workflow="w"))["run"]
-        told = await agent.call("workflow_next", run=run, step="call", output={"booking": 7})
-        assert (told["status"], told["step"]["kind"], told["step"]["id"]) == ("compensating", "undo", "call!undo")
-        assert told["step"]["prompt"] == "Cancel the booking."
-        assert told["step"]["title"].startswith("Undo: ")
+        answer = await agent.call("workflow_next", run=run, step="call", output={"booking": 7})
+        assert (answer["status"], answer["step"]["kind"], answer["step"]["id"]) == ("compensating", "undo", "call!undo")
+        assert answer["step"]["prompt"] == "Cancel the booking."
+        assert answer["step"]["title"].startswith("Undo: ")
         assert not (place.project / "a.txt").exists()
         ended = await agent.call(
-            "workflow_next", run=run, step=told["step"]["id"], output={"cancelled": True}, note="by phone"
+            "workflow_next", run=run, step=answer["step"]["id"], output={"cancelled": True}, note="by phone"
         )
         assert (ended["accepted"], ended["status"]) == (True, "compensated")
         steps = {step["id"]: step for step in (await agent.call("status", run=run, detail="full"))["steps"]}
@@ -332,7 +332,7 @@ MIXED = {
 }
 
 
-async def test_a_run_that_mixes_agent_tool_and_person_hands_each_what_is_theirs(place: Place) -> None:
+async def test_a_run_that_mixes_agent_tool_and_person_gives_each_their_steps(place: Place) -> None:
     place.workflow(MIXED)
     async with place.agent() as agent:
         run = (await agent.call("workflow_next", workflow="mixed"))["run"]
@@ -346,46 +346,46 @@ async def test_a_run_that_mixes_agent_tool_and_person_hands_each_what_is_theirs(
             await agent.refused("workflow_next", "conflict", run=run, step=step, output=1)
 
 
-async def test_what_takes_long_is_not_waited_for_without_end(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_call_does_not_wait_forever_for_long_steps(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("handrail.interfaces.mcp.surface.guide_tools.WAIT_S", 0.2)
     steps = [{"id": "slow", "tool": "wait.for", "args": {"duration": "1h"}}, {"id": "p", "prompt": "Go on."}]
     place.workflow({"id": "w", "steps": steps})
     async with place.agent() as agent:
-        begun = await agent.call("workflow_next", workflow="w")
-        assert begun["status"] == "running"
-        assert "step" not in begun
-        assert begun["ready"] == [] if "ready" in begun else True
+        started = await agent.call("workflow_next", workflow="w")
+        assert started["status"] == "running"
+        assert "step" not in started
+        assert started["ready"] == [] if "ready" in started else True
 
 
-async def test_progress_is_told_while_handrail_does_its_own_steps(place: Place) -> None:
+async def test_progress_is_reported_while_handrail_does_its_own_steps(place: Place) -> None:
     steps = [{"id": f"s{n}", "tool": "wait.for", "args": {"duration": "60ms"}} for n in range(3)]
     place.workflow({"id": "w", "steps": [*steps, {"id": "p", "prompt": "Go on."}]})
-    told: list[tuple[float, float | None]] = []
+    reported: list[tuple[float, float | None]] = []
 
     async def progress(done: float, total: float | None, _: str | None) -> None:
-        told.append((done, total))
+        reported.append((done, total))
 
     async with place.agent() as agent:
         await agent.answer("workflow_next", {"workflow": "w"}, progress_callback=progress)
-        assert told
-        assert told == sorted(told)
-        assert {total for _, total in told} == {4}
+        assert reported
+        assert reported == sorted(reported)
+        assert {total for _, total in reported} == {4}
 
 
 async def test_the_prompt_of_a_loop_names_the_round(place: Place) -> None:
     loop = {"id": "all", "each": "inputs.names", "as": "name", "steps": [{"id": "hi", "prompt": "Greet {{ name }}."}]}
     place.workflow({"id": "w", "inputs": {"names": {"type": "array"}}, "steps": [loop]})
     async with place.agent() as agent:
-        told = await agent.call("workflow_next", workflow="w", inputs={"names": ["ann", "bob"]})
+        answer = await agent.call("workflow_next", workflow="w", inputs={"names": ["ann", "bob"]})
         greeted = []
-        while told["status"] == "waiting":
-            greeted.append((told["step"]["id"], told["step"]["prompt"]))
-            told = await agent.call("workflow_next", run=told["run"], step=told["step"]["id"], output=1)
+        while answer["status"] == "waiting":
+            greeted.append((answer["step"]["id"], answer["step"]["prompt"]))
+            answer = await agent.call("workflow_next", run=answer["run"], step=answer["step"]["id"], output=1)
         assert greeted == [("all[0].hi", "Greet ann."), ("all[1].hi", "Greet bob.")]
-        assert told["status"] == "completed"
+        assert answer["status"] == "completed"
 
 
-async def test_a_hand_in_for_a_paused_run_says_what_is_legal(place: Place) -> None:
+async def test_a_submission_for_a_paused_run_says_what_is_legal(place: Place) -> None:
     place.workflow(prompts("a"))
     async with place.agent() as agent:
         run = (await agent.call("workflow_next", workflow="w"))["run"]
@@ -398,7 +398,7 @@ async def test_a_hand_in_for_a_paused_run_says_what_is_legal(place: Place) -> No
         assert (await agent.call("workflow_next", run=run, step="a", output=1))["status"] == "completed"
 
 
-async def test_a_run_of_another_process_goes_on_here(place: Place) -> None:
+async def test_a_run_of_another_process_continues_here(place: Place) -> None:
     place.workflow({"id": "w", "steps": [{"id": "a", "prompt": "A."}, write()]})
     async with place.serving() as server, joined(server, name="one") as one:
         run = (await one.call("workflow_next", workflow="w"))["run"]

@@ -1,1 +1,1 @@
-"""The surface: what an MCP server of ours offers, as data and functions that know no protocol library."""
+"""The surface: the tools, resources and prompts that handrail offers over MCP, independent of any protocol library."""

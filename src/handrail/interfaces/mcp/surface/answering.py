@@ -1,6 +1,6 @@
-"""Answering: data and its text twin, both within their limits.
+"""Builds the answers of tools: the data, and the same as text, both within their size limits.
 
-Pure. The words of single tools stand with their handlers."""
+Pure. Texts that belong to one tool are in its handler."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ import msgspec
 
 from handrail.engine.guide_view import Guided
 from handrail.engine.view import Option, Status
-from handrail.interfaces.mcp.surface.caller import Reply
+from handrail.interfaces.mcp.surface.caller import ToolReply
 from handrail.interfaces.mcp.surface.fitting import excerpt_of, fitted, fitted_text
 
 LINE_MAX: Final = 300
 CONTROL: Final = "control"
 
 
-def reply(data: Any, text: str) -> Reply:
-    """An answer: a value as data, and the same in words."""
+def reply(data: Any, text: str) -> ToolReply:
+    """An answer: a value as data, and the same as text."""
     plain = data if isinstance(data, dict) else msgspec.to_builtins(data)
-    return Reply(text=fitted_text(text), data=fitted(plain))
+    return ToolReply(text=fitted_text(text), data=fitted(plain))
 
 
 def compact(value: Any, length: int = LINE_MAX) -> str:
-    """A value in one line."""
+    """A value as one line of text."""
     text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
     return excerpt_of(" ".join(text.split()), length)
 
 
 def status_data(seen: Status | Guided) -> dict[str, Any]:
-    """Where a run stands, as data: each way out comes with the call that takes it."""
+    """The status of a run as data; each option includes the call that chooses it."""
     data: dict[str, Any] = msgspec.to_builtins(seen)
     if seen.options:
         data["options"] = [_option_data(seen.run, option) for option in seen.options]
@@ -48,7 +48,7 @@ def _option_data(run: str, option: Option) -> dict[str, Any]:
 
 
 def status_words(status: Mapping[str, Any]) -> str:
-    """Where a run stands, in few lines."""
+    """The status of a run as a few lines of text."""
     lines = [f"{head_words(status)} {status.get('workflow', '')}".rstrip()]
     if status.get("reason"):
         lines.append(f"reason: {compact(status['reason'])}")
@@ -65,28 +65,33 @@ def status_words(status: Mapping[str, Any]) -> str:
 
 
 def head_words(status: Mapping[str, Any]) -> str:
-    """Which run it is, what it does and how far it is."""
+    """The first line: run, status and progress."""
     progress = status["progress"]
     skipped = f" ({progress['skipped']} skipped)" if progress.get("skipped") else ""
     return f"{status['run']} {status['status']} {progress['done']}/{progress['total']}{skipped}"
 
 
 def not_undone_words(status: Mapping[str, Any]) -> list[str]:
-    """What stays of a run that was undone, in one line."""
+    """The steps that could not be undone, in one line."""
     left = status.get("not_compensated")
     return [f"NOT undone: {', '.join(left)}"] if left else []
 
 
 def waiting_words(one: Mapping[str, Any]) -> str:
-    """Somebody a run waits for, in one line."""
-    whom = {"agent": "an agent", "approval": "an approval", "confirmation": "the user's word", "decision": "a decision"}
+    """What a run waits for, in one line."""
+    waited_for = {
+        "agent": "an agent",
+        "approval": "an approval",
+        "confirmation": "the user's confirmation",
+        "decision": "a decision",
+    }
     text = f": {compact(one['text'])}" if one.get("text") else ""
-    form = f"; the answer (output) must fit {compact(one['schema'], 1_000)}" if one.get("schema") is not None else ""
-    return f"waits for {whom[one['kind']]} on {one['step']}{text}{form}"
+    form = f"; the answer (output) must match {compact(one['schema'], 1_000)}" if one.get("schema") is not None else ""
+    return f"waits for {waited_for[one['kind']]} on {one['step']}{text}{form}"
 
 
 def failure_words(failure: Mapping[str, Any] | None) -> list[str]:
-    """What went wrong, and the ways out, each with its call."""
+    """What failed, and the options, each with its call."""
     if not failure:
         return []
     category = f" ({failure['category']})" if failure.get("category") else ""
@@ -95,18 +100,18 @@ def failure_words(failure: Mapping[str, Any] | None) -> list[str]:
     tries = [
         f"- try {one['attempt']} at {one['at']}: {one['category']}: {compact(one['message'])}"
         for one in failure.get("tries", ())
-        if failure["attempts"] > 1
+        if failure["attempts"] > 1  # a single try says no more than the line above
     ]
     return [head, *tries, *map(option_words, failure.get("options", ()))]
 
 
 def option_words(option: Mapping[str, Any]) -> str:
-    """A way out, in one line."""
+    """An option in one line."""
     call = msgspec.json.encode(option["next"]["arguments"]).decode()
     return f"- {option['action']}: {option['means']}: {option['next']['tool']} {call}"
 
 
 def step_words(step: Mapping[str, Any]) -> str:
-    """One step, in one line."""
+    """One step in one line."""
     more = [f"{key} {step[key]}" for key in ("attempts", "proof", "compensation", "says", "message") if step.get(key)]
     return f"- {step['id']} {step['status']}" + (f" ({compact(', '.join(more))})" if more else "")

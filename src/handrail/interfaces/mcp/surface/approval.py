@@ -1,6 +1,6 @@
-"""Approvals through the client: the question as a person sees it, and what their answer means.
+"""Approvals through the client: the question as the user sees it, and what the answer means.
 
-Pure. Whether a client can ask is the shell's to know; whether the answer counts is the engine's."""
+Whether a client can ask its user is known in shell_caller.py; whether the answer counts is decided in the engine."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from handrail.domain.legal import Action
-from handrail.interfaces.mcp.surface.caller import Answered, Question, Response
+from handrail.interfaces.mcp.surface.caller import Response, UserAnswer, UserQuestion
 
 FORM: Final[Mapping[str, Mapping[str, Any]]] = {
     "answer": {"type": "string", "enum": ["approve", "reject"], "title": "Your answer"},
@@ -17,18 +17,19 @@ FORM: Final[Mapping[str, Mapping[str, Any]]] = {
 }
 
 
-def approval_question(run: str, step: str, text: str) -> Question:
-    """What a person is asked."""
-    return Question(text=f"{text}\n\n({run}, step {step})", form=FORM, required=("answer",))
+def approval_question(run: str, step: str, text: str) -> UserQuestion:
+    """The question that the user sees."""
+    return UserQuestion(text=f"{text}\n\n({run}, step {step})", form=FORM, required=("answer",))
 
 
-def approval_answer(answer: Answered, *, otherwise: str) -> tuple[Action, str]:
-    """What a person said, and why; a reason of ours if they gave none."""
+def approval_answer(answer: UserAnswer, *, otherwise: str) -> tuple[Action, str]:
+    """The user's decision and reason; `otherwise` if they gave no reason."""
+    # Only an explicit approve counts: an empty or unexpected form is a rejection.
     is_yes = answer.response is Response.ACCEPT and answer.content.get("answer") == "approve"
     reason = str(answer.content.get("reason") or "").strip() or otherwise
     return Action.APPROVE if is_yes else Action.REJECT, reason
 
 
 def person_here() -> str:
-    """The actor behind the client: whoever runs this process."""
+    """The actor behind the client: the account that runs this process."""
     return f"person:{getpass.getuser()}"

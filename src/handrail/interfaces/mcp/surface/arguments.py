@@ -1,6 +1,6 @@
-"""The arguments of the tools, as values; the JSON Schemas that models see are made from them.
+"""The arguments of the tools; the JSON Schemas that models see are generated from them (schema.py).
 
-What a field says in its Meta is read by models, in every chat: each word is paid for."""
+Descriptions in Meta are sent to models in every chat, and cost tokens: keep them short."""
 
 from __future__ import annotations
 
@@ -24,37 +24,37 @@ Page = Annotated[int, Meta(ge=1, le=100)]
 Instant = Annotated[str, Meta(max_length=40, description="RFC 3339")]
 
 
-class Arguments(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The shape that all arguments share."""
+class ToolArguments(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The settings that all arguments share."""
 
 
-class ListWorkflows(Arguments, frozen=True):
-    """Of `workflow_list`."""
+class WorkflowListArguments(ToolArguments, frozen=True):
+    """Arguments of `workflow_list`."""
 
-    query: Annotated[Text, Meta(description="the task, in your words")] = ""
+    query: Annotated[Text, Meta(description="the task, in your own words")] = ""
     category: Name = ""
     tags: Names = ()
     limit: Page = 10
     cursor: Name = ""
 
 
-class GetWorkflow(Arguments, frozen=True):
-    """Of `workflow_get`."""
+class WorkflowGetArguments(ToolArguments, frozen=True):
+    """Arguments of `workflow_get`."""
 
     id: Name
     version: Name = ""
     detail: Literal["overview", "full"] = "overview"
 
 
-class NextStep(Arguments, frozen=True):
-    """Of `workflow_next`."""
+class WorkflowNextArguments(ToolArguments, frozen=True):
+    """Arguments of `workflow_next`."""
 
     workflow: Annotated[Name, Meta(description="id or id@range: starts a run")] = ""
     inputs: Object = {}
     goal: Text = ""
     run: Name = ""
     step: StepPath = ""
-    output: Annotated[Any, Meta(description="what the step asks for")] = UNSET
+    output: Annotated[Any, Meta(description="the result of the step")] = UNSET
     outcome: Literal["done", "failed", "skipped"] = "done"
     vars: Annotated[Object, Meta(description="values for later steps")] = {}
     note: Text = ""
@@ -62,8 +62,8 @@ class NextStep(Arguments, frozen=True):
     agent: Annotated[Name, Meta(description="your name, if several agents share the run")] = ""
 
 
-class ValidateWorkflow(Arguments, frozen=True):
-    """Of `workflow_validate`."""
+class WorkflowValidateArguments(ToolArguments, frozen=True):
+    """Arguments of `workflow_validate`."""
 
     definition: Object | None = None
     run: Name = ""
@@ -72,15 +72,15 @@ class ValidateWorkflow(Arguments, frozen=True):
     output: Any = UNSET
 
 
-class SavePlan(Arguments, frozen=True):
-    """Of `save_plan`."""
+class SavePlanArguments(ToolArguments, frozen=True):
+    """Arguments of `save_plan`."""
 
     plan: Object
     note: Text = ""
 
 
-class ExecutePlan(Arguments, frozen=True):
-    """Of `execute_plan`."""
+class ExecutePlanArguments(ToolArguments, frozen=True):
+    """Arguments of `execute_plan`."""
 
     plan: Name = ""
     workflow: Name = ""
@@ -91,26 +91,26 @@ class ExecutePlan(Arguments, frozen=True):
     idempotency_key: Name = ""
 
 
-class GetStatus(Arguments, frozen=True):
-    """Of `status`."""
+class StatusArguments(ToolArguments, frozen=True):
+    """Arguments of `status`."""
 
     run: Name = ""
     detail: Literal["summary", "full"] = "summary"
 
 
-class ControlRun(Arguments, frozen=True):
-    """Of `control`."""
+class ControlArguments(ToolArguments, frozen=True):
+    """Arguments of `control`."""
 
     run: Name
     action: Action
     reason: Said
     step: StepPath = ""
-    by: Annotated[Name, Meta(description="for whom")] = ""
+    by: Annotated[Name, Meta(description="who asked for it")] = ""
     output: Annotated[Any, Meta(description="with accept; with approve: the answer asked for")] = UNSET
 
 
-class RecordCompensation(Arguments, frozen=True):
-    """Of `record_compensation`."""
+class RecordCompensationArguments(ToolArguments, frozen=True):
+    """Arguments of `record_compensation`."""
 
     run: Name
     step: StepPath
@@ -119,22 +119,22 @@ class RecordCompensation(Arguments, frozen=True):
     details: Object = {}
 
 
-class RecordPlan(Arguments, frozen=True):
-    """Of `record_plan`."""
+class RecordPlanArguments(ToolArguments, frozen=True):
+    """Arguments of `record_plan`."""
 
     plan: Object
 
 
-class RecordStart(Arguments, frozen=True):
-    """Of `record_execution_start`."""
+class RecordExecutionStartArguments(ToolArguments, frozen=True):
+    """Arguments of `record_execution_start`."""
 
     plan: Annotated[Name, Meta(description="its id")]
     inputs: Object = {}
     note: Text = ""
 
 
-class RecordDecision(Arguments, frozen=True):
-    """Of `record_decision`."""
+class RecordDecisionArguments(ToolArguments, frozen=True):
+    """Arguments of `record_decision`."""
 
     run: Name
     decision: Said
@@ -144,8 +144,8 @@ class RecordDecision(Arguments, frozen=True):
     details: Object = {}
 
 
-class RecordAction(Arguments, frozen=True):
-    """Of `record_action`."""
+class RecordActionArguments(ToolArguments, frozen=True):
+    """Arguments of `record_action`."""
 
     run: Name
     description: Said
@@ -156,8 +156,8 @@ class RecordAction(Arguments, frozen=True):
     details: Object = {}
 
 
-class QueryLedger(Arguments, frozen=True):
-    """Of `query_ledger`."""
+class QueryLedgerArguments(ToolArguments, frozen=True):
+    """Arguments of `query_ledger`."""
 
     run: Name = ""
     kinds: Names = ()

@@ -1,6 +1,6 @@
-"""Whoever calls, and what a call can come to: an answer, a question to a person, or a task that goes on.
+"""The caller of a tool, and the possible results of a call: an answer, a question to the user, or a task.
 
-Values and one protocol; a shell implements it. Nothing here knows how any of this travels."""
+Values and one protocol. The protocol is implemented for the MCP SDK in shell_caller.py."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from msgspec import Struct
 POLL_MS_DEFAULT: Final = 500
 
 
-class Reply(Struct, frozen=True, kw_only=True):
-    """What a call answers: data, and the same in few words for clients that show only text."""
+class ToolReply(Struct, frozen=True, kw_only=True):
+    """The answer to a call: data, and the same as short text for clients that show only text."""
 
     text: str
     data: Mapping[str, Any] | None = None
     is_error: bool = False
 
 
-class Question(Struct, frozen=True, kw_only=True):
-    """A question to a person: what is asked, and the form of the answer (flat JSON Schema properties)."""
+class UserQuestion(Struct, frozen=True, kw_only=True):
+    """A question to the user, and the form for the answer (flat JSON Schema properties)."""
 
     text: str
     form: Mapping[str, Mapping[str, Any]]
@@ -30,24 +30,24 @@ class Question(Struct, frozen=True, kw_only=True):
 
 
 class Response(StrEnum):
-    """What a person did with a question."""
+    """What the user did with a question."""
 
     ACCEPT = "accept"
     DECLINE = "decline"
     CANCEL = "cancel"
 
 
-class Answered(Struct, frozen=True, kw_only=True):
-    """A person's answer."""
+class UserAnswer(Struct, frozen=True, kw_only=True):
+    """The user's answer."""
 
     response: Response
     content: Mapping[str, Any] = {}
 
 
 class AskFirst(Exception):
-    """The call can't be answered before a person was asked; it is repeated with the answer then."""
+    """The user must be asked first; the client then repeats the call, with the answer."""
 
-    def __init__(self, key: str, question: Question, *, about: str) -> None:
+    def __init__(self, key: str, question: UserQuestion, *, about: str) -> None:
         super().__init__(question.text)
         self.key = key
         self.question = question
@@ -55,7 +55,7 @@ class AskFirst(Exception):
 
 
 class TaskStatus(StrEnum):
-    """Where a task stands."""
+    """The status of a task, as MCP names it."""
 
     WORKING = "working"
     INPUT_REQUIRED = "input_required"
@@ -65,7 +65,7 @@ class TaskStatus(StrEnum):
 
 
 class TaskView(Struct, frozen=True, kw_only=True):
-    """A call that goes on after its answer."""
+    """A call that continues after its answer."""
 
     id: str
     status: TaskStatus
@@ -74,14 +74,14 @@ class TaskView(Struct, frozen=True, kw_only=True):
     ttl_ms: int | None = None
     poll_ms: int = POLL_MS_DEFAULT
     message: str = ""
-    reply: Reply | None = None
+    reply: ToolReply | None = None
     error: tuple[int, str] | None = None
-    """A protocol error that the call ended with."""
-    questions: Mapping[str, Question] = {}
+    """Code and message of a protocol error that ended the call."""
+    questions: Mapping[str, UserQuestion] = {}
 
 
 class Caller(Protocol):
-    """Who calls a tool, and what can be done with them while it runs."""
+    """Who calls a tool, and how to reach them while the call runs."""
 
     @property
     def actor(self) -> str:
@@ -90,27 +90,27 @@ class Caller(Protocol):
 
     @property
     def can_ask(self) -> bool:
-        """Whether a person can be asked through the client."""
+        """Whether the client can ask its user."""
         ...
 
     @property
     def wants_tasks(self) -> bool:
-        """Whether the client can follow a call that goes on after its answer."""
+        """Whether the client supports tasks: calls that continue after their answer."""
         ...
 
     async def progress(self, done: float, total: float | None = None, text: str = "") -> None:
-        """Tell how far the call is, if the client wants to know."""
+        """Report how far the call is, if the client asked for progress."""
         ...
 
-    async def ask(self, key: str, question: Question, *, about: str) -> Answered:
-        """Ask the person behind the client; `about` binds the answer to what was shown.
+    async def ask(self, key: str, question: UserQuestion, *, about: str) -> UserAnswer:
+        """Ask the user; `about` binds the answer to what was shown.
 
-        May raise AskFirst, which must reach the shell: the call then comes again, with the answer."""
+        May raise AskFirst. Don't catch it: the shell sends the question, and the client repeats the call."""
         ...
 
 
 class Unknown(Exception):
-    """There is no tool, prompt, resource or task of that name: a mistake of the protocol, not of the work."""
+    """There is no tool, prompt, resource or task with that name: a protocol error, not an answer of a tool."""
 
     def __init__(self, what: str, name: str) -> None:
         super().__init__(f"there is no {what} {name!r}")
@@ -119,5 +119,5 @@ class Unknown(Exception):
 
 
 def unknown(what: str, name: str) -> NoReturn:
-    """Refuse a name that nobody offers."""
+    """Raise Unknown for a name that is not offered."""
     raise Unknown(what, name)

@@ -1,6 +1,6 @@
-"""Fitting: every answer stays within its limit, whatever was asked; what is left out says so, and where it is.
+"""Shortens answers to their size limit; the result says how much was left out.
 
-Pure. Lists that can be paged are paged by their handlers; this is for all else."""
+Pure. Lists are paged first (paging.py, ledger_page.py); this is the limit for everything else."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ import msgspec
 
 DATA_MAX: Final = 10_500
 TEXT_MAX: Final = 8_500
-"""Data and text of an answer, in characters; together below what any client cuts."""
+"""Limits of an answer's data and text in characters: together below the size at which clients truncate."""
 EXCERPTS: Final = (4_000, 1_000, 250, 80)
 ITEMS: Final = (200, 50, 20, 5)
 KEPT: Final = frozenset({"run", "status", "receipt", "next", "code", "name", "hint", "cursor"})
-"""What is never shortened: a call could not be repeated without it."""
+"""Never shortened: the next call needs these values exactly."""
 
 
 def size_of(value: Any) -> int:
-    """How many characters a value has as JSON."""
+    """The length of a value as JSON, in characters."""
     return len(msgspec.json.encode(value).decode())
 
 
 def fitted(data: Mapping[str, Any], *, most: int = DATA_MAX) -> Mapping[str, Any]:
-    """Data that fits: long texts become excerpts and long lists their first items, as little as is needed."""
+    """The data within the limit: long texts and lists are shortened, no more than needed."""
     if size_of(data) <= most:
         return data
     for excerpt, items in zip(EXCERPTS, ITEMS, strict=True):
@@ -35,12 +35,12 @@ def fitted(data: Mapping[str, Any], *, most: int = DATA_MAX) -> Mapping[str, Any
 
 
 def fitted_text(text: str, *, most: int = TEXT_MAX) -> str:
-    """A text that fits, or its beginning."""
-    return text if len(text) <= most else excerpt_of(text, most - 60)
+    """The text, cut to the limit."""
+    return text if len(text) <= most else excerpt_of(text, most - 60)  # 60: room for the note on what is missing
 
 
 def excerpt_of(text: str, length: int) -> str:
-    """The beginning of a text, and how much is missing."""
+    """The start of a text, and how much is missing."""
     return text if len(text) <= length else f"{text[:length]}… [{len(text) - length} more characters]"
 
 

@@ -1,6 +1,6 @@
-"""Handrail's own surface: the tools, resources and prompts of the product, bound to a desk.
+"""Handrail's surface: its tools, resources and prompts, connected to the program.
 
-Every call is checked here, and every error becomes an answer here: once."""
+The arguments of every call are checked here, and errors are turned into answers here."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ import msgspec
 from handrail.domain.check import finding_without_text
 from handrail.domain.errors import HandrailError, Invalid
 from handrail.interfaces.mcp.surface import guide_tools, journal_tools, run_tools
-from handrail.interfaces.mcp.surface.arguments import Arguments
-from handrail.interfaces.mcp.surface.caller import AskFirst, Caller, Reply, TaskView, unknown
+from handrail.interfaces.mcp.surface.arguments import ToolArguments
+from handrail.interfaces.mcp.surface.caller import AskFirst, Caller, TaskView, ToolReply, unknown
 from handrail.interfaces.mcp.surface.catalog import ARGUMENTS, INSTRUCTIONS, TOOLS
-from handrail.interfaces.mcp.surface.desk import Desk
-from handrail.interfaces.mcp.surface.offer import Content, Prompt, Resource, ResourceTemplate, Tool, Toolset
+from handrail.interfaces.mcp.surface.lazy_program import LazyProgram
+from handrail.interfaces.mcp.surface.offer import Content, PromptOffer, Resource, ResourceTemplate, ToolOffer, Toolset
 from handrail.interfaces.mcp.surface.prompts import Prompts
 from handrail.interfaces.mcp.surface.refusal import refusal
 from handrail.interfaces.mcp.surface.resources import Resources
 from handrail.interfaces.mcp.surface.run_feed import RunFeed
 from handrail.interfaces.mcp.surface.run_tasks import RunTasks
 from handrail.interfaces.mcp.surface.schema import strict_schema
-from handrail.interfaces.mcp.surface.shown import About, Feed, TaskBook
+from handrail.interfaces.mcp.surface.surface_protocol import Feed, ServerInfo, TaskBook
 from handrail.library.structure import check_against
 
 log = logging.getLogger(__name__)
 
-Handler: TypeAlias = Callable[[Desk, Caller, Any], Awaitable[Reply | TaskView]]
+Handler: TypeAlias = Callable[[LazyProgram, Caller, Any], Awaitable[ToolReply | TaskView]]
 
 HANDLERS: Final[Mapping[str, Handler]] = {
     "workflow_list": guide_tools.workflow_list,
@@ -53,17 +53,17 @@ HANDLERS: Final[Mapping[str, Handler]] = {
 
 @dataclass(frozen=True)
 class HandrailSurface:
-    """What `handrail mcp` and `handrail serve` show."""
+    """What `handrail mcp` and `handrail serve` offer."""
 
-    desk: Desk
+    lazy: LazyProgram
     version: str
     toolsets: Collection[Toolset]
     feed: Feed
 
     @property
-    def about(self) -> About:
-        """Whose server it is."""
-        return About(
+    def about(self) -> ServerInfo:
+        """The name, version and instructions of the server."""
+        return ServerInfo(
             name="handrail",
             title="handrail",
             version=self.version,
@@ -73,72 +73,73 @@ class HandrailSurface:
 
     @property
     def tasks(self) -> TaskBook:
-        """Runs, as tasks."""
-        return RunTasks(self.desk)
+        """Runs as tasks."""
+        return RunTasks(self.lazy)
 
-    def tools(self) -> Sequence[Tool]:
+    def tools(self) -> Sequence[ToolOffer]:
         """The tools of the chosen toolsets."""
         return [tool for tool in TOOLS if tool.toolset in self.toolsets]
 
-    async def call(self, name: str, arguments: Mapping[str, Any], caller: Caller) -> Reply | TaskView:
-        """Call a tool; whatever goes wrong that the caller can act on is an answer."""
-        offered = self.desk.offered
+    async def call(self, name: str, arguments: Mapping[str, Any], caller: Caller) -> ToolReply | TaskView:
+        """Call a tool; an error that the caller can act on is an answer, not an exception."""
+        offered = self.lazy.offered
         if name not in offered:
             unknown("tool", name)
-        began = time.perf_counter()
+        started_s = time.perf_counter()
         try:
-            return await HANDLERS[name](self.desk, caller, checked(name, arguments))
+            return await HANDLERS[name](self.lazy, caller, checked(name, arguments))
         except HandrailError as error:
             log.debug("%s: %s: %s", name, error.name, error)
             return refusal(error, name, arguments, offered)
-        except AskFirst:
+        except AskFirst:  # not an error: the shell asks the user
             raise
-        except Exception:  # a mistake of ours must not look like the caller's, nor end the server
-            log.exception("%s broke", name)
-            broken = HandrailError(f"{name} broke inside handrail", hint="see the log under HANDRAIL_HOME/logs")
-            return refusal(broken, name, arguments, offered)
+        except Exception:  # a bug of ours must not look like the caller's mistake, nor stop the server
+            log.exception("%s failed", name)
+            internal = HandrailError(f"{name} failed inside handrail", hint="see the log under HANDRAIL_HOME/logs")
+            return refusal(internal, name, arguments, offered)
         finally:
-            took_ms = round(1_000 * (time.perf_counter() - began), 1)
+            took_ms = round(1_000 * (time.perf_counter() - started_s), 1)
             log.debug("tool %s", name, extra={"duration_ms": took_ms, "run": arguments.get("run", "")})
 
     async def resources(self) -> Sequence[Resource]:
-        """What can be read."""
-        return await Resources(self.desk).listed()
+        """The resources that can be listed."""
+        return await Resources(self.lazy).listed()
 
     def templates(self) -> Sequence[ResourceTemplate]:
-        """Patterns of addresses that can be read."""
-        return Resources(self.desk).templates()
+        """The URI templates of resources."""
+        return Resources(self.lazy).templates()
 
     async def read(self, uri: str, caller: Caller) -> Content:
-        """What stands at an address."""
-        return await Resources(self.desk).read(uri)
+        """The content of a resource."""
+        return await Resources(self.lazy).read(uri)
 
-    async def prompts(self) -> Sequence[Prompt]:
+    async def prompts(self) -> Sequence[PromptOffer]:
         """The prompts."""
-        return await Prompts(self.desk).listed()
+        return await Prompts(self.lazy).listed()
 
     async def prompt(self, name: str, arguments: Mapping[str, str], caller: Caller) -> str:
-        """A prompt with its blanks filled in."""
-        return await Prompts(self.desk).filled(name, arguments)
+        """A prompt with its arguments filled in."""
+        return await Prompts(self.lazy).filled(name, arguments)
 
     async def complete(self, about: str, argument: str, value: str) -> Sequence[str]:
-        """What a half-typed value may become."""
-        return await Prompts(self.desk).completed(about, argument, value)
+        """Completions for a partly typed argument."""
+        return await Prompts(self.lazy).completed(about, argument, value)
 
 
-def surface_of(desk: Desk, *, version: str, toolsets: Collection[Toolset]) -> HandrailSurface:
-    """Handrail's surface over a desk."""
-    desk.offered = frozenset(tool.name for tool in TOOLS if tool.toolset in toolsets)
-    return HandrailSurface(desk, version, frozenset(toolsets), RunFeed(desk))
+def surface_of(lazy: LazyProgram, *, version: str, toolsets: Collection[Toolset]) -> HandrailSurface:
+    """Handrail's surface with these toolsets."""
+    lazy.offered = frozenset(tool.name for tool in TOOLS if tool.toolset in toolsets)
+    return HandrailSurface(lazy, version, frozenset(toolsets), RunFeed(lazy))
 
 
-def checked(name: str, arguments: Mapping[str, Any]) -> Arguments:
-    """A tool's arguments as values; Invalid with all that is wrong with them."""
+def checked(name: str, arguments: Mapping[str, Any]) -> ToolArguments:
+    """The validated arguments of a tool; Invalid with all findings at once."""
     kind = ARGUMENTS[name]
-    flaws = check_against(strict_schema(kind), dict(arguments))
-    if flaws:
-        raise Invalid(f"the arguments of {name} do not fit", findings=[finding_without_text(flaw) for flaw in flaws])
+    # The schema first: it reports every error at once and where it is; msgspec stops at the first.
+    errors = check_against(strict_schema(kind), dict(arguments))
+    if errors:
+        raise Invalid(f"invalid arguments of {name}", findings=[finding_without_text(error) for error in errors])
     try:
         return msgspec.convert(arguments, kind)
     except msgspec.ValidationError as error:
-        raise Invalid(f"the arguments of {name} do not fit: {error}") from error
+        raise Invalid(f"invalid arguments of {name}: {error}") from error

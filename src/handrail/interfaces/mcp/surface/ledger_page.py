@@ -1,4 +1,4 @@
-"""A page of the ledger: as many events as fit into an answer; one that does not fit by itself comes in parts.
+"""One page of the ledger: as many events as fit into an answer; an event that is larger than a page is split.
 
 Pure."""
 
@@ -13,14 +13,14 @@ from handrail.interfaces.mcp.surface.answering import compact
 from handrail.interfaces.mcp.surface.fitting import size_of
 
 EVENTS_MAX: Final = 9_000
-"""How many characters the events of one answer have at most."""
+"""The limit of the events in one answer, in characters."""
 PART_LENGTH: Final = 4_000
-"""How long a part of a large event is; as JSON inside JSON it can be twice that."""
+"""The length of one part of a large event; escaped as JSON inside JSON it can be twice as long."""
 WORDS_LENGTH: Final = 120
 
 
 def ledger_page(found: Found, *, offset: int) -> tuple[dict[str, Any], list[str]]:
-    """The events as data and in lines; a cursor tells where to go on: `place`, or `place+offset` inside an event."""
+    """The events as data and as lines; the cursor of the next page is `place`, or `place+offset` inside an event."""
     events: list[dict[str, Any]] = []
     lines: list[str] = []
     room = EVENTS_MAX

@@ -1,6 +1,6 @@
-"""What is offered, as values: tools, resources and prompts, before any protocol speaks of them.
+"""Tools, resources and prompts as plain values, independent of any protocol library.
 
-Values only. What a call of them does is the handlers' work; how a protocol words them is the shell's."""
+Values only. The handlers are in *_tools.py; shell.py translates these values into the SDK's types."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MARKDOWN_TYPE: Final = "text/markdown"
 
 
 class Toolset(StrEnum):
-    """Tools that belong together, and are chosen together."""
+    """Tools that are enabled together (`handrail mcp --toolsets`)."""
 
     GUIDE = "guide"
     RUN = "run"
@@ -23,14 +23,14 @@ class Toolset(StrEnum):
 
 
 class Hints(Struct, frozen=True, kw_only=True):
-    """What a client may expect of a tool, before it calls it."""
+    """Tool annotations: what a client may know about a tool before calling it."""
 
     read_only: bool = False
     destructive: bool = False
     idempotent: bool = False
 
 
-class Tool(Struct, frozen=True, kw_only=True):
+class ToolOffer(Struct, frozen=True, kw_only=True):
     """A tool as a model sees it."""
 
     name: str
@@ -42,7 +42,7 @@ class Tool(Struct, frozen=True, kw_only=True):
 
 
 class Resource(Struct, frozen=True, kw_only=True):
-    """Something that can be read by its address."""
+    """Content that can be read by its URI."""
 
     uri: str
     name: str
@@ -51,7 +51,7 @@ class Resource(Struct, frozen=True, kw_only=True):
 
 
 class ResourceTemplate(Struct, frozen=True, kw_only=True):
-    """Addresses of one pattern."""
+    """A family of resources whose URIs follow a pattern."""
 
     pattern: str
     name: str
@@ -60,7 +60,7 @@ class ResourceTemplate(Struct, frozen=True, kw_only=True):
 
 
 class Content(Struct, frozen=True, kw_only=True):
-    """What stands at an address: a text, or bytes."""
+    """The content of a resource: a text, or bytes."""
 
     text: str = ""
     blob: bytes | None = None
@@ -68,15 +68,15 @@ class Content(Struct, frozen=True, kw_only=True):
 
 
 class PromptArgument(Struct, frozen=True, kw_only=True):
-    """A blank in a prompt."""
+    """An argument of a prompt."""
 
     name: str
     description: str = ""
     required: bool = False
 
 
-class Prompt(Struct, frozen=True, kw_only=True):
-    """A text that a person can choose to send, with blanks to fill in."""
+class PromptOffer(Struct, frozen=True, kw_only=True):
+    """A text that a user can choose in the client, with arguments to fill in."""
 
     name: str
     title: str = ""

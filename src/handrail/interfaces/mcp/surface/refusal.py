@@ -1,6 +1,6 @@
-"""Refusals: errors that a caller can act on, as answers; each with a ready call that repairs it, where there is one.
+"""Error answers: turns an error into an answer, with a ready call that fixes the problem where there is one.
 
-Pure. Which errors there are is domain/errors.py's."""
+Pure. The errors are defined in domain/errors.py."""
 
 from __future__ import annotations
 
@@ -21,32 +21,32 @@ from handrail.domain.errors import (
     OnlyRecorded,
     Unavailable,
 )
-from handrail.interfaces.mcp.surface.caller import Reply
+from handrail.interfaces.mcp.surface.caller import ToolReply
 from handrail.interfaces.mcp.surface.fitting import fitted, fitted_text, size_of
 
 REPEATED_MAX: Final = 600
-"""How long a call may be to be handed back as a whole."""
+"""The largest call that an error answer repeats in `next`, in characters."""
 FINDINGS_MAX: Final = 20
 
 _missing = re.compile(r"there is no (run|workflow|step|stream)\b")
 
 
-def refusal(error: HandrailError, name: str, arguments: Mapping[str, Any], tools: Collection[str]) -> Reply:
-    """What a caller is answered whose call `name` came to this error; only `tools` that it has are named."""
+def refusal(error: HandrailError, name: str, arguments: Mapping[str, Any], tools: Collection[str]) -> ToolReply:
+    """The answer to a call of `name` that failed; `next` uses only `tools` that the caller has."""
     data: dict[str, Any] = {"code": error.code, "name": error.name, "message": str(error), "hint": error.hint}
     if isinstance(error, Invalid) and error.findings:
         data["findings"] = [finding_data(finding) for finding in error.findings[:FINDINGS_MAX]]
     repair = _repair(error, name, arguments)
     if repair is not None and repair[0] in tools:
         data["next"] = {"tool": repair[0], "arguments": repair[1]}
-    return Reply(text=fitted_text(_words(data)), data=fitted(data), is_error=True)
+    return ToolReply(text=fitted_text(_words(data)), data=fitted(data), is_error=True)
 
 
 def finding_data(finding: Finding) -> dict[str, Any]:
-    """A finding in the words of the contract."""
-    told = {"rule": finding.rule, "severity": finding.severity.value, "where": finding.where}
+    """A finding as data, with the documented keys."""
+    always = {"rule": finding.rule, "severity": finding.severity.value, "where": finding.where}
     more = {"fix": finding.fix, "excerpt": finding.excerpt}
-    return {**told, "message": finding.message, **{key: text for key, text in more.items() if text}}
+    return {**always, "message": finding.message, **{key: text for key, text in more.items() if text}}
 
 
 def finding_words(finding: Mapping[str, Any]) -> str:
@@ -67,11 +67,13 @@ def _words(data: Mapping[str, Any]) -> str:
 
 
 def _repair(error: HandrailError, name: str, arguments: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
+    """The next call: a tool and its arguments; None if no call can help."""
     run = arguments.get("run")
     is_guide = name.startswith("workflow_")
     if isinstance(error, NotFound):
         return _found_again(str(error), arguments, is_guide=is_guide)
     if isinstance(error, Unavailable | Limited | JournalConflict):
+        # Too long to repeat, or refused for its rate or size: the same call at once would not help.
         is_short = size_of(arguments) <= REPEATED_MAX
         return (name, dict(arguments)) if is_short and not isinstance(error, Limited) else None
     if isinstance(error, Conflict) and isinstance(run, str) and run:
@@ -89,7 +91,7 @@ def _repair(error: HandrailError, name: str, arguments: Mapping[str, Any]) -> tu
 
 
 def _found_again(message: str, arguments: Mapping[str, Any], *, is_guide: bool) -> tuple[str, dict[str, Any]] | None:
-    """A call that lists what there is."""
+    """A call that lists what exists."""
     found = _missing.match(message)
     match found[1] if found else "":
         case "run" | "stream":

@@ -1,6 +1,6 @@
-"""Resources: what can be read by an address, for clients that show or keep it. Each has a tool that tells the same.
+"""Resources: content that clients can read by its URI. Each is also available through a tool.
 
-Handlers translate; nothing is decided here."""
+Handlers only translate engine results into content."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from handrail.engine.ledger import Query, event_view
 from handrail.engine.view import Detail
 from handrail.interfaces.mcp.surface.answering import status_data
 from handrail.interfaces.mcp.surface.caller import unknown
-from handrail.interfaces.mcp.surface.desk import Desk
 from handrail.interfaces.mcp.surface.fitting import fitted
+from handrail.interfaces.mcp.surface.lazy_program import LazyProgram
 from handrail.interfaces.mcp.surface.offer import JSON_TYPE, MARKDOWN_TYPE, Content, Resource, ResourceTemplate
 from handrail.interfaces.pictures.mermaid import mermaid_text
 from handrail.library.loading import valid
@@ -32,13 +32,13 @@ RUNS: Final = f"{SCHEME}runs"
 MERMAID_TYPE: Final = "text/vnd.mermaid"
 URI_LENGTH_MAX: Final = 500
 READ_MAX: Final = 200_000
-"""How many characters a resource has at most."""
+"""The limit of a resource, in characters."""
 EVENTS_MAX: Final = 500
 LISTED_MAX: Final = 500
 
 TEMPLATES: Final = (
     ResourceTemplate(pattern=f"{SCHEME}workflows/{{id}}", name="workflow", description="a workflow's definition"),
-    ResourceTemplate(pattern=f"{RUNS}/{{run}}", name="run", description="where a run stands, step by step"),
+    ResourceTemplate(pattern=f"{RUNS}/{{run}}", name="run", description="the status of a run, step by step"),
     ResourceTemplate(pattern=f"{RUNS}/{{run}}/journal", name="journal", description="the events of a run"),
     ResourceTemplate(
         pattern=f"{RUNS}/{{run}}/graph", name="graph", description="a run as a Mermaid flowchart", type=MERMAID_TYPE
@@ -48,29 +48,29 @@ TEMPLATES: Final = (
 
 @dataclass(frozen=True)
 class Resources:
-    """What stands behind our addresses."""
+    """The resources of handrail."""
 
-    desk: Desk
+    lazy: LazyProgram
 
     async def listed(self) -> Sequence[Resource]:
-        """What can be read without knowing an id, and every workflow."""
+        """The fixed resources, and every workflow."""
         fixed = (
-            Resource(uri=GUIDE, name="guide", description="how an agent works with handrail", type=MARKDOWN_TYPE),
+            Resource(uri=GUIDE, name="guide", description="how agents work with handrail", type=MARKDOWN_TYPE),
             Resource(uri=SCHEMA, name="workflow schema", description="the JSON Schema of workflows and plans"),
             Resource(uri=RUNS, name="runs", description="the open runs"),
         )
         books = [
             Resource(uri=f"{SCHEME}workflows/{book.id}", name=book.name, description=book.description)
-            for book in self.desk.books.books()[:LISTED_MAX]
+            for book in self.lazy.books.books()[:LISTED_MAX]
         ]
         return [*fixed, *books]
 
     def templates(self) -> Sequence[ResourceTemplate]:
-        """Patterns of addresses that name an id."""
+        """The URI templates of resources that have an id."""
         return TEMPLATES
 
     async def read(self, uri: str) -> Content:
-        """What stands at an address; Unknown if nothing does."""
+        """The content of a resource; Unknown if there is none with that URI."""
         if not uri.startswith(SCHEME) or len(uri) > URI_LENGTH_MAX:
             unknown("resource", uri[:URI_LENGTH_MAX])
         if uri == GUIDE:
@@ -82,19 +82,19 @@ class Resources:
         except (NotFound, Invalid):
             unknown("resource", uri)
         except HandrailError as error:
-            told = {"code": error.code, "name": error.name, "message": str(error), "hint": error.hint}
-            return _json({"error": told})
+            # Reading has no error answer with a hint, so the error is the content.
+            return _json({"error": {"code": error.code, "name": error.name, "message": str(error), "hint": error.hint}})
 
     async def _found(self, parts: Sequence[str], uri: str) -> Content:
         match parts:
             case ["workflows", *name] if name:
                 workflow = "/".join(name)
-                return _json(definition_data(valid(self.desk.books.load(workflow), workflow)))
+                return _json(definition_data(valid(self.lazy.books.load(workflow), workflow)))
             case ["runs"]:
                 return await self._runs()
             case ["runs", run]:
-                at_work = await self.desk.open()
-                return _json(status_data(await at_work.lookout.status(run, detail=Detail.FULL)))
+                program = await self.lazy.open()
+                return _json(status_data(await program.lookout.status(run, detail=Detail.FULL)))
             case ["runs", run, "journal"]:
                 return await self._journal(run)
             case ["runs", run, "graph"]:
@@ -103,21 +103,21 @@ class Resources:
                 return unknown("resource", uri)
 
     async def _runs(self) -> Content:
-        at_work = await self.desk.open()
-        runs = await at_work.lookout.runs(status=RUN_SHOWN_OPEN, limit=LISTED_MAX)
+        program = await self.lazy.open()
+        runs = await program.lookout.runs(status=RUN_SHOWN_OPEN, limit=LISTED_MAX)
         return _json({"runs": msgspec.to_builtins(runs)})
 
     async def _journal(self, run: str) -> Content:
-        ledger = (await self.desk.open()).handrail.look.ledger
+        ledger = (await self.lazy.open()).handrail.look.ledger
         found = await ledger.query(Query(stream=run, limit=EVENTS_MAX))
         data: dict[str, Any] = {"events": [event_view(hit.record) for hit in found.hits]}
         if found.after is not None:
             data["cursor"] = str(found.after)
-            data["more"] = "query_ledger goes on from the cursor"
+            data["more"] = "query_ledger continues from the cursor"
         return _json(data)
 
     async def _graph(self, run: str) -> Content:
-        lookout = (await self.desk.open()).lookout
+        lookout = (await self.lazy.open()).lookout
         current = await lookout.run(run)
         definition = await lookout.definition(current)
         statuses = {step.id: current.step(step.id).status.value for step in definition.steps}
@@ -125,7 +125,7 @@ class Resources:
 
 
 def guide_text() -> str:
-    """How an agent works with handrail."""
+    """The guide for agents."""
     return files("handrail.interfaces.mcp.surface").joinpath("guide.md").read_text("utf-8")
 
 

@@ -1,6 +1,6 @@
-"""The feed of runs: tells subscribers that a run, or the list of workflows, has changed, whoever changed it.
+"""The feed of changes: notifies subscribers when a run or the list of workflows changes, in any process.
 
-Async; looks only while somebody listens. What this process writes is heard at once, what others write by looking."""
+Changes of this process are noticed at once; those of other processes by polling, only while there are subscribers."""
 
 from __future__ import annotations
 
@@ -13,74 +13,75 @@ from typing import Final
 from handrail.domain.errors import HandrailError
 from handrail.domain.event import RUN_PREFIX
 from handrail.engine.journal import FAR_BEHIND
-from handrail.interfaces.mcp.surface.desk import Desk
+from handrail.interfaces.mcp.surface.lazy_program import LazyProgram
 from handrail.interfaces.mcp.surface.resources import RUNS
-from handrail.interfaces.mcp.surface.shown import Change
+from handrail.interfaces.mcp.surface.surface_protocol import SurfaceChange
 
-LOOK_S: Final = 0.25
-"""How often what others have written is looked for."""
+POLL_S: Final = 0.25
+"""How often changes of other processes are looked for."""
 
-Listener = Callable[[Change], None]
+Listener = Callable[[SurfaceChange], None]
 
 log = logging.getLogger(__name__)
 
 
 class RunFeed:
-    """Changes of what the surface shows."""
+    """Changes of what the surface offers."""
 
-    def __init__(self, desk: Desk) -> None:
-        self.desk = desk
+    def __init__(self, lazy: LazyProgram) -> None:
+        self.lazy = lazy
         self._listeners: dict[object, Listener] = {}
-        self._looking: asyncio.Task[None] | None = None
-        self._poke = asyncio.Event()
+        self._polling: asyncio.Task[None] | None = None
+        self._wake = asyncio.Event()
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
-        """Tell this listener of every change, until what is returned is called."""
+        """Call the listener on every change; the returned function unsubscribes."""
         token = object()
         self._listeners[token] = listener
-        if self._looking is None or self._looking.done():
-            self._looking = asyncio.get_running_loop().create_task(self._look())
+        if self._polling is None or self._polling.done():
+            self._polling = asyncio.get_running_loop().create_task(self._poll())
 
-        def leave() -> None:
+        def unsubscribe() -> None:
             self._listeners.pop(token, None)
-            if not self._listeners and self._looking is not None:
-                self._looking.cancel()
-                self._looking = None  # whoever comes before it has ended gets a look of their own
+            if not self._listeners and self._polling is not None:
+                self._polling.cancel()
+                self._polling = None  # a subscriber that comes before the task has ended needs a new one
 
-        return leave
+        return unsubscribe
 
-    def _tell(self, change: Change) -> None:
+    def _notify(self, change: SurfaceChange) -> None:
         for listener in list(self._listeners.values()):
             listener(change)
 
-    async def _look(self) -> None:
-        books = self.desk.books
+    async def _poll(self) -> None:
+        books = self.lazy.books
         stamp, seen = books.fingerprint(), FAR_BEHIND
         while True:
             try:
-                at_work = await self.desk.open()
-                if self._hear not in at_work.handrail.dispatch.watchers:
-                    at_work.handrail.dispatch.watchers.append(self._hear)
-                last, heads = await at_work.handrail.look.store.heads(after=seen)
+                program = await self.lazy.open()
+                # In the loop, because the program may not be open yet.
+                if self._on_write not in program.handrail.dispatch.watchers:
+                    program.handrail.dispatch.watchers.append(self._on_write)
+                last, heads = await program.handrail.look.store.heads(after=seen)
                 seen = last
-                self._told_of([head.stream for head in heads])
+                self._notify_runs([head.stream for head in heads])
             except HandrailError as error:
-                log.debug("changes can't be looked for: %s", error)
+                log.debug("can't look for changes: %s", error)  # tried again at the next poll
             if (now := books.fingerprint()) != stamp:
                 stamp = now
-                self._tell(Change(lists=("prompts", "resources")))
+                self._notify(SurfaceChange(lists=("prompts", "resources")))
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(LOOK_S):  # wait_for can lose a cancellation
-                    await self._poke.wait()
-            self._poke.clear()
+                async with asyncio.timeout(POLL_S):  # wait_for can lose a cancellation
+                    await self._wake.wait()
+            self._wake.clear()
 
-    def _hear(self, *_: object) -> None:
-        self._poke.set()
+    def _on_write(self, *_: object) -> None:
+        self._wake.set()
 
-    def _told_of(self, streams: Collection[str]) -> None:
+    def _notify_runs(self, streams: Collection[str]) -> None:
         runs = [stream for stream in streams if stream.startswith(RUN_PREFIX)]
         for run in runs:
             for part in ("", "/journal", "/graph"):
-                self._tell(Change(uri=f"{RUNS}/{run}{part}"))
+                self._notify(SurfaceChange(uri=f"{RUNS}/{run}{part}"))
         if runs:
-            self._tell(Change(uri=RUNS))
+            self._notify(SurfaceChange(uri=RUNS))

@@ -1,6 +1,6 @@
-"""Runs as tasks: a call that goes on after its answer is a run, and its id is the task's; the journal is the book.
+"""Runs as tasks: a call that continues after its answer is a run, and the task's id is the run's id.
 
-Knows no protocol. A client that follows tasks asks here instead of calling `status`."""
+Independent of the protocol (shell_tasks.py). Clients that support tasks use this instead of calling `status`."""
 
 from __future__ import annotations
 
@@ -16,19 +16,27 @@ from handrail.engine.clock import instant_text
 from handrail.engine.view import Status, Whom
 from handrail.interfaces.mcp.surface.answering import reply, status_data, status_words
 from handrail.interfaces.mcp.surface.approval import approval_answer, approval_question, person_here
-from handrail.interfaces.mcp.surface.caller import Answered, Caller, Question, Response, TaskStatus, TaskView, unknown
-from handrail.interfaces.mcp.surface.desk import Desk
+from handrail.interfaces.mcp.surface.caller import (
+    Caller,
+    Response,
+    TaskStatus,
+    TaskView,
+    UserAnswer,
+    UserQuestion,
+    unknown,
+)
+from handrail.interfaces.mcp.surface.lazy_program import LazyProgram
 
 POLL_MS: Final = 1_000
 
 
-async def task_of(at_work: Working, run_id: str) -> TaskView:
+async def task_of(program: Working, run_id: str) -> TaskView:
     """A run as a task."""
-    run = await at_work.handrail.dispatch.current(run_id)
-    seen = await at_work.lookout.status(run_id)
+    run = await program.handrail.dispatch.current(run_id)
+    seen = await program.lookout.status(run_id)
     questions = _questions(seen)
     status = _status(seen, has_questions=bool(questions))
-    is_over = status is TaskStatus.COMPLETED
+    is_complete = status is TaskStatus.COMPLETED
     data = status_data(seen)
     return TaskView(
         id=run_id,
@@ -37,7 +45,7 @@ async def task_of(at_work: Working, run_id: str) -> TaskView:
         updated=instant_text(run.updated),
         poll_ms=POLL_MS,
         message=f"{seen.status.value}, {seen.progress.done} of {seen.progress.total} steps",
-        reply=reply(data, status_words(data)) if is_over else None,
+        reply=reply(data, status_words(data)) if is_complete else None,
         questions=questions,
     )
 
@@ -47,11 +55,11 @@ def _status(seen: Status, *, has_questions: bool) -> TaskStatus:
         return TaskStatus.CANCELLED
     if has_questions:
         return TaskStatus.INPUT_REQUIRED
-    # A run that waits for a decision or an agent is the caller's turn: it gets the status, with what is possible now.
+    # A run that waits for a decision or an agent needs the caller, so the task ends with the status and its options.
     return TaskStatus.WORKING if seen.status in RUN_IN_PROGRESS else TaskStatus.COMPLETED
 
 
-def _questions(seen: Status) -> Mapping[str, Question]:
+def _questions(seen: Status) -> Mapping[str, UserQuestion]:
     if seen.status is not RunStatus.WAITING or any(one.kind is not Whom.APPROVAL for one in seen.waiting_for):
         return {}
     return {one.step: approval_question(seen.run, one.step, one.text) for one in seen.waiting_for}
@@ -59,35 +67,35 @@ def _questions(seen: Status) -> Mapping[str, Question]:
 
 @dataclass(frozen=True)
 class RunTasks:
-    """The book of tasks, kept by the journal."""
+    """The tasks, read from the journal."""
 
-    desk: Desk
+    lazy: LazyProgram
 
     async def get(self, task: str, caller: Caller) -> TaskView:
-        """Where a run stands, as a task."""
-        at_work = await self.desk.open()
+        """The status of a run, as a task."""
+        program = await self.lazy.open()
         try:
-            return await task_of(at_work, task)
+            return await task_of(program, task)
         except NotFound:
             unknown("task", task)
 
-    async def answer(self, task: str, answers: Mapping[str, Answered], caller: Caller) -> None:
-        """What people answered to a run's approvals; an answer that comes too late changes nothing."""
-        at_work = await self.desk.open()
+    async def answer(self, task: str, answers: Mapping[str, UserAnswer], caller: Caller) -> None:
+        """Record the user's answers to approvals of a run; an answer that comes too late changes nothing."""
+        program = await self.lazy.open()
         await self.get(task, caller)
         for step, answer in answers.items():
             if answer.response is Response.CANCEL:
                 continue
             action, reason = approval_answer(answer, otherwise="asked through the client")
             try:
-                await at_work.control.act(task, action, actor=person_here(), reason=reason, step=step)
+                await program.control.act(task, action, actor=person_here(), reason=reason, step=step)
             except HandrailError:
-                await self.get(task, caller)  # answered meanwhile: the next look tells how
+                await self.get(task, caller)  # already answered: the next read shows the result
 
     async def cancel(self, task: str, caller: Caller) -> None:
-        """End a run; one that has ended stays as it is."""
-        at_work = await self.desk.open()
+        """Cancel a run; a run that has ended stays as it is."""
+        program = await self.lazy.open()
         seen = await self.get(task, caller)
         if seen.status not in {TaskStatus.WORKING, TaskStatus.INPUT_REQUIRED}:
             return
-        await at_work.control.act(task, Action.CANCEL, actor=caller.actor, reason="the client cancelled the task")
+        await program.control.act(task, Action.CANCEL, actor=caller.actor, reason="the client cancelled the task")

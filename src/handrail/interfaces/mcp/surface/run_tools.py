@@ -1,6 +1,6 @@
-"""The runner's tools: keep a plan, run it, see where it stands, steer it, and note what was undone by hand.
+"""The tools of the run toolset: save a plan, run it, see its status, control it, record what was undone by hand.
 
-Handlers translate: words in, a call of the engine, words out. Nothing is decided here."""
+Handlers only translate arguments into engine calls, and results into answers. Decisions are made in the engine."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ from handrail.engine.view import Detail, Status
 from handrail.interfaces.mcp.surface import arguments as args
 from handrail.interfaces.mcp.surface.answering import compact, reply, status_data, status_words
 from handrail.interfaces.mcp.surface.approval import approval_answer, approval_question, person_here
-from handrail.interfaces.mcp.surface.caller import Caller, Reply, Response, TaskView
-from handrail.interfaces.mcp.surface.desk import Desk
-from handrail.interfaces.mcp.surface.guide_tools import startable
+from handrail.interfaces.mcp.surface.caller import Caller, Response, TaskView, ToolReply
+from handrail.interfaces.mcp.surface.guide_tools import checked_inputs
+from handrail.interfaces.mcp.surface.lazy_program import LazyProgram
 from handrail.interfaces.mcp.surface.refusal import finding_data
 from handrail.interfaces.mcp.surface.repetition import OF_UNDO, was_granted, was_recorded
 from handrail.interfaces.mcp.surface.run_list import open_runs
@@ -46,25 +46,25 @@ WAIT_MS_MAX: Final = 25_000
 ANSWERS: Final = frozenset({Action.APPROVE, Action.REJECT})
 
 
-async def save_plan(desk: Desk, caller: Caller, given: args.SavePlan) -> Reply:
-    """Keep a plan that can be run here."""
-    at_work = await desk.open()
-    cards = await at_work.toolbox.meet(tools_named(given.plan))
-    loaded = at_work.books.load_plan(given.plan, survey=at_work.survey)
-    return await saved(at_work, caller, loaded, given.note, cards)
+async def save_plan(lazy: LazyProgram, caller: Caller, given: args.SavePlanArguments) -> ToolReply:
+    """Save a plan that can be run here."""
+    program = await lazy.open()
+    cards = await program.toolbox.meet(tools_named(given.plan))
+    loaded = program.books.load_plan(given.plan, survey=program.survey)
+    return await save(program, caller, loaded, given.note, cards)
 
 
-async def saved(
-    at_work: Working, caller: Caller, loaded: Loaded, note: str, cards: Mapping[str, Card] = NO_CARDS
-) -> Reply:
-    """Keep a plan that was found to be sound, pinned to what servers say of its tools."""
+async def save(
+    program: Working, caller: Caller, loaded: Loaded, note: str, cards: Mapping[str, Card] = NO_CARDS
+) -> ToolReply:
+    """Save a valid plan, pinned to the current descriptions of its tools."""
     definition = valid(loaded, "the plan")
-    before = await at_work.handrail.plans.get(definition.id)
-    plan = await at_work.handrail.plans.save(definition, actor=caller.actor, note=note, cards=cards)
-    return _plan(plan, definition, loaded, is_repeated=plan.n == before.n)
+    before = await program.handrail.plans.get(definition.id)
+    plan = await program.handrail.plans.save(definition, actor=caller.actor, note=note, cards=cards)
+    return _plan_reply(plan, definition, loaded, is_repeated=plan.n == before.n)
 
 
-def _plan(plan: Plan, definition: Definition, loaded: Loaded, *, is_repeated: bool) -> Reply:
+def _plan_reply(plan: Plan, definition: Definition, loaded: Loaded, *, is_repeated: bool) -> ToolReply:
     newest = plan.newest
     data: dict[str, Any] = {"plan": plan.id, "version": newest.number, "hash": newest.definition}
     data["waves"] = waves(definition.steps)
@@ -76,125 +76,131 @@ def _plan(plan: Plan, definition: Definition, loaded: Loaded, *, is_repeated: bo
     return reply(data, f"plan {plan.id} version {newest.number}: {compact(order)}\nreceipt {plan.receipt}")
 
 
-async def execute_plan(desk: Desk, caller: Caller, given: args.ExecutePlan) -> Reply | TaskView:
-    """Run a plan, a workflow or a definition, or say what would be run."""
-    at_work = await desk.open()
+async def execute_plan(lazy: LazyProgram, caller: Caller, given: args.ExecutePlanArguments) -> ToolReply | TaskView:
+    """Run a plan, a workflow or a definition; with dry_run, show what would run."""
+    program = await lazy.open()
     wait_ms = duration_ms(given.wait)
     if wait_ms > WAIT_MS_MAX:
-        raise Limited("a call waits for 25s at most", hint="leave `wait` out and look with status: the run goes on")
-    definition, pins = await _definition(at_work, given)
-    inputs = startable(at_work, definition, given.inputs)
+        raise Limited("a call waits at most 25s", hint="leave `wait` out and use status: the run continues")
+    definition, pins = await _definition(program, given)
+    inputs = checked_inputs(program, definition, given.inputs)
     if given.dry_run:
         shown, _ = redact_inputs(inputs, definition.inputs)
-        steps = msgspec.to_builtins(rehearse(definition, shown, at_work.toolbox.effects()))
+        steps = msgspec.to_builtins(rehearse(definition, shown, program.toolbox.effects()))
         lines = [f"{one['id']}: {one['kind']} {compact(one)}" for wave in steps for one in wave]
         return reply({"status": "dry_run", "workflow": definition.id, "waves": steps}, "\n".join(lines))
     asked = digest([given.plan, given.workflow, given.definition, given.inputs])
     ask = StartRun(key=given.idempotency_key, asked=asked if given.idempotency_key else "", pins=pins)
-    known = await at_work.handrail.dispatch.begun(ask)
-    run = known or await at_work.worker.start(definition, inputs, actor=caller.actor, ask=ask)
+    known = await program.handrail.dispatch.begun(ask)
+    run = known or await program.worker.start(definition, inputs, actor=caller.actor, ask=ask)
     if wait_ms and caller.wants_tasks:
-        return await task_of(at_work, run.id)
-    await _settled(at_work, caller, run.id, wait_ms / 1_000)
+        return await task_of(program, run.id)
+    await _wait_until_settled(program, caller, run.id, wait_ms / 1_000)
     more = {"repeated": True} if known else {}
-    return told(await at_work.lookout.status(run.id), **more)
+    return status_reply(await program.lookout.status(run.id), **more)
 
 
-async def _definition(at_work: Working, given: args.ExecutePlan) -> tuple[Definition, Mapping[str, str]]:
-    """What is to be run, and what its tools were when it was saved."""
+async def _definition(program: Working, given: args.ExecutePlanArguments) -> tuple[Definition, Mapping[str, str]]:
+    """The definition to run, and the pinned descriptions of its tools if it is a saved plan."""
     named = [name for name in ("plan", "workflow", "definition") if getattr(given, name)]
     if len(named) != 1:
-        raise Invalid("name what to run", hint="give exactly one of plan, workflow and definition")
+        raise Invalid(
+            "a call runs one plan, workflow or definition", hint="give exactly one of plan, workflow and definition"
+        )
     if given.definition is not None:
-        await at_work.toolbox.meet(tools_named(given.definition))
-        loaded = at_work.books.load_plan(given.definition, survey=at_work.survey)
+        await program.toolbox.meet(tools_named(given.definition))
+        loaded = program.books.load_plan(given.definition, survey=program.survey)
         return valid(loaded, "the definition"), {}
     if given.workflow:
-        definition = valid(at_work.books.load(given.workflow), given.workflow)
-        await at_work.toolbox.meet(tools_in(definition))
+        definition = valid(program.books.load(given.workflow), given.workflow)
+        await program.toolbox.meet(tools_in(definition))
         return definition, {}
-    definition, pins = await at_work.handrail.plans.newest(given.plan)
-    await at_work.toolbox.meet(tools_in(definition))
+    definition, pins = await program.handrail.plans.newest(given.plan)
+    await program.toolbox.meet(tools_in(definition))
     return definition, pins
 
 
-async def _settled(at_work: Working, caller: Caller, run: str, within_s: float) -> None:
-    """Wait a while for a run to end, or to wait for somebody, and tell how far it is."""
+async def _wait_until_settled(program: Working, caller: Caller, run: str, within_s: float) -> None:
+    """Wait until a run ends or waits for a person or an agent, and report progress meanwhile."""
     loop = asyncio.get_running_loop()
-    until_s, told_done = loop.time() + within_s, -1
-    with at_work.guide.bell.listening(run) as ear:
-        while (left_s := until_s - loop.time()) > 0 and not await at_work.lookout.is_settled(run):
-            seen = await at_work.lookout.status(run)
-            if seen.progress.done > told_done:
-                told_done = seen.progress.done
-                await caller.progress(told_done, seen.progress.total, seen.status.value)
+    until_s, reported = loop.time() + within_s, -1
+    with program.guide.bell.listening(run) as ear:
+        while (left_s := until_s - loop.time()) > 0 and not await program.lookout.is_settled(run):
+            seen = await program.lookout.status(run)
+            if seen.progress.done > reported:  # MCP requires that progress increases
+                reported = seen.progress.done
+                await caller.progress(reported, seen.progress.total, seen.status.value)
             await ear.next_change(within_s=left_s)
 
 
-async def status(desk: Desk, _: Caller, given: args.GetStatus) -> Reply:
-    """Where a run stands, or which are open."""
-    at_work = await desk.open()
+async def status(lazy: LazyProgram, _: Caller, given: args.StatusArguments) -> ToolReply:
+    """The status of a run, or the open runs."""
+    program = await lazy.open()
     if not given.run:
-        return await open_runs(at_work, "status")
-    within = at_work.worker.within(given.run)
-    return told(await at_work.lookout.status(given.run, detail=Detail(given.detail), within=within))
+        return await open_runs(program, "status")
+    within = program.worker.within(given.run)
+    return status_reply(await program.lookout.status(given.run, detail=Detail(given.detail), within=within))
 
 
-def told(seen: Status, **more: Any) -> Reply:
-    """A run's status as an answer."""
+def status_reply(seen: Status, **more: Any) -> ToolReply:
+    """The status of a run as an answer."""
     data = {**status_data(seen), **more}
     return reply(data, status_words(data))
 
 
-async def control(desk: Desk, caller: Caller, given: args.ControlRun) -> Reply:
-    """Steer a run."""
-    at_work = await desk.open()
+async def control(lazy: LazyProgram, caller: Caller, given: args.ControlArguments) -> ToolReply:
+    """Control a run: the action that the caller chose, or the user's answer to an approval."""
+    program = await lazy.open()
     reason = f"{given.reason} (for {given.by})" if given.by else given.reason
     actor = caller.actor
     action = given.action
-    if action in ANSWERS and caller.can_ask and not desk.settings.choices.agents_may_approve:
-        action, reason, actor = await _answered(at_work, caller, given)
+    if action in ANSWERS and caller.can_ask and not lazy.settings.choices.agents_may_approve:
+        action, reason, actor = await _ask_user(program, caller, given)
     output = None if given.output is UNSET else given.output
-    before = await at_work.handrail.dispatch.current(given.run)
+    before = await program.handrail.dispatch.current(given.run)
     if action is Action.FORK:
         key = fork_key(before, given.step, actor=actor, reason=reason.strip())
-        before = await at_work.handrail.dispatch.begun(StartRun(key=key)) or before
+        before = await program.handrail.dispatch.begun(StartRun(key=key)) or before
     try:
-        run = await at_work.control.act(given.run, action, actor=actor, reason=reason, step=given.step, output=output)
+        run = await program.control.act(given.run, action, actor=actor, reason=reason, step=given.step, output=output)
     except (Conflict, Forbidden):
-        if await _was_said(at_work, caller, given, (action, reason, actor)):
-            return told(await at_work.lookout.status(given.run), repeated=True)
+        # Refused, because the first call has already done it: that is not an error for the caller.
+        if await _was_done_before(program, caller, given, (action, reason, actor)):
+            return status_reply(await program.lookout.status(given.run), repeated=True)
         raise
     more = {"repeated": True} if (run.id, run.n) == (before.id, before.n) else {}
-    return told(await at_work.lookout.status(run.id), **more)
+    return status_reply(await program.lookout.status(run.id), **more)
 
 
-async def _was_said(at_work: Working, caller: Caller, given: args.ControlRun, said: tuple[Action, str, str]) -> bool:
-    """Whether the same was granted just before, by the caller's word or by that of the person who was asked."""
-    action, reason, actor = said
+async def _was_done_before(
+    program: Working, caller: Caller, given: args.ControlArguments, choice: tuple[Action, str, str]
+) -> bool:
+    """Whether the same action was just granted, to the caller or to the user who was asked."""
+    action, reason, actor = choice
     run, step = given.run, given.step
-    if await was_granted(at_work, run, action, actor=actor, reason=reason, step=step):
+    if await was_granted(program, run, action, actor=actor, reason=reason, step=step):
         return True
     is_asked = action in ANSWERS and caller.can_ask
-    return is_asked and await was_granted(at_work, run, action, actor=person_here(), reason=None, step=step)
+    return is_asked and await was_granted(program, run, action, actor=person_here(), reason=None, step=step)
 
 
-async def _answered(at_work: Working, caller: Caller, given: args.ControlRun) -> tuple[Action, str, str]:
-    """What the person behind the client says to an approval, with their reason and name."""
-    run = await at_work.handrail.dispatch.current(given.run)
+async def _ask_user(program: Working, caller: Caller, given: args.ControlArguments) -> tuple[Action, str, str]:
+    """Ask the user for an approval: their decision, reason and name."""
+    run = await program.handrail.dispatch.current(given.run)
     step = given.step or _asked_step(run)
     state = run.step(step)
     if state.status is not StepStatus.WAITING or not state.digest:
-        return given.action, given.reason, caller.actor  # control says what is wrong with that
+        return given.action, given.reason, caller.actor  # no open approval: the engine reports that
     asked = state.values if isinstance(state.values, dict) else {}
     content = None if given.output is UNSET else given.output
     text = str(asked.get("text", ""))
     if content is not None:
         text = f"{text}\n\nThe answer would be: {compact(content)}"
     question = approval_question(run.id, step, text)
+    # The answer is bound to what was shown: if the approval or the content has changed, it doesn't count.
     answer = await caller.ask("approval", question, about=digest([state.digest, state.started, content]))
     if answer.response is Response.CANCEL:
-        raise Forbidden("the user did not answer", hint="ask them again later, or let them run `handrail approve`")
+        raise Forbidden("the user did not answer", hint="ask them again later, or have them run `handrail approve`")
     action, reason = approval_answer(answer, otherwise=f"asked through the client: {given.reason}")
     return action, reason, person_here()
 
@@ -204,25 +210,25 @@ def _asked_step(run: Run) -> str:
     return waiting[0] if len(waiting) == 1 else ""
 
 
-async def record_compensation(desk: Desk, caller: Caller, given: args.RecordCompensation) -> Reply:
-    """Note that a step was undone by hand, needs no undo, or could not be undone."""
-    at_work = await desk.open()
-    run = await at_work.handrail.dispatch.current(given.run)
-    event = _undone(given)
-    known = await was_recorded(at_work, run, event, actor=caller.actor, then=OF_UNDO)
+async def record_compensation(lazy: LazyProgram, caller: Caller, given: args.RecordCompensationArguments) -> ToolReply:
+    """Record that a step was undone by hand, needs no undo, or could not be undone."""
+    program = await lazy.open()
+    run = await program.handrail.dispatch.current(given.run)
+    event = _undo_event(given)
+    known = await was_recorded(program, run, event, actor=caller.actor, then=OF_UNDO)
     if known is None:
-        run = await _noted(at_work, caller, run, event)
-    seen = await at_work.lookout.status(run.id)
+        run = await _record(program, caller, run, event)
+    seen = await program.lookout.status(run.id)
     data: dict[str, Any] = {"run": run.id, "step": given.step, "status": seen.status.value, "receipt": seen.receipt}
     if known is not None:
         data["repeated"] = True
     as_before = ", as before" if known is not None else ""
-    words = f"noted{as_before}: {given.step} {given.outcome} by hand; {run.id} {seen.status.value}\n{seen.receipt}"
+    words = f"recorded{as_before}: {given.step} {given.outcome} by hand; {run.id} {seen.status.value}\n{seen.receipt}"
     return reply(data, words)
 
 
-def _undone(given: args.RecordCompensation) -> StepCompensated | ActionRecorded:
-    """What is noted."""
+def _undo_event(given: args.RecordCompensationArguments) -> StepCompensated | ActionRecorded:
+    """The event to record."""
     if given.outcome == "failed":
         return ActionRecorded(
             description=given.description,
@@ -235,9 +241,9 @@ def _undone(given: args.RecordCompensation) -> StepCompensated | ActionRecorded:
     return StepCompensated(step=given.step, how=how, description=given.description, details=given.details)
 
 
-async def _noted(at_work: Working, caller: Caller, run: Run, event: StepCompensated | ActionRecorded) -> Run:
+async def _record(program: Working, caller: Caller, run: Run, event: StepCompensated | ActionRecorded) -> Run:
     if isinstance(event, StepCompensated):
-        return await at_work.control.record_compensation(
+        return await program.control.record_compensation(
             run.id,
             event.step,
             how=event.how,
@@ -245,7 +251,7 @@ async def _noted(at_work: Working, caller: Caller, run: Run, event: StepCompensa
             details=event.details,
             actor=caller.actor,
         )
-    dispatch, step = at_work.handrail.dispatch, event.step or ""
+    dispatch, step = program.handrail.dispatch, event.step or ""
     locate(await dispatch.definition(run.definition), step)
     note = RecordAction(**msgspec.structs.asdict(event))
     failed = FailUndo(step=step, category=Category.TOOL_ERROR, message=event.description)

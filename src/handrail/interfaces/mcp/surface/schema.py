@@ -1,6 +1,6 @@
-"""The JSON Schema of arguments, in as few characters as say it: models read it in every chat.
+"""The JSON Schema of each tool's arguments, as short as possible, because models read it in every chat.
 
-Pure. Made from the argument values themselves, so that the two can't differ."""
+Pure. Generated from the classes in arguments.py, so that the two can't differ."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from typing import Any, Final
 
 import msgspec
 
-from handrail.interfaces.mcp.surface.arguments import Arguments
+from handrail.interfaces.mcp.surface.arguments import ToolArguments
 
 NOISE: Final = frozenset({"title", "$defs"})
 BOUNDS: Final = frozenset({"maxLength", "minLength", "maxItems"})
-"""Limits that nobody reaches by accident: they are enforced, but not told."""
+"""Limits that normal calls never reach: enforced, but not shown to models."""
 EMPTY: Final[tuple[Any, ...]] = ("", [], (), {}, False, None)
 
 
 @lru_cache(64)
-def input_schema(kind: type[Arguments]) -> Mapping[str, Any]:
-    """What a model is told of a tool's arguments."""
+def input_schema(kind: type[ToolArguments]) -> Mapping[str, Any]:
+    """The short schema that models see."""
     shortened: Mapping[str, Any] = _short(strict_schema(kind))
     return shortened
 
 
 @lru_cache(64)
-def strict_schema(kind: type[Arguments]) -> Mapping[str, Any]:
-    """The same with every limit: what arguments are held against."""
+def strict_schema(kind: type[ToolArguments]) -> Mapping[str, Any]:
+    """The same with every limit: arguments are checked against this one."""
     schema = msgspec.json.schema(kind)
     known = schema.get("$defs", {})
     whole: dict[str, Any] = _inlined(schema, known)
@@ -36,7 +36,7 @@ def strict_schema(kind: type[Arguments]) -> Mapping[str, Any]:
 
 
 def _inlined(part: Any, known: Mapping[str, Any]) -> Any:
-    """A schema without references and titles; defaults that only say "nothing" are left out."""
+    """A schema without references, titles and empty defaults. Titles are our class names: no use to a model."""
     if isinstance(part, list):
         return [_inlined(one, known) for one in part]
     if not isinstance(part, dict):
@@ -60,7 +60,7 @@ def _properties(properties: Mapping[str, Any], known: Mapping[str, Any]) -> dict
 
 
 def _without_null(part: dict[str, Any]) -> dict[str, Any]:
-    """An optional value is left out rather than null."""
+    """An optional value may be left out; null is not offered."""
     choices = [one for one in part.get("anyOf", ()) if one != {"type": "null"}]
     if len(choices) == 1:
         rest = {key: value for key, value in part.items() if key != "anyOf"}

@@ -1,7 +1,7 @@
-"""The desk: the program at work, as the handlers reach for it.
+"""The running program, opened on first use and shared by all handlers.
 
-It opens in the background, so that a server can tell its tools at once; what can't be opened is told by every call,
-with the way out, and tried again."""
+A server can list its tools before the store is open. If opening fails, every call answers with the error and a hint,
+and opening is tried again."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from handrail.assembly import Working, bookcase_of, working
 from handrail.domain.errors import HandrailError, Unavailable
 from handrail.settings import Settings
 
-PATIENCE_S: Final = 1.0
-"""How long a failed opening is told again before the next try."""
+RETRY_AFTER_S: Final = 1.0
+"""How long a failed opening is reported again before the next try: a burst of calls must not hammer a broken disk."""
 
 log = logging.getLogger(__name__)
 
 
-class Desk:
-    """Opens the program once, for everybody."""
+class LazyProgram:
+    """Opens the program once, for all callers."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.books = bookcase_of(settings)
         self.offered: frozenset[str] = frozenset()
-        """The tools that callers have: no other is named to them."""
-        self._stack = AsyncExitStack()
+        """The tools that callers have: hints name only these."""
+        self._resources = AsyncExitStack()
         self._lock = asyncio.Lock()
         self._open: Working | None = None
         self._failure: HandrailError | None = None
@@ -36,33 +36,33 @@ class Desk:
         self._is_closed = False
 
     async def open(self) -> Working:
-        """The program at work; the error that keeps it from being opened."""
+        """The open program; raises the error that prevents opening it."""
         if self._open is not None:
             return self._open
-        async with self._lock:
+        async with self._lock:  # many calls may arrive before the first opening has finished
             if self._is_closed:
-                raise Unavailable("handrail is shutting down", hint="repeat the call when it is up again")
+                raise Unavailable("handrail is shutting down", hint="repeat the call after it has restarted")
             if self._open is None:
-                await self._try()
+                await self._try_to_open()
             if self._open is None:
                 raise self._failure or Unavailable("handrail can't be opened")
             return self._open
 
     async def close(self) -> None:
-        """Begin nothing more, and give back what is held."""
+        """Refuse further calls, and release all resources."""
         async with self._lock:
             self._is_closed = True
             self._open = None
-            await self._stack.aclose()
+            await self._resources.aclose()
 
-    async def _try(self) -> None:
+    async def _try_to_open(self) -> None:
         now_s = asyncio.get_running_loop().time()
-        if now_s - self._failed_s < PATIENCE_S:
+        if now_s - self._failed_s < RETRY_AFTER_S:
             return
         try:
-            self._open = await self._stack.enter_async_context(working(self.settings))
+            self._open = await self._resources.enter_async_context(working(self.settings))
         except HandrailError as error:
-            self._failure, self._failed_s = self._placed(error), now_s
+            self._failure, self._failed_s = self._naming_home(error), now_s
             log.warning("%s; %s", error, error.hint)
         except OSError as error:
             self._failure = Unavailable(
@@ -72,8 +72,8 @@ class Desk:
             self._failed_s = now_s
             log.warning("%s; %s", self._failure, self._failure.hint)
 
-    def _placed(self, error: HandrailError) -> HandrailError:
-        """The error; with the folder that it is about, if it does not say what to do about that."""
+    def _naming_home(self, error: HandrailError) -> HandrailError:
+        """The error, with the folder it concerns and how to choose another, unless it already says so."""
         if type(error) is not Unavailable or "HANDRAIL_HOME" in error.hint:
             return error
         hint = f"{error.hint}, or name another folder with --home or HANDRAIL_HOME"
