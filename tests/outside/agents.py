@@ -1,6 +1,6 @@
 """Agents from outside: what a test needs of an MCP client, and how it finds handrail.
 
-The official clients stand behind this, in typescript_agent.py and python_agent.py; story.py tells what they do."""
+The official clients are in typescript_agent.py and python_agent.py; story.py is the scenario that they run."""
 
 from __future__ import annotations
 
@@ -109,8 +109,8 @@ async def served(place: Place, *options: str) -> AsyncIterator[Reached]:
         stdout=asyncio.subprocess.PIPE,
     )
     try:
-        told = await asyncio.wait_for(_first_value(process), PATIENCE_S)
-        yield Reached(told["url"], told.get("token") or "")
+        endpoint = await asyncio.wait_for(_first_value(process), PATIENCE_S)
+        yield Reached(endpoint["url"], endpoint.get("token") or "")
         process.terminate()
         code = await asyncio.wait_for(process.wait(), PATIENCE_S)
         assert code == 0 or sys.platform == "win32", code

@@ -3,8 +3,8 @@
     POST /do/<run>/<step>      does something, once for each Idempotency-Key; /undo/<run>/<step> takes it back likewise
     POST /plain/<run>/<step>   does something each time: it knows no keys
 
-It is slow at times, fails at times before or after the effect (an answer that is lost), and refuses for good what it
-was told to. Everything has a place in one sequence, so that the order of things can be judged from outside."""
+It is slow at times, fails at times before or after the effect (an answer that is lost), and permanently refuses what it
+is configured to refuse. Every request has a number in one sequence, so that the order can be judged from outside."""
 
 from __future__ import annotations
 

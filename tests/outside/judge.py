@@ -26,7 +26,7 @@ class Seen:
         return min(one.arrived for one in self.asked[verb, spot])
 
     def ended(self, verb: str, spot: str) -> int | None:
-        """When it was first told that it is done."""
+        """When it was first reported as done."""
         return min((one.answered for one in self.asked[verb, spot] if one.status == OK), default=None)
 
     def spots(self, verb: str) -> set[str]:
@@ -118,7 +118,7 @@ class Case:
         undone = {spot for verb, spot in self.seen.asked if verb == "undo"}
         for spot in undone:
             if any(one.arrived > self.seen.began("undo", spot) for one in self.seen.asked["do", spot]):
-                yield f"{spot} was tried again after its undo had begun"
+                yield f"{spot} was tried again after its undo had started"
             built_on = {later for later in self.seen.spots("do") if spot in self.plan.before[later]}
             for later in built_on:
                 ended = self.seen.ended("undo", later) if ("undo", later) in self.seen.asked else None
@@ -131,14 +131,14 @@ class Case:
         done, undone = self.seen.spots("do"), self.seen.spots("undo")
         if self.wanted is RunStatus.COMPENSATED:
             if left := done - undone:
-                yield f"done and not undone: {_told(self.run, left)}"
+                yield f"done and not undone: {_named(self.run, left)}"
         elif undone:
-            yield f"undone without need: {_told(self.run, undone)}"
+            yield f"undone without need: {_named(self.run, undone)}"
         missing = self._wanted_calls() - done
         if missing:
-            yield f"never done: {_told(self.run, missing)}"
+            yield f"never done: {_named(self.run, missing)}"
         if too_much := done & (frozenset() if self.is_skipped else self.plan.beyond):
-            yield f"done behind a failure: {_told(self.run, too_much)}"
+            yield f"done behind a failure: {_named(self.run, too_much)}"
 
     def _wanted_calls(self) -> frozenset[str]:
         """What must have been done, whatever chance had in mind."""
@@ -151,6 +151,6 @@ class Case:
         return frozenset()
 
 
-def _told(run: Run, spots: set[str] | frozenset[str]) -> str:
+def _named(run: Run, spots: set[str] | frozenset[str]) -> str:
     states = {spot_of(path): state.status.value for path, state in run.steps.items()}
     return ", ".join(f"{spot} ({states.get(spot, 'never heard of')})" for spot in sorted(spots))

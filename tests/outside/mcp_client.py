@@ -73,7 +73,7 @@ class McpClient:
         return data
 
     async def kill(self) -> None:
-        """End the server as nobody likes it."""
+        """Kill the server."""
         self.process.kill()
         await self.process.wait()
 

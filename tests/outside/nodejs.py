@@ -4,7 +4,7 @@ Node itself comes from Python's registry, so that the machine needs none; the re
 by hash, and no install script runs. Where it can't be installed, tests are left out, and say so.
 
 python tests/outside/nodejs.py          install now, and what needs no Node too (tool_servers.py, toolchains.py)
-python tests/outside/nodejs.py lock     resolve package-lock.json anew"""
+python tests/outside/nodejs.py lock     resolve package-lock.json again"""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def install() -> Node:
 
 
 def filled(build: Path, locks: Sequence[Path], fill: Callable[[Path], None]) -> Path:
-    """The folder that belongs to these locks, filled once by whoever comes first."""
+    """The folder that belongs to these locks, filled once by the first process that needs it."""
     folder = build / _fingerprint(locks)
     if folder.exists():
         return folder
@@ -149,7 +149,7 @@ def do(command: Sequence[str], folder: Path) -> None:
 
 
 def lock() -> None:
-    """Resolve package-lock.json anew, without addresses."""
+    """Resolve package-lock.json again, without addresses."""
     path = LOCKS / "package-lock.json"
     with tempfile.TemporaryDirectory() as folder:
         node = Node(Path(folder))

@@ -41,10 +41,10 @@ class Part(Struct, frozen=True, kw_only=True):
         return tuple(path for path in self.walked.path if isinstance(locate(self.definition, path).step.work, Prompt))
 
     def tries(self, path: str) -> list[Any]:
-        """What the agent hands in for a step, one after the other; only the last is good."""
+        """What the agent submits for a step, one after the other; only the last is accepted."""
         said = self._said(self.script.outputs, path)
-        told = listed(said, "try")
-        return told if told is not None else [said]
+        items = listed(said, "try")
+        return items if items is not None else [said]
 
     def outcome(self, path: str) -> str:
         return str(self._said(self.script.outcomes, path) or "done")
@@ -57,18 +57,18 @@ class Part(Struct, frozen=True, kw_only=True):
         return (self._said(self.script.approvals, path) or "approve") == "approve"
 
     def schema(self, path: str) -> Any:
-        """What the output of a step has to look like; None if nobody says."""
+        """The schema of a step's output; None if there is none."""
         step = locate(self.definition, path.removesuffix(UNDO)).step
         work = step.undo if path.endswith(UNDO) else step.work
         return work.output if isinstance(work, Prompt) else None
 
     def _said(self, said: Mapping[str, Any], path: str) -> Any:
         value = said.get(path, said.get(plain(path)))
-        told = listed(value, "each")
-        if told is None:
+        items = listed(value, "each")
+        if items is None:
             return value
         rounds = [one for one in self.walked.path if plain(one) == plain(path)]
-        return told[[*rounds, path].index(path)]  # what is not on the path is what failed, after all that were done
+        return items[[*rounds, path].index(path)]  # what is not on the path is what failed, after all that were done
 
 
 def cast_of_play() -> Cast:
@@ -144,8 +144,8 @@ def _unfolded(script: Script, name: str, workflow: str) -> Script:
 
 def _rounds(said: list[Any]) -> Iterator[Any]:
     for one in said:
-        told = listed(one, "each")
-        yield from told if told is not None else [one]
+        items = listed(one, "each")
+        yield from items if items is not None else [one]
 
 
 def _like(workflow: str, output: Any) -> Script:

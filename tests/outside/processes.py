@@ -1,4 +1,4 @@
-"""handrail's own processes, started as a user would, on a home of their own; and ways to end them that nobody likes."""
+"""handrail processes, started as a user would, with their own home folder; and ways to kill them."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Place:
         return read_settings({}, self.environment)
 
     async def start(self, definition: dict[str, Any]) -> str:
-        """Start a run that whoever works on this home picks up."""
+        """Start a run that a worker on this home picks up."""
         return (await self.start_all([definition]))[0]
 
     async def start_all(self, definitions: list[dict[str, Any]]) -> list[str]:

@@ -13,7 +13,7 @@ from typing import Any
 
 STEPS_MIN, STEPS_MOSTLY, STEPS_MAX = 5, 8, 40
 REFUSED = "refused"
-"""What the names of steps begin with that the server refuses for good."""
+"""The prefix of steps that the server refuses permanently."""
 RETRY = {"attempts": 6, "first": "5ms", "max": "20ms"}
 
 

@@ -1,6 +1,6 @@
 """A world that real tool servers change: a git repository, a database, a knowledge graph and files, side by side.
 
-What is true of it is asked of git, SQLite and the disk themselves, never of handrail. How servers are installed is told
+The effects are read from git, SQLite and the disk, never from handrail. How servers are installed is described
 in tool_servers.py."""
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class World:
             check=False,
         )
 
-    def told(self, *words: str, code: int = 0) -> Any:
+    def json_of(self, *words: str, code: int = 0) -> Any:
         """What a command that ends with this code answers, as data."""
         done = self.handrail(*words, "--json")
         assert done.returncode == code, (done.returncode, done.stdout, done.stderr)
@@ -142,7 +142,7 @@ def world_in(folder: Path) -> World:
 def declared(world: World, servers: ToolServers) -> dict[str, Any]:
     """The servers of a world: what the example says of them, and where they are installed here.
 
-    The project stands in every command line, be it needed or not: so its servers can be told from all others."""
+    The project is in every command line, needed or not, so that its servers can be distinguished from all others."""
     said: dict[str, Any] = json.loads((EXAMPLES / "prepare-release" / "tools.json").read_text(encoding="utf-8"))
     lines = {
         "git": command(servers.git(world.repository)),

@@ -1,8 +1,8 @@
-"""A scripted agent: it does what a workflow's own test says, and behaves badly on purpose, by a seeded chance.
+"""A scripted agent: it does what a workflow's own test says, and behaves badly on purpose, from a seed.
 
-It hands in rubbish, skips ahead, repeats itself, asks nobody, loses answers, sends things twice at once, and forgets
-everything. What it is told it obeys in the end. What must be true of every single answer is asserted here; what must be
-true of the whole run is the tests' matter. What it has to do is parts.py's."""
+It submits garbage, skips ahead, repeats itself, never asks the user, loses answers, sends calls twice at once, and
+forgets everything; in the end it does what the answers say. What is true of every answer is asserted here; what must be
+true of the whole run is asserted in the tests. What it has to do is in parts.py."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ class Line(Protocol):
 
 Connect: TypeAlias = Callable[[], AbstractAsyncContextManager[Line]]
 Decide: TypeAlias = Callable[[str, str, bool], Awaitable[None]]
-"""A person who is told of a run, a step, and which answer the script wants from them."""
+"""A person: gets a run, a step, and the answer that the script wants from them."""
 
 
 class Mood(Enum):
     """What an agent is up to in a turn."""
 
-    PLAIN = "does what it is told"
-    RUBBISH = "hands in rubbish"
-    AHEAD = "hands in a later step"
-    AGAIN = "hands in again what was accepted"
-    OTHERWISE = "hands in something else for what was accepted"
-    TWICE = "hands in twice at the same time"
-    LOST = "hands in, and does not hear the answer"
+    PLAIN = "follows instructions"
+    RUBBISH = "submits garbage"
+    AHEAD = "submits a later step"
+    AGAIN = "submits again what was accepted"
+    OTHERWISE = "submits something else for what was accepted"
+    TWICE = "submits twice at the same time"
+    LOST = "submits, and loses the answer"
     FORGET = "forgets everything"
 
 
@@ -87,17 +87,17 @@ class ScriptedAgent:
         self.is_alone = is_alone
         self.turns = 0
         self.refused = 0
-        """How much of what it handed in was refused, or taken as what it was: a repetition."""
+        """How many of its submissions were refused, or recognized as a repetition."""
         self.worked: Counter[str] = Counter()
-        """The steps that it was told to do, and did, by its own lights."""
+        """The steps that it was given and has done, by its own account."""
 
     async def start(self) -> str:
         """Begin a run: its id."""
         async with self.connect() as line:
             asked = {"workflow": self.part.workflow, "inputs": dict(self.part.script.inputs), "goal": "as in its test"}
-            told = await line.ask("workflow_next", asked)
-        assert "code" not in told, told
-        return str(told["run"])
+            answer = await line.ask("workflow_next", asked)
+        assert "code" not in answer, answer
+        return str(answer["run"])
 
     async def work(self, run: str) -> None:
         """Go on until the run has ended, in as many chats as it takes; of each chat only the run's id is known."""
@@ -112,23 +112,23 @@ class _Chat:
 
     def __init__(self, agent: ScriptedAgent, line: Line, run: str) -> None:
         self.agent, self.line, self.run, self.part = agent, line, run, agent.part
-        self.told: Data = {}
+        self.latest: Data = {}
         self.accepted: list[tuple[str, Data]] = []
         self.tries: Counter[str] = Counter()
         self.unasked: set[str] = set()
 
     async def held(self) -> bool:
         """Talk until the run has ended, or all is forgotten; whether it has ended."""
-        self.told = await self.next()
-        assert "recap" in self.told, self.told
-        while self.told.get("status") not in ENDED:
+        self.latest = await self.next()
+        assert "recap" in self.latest, self.latest
+        while self.latest.get("status") not in ENDED:
             self.agent.turns += 1
-            assert self.agent.turns < TURNS_MAX, self.told
-            if "code" in self.told:
-                self.told = await self.next()
-            elif "step" not in self.told:
+            assert self.agent.turns < TURNS_MAX, self.latest
+            if "code" in self.latest:
+                self.latest = await self.next()
+            elif "step" not in self.latest:
                 await self.wait()
-            elif await self.turn(self.agent.whims.mood(), self.told["step"]["id"]):
+            elif await self.turn(self.agent.whims.mood(), self.latest["step"]["id"]):
                 return False
         return True
 
@@ -166,13 +166,13 @@ class _Chat:
 
     async def wait(self) -> None:
         """Nothing to do now: have a person decide, or let the other agent go on."""
-        if "failure" in self.told:
-            await self.another_go(self.told["failure"])
-        for one in self.told.get("waiting_for", ()):
+        if "failure" in self.latest:
+            await self.another_go(self.latest["failure"])
+        for one in self.latest.get("waiting_for", ()):
             if one["kind"] == "approval":
                 await self.agent.decide(self.run, one["step"], self.part.is_approved(one["step"]))
         await asyncio.sleep(0 if self.agent.is_alone else PAUSE_S)
-        self.told = await self.next()
+        self.latest = await self.next()
 
     async def another_go(self, failure: Data) -> None:
         """After too much rubbish somebody has to decide: let it be tried again, by the call that stands ready."""
@@ -190,15 +190,15 @@ class _Chat:
             self.agent.worked[step] += 1
         if self.tries[step] < len(tries) - 1:
             given["output"] = tries[self.tries[step]]
-            self.told = await self.refusal(given)
+            self.latest = await self.refusal(given)
             self.tries[step] += 1
             return
-        if self.told["step"].get("confirm") and step not in self.unasked:
+        if self.latest["step"].get("confirm") and step not in self.unasked:
             self.unasked.add(step)
-            self.told = await self.refusal(given, rule="confirm")
+            self.latest = await self.refusal(given, rule="confirm")
             return
         answers = await asyncio.gather(*(self.next(**given, confirmed=True) for _ in range(times)))
-        self.told = answers[-1]
+        self.latest = answers[-1]
         for answer in answers:
             assert answer.get("accepted") or not self.agent.is_alone, answer
         if times > 1 and self.agent.is_alone:
@@ -207,7 +207,7 @@ class _Chat:
             self.accepted.append((step, given))
 
     def given(self, step: str) -> Data:
-        """What is handed in for a step, when it is good."""
+        """The valid submission of a step."""
         output, outcome = self.part.tries(step)[-1], self.part.outcome(step)
         given: Data = {"step": step, "outcome": outcome}
         if outcome == "done" and output is not None:
@@ -229,14 +229,14 @@ class _Chat:
         assert answer["findings"], answer
         assert answer["step"]["id"] == given["step"], answer
         assert not rule or [one["rule"] for one in answer["findings"]] == [rule], answer
-        return {**answer, "step": {**self.told["step"], **answer["step"]}}
+        return {**answer, "step": {**self.latest["step"], **answer["step"]}}
 
     async def rubbish(self, step: str) -> None:
         """Hand in what has not the shape that was asked for."""
         schema, good = self.part.schema(step), self.part.tries(step)[-1]
         bad = [one for one in _spoilt(good) if schema is not None and cast_of_play().means.fits(schema, one)]
         if bad:
-            self.told = await self.refusal({"step": step, "output": self.agent.whims.chance.choice(bad)})
+            self.latest = await self.refusal({"step": step, "output": self.agent.whims.chance.choice(bad)})
         else:
             await self.do(step)
 
@@ -247,27 +247,27 @@ class _Chat:
         if not later:
             return
         chosen = self.agent.whims.chance.choice(later)
-        ready = self.told.get("ready", ())
+        ready = self.latest.get("ready", ())
         answer = await self.next(**self.given(chosen))
         if answer.get("accepted") and not answer.get("repeated") and self.agent.is_alone:
             assert chosen in ready, (chosen, ready, answer)
-        self.told = answer if "code" not in answer else await self.next()
+        self.latest = answer if "code" not in answer else await self.next()
 
     async def again(self, step: str, *, is_same: bool) -> None:
-        """Hand in what was accepted once more, as it was or otherwise."""
+        """Submit again what was accepted, unchanged or changed."""
         old = [one for one in self.accepted if one[0] != step][-OLD_MAX:]
         if not old:
             return
         chosen, given = self.agent.whims.chance.choice(old)
         # While things are undone, something else for a step could be meant for its undo.
-        is_undoing = self.told["status"] == "compensating" or chosen.endswith(UNDO)
+        is_undoing = self.latest["status"] == "compensating" or chosen.endswith(UNDO)
         is_same = is_same or given["outcome"] != "done" or is_undoing
         answer = await self.next(**(given if is_same else {**given, "output": {"quite": "otherwise"}}))
         if is_same:
             assert answer.get("repeated") or (is_undoing and "code" in answer), (chosen, answer)
         else:
             assert "code" in answer, (chosen, answer)
-        self.told = answer if "code" not in answer else await self.next()
+        self.latest = answer if "code" not in answer else await self.next()
 
 
 def _spoilt(good: Any) -> list[Any]:

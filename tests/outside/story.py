@@ -1,6 +1,6 @@
-"""What every agent must live through with handrail: guided work, a plan that fails and is undone, approval, and proof.
+"""The scenario that every agent must complete with handrail: guided work, a failed plan and its undo, approval, proof.
 
-Told once, for whichever client; what happened is looked for on the disk."""
+Written once for all clients; the results are read from the disk."""
 
 from __future__ import annotations
 
@@ -88,13 +88,13 @@ async def live(agent: Agent, place: Place, *, era: str, agrees: bool) -> None:
 
 
 async def follow_a_workflow(agent: Agent, place: Place, *, agrees: bool) -> str:
-    """Find a workflow, start it, hand in its steps; what does not hold is not taken."""
+    """Find a workflow, start it, submit its steps; invalid output is not accepted."""
     found = await agent.call("workflow_list", query="write a note")
     assert found["workflows"][0]["id"] == "write-note"
-    begun = await agent.call("workflow_next", workflow="write-note", inputs={"name": "tea"}, goal="remember the tea")
-    run: str = begun["run"]
-    assert (begun["status"], begun["step"]["id"]) == ("waiting", "draft")
-    assert "about tea" in begun["step"]["prompt"]
+    started = await agent.call("workflow_next", workflow="write-note", inputs={"name": "tea"}, goal="remember the tea")
+    run: str = started["run"]
+    assert (started["status"], started["step"]["id"]) == ("waiting", "draft")
+    assert "about tea" in started["step"]["prompt"]
     refused = await agent.call("workflow_next", run=run, step="draft", output={"words": "Earl Grey"})
     assert refused["accepted"] is False
     assert refused["findings"]
@@ -111,7 +111,7 @@ async def follow_a_workflow(agent: Agent, place: Place, *, agrees: bool) -> str:
 
 
 async def _confirm(agent: Agent, run: str, *, agrees: bool) -> Mapping[str, Any]:
-    """Hand in what the user must agree to: they are asked in the client, or the agent has to say that it asked."""
+    """Submit a step that the user must confirm: they are asked in the client, or the agent has to say that it asked."""
     handed = await agent.call("workflow_next", run=run, step="review", output="it is good")
     assert handed["accepted"] is agrees
     if agrees:
@@ -170,9 +170,9 @@ async def ask_beside_the_client(agent: Agent, place: Place) -> str:
 async def prove(agent: Agent, place: Place, runs: Sequence[str]) -> None:
     """Read the journal, through the client and from the file."""
     for run in runs:
-        told = await agent.call("query_ledger", run=run, verify=True)
-        assert told["verified"]["ok"] is True
-        assert [event["n"] for event in told["events"]] == [*range(1, len(told["events"]) + 1)]
+        answer = await agent.call("query_ledger", run=run, verify=True)
+        assert answer["verified"]["ok"] is True
+        assert [event["n"] for event in answer["events"]] == [*range(1, len(answer["events"]) + 1)]
         assert run in await agent.read(f"handrail://runs/{run}")
     with pytest.raises(Refused) as refused:
         await agent.call("status", run="run_nothing")
@@ -181,18 +181,18 @@ async def prove(agent: Agent, place: Place, runs: Sequence[str]) -> None:
 
 
 async def until(agent: Agent, run: str, status: str) -> Mapping[str, Any]:
-    """Ask until a run is as it must become."""
+    """Poll until a run has the expected status."""
     async with asyncio.timeout(PATIENCE_S):
-        while (told := await agent.call("status", run=run, detail="full"))["status"] != status:
+        while (answer := await agent.call("status", run=run, detail="full"))["status"] != status:
             await asyncio.sleep(0.05)
-    return told
+    return answer
 
 
 async def _reach_approval(agent: Agent, name: str) -> str:
-    begun = await agent.call("execute_plan", workflow="ship", inputs={"name": name}, wait="20s")
-    assert begun["status"] == "waiting"
-    assert [(one["kind"], one["step"]) for one in begun["waiting_for"]] == [("approval", "go")]
-    run: str = begun["run"]
+    started = await agent.call("execute_plan", workflow="ship", inputs={"name": name}, wait="20s")
+    assert started["status"] == "waiting"
+    assert [(one["kind"], one["step"]) for one in started["waiting_for"]] == [("approval", "go")]
+    run: str = started["run"]
     return run
 
 

@@ -32,7 +32,7 @@ COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 @dataclass(frozen=True)
 class Person:
-    """Somebody with a home folder, in a project."""
+    """A user with a home folder, in a project."""
 
     home: Path
     place: Place
@@ -58,9 +58,9 @@ class Person:
             if process.returncode is None:
                 process.kill()
                 await process.wait()
-        told = COLOURS.sub("", said.decode())
-        assert process.returncode == 0, told
-        return told
+        text = COLOURS.sub("", said.decode())
+        assert process.returncode == 0, text
+        return text
 
     async def enrols(self, client: str) -> None:
         """Let handrail write itself into a client's settings."""

@@ -1,4 +1,4 @@
-"""The `.mcpb` manifest before its own judge, where Node can be installed."""
+"""The `.mcpb` manifest checked by its own validator, where Node can be installed."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def validated(judge: list[str], manifest: Path) -> subprocess.CompletedProcess[s
 
 
 def test_the_judge_accepts_the_manifest(judge: list[str]) -> None:
-    told = validated(judge, MANIFEST)
-    assert told.returncode == 0, told.stdout + told.stderr
+    result = validated(judge, MANIFEST)
+    assert result.returncode == 0, result.stdout + result.stderr
 
 
 def test_the_judge_refuses_a_manifest_without_a_server(judge: list[str], tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""A disk that is full in the middle of a run: the run stops with clear words, and goes on when there is room."""
+"""A disk that is full in the middle of a run: the run stops with a clear message, and continues when there is space."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_a_run_stops_on_a_full_disk_and_goes_on_by_itself_when_there_is_room(tmp
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="another process's limits are a matter of Linux")
 async def test_a_file_that_may_not_grow_stops_the_run_until_a_restart_and_nothing_is_lost(tmp_path: Path) -> None:
-    """Not a full disk but a failed write: nobody knows what is on the disk, so nothing more is acknowledged."""
+    """Not a full disk but a failed write: what is on the disk is unknown, so nothing more is acknowledged."""
     import resource  # only some systems know it
 
     place = place_in(tmp_path)

@@ -20,7 +20,7 @@ INSPECTOR = "@modelcontextprotocol/inspector/clients/launcher/build/index.js"
 ERAS = ("legacy", "modern")
 REMARKED = re.compile(r"^\s*Path: (\S+)", re.MULTILINE)
 ANYTHING = "inputSchema.properties.output"
-"""What a step hands in may be any JSON value: the one thing that the Inspector may remark on."""
+"""The output of a step may be any JSON value: the only remark that the Inspector may make."""
 
 
 async def inspect(node: Node, found: Where, place: Place, *options: str) -> tuple[Any, str]:

@@ -41,7 +41,7 @@ class Home:
     kills: int = 0
 
     async def live(self) -> None:
-        """Start runs, kill whoever works on them again and again, and let them end."""
+        """Start runs, kill their workers again and again, and let the runs end."""
         plans = [random_plan(self.chance, self.server.url, number) for number in range(RUNS_A_HOME)]
         own, *others = plans
         started = await self.place.start_all([plan.definition for plan in others])
@@ -52,7 +52,7 @@ class Home:
                 break
         await work_until_idle(self.place)
         self.plans |= {run: own for run in await self.place.histories() if run not in self.plans}
-        while await self.decide():  # each round of a loop may ask anew
+        while await self.decide():  # each round of a loop may ask again
             if self.kills <= KILLS_A_HOME:
                 await self.cut_short("worker", "--until-idle")
             await work_until_idle(self.place)

@@ -1,4 +1,4 @@
-"""An agent that says "the tests pass" is refused with what they really say; one that mends the code is accepted.
+"""An agent that says "the tests pass" is refused with what they really say; one that fixes the code is accepted.
 
 A real project, real tests in the real sandbox, the whole MCP server, and a proof that holds without the store."""
 
@@ -21,7 +21,7 @@ BROKEN = "def add(a, b):\n    return a - b\n"
 MENDED = "def add(a, b):\n    return a + b\n"
 TEST = "from calc import add\n\n\ndef test_adding():\n    assert add(2, 2) == 4\n"
 WORKFLOW = {
-    "id": "mend",
+    "id": "fix-it",
     "version": "1.0.0",
     "steps": [
         {
@@ -59,16 +59,16 @@ def proof(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(line, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
 
-async def test_a_lie_is_refused_with_the_real_result_and_mended_code_is_proven(place: Place, tmp_path: Path) -> None:
+async def test_a_lie_is_refused_with_the_real_result_and_fixed_code_is_proven(place: Place, tmp_path: Path) -> None:
     async with place.serving(checks="run") as server, joined(server) as agent:
-        begun = await agent.call("workflow_next", workflow="mend")
-        run = begun["run"]
+        started = await agent.call("workflow_next", workflow="fix-it")
+        run = started["run"]
         lied = await handed_in(agent, run)
         again = await handed_in(agent, run)
         (place.project / "calc.py").write_text(MENDED, encoding="utf-8")
         true = await handed_in(agent, run)
         seen = await agent.call("status", run=run, detail="full")
-        told = await agent.call("query_ledger", run=run, kinds=["output_refused", "step_completed"])
+        page = await agent.call("query_ledger", run=run, kinds=["output_refused", "step_completed"])
 
     assert (lied["accepted"], lied["tries"], again["tries"]) == (False, 1, 2)
     [found] = lied["findings"]
@@ -81,7 +81,7 @@ async def test_a_lie_is_refused_with_the_real_result_and_mended_code_is_proven(p
     [step] = seen["steps"]
     assert (step["proof"], step["checks"]) == ("verified", ["tests_pass", "file_contains"])
 
-    refused, repeated, done = (event["data"] for event in told["events"])
+    refused, repeated, done = (event["data"] for event in page["events"])
     assert [one["evidence"][0].get("cached", False) for one in (refused, repeated, done)] == [False, True, False]
     assert [one["evidence"][0]["passed"] for one in (refused, repeated, done)] == [False, False, True]
     assert "add(2, 2)" in refused["evidence"][0]["excerpt"]

@@ -1,6 +1,6 @@
 """Servers as clients start them: killed while they record, several on one home, and clients that go away.
 
-Real processes over real pipes. What counts is what stands in the journal afterwards, read by another process."""
+Real processes over real pipes. What counts is the journal afterwards, read by another process."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def project(tmp_path: Path) -> Path:
 
 
 async def journal_of(home: Path, project: Path, run: str) -> list[dict[str, Any]]:
-    """The events of a run, and the proof that they are sound."""
+    """The events of a run, verified."""
     async with reading(read_settings({"home": str(home), "project": str(project)}, {})) as look:
         verdict = await look.verify(replay=True)
         assert verdict.ok, verdict
@@ -91,7 +91,7 @@ async def test_a_server_that_is_killed_while_several_lanes_record_loses_and_repe
 
 
 async def agent_at_work(client: McpClient, run: str, name: str, tally: dict[str, list[str]], chance: int) -> None:
-    """Do steps until none is left: look, claim, hand in (sometimes twice), record, ask; no legal call is refused."""
+    """Do steps until none is left: read, claim, submit (sometimes twice), record, ask; no legal call is refused."""
     draw = random.Random(chance)
     while True:
         seen = await client.call("workflow_next", run=run, agent=name)

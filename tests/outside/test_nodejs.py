@@ -53,7 +53,7 @@ def test_those_who_come_while_one_installs_wait_and_install_nothing(
     assert not (tmp_path / "of-other-locks").exists()
 
 
-def test_an_install_that_was_cut_short_is_begun_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_install_is_restarted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(node: Node) -> None:
         (node.folder / "half").touch()
         raise NotInstalled("npm failed: no network")

@@ -32,7 +32,7 @@ def world(tmp_path: Path, servers: ToolServers) -> World:
 
 def test_a_plan_across_four_servers_is_done_in_parallel_and_fully_undone_in_the_world(world: World) -> None:
     before = world.looks()
-    waiting = world.told("run", "start", str(EXAMPLES / "prepare-release.yaml"), code=4)
+    waiting = world.json_of("run", "start", str(EXAMPLES / "prepare-release.yaml"), code=4)
     run = waiting["run"]
     assert [one["step"] for one in waiting["waiting_for"]] == ["go"], waiting
     assert world.looks() == Looks(
@@ -43,7 +43,7 @@ def test_a_plan_across_four_servers_is_done_in_parallel_and_fully_undone_in_the_
         graph=frozenset({"shop", "release-1.2.0", "release-1.2.0 belongs to shop"}),
         files=("memory.jsonl", "shop.db", "shop/NOTES.md", "shop/README.md"),
     )
-    ended = world.told("approve", run, "go", "--reason", "it looks good", code=9)
+    ended = world.json_of("approve", run, "go", "--reason", "it looks good", code=9)
     assert ended["status"] == "compensated", ended
     assert world.looks() == before
     assert _began_at_once(world, run) == FOUR_AT_ONCE
@@ -51,8 +51,8 @@ def test_a_plan_across_four_servers_is_done_in_parallel_and_fully_undone_in_the_
 
 
 def _began_at_once(world: World, run: str) -> set[str]:
-    """The steps that had begun before any was done."""
-    events = world.told("journal", "show", run)["events"]
+    """The steps that had started before any was done."""
+    events = world.json_of("journal", "show", run)["events"]
     kinds = [event["kind"] for event in events]
     return {event["step"] for event in events[: kinds.index("step_completed")] if event["kind"] == "attempt_started"}
 
@@ -60,7 +60,7 @@ def _began_at_once(world: World, run: str) -> set[str]:
 def test_what_a_server_wants_to_know_is_asked_of_a_person_and_the_server_gets_their_answer(world: World) -> None:
     asks = {"tool": "everything.trigger-elicitation-request"}
     plan = {"id": "ask", "steps": [{"id": "open", **asks}, {"id": "shy", **asks}]}
-    waiting = world.told("run", "start", world.write("ask.json", plan), code=4)
+    waiting = world.json_of("run", "start", world.write("ask.json", plan), code=4)
     run, (asked,) = waiting["run"], waiting["waiting_for"]
     assert (asked["kind"], asked["step"]) == ("approval", "open")
     assert "Please provide inputs" in asked["text"]
@@ -68,13 +68,13 @@ def test_what_a_server_wants_to_know_is_asked_of_a_person_and_the_server_gets_th
     assert without.returncode == 5, without
     assert "the answer is missing" in without.stderr
     answer = json.dumps({"name": "Ada", "integer": 7})
-    waiting = world.told("approve", run, "open", "--reason", "fine", "--answer", answer, code=4)
+    waiting = world.json_of("approve", run, "open", "--reason", "fine", "--answer", answer, code=4)
     assert [one["step"] for one in waiting["waiting_for"]] == ["shy"]
-    ended = world.told("reject", run, "shy", "--reason", "too curious")
+    ended = world.json_of("reject", run, "shy", "--reason", "too curious")
     assert ended["status"] == "completed", ended
-    told = _output(world, run, "open")
-    assert "Name: Ada" in told
-    assert "Favorite Integer: 7" in told
+    text = _output(world, run, "open")
+    assert "Name: Ada" in text
+    assert "Favorite Integer: 7" in text
     assert "declined" in _output(world, run, "shy")
 
 
@@ -126,7 +126,7 @@ def test_results_keep_their_kind_and_big_ones_travel_by_reference(world: World) 
             },
         ],
     }
-    run = world.told("run", "start", world.write("kinds.json", plan))["run"]
+    run = world.json_of("run", "start", world.write("kinds.json", plan))["run"]
     outputs = {step: _output(world, run, step) for step in ("typed", "hour", "again", "image", "links", "big")}
     assert isinstance(outputs["typed"]["temperature"], int)
     assert outputs["hour"]["timezone"] == "UTC"
@@ -151,8 +151,8 @@ def test_a_server_that_is_reached_over_http_is_used_like_one_that_is_started(
     }
     with served_over_http(servers) as address:
         world.declare({"far": {"url": address}})
-        run = world.told("run", "start", world.write("far.json", plan), code=4)["run"]
-        world.told("approve", run, "ask", "--reason", "fine", "--answer", '{"name": "Ada"}')
+        run = world.json_of("run", "start", world.write("far.json", plan), code=4)["run"]
+        world.json_of("approve", run, "ask", "--reason", "fine", "--answer", '{"name": "Ada"}')
     assert isinstance(_output(world, run, "typed")["temperature"], int)
     assert "Name: Ada" in _output(world, run, "ask")
     gone = world.handrail("run", "start", world.write("far.json", plan))
@@ -161,6 +161,6 @@ def test_a_server_that_is_reached_over_http_is_used_like_one_that_is_started(
 
 
 def _output(world: World, run: str, step: str) -> Any:
-    """What a step came to, as the journal tells."""
-    events = world.told("journal", "show", run)["events"]
+    """The output of a step, according to the journal."""
+    events = world.json_of("journal", "show", run)["events"]
     return next(e["data"]["output"] for e in events if e["kind"] == "step_completed" and e["step"] == step)

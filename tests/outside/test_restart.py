@@ -1,4 +1,4 @@
-"""A process that is killed with hundreds of open runs: the next one goes on with all of them, by itself."""
+"""A process that is killed with hundreds of open runs: the next one continues all of them by itself."""
 
 from __future__ import annotations
 

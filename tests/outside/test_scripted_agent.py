@@ -1,7 +1,7 @@
 """Agents who behave badly complete every built-in workflow: nothing is done twice, and nothing is left out.
 
 The real product over real files, by the official client; a few over `handrail mcp` in processes of their own. What
-counts is what stands in the journal afterwards, held against what the pure walker says must come of the test."""
+counts is the journal afterwards, compared with the result that the pure walker expects."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ UNDOING = [name for name in NAMES if part_of(name, COMPENSATED) is not None]
 BY_AGENT = "release-and-deploy"
 """A workflow whose undos are the agent's."""
 BY_PIPE = ["code-review", "multi-service-booking", "routine-approval-request"]
-"""Loops and an inlined workflow; handrail's own steps; a person's word."""
+"""Loops and an inlined workflow; handrail's own steps; an approval."""
 
 
 @pytest.fixture
@@ -98,7 +98,7 @@ async def test_two_agents_at_two_server_processes_complete_a_run_on_one_home(pla
             await hold(line, run, part)
 
 
-async def test_the_agents_really_behave_badly_and_are_told_so(place: Place) -> None:
+async def test_the_agents_really_behave_badly_and_are_refused(place: Place) -> None:
     part = played("feature-implementation")
     async with place.serving(built_in="true") as server:
         agent = InMemory(server).agent(part, "worse")
@@ -111,12 +111,12 @@ async def test_a_step_of_a_later_round_is_not_taken_before_its_round_has_come(pl
     loop = {"id": "each", "each": [1, 2, 3], "as": "one", "max": 3, "steps": [{"id": "do", "prompt": "Do {{ one }}."}]}
     place.workflow({"id": "rounds", "steps": [loop]})
     async with place.agent() as agent:
-        told = await agent.call("workflow_next", workflow="rounds")
-        assert told["ready"] == ["each[0].do"]
-        await agent.refused("workflow_next", "conflict", run=told["run"], step="each[1].do", output=2)
+        answer = await agent.call("workflow_next", workflow="rounds")
+        assert answer["ready"] == ["each[0].do"]
+        await agent.refused("workflow_next", "conflict", run=answer["run"], step="each[1].do", output=2)
         for number in range(3):
-            told = await agent.call("workflow_next", run=told["run"], step=f"each[{number}].do", output=number)
-        assert told["status"] == "completed"
+            answer = await agent.call("workflow_next", run=answer["run"], step=f"each[{number}].do", output=number)
+        assert answer["status"] == "completed"
 
 
 async def test_something_else_for_a_step_that_is_being_undone_is_not_taken_for_its_undo(place: Place) -> None:
@@ -128,8 +128,8 @@ async def test_something_else_for_a_step_that_is_being_undone_is_not_taken_for_i
     async with place.agent() as agent:
         run = (await agent.call("workflow_next", workflow="shop"))["run"]
         await agent.call("workflow_next", run=run, step="buy", output="bought")
-        told = await agent.call("workflow_next", run=run, step="use", outcome="failed")
-        assert told["step"]["id"] == "buy!undo"
+        answer = await agent.call("workflow_next", run=run, step="use", outcome="failed")
+        assert answer["step"]["id"] == "buy!undo"
         await agent.refused("workflow_next", "conflict", run=run, step="buy", output="I bought it, in other words")
-        told = await agent.call("workflow_next", run=run, step="buy!undo")
-        assert told["status"] == "compensated"
+        answer = await agent.call("workflow_next", run=run, step="buy!undo")
+        assert answer["status"] == "compensated"

@@ -63,7 +63,7 @@ def all_kinds(world: World, *, long_s: int = 120) -> dict[str, Any]:
 
 
 def servers_of(world: World) -> list[int]:
-    """The processes of this world's servers, whoever watches over them, and nothing of handrail's own."""
+    """The processes of this world's servers, with their supervisors, and none of handrail's own."""
     return [one for one in processes_with(str(world.project)) if one not in processes_with("-m\0handrail")]
 
 
@@ -170,7 +170,7 @@ async def test_a_dead_server_opens_its_breaker_and_the_steps_of_others_go_on(
             await asyncio.sleep(0.05)
         for other in ("git", "memory"):
             assert (await seen(client, run, other))["status"] == "completed"
-        kinds = [event["kind"] for event in world.told("journal", "show", "server/doomed")["events"]]
+        kinds = [event["kind"] for event in world.json_of("journal", "show", "server/doomed")["events"]]
         assert kinds[0] == "breaker_opened"
         await client.call("control", run=run, action="cancel", reason="seen enough")
 

@@ -1,4 +1,4 @@
-"""Two real workers on one store: never both execute a run, and one takes over what the other can't go on with."""
+"""Two real workers on one store: never both execute a run, and one takes over what the other can't continue."""
 
 from __future__ import annotations
 
@@ -74,8 +74,8 @@ async def test_a_worker_that_stands_still_loses_its_run_and_its_late_answer_chan
                 assert first.is_alive
     last = entries[-1]
     assert (last.actor, last.event.step) == (f"worker:{one}", "long")  # type: ignore[union-attr]
-    begun_anew = next(entry.n for entry in written_by(entries, f"worker:{other}"))
-    assert [entry.n for entry in written_by(entries, f"worker:{one}") if entry.n > begun_anew] == [last.n]
+    restarted = next(entry.n for entry in written_by(entries, f"worker:{other}"))
+    assert [entry.n for entry in written_by(entries, f"worker:{one}") if entry.n > restarted] == [last.n]
     assert (await place.run(run)).steps == done.steps
     assert server.times_done(run) == {"before": 1, "long": 1, "after": 1}
     assert server.times_asked(run)["long"] == 2

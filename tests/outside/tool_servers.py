@@ -79,7 +79,7 @@ def _fill(folder: Path) -> None:
     for name in (MODERN, HANDSHAKE):
         do([sys.executable, "-m", "venv", "--without-pip", name], folder)
         pip = [sys.executable, "-m", "pip", "--python", str(_program(folder / name)), "install", "--quiet"]
-        # The locks are whole; one of the servers asks for extras of the SDK, which pip would resolve anew.
+        # The locks are whole; one of the servers asks for extras of the SDK, which pip would resolve again.
         whole = ["--disable-pip-version-check", "--no-deps", "--require-hashes", "-r", str(LOCKS / f"{name}.lock")]
         do([*pip, *whole], folder)
         do(

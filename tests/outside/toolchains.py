@@ -4,7 +4,7 @@ Go comes from Python's registry, TypeScript and ESLint from Node's, all checked 
 unpacked. Rust, Java, C and CMake are the machine's own, or their tests are left out, and say so.
 
 python -m outside.toolchains        install now (in tests/; nodejs.py does so)
-python -m outside.toolchains lock   resolve package-lock.json anew"""
+python -m outside.toolchains lock   resolve package-lock.json again"""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def _fill_junit(folder: Path) -> None:
 
 
 def lock() -> None:
-    """Resolve package-lock.json anew, without addresses."""
+    """Resolve package-lock.json again, without addresses."""
     path = LOCKS / "package-lock.json"
     BUILD.mkdir(parents=True, exist_ok=True)
     with locked(BUILD / "lock", wait_s=WAIT_S), tempfile.TemporaryDirectory() as cache:

@@ -66,7 +66,7 @@ class TypescriptAgent:
 @asynccontextmanager
 async def typescript_agent(node: Node, where: Where, *, era: str, agrees: bool) -> AsyncIterator[TypescriptAgent]:
     """The client, connected in an era; its person agrees to all, or can't be asked."""
-    wanted = {"era": era, "agrees": agrees, **_told(where)}
+    wanted = {"era": era, "agrees": agrees, **_address(where)}
     process = await asyncio.create_subprocess_exec(
         *(str(node.program), str(CLIENT), str(node.folder / "node_modules"), json.dumps(wanted)),
         stdin=asyncio.subprocess.PIPE,
@@ -86,7 +86,7 @@ async def typescript_agent(node: Node, where: Where, *, era: str, agrees: bool) 
             await process.wait()
 
 
-def _told(where: Where) -> Mapping[str, Any]:
+def _address(where: Where) -> Mapping[str, Any]:
     if not isinstance(where, Started):
         return {"url": where.url, "token": where.token}
     command, *arguments = where.command

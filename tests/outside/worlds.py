@@ -1,5 +1,5 @@
 """Worlds for scripted agents: a server, the agents who come to it, and the person who decides; and what must be true
-of a run afterwards, whatever its agents did. What an agent does is scripted_agent.py's matter."""
+of a run afterwards, whatever its agents did. What an agent does is in scripted_agent.py."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class ByPipe:
 
 
 async def events_of(line: Line, run: str, kinds: Iterable[str]) -> list[Data]:
-    """What the journal tells of these kinds, in order; of a large event the first part."""
+    """The events of these kinds, in order; of a large event the first part."""
     events: list[Data] = []
     more: dict[str, Any] = {}
     while True:

@@ -1,4 +1,4 @@
-"""A feed that tells its listeners whatever it is told to."""
+"""A feed whose changes the tests trigger."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class ListFeed:
     listeners: list[Listener] = field(default_factory=list)
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
-        """Tell this listener of every change, until what is returned is called."""
+        """Call the listener on every change; the returned function unsubscribes."""
         self.listeners.append(listener)
         return lambda: self.listeners.remove(listener)
 
     def tell(self, change: SurfaceChange) -> None:
-        """Tell all."""
+        """Notify all listeners."""
         for listener in [*self.listeners]:
             listener(change)

@@ -1,4 +1,4 @@
-"""A surface with all that the suite wants to find: the same protocol that handrail's own surface keeps."""
+"""A surface with everything that the suite expects; it implements the same protocol as handrail's own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the suite wants to find, by the names that it fixes: tools with their schemas, resources, prompts.
+"""What the suite expects, with the names it requires: tools with their schemas, resources, prompts.
 
 Values only. Those that handrail's surface can express are answered in deeds.py, the others in beyond.py."""
 

@@ -1,4 +1,4 @@
-"""Tasks of the fixture, in memory: work that goes on after its answer, may ask, and may be cancelled."""
+"""Tasks of the fixture, in memory: work that continues after its answer, may ask, and may be cancelled."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Task:
         self._become(TaskStatus.WORKING)
 
     def answer(self, keys: Mapping[str, UserAnswer]) -> None:
-        """Take answers; those that nobody asked for are left alone."""
+        """Take answers; those that match no question are ignored."""
         self.questions = {key: question for key, question in self.questions.items() if key not in keys}
         if not self.questions:
             self._answered.set()
@@ -83,7 +83,7 @@ class Task:
 
     @property
     def view(self) -> TaskView:
-        """Where it stands."""
+        """Its status."""
         return TaskView(
             id=self.id,
             status=self.status,
@@ -107,18 +107,18 @@ class MemoryBook:
     known: dict[str, Task] = field(default_factory=dict)
 
     def start(self, work: Work) -> TaskView:
-        """Begin a task."""
+        """Start a task."""
         task = Task()
         self.known[task.id] = task
         task.begin(work)
         return task.view
 
     async def get(self, task: str, caller: Caller) -> TaskView:
-        """Where a task stands."""
+        """The status of a task."""
         return self._task(task).view
 
     async def answer(self, task: str, answers: Mapping[str, UserAnswer], caller: Caller) -> None:
-        """Hand in what people answered."""
+        """Pass on the user's answers."""
         self._task(task).answer(answers)
 
     async def cancel(self, task: str, caller: Caller) -> None:
