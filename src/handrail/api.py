@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from handrail.assembly import Handrail, bookcase_of, opened, rules_of, survey_of, toolbox_of, working
 from handrail.definitions import Definitions
-from handrail.engine.audit import Verdict
+from handrail.engine.audit import AuditResult
 from handrail.engine.control import Control
 from handrail.engine.lookout import Lookout
 from handrail.engine.plans import Plans
@@ -34,7 +34,7 @@ class Program:
     tools: Registry
     _store: Handrail
 
-    async def verify(self, run: str | None = None, *, replay: bool = False) -> Verdict:
+    async def verify(self, run: str | None = None, *, replay: bool = False) -> AuditResult:
         """Verify the journal, or the events of one run; `replay` also folds them and compares the stored state."""
         return await self._store.look.verify(stream=run, replay=replay)
 

@@ -26,7 +26,7 @@ from handrail.domain.errors import HandrailError, IntegrityBroken, Invalid, Unav
 from handrail.domain.judgement import Means
 from handrail.domain.model_hint import Model
 from handrail.engine import custody
-from handrail.engine.audit import Verdict, verify
+from handrail.engine.audit import AuditResult, verify
 from handrail.engine.bell import Bell
 from handrail.engine.clock import new_id, steady_clock, system_clock, system_entropy
 from handrail.engine.control import Control, Say
@@ -37,7 +37,7 @@ from handrail.engine.guide import Guide
 from handrail.engine.journal import FAR_BEHIND
 from handrail.engine.ledger import Ledger
 from handrail.engine.lookout import Lookout
-from handrail.engine.mending import Store, rebuild
+from handrail.engine.mending import WholeStore, rebuild
 from handrail.engine.notary import Notary, found_text
 from handrail.engine.plans import Plans
 from handrail.engine.sandbox import Sandbox
@@ -85,14 +85,14 @@ class Reading:
     """What can be done without writing: look, and prove."""
 
     settings: Settings
-    store: Store
+    store: WholeStore
     checkpoints: CheckpointFile
     ledger: Ledger
     plans: Plans
 
     async def verify(
         self, *, stream: str | None = None, replay: bool = False, receipts: Sequence[tuple[str, str]] = ()
-    ) -> Verdict:
+    ) -> AuditResult:
         """Prove the journal, or one stream of it."""
         key = open_public_key(self.settings.keys)
         return await verify(self.store, self.checkpoints, key, stream=stream, replay=replay, receipts=receipts)
@@ -372,11 +372,11 @@ async def reading(settings: Settings) -> AsyncIterator[Reading]:
         yield _reading(settings, store, scribe)
 
 
-def _reading(settings: Settings, store: Store, scribe: Scribe) -> Reading:
+def _reading(settings: Settings, store: WholeStore, scribe: Scribe) -> Reading:
     return Reading(settings, store, CheckpointFile(settings.checkpoints), Ledger(store, store), Plans(store, scribe))
 
 
-async def _warn_of_missing_checkpoints(store: Store) -> None:
+async def _warn_of_missing_checkpoints(store: WholeStore) -> None:
     """A crash before the first checkpoint looks just like checkpoints that were taken away: tell, but go on."""
     events, _ = await store.heads(after=FAR_BEHIND)
     if events:

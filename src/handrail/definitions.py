@@ -14,7 +14,7 @@ from handrail.domain.definition import Definition
 from handrail.domain.errors import NotFound
 from handrail.domain.suggestion import did_you_mean
 from handrail.domain.works import tools_in
-from handrail.engine.journal import Shelf
+from handrail.engine.journal import ProjectionReader
 from handrail.engine.plans import Plans
 from handrail.engine.tool import Toolbox
 from handrail.library.bookcase import Bookcase
@@ -31,7 +31,7 @@ class Definitions:
 
     library: Bookcase
     plans: Plans
-    store: Shelf
+    store: ProjectionReader
     toolbox: Toolbox
     survey: Survey
 

@@ -27,7 +27,7 @@ from handrail.engine.dispatch import Dispatch
 from handrail.engine.guide import Guide
 from handrail.engine.ledger import Ledger, event_view
 from handrail.engine.lookout import Lookout
-from handrail.engine.view import Detail, Listed, Status
+from handrail.engine.view import Detail, RunSummary, Status
 from handrail.engine.worker import Worker
 from handrail.library.inputs import check_inputs
 
@@ -80,7 +80,7 @@ class Runs:
         """Start a run of a checked definition with checked inputs, here or for another process to execute."""
         if self.execution is not None:
             return await self.execution.worker.start(definition, inputs, actor=self.actor, ask=ask)
-        if known := await self.dispatch.begun(ask):
+        if known := await self.dispatch.started_under_key(ask):
             return known
         cards = await self.definitions.toolbox.meet(tools_in(definition))
         ask = replace(ask, pins={**pins_of(cards), **ask.pins})  # pins of a saved plan are older, and count
@@ -90,7 +90,7 @@ class Runs:
         """The run with this id; whether it exists is found out by the first call."""
         return RunHandle(run_id, self)
 
-    async def list(self, *, status: Collection[str] = (), after: str = "", limit: int = 50) -> list[Listed]:
+    async def list(self, *, status: Collection[str] = (), after: str = "", limit: int = 50) -> list[RunSummary]:
         """Runs by id, all or those with a status; `after` is the last id of the page before."""
         return await self.reader.runs(status=status, after=after, limit=limit)
 

@@ -21,7 +21,7 @@ from handrail.domain.definition import Category
 from handrail.domain.errors import Invalid
 from handrail.domain.pace import Pace, pace_of, taken
 from handrail.domain.store_event import BreakerClosed, BreakerOpened, BreakerProbed
-from handrail.foundation.token_bucket import Bucket
+from handrail.foundation.token_bucket import TokenBucket
 
 CI = Breaker(server="ci")
 OPENED = BreakerOpened(server="ci", failures=5, until=1_000, message="503")
@@ -91,6 +91,6 @@ def test_in_no_second_do_more_calls_begin_than_the_pace_and_its_burst_allow(gaps
 
 
 def test_a_clock_that_was_set_back_grants_nothing() -> None:
-    bucket, due = taken(Pace(1, 1_000), Bucket(0.0, 5_000), 1_000)
+    bucket, due = taken(Pace(1, 1_000), TokenBucket(0.0, 5_000), 1_000)
     assert due is not None
     assert bucket.at == 5_000

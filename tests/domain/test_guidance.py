@@ -11,7 +11,7 @@ from domain.facts import fresh, given, plan
 from handrail.domain.authoring import definition_from
 from handrail.domain.errors import Conflict, Invalid, NotFound
 from handrail.domain.event import CompensationStarted, StepCompleted, StepHandedOut, StepOpened, UndoStarted, VarsSet
-from handrail.domain.guidance import StepTold, brief, is_undo, needs_confirmation, offered, told, work_of
+from handrail.domain.guidance import ShownStep, brief, is_undo, needs_confirmation, offered, shown_step, work_of
 from handrail.domain.path import locate
 
 FULL: dict[str, Any] = {
@@ -37,7 +37,7 @@ UNDOING = (
 
 
 def test_a_step_is_told_with_all_that_an_agent_needs() -> None:
-    assert told(given(TOPIC), DEFINITION, "write-notes") == StepTold(
+    assert shown_step(given(TOPIC), DEFINITION, "write-notes") == ShownStep(
         id="write-notes",
         title="Write notes",
         kind="prompt",
@@ -52,12 +52,12 @@ def test_a_step_is_told_with_all_that_an_agent_needs() -> None:
 
 def test_what_is_empty_is_left_out() -> None:
     definition = plan({"id": "a", "title": "Do it", "prompt": "x"})
-    data = msgspec.to_builtins(told(fresh(definition), definition, "a"))
+    data = msgspec.to_builtins(shown_step(fresh(definition), definition, "a"))
     assert data == {"id": "a", "title": "Do it", "kind": "prompt", "prompt": "x"}
 
 
 def test_the_same_step_in_short_is_its_name() -> None:
-    assert brief(given(TOPIC), DEFINITION, "write-notes") == StepTold(
+    assert brief(given(TOPIC), DEFINITION, "write-notes") == ShownStep(
         id="write-notes", title="Write notes", kind="prompt"
     )
     assert brief(given(*UNDOING), DEFINITION, "write-notes").kind == "undo"
@@ -66,7 +66,7 @@ def test_the_same_step_in_short_is_its_name() -> None:
 def test_an_undo_is_told_as_one_without_the_rules_of_the_doing() -> None:
     run = given(*UNDOING)
     assert is_undo(run, "write-notes")
-    assert told(run, DEFINITION, "write-notes") == StepTold(
+    assert shown_step(run, DEFINITION, "write-notes") == ShownStep(
         id="write-notes!undo", title="Undo: Write notes", kind="undo", prompt="Delete a.txt.", role="a janitor"
     )
 
@@ -88,7 +88,7 @@ def test_a_step_is_undone_only_while_the_run_is() -> None:
 )
 def test_which_model_suits_is_said_in_a_line(model: dict[str, Any], hint: str) -> None:
     definition = plan({"id": "a", "prompt": "x", "model": model})
-    assert told(fresh(definition), definition, "a").model_hint == hint
+    assert shown_step(fresh(definition), definition, "a").model_hint == hint
 
 
 @pytest.mark.parametrize(
@@ -99,20 +99,20 @@ def test_whether_a_person_must_agree_may_depend_on_what_is_known(confirm: Any, t
     run = given(VarsSet(vars={"topic": topic}))
     found = locate(definition, "a")
     assert needs_confirmation(run, found, work_of(run, found, "a")) is asks
-    assert told(run, definition, "a").confirm is asks
+    assert shown_step(run, definition, "a").confirm is asks
 
 
 def test_a_prompt_that_can_not_be_filled_in_says_which_and_what_to_do() -> None:
     with pytest.raises(Invalid, match="the prompt of step 'write-notes' can't be filled in") as refused:
-        told(fresh(DEFINITION), DEFINITION, "write-notes")
+        shown_step(fresh(DEFINITION), DEFINITION, "write-notes")
     assert "skip write-notes" in refused.value.hint
 
 
 def test_what_is_not_for_an_agent_is_refused_with_its_kind() -> None:
     with pytest.raises(Conflict, match="of the kind `tool`"):
-        told(given(TOPIC), DEFINITION, "build")
+        shown_step(given(TOPIC), DEFINITION, "build")
     with pytest.raises(NotFound):
-        told(given(TOPIC), DEFINITION, "nowhere")
+        shown_step(given(TOPIC), DEFINITION, "nowhere")
 
 
 def test_a_tools_step_that_an_agent_undoes_is_for_the_agent_only_then() -> None:
@@ -121,14 +121,14 @@ def test_a_tools_step_that_an_agent_undoes_is_for_the_agent_only_then() -> None:
         CompensationStarted(reason="x", steps=("build",)),
         UndoStarted(step="build", attempt=1),
     )
-    assert told(run, DEFINITION, "build").prompt == "unbuild"
+    assert shown_step(run, DEFINITION, "build").prompt == "unbuild"
 
 
 def test_a_step_in_a_loop_is_told_with_its_item() -> None:
     definition = plan({"id": "l", "each": "['x', 'y']", "steps": [{"id": "make", "prompt": "make {{ item }}"}]})
     run = given(StepOpened(step="l", rounds=2, values=["x", "y"]))
-    assert told(run, definition, "l[1].make").prompt == "make y"
-    assert told(run, definition, "l[1].make").id == "l[1].make"
+    assert shown_step(run, definition, "l[1].make").prompt == "make y"
+    assert shown_step(run, definition, "l[1].make").id == "l[1].make"
 
 
 def test_a_step_of_an_inlined_workflow_is_told_with_its_own_inputs() -> None:
@@ -137,7 +137,7 @@ def test_a_step_of_an_inlined_workflow_is_told_with_its_own_inputs() -> None:
         {"id": "a-plan", "steps": [{"id": "k", "workflow": "inner@1.0.0"}], "pinned": {"inner@1.0.0": inner}}
     )
     run = given(StepOpened(step="k", values={"what": "tea"}))
-    assert told(run, definition, "k.make").prompt == "make tea"
+    assert shown_step(run, definition, "k.make").prompt == "make tea"
 
 
 def test_an_agent_is_offered_its_own_first_then_what_is_free_and_nothing_of_another() -> None:
@@ -163,5 +163,5 @@ def test_an_agent_is_told_which_words_in_its_prompt_come_from_outside() -> None:
     )
     done = [StepCompleted(step="fetch", output={"body": "obey me"})]
     done += [StepCompleted(step="count", output=3), StepCompleted(step="ask", output="nothing")]
-    assert told(given(*done), definition, "sum").outside == ("fetch (http.request)",)
-    assert told(given(*done), definition, "plain").outside == ()
+    assert shown_step(given(*done), definition, "sum").outside == ("fetch (http.request)",)
+    assert shown_step(given(*done), definition, "plain").outside == ()

@@ -10,15 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.definitions import patient
-from handrail.domain.reference import Reference, Source, filled, is_name, reference_places, references_in
+from handrail.domain.reference import Reference, ReferenceSource, filled, is_name, reference_places, references_in
 
 SECRET = "${secret:KEY}"
-TOKEN = Reference(Source.SECRET, "TOKEN")
+TOKEN = Reference(ReferenceSource.SECRET, "TOKEN")
 
 
 def test_references_are_found_in_their_order() -> None:
     text = "a ${secret:TOKEN}${env:HOME_2.x-y} ${secret:TOKEN}"
-    assert references_in(text) == [TOKEN, Reference(Source.ENV, "HOME_2.x-y"), TOKEN]
+    assert references_in(text) == [TOKEN, Reference(ReferenceSource.ENV, "HOME_2.x-y"), TOKEN]
     assert str(TOKEN) == "${secret:TOKEN}"
 
 

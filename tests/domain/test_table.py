@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.domain.table import Table
+from handrail.domain.table import VersionedTable
 
 rows = st.dictionaries(st.sampled_from("abcdef"), st.integers(), max_size=4)
 
@@ -14,7 +14,7 @@ rows = st.dictionaries(st.sampled_from("abcdef"), st.integers(), max_size=4)
 def test_every_version_stays_what_it_was_in_whatever_order_they_are_looked_at(
     changes: list[dict[str, int]], looks: list[int]
 ) -> None:
-    version: Table[int] = Table()
+    version: VersionedTable[int] = VersionedTable()
     versions, models = [version], [dict[str, int]()]
     for change in changes:
         version = version.with_rows(change)
@@ -28,7 +28,7 @@ def test_every_version_stays_what_it_was_in_whatever_order_they_are_looked_at(
 
 
 def test_two_branches_of_one_version_do_not_see_each_other() -> None:
-    base = Table({"a": 1})
+    base = VersionedTable({"a": 1})
     left, right = base.with_rows({"a": 2}), base.with_rows({"b": 3})
     assert (dict(base), dict(left), dict(right)) == ({"a": 1}, {"a": 2}, {"a": 1, "b": 3})
     assert left != right
@@ -36,7 +36,7 @@ def test_two_branches_of_one_version_do_not_see_each_other() -> None:
 
 
 def test_a_change_of_nothing_is_the_same_table() -> None:
-    table = Table({"a": 1})
+    table = VersionedTable({"a": 1})
     assert table.with_rows({}) is table
     assert table.get("a") == 1
     assert table.get("b", 5) == 5

@@ -17,8 +17,8 @@ from handrail.domain.run import Run
 from handrail.domain.submission import Submission, Verdict
 from handrail.engine.bell import Bell
 from handrail.engine.gate import Gate
-from handrail.engine.guide import Guide, Seen
-from handrail.engine.rule import Forgetful, Rule
+from handrail.engine.guide import Guide, RunForAgent
+from handrail.engine.rule import NoMemory, Rule
 from handrail.engine.sandbox import Job, Ran
 from handrail.library.structure import check_against
 from handrail.rules.registry import RuleShelf
@@ -43,7 +43,7 @@ def guide_of(stage: Stage) -> Guide:
 
 def gate_of(*rules: Rule, **more: Any) -> Gate:
     """A gate with the rules that look at the output alone, and these."""
-    sandbox, memory = more.pop("sandbox", NoSandbox()), more.pop("memory", Forgetful())
+    sandbox, memory = more.pop("sandbox", NoSandbox()), more.pop("memory", NoMemory())
     project = more.pop("project", Path())
     return Gate(rules=RuleShelf(*rules), fits=judge, project=project, sandbox=sandbox, memory=memory, **more)
 
@@ -66,7 +66,7 @@ class Led:
     guide: Guide
     run: str
 
-    async def next(self, agent: str = "", *, within_s: float = 10) -> Seen:
+    async def next(self, agent: str = "", *, within_s: float = 10) -> RunForAgent:
         """What an agent is to do next; claimed, if it names itself."""
         seen = await self.guide.look(self.run, agent=agent, within_s=within_s)
         return await self.guide.claim(seen, agent, actor=CLAUDE) if agent else seen

@@ -24,7 +24,7 @@ from handrail.domain.event import (
 )
 from handrail.domain.json import JsonObject, canonical_bytes, digest
 from handrail.domain.store_event import PlanRetired, PlanSaved, StoreCreated
-from handrail.engine.mending import Store
+from handrail.engine.mending import WholeStore
 from handrail.engine.notary import Notary
 from handrail.engine.replay import change_of
 from handrail.engine.scribe import Scribe
@@ -42,7 +42,7 @@ STARTED = RunStarted(definition=digest(DEFINITION), workflow="ship-release@1", i
 SAVED = PlanSaved(version=1, definition=digest(DEFINITION), name="Ship it", steps=1, note="first")
 
 
-async def write(store: Store, stream: str, *events: Event, by: Scribe, actor: str = "agent:ada") -> list[Record]:
+async def write(store: WholeStore, stream: str, *events: Event, by: Scribe, actor: str = "agent:ada") -> list[Record]:
     """Append events as dispatch would: chained, with their projections and definitions."""
     before = await records_of(store, stream)
     head = Head(stream, before[-1].n, before[-1].hash) if before else Head(stream)
@@ -54,7 +54,7 @@ async def write(store: Store, stream: str, *events: Event, by: Scribe, actor: st
     return records
 
 
-async def fill(store: Store, *, name: str = "st_one", key: str = KEY.public, seed: int = 0) -> Scribe:
+async def fill(store: WholeStore, *, name: str = "st_one", key: str = KEY.public, seed: int = 0) -> Scribe:
     """Sixteen events in five streams; the scribe, to write more."""
     by = scribe(seed)
     await write(store, STORE_STREAM, StoreCreated(store=name, key=key), by=by)
@@ -74,5 +74,5 @@ async def fill(store: Store, *, name: str = "st_one", key: str = KEY.public, see
     return by
 
 
-def notary_of(store: Store, folder: Path, *, key: PrivateKey = KEY) -> Notary:
+def notary_of(store: WholeStore, folder: Path, *, key: PrivateKey = KEY) -> Notary:
     return Notary(store, CheckpointFile(folder), key, ticking_clock())

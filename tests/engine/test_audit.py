@@ -16,7 +16,7 @@ from handrail.domain.event import Entry, RunPaused
 from handrail.domain.projection import NO_CHANGE, Change, PlanRow, RunRow, StepRow
 from handrail.domain.store_event import JournalAccepted, PayloadErased
 from handrail.engine import audit as audits
-from handrail.engine.audit import Verdict, verify
+from handrail.engine.audit import AuditResult, verify
 from handrail.engine.journal import Placed
 from handrail.engine.mending import rebuild
 from handrail.storage.checkpoint_log import CheckpointFile
@@ -67,11 +67,11 @@ async def store() -> Tampered:
     return store
 
 
-async def audited(store: MemoryStore, folder: Path, **options: object) -> Verdict:
+async def audited(store: MemoryStore, folder: Path, **options: object) -> AuditResult:
     return await verify(store, CheckpointFile(folder), KEY, **options)  # type: ignore[arg-type]
 
 
-def places(verdict: Verdict) -> list[tuple[str, int]]:
+def places(verdict: AuditResult) -> list[tuple[str, int]]:
     return [(broken.stream, broken.n) for broken in verdict.breaks]
 
 
@@ -82,7 +82,7 @@ async def test_a_journal_as_it_was_written_is_proved(store: Tampered, tmp_path: 
     await notary_of(store, tmp_path).seal()
     await write(store, RUN_B, RunPaused(reason="x"), by=scribe(5))
     verdict = await audited(store, tmp_path, replay=True)
-    assert verdict == Verdict(
+    assert verdict == AuditResult(
         ok=True,
         events=17,
         streams=5,

@@ -33,7 +33,7 @@ from handrail.domain.event import (
 )
 from handrail.domain.json import JsonObject, digest
 from handrail.domain.status import RunStatus
-from handrail.engine.bundle_account import How
+from handrail.engine.bundle_account import ProofKind
 from handrail.engine.signature import fingerprint
 
 
@@ -41,10 +41,10 @@ async def test_a_bundle_tells_of_each_step_how_it_is_known(tmp_path: Path) -> No
     told = account(await bundle_of(tmp_path))
     assert (told.run, told.workflow, told.goal, told.events) == (RUN, "ship@1", "ship", 9)
     assert [(step.id, step.how, step.by) for step in told.steps] == [
-        ("tag", How.EXECUTED, "handrail"),
-        ("code", How.VERIFIED, "agent:claude"),
-        ("notes", How.CLAIMED, "agent:claude"),
-        ("ask", How.APPROVED, "person:ada"),
+        ("tag", ProofKind.EXECUTED, "handrail"),
+        ("code", ProofKind.VERIFIED, "agent:claude"),
+        ("notes", ProofKind.CLAIMED, "agent:claude"),
+        ("ask", ProofKind.APPROVED, "person:ada"),
         ("later", None, ""),
     ]
     code = told.steps[1]
@@ -88,8 +88,8 @@ async def test_steps_that_were_carried_over_failed_or_hold_others_are_told_as_su
     told = account((await bundle_in(store, tmp_path))[0])
     assert told.forked_from == RUN_A
     assert [(step.id, step.how) for step in told.steps] == [
-        ("first", How.CARRIED),
-        ("all[0].one", How.CLAIMED),
+        ("first", ProofKind.CARRIED),
+        ("all[0].one", ProofKind.CLAIMED),
         ("all", None),
         ("bad", None),
     ]
@@ -124,4 +124,10 @@ async def test_a_definition_that_goes_in_circles_holds_nobody_up() -> None:
 async def test_a_bundle_of_the_first_format_is_read_for_ever() -> None:
     told = account((Path(__file__).parent / "bundle-format-1.proof").read_bytes())
     assert (told.run, told.status, told.key) == (RUN, RunStatus.COMPLETED, fingerprint(KEY.public))
-    assert [step.how for step in told.steps] == [How.EXECUTED, How.VERIFIED, How.CLAIMED, How.APPROVED, None]
+    assert [step.how for step in told.steps] == [
+        ProofKind.EXECUTED,
+        ProofKind.VERIFIED,
+        ProofKind.CLAIMED,
+        ProofKind.APPROVED,
+        None,
+    ]

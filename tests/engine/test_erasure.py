@@ -17,7 +17,7 @@ from handrail.domain.store_event import JournalAccepted, PayloadErased
 from handrail.engine import erasure as erasures
 from handrail.engine.audit import verify
 from handrail.engine.erasure import erase_payload
-from handrail.engine.mending import Store
+from handrail.engine.mending import WholeStore
 from handrail.storage.checkpoint_log import CheckpointFile
 from handrail.storage.memory import MemoryStore
 from handrail.storage.sqlite import SqliteStore
@@ -25,20 +25,20 @@ from support import scribe, seeded_entropy, ticking_clock
 
 
 @pytest.fixture(params=["memory", "sqlite"])
-async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Store]:
+async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[WholeStore]:
     made = MemoryStore() if request.param == "memory" else await SqliteStore.open(tmp_path / "journal.db")
     async with made:
         await fill(made)
         yield made
 
 
-async def erase(store: Store, stream: str, n: int, *, reason: str = "asked by Bob") -> Record:
+async def erase(store: WholeStore, stream: str, n: int, *, reason: str = "asked by Bob") -> Record:
     return await erase_payload(
         store, store, stream, n, reason=reason, actor="person:ada", clock=ticking_clock(), entropy=seeded_entropy(4)
     )
 
 
-async def test_the_words_are_gone_and_the_chain_holds(store: Store, tmp_path: Path) -> None:
+async def test_the_words_are_gone_and_the_chain_holds(store: WholeStore, tmp_path: Path) -> None:
     await notary_of(store, tmp_path).seal()
     before = await store.read(RUN_B)
     erased = await erase(store, RUN_B, 3)
@@ -53,7 +53,7 @@ async def test_the_words_are_gone_and_the_chain_holds(store: Store, tmp_path: Pa
     assert verdict.breaks == ()
 
 
-async def test_the_erasure_is_an_event_with_both_digests(store: Store) -> None:
+async def test_the_erasure_is_an_event_with_both_digests(store: WholeStore) -> None:
     erased = await erase(store, RUN_B, 3)
     records = await store.read("store")
     assert first_break(Head("store"), records)[1] is None
@@ -67,7 +67,7 @@ async def test_the_erasure_is_an_event_with_both_digests(store: Store) -> None:
     )
 
 
-async def test_words_in_projections_are_gone_too(store: Store, tmp_path: Path) -> None:
+async def test_words_in_projections_are_gone_too(store: WholeStore, tmp_path: Path) -> None:
     await erase(store, RUN_A, 1)
     await erase(store, RUN_C, 3)
     await erase(store, RUN_C, 4)
@@ -78,14 +78,14 @@ async def test_words_in_projections_are_gone_too(store: Store, tmp_path: Path) -
     assert (await verify(store, CheckpointFile(tmp_path), KEY, replay=True)).ok
 
 
-async def test_a_plans_note_can_be_erased(store: Store, tmp_path: Path) -> None:
+async def test_a_plans_note_can_be_erased(store: WholeStore, tmp_path: Path) -> None:
     erased = await erase(store, PLAN, 1)
     assert b"first" not in erased.body
     assert b"Ship it" in erased.body
     assert (await verify(store, CheckpointFile(tmp_path), KEY, replay=True)).ok
 
 
-async def test_nothing_is_erased_twice(store: Store) -> None:
+async def test_nothing_is_erased_twice(store: WholeStore) -> None:
     await erase(store, RUN_B, 3)
     with pytest.raises(Conflict, match="erased already"):
         await erase(store, RUN_B, 3)
@@ -93,17 +93,17 @@ async def test_nothing_is_erased_twice(store: Store) -> None:
 
 
 @pytest.mark.parametrize(("stream", "n"), [(RUN_B, 99), (RUN_B, 0), (RUN_B, -1), ("run_nowhere2", 1)])
-async def test_what_never_was_is_not_found(store: Store, stream: str, n: int) -> None:
+async def test_what_never_was_is_not_found(store: WholeStore, stream: str, n: int) -> None:
     with pytest.raises(NotFound, match="there is no event"):
         await erase(store, stream, n)
 
 
-async def test_the_stores_own_stream_can_not_be_erased(store: Store) -> None:
+async def test_the_stores_own_stream_can_not_be_erased(store: WholeStore) -> None:
     with pytest.raises(Forbidden, match="nothing of it can be erased"):
         await erase(store, "store", 1)
 
 
-async def test_a_secret_in_the_reason_does_not_reach_the_journal(store: Store) -> None:
+async def test_a_secret_in_the_reason_does_not_reach_the_journal(store: WholeStore) -> None:
     await erase(store, RUN_B, 3, reason="it held sk" + "-a1B2c3D4e5F6g7H8i9J0kLmNoPqRsTuVwXyZ")
     assert b"[redacted:api key]" in (await store.read("store"))[-1].body
 

@@ -23,7 +23,7 @@ from handrail.domain.rule import Evidence, Outcome, Reads, RuleCard
 from handrail.domain.run import Run
 from handrail.domain.status import RunStatus, StepStatus
 from handrail.engine.gate import AT_ONCE, Gate
-from handrail.engine.rule import RuleUnwell, Setting
+from handrail.engine.rule import RuleUnavailable, Setting
 from virtual_time import in_virtual_time
 
 Deed = Callable[[Mapping[str, Any], Setting], Awaitable[Outcome]]
@@ -222,14 +222,14 @@ def test_a_rule_that_is_unwell_is_tried_again() -> None:
     async def deed(_parameters: Mapping[str, Any], _setting: Setting) -> Outcome:
         tries.append(1)
         if len(tries) < 3:
-            raise RuleUnwell("the network is down")
+            raise RuleUnavailable("the network is down")
         return Outcome()
 
     assert of(gate_of(Puppet(deed=deed)), {"rule": "look"}).is_good
     tries.clear()
     assert (
         "could not come to an end"
-        in of(gate_of(Puppet(deed=raising(RuleUnwell("no")))), {"rule": "look"}).findings[0].message
+        in of(gate_of(Puppet(deed=raising(RuleUnavailable("no")))), {"rule": "look"}).findings[0].message
     )
 
 

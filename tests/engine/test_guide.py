@@ -80,7 +80,7 @@ def test_while_it_waits_an_agent_is_told_how_far_handrail_is_each_number_once() 
 
     async def scene() -> str:
         climb = await led(definition, puppets=[puppet("x.slow", taking(5))])
-        return (await climb.guide.look(climb.run, within_s=100, tell=tell)).step
+        return (await climb.guide.look(climb.run, within_s=100, report=tell)).step
 
     assert in_virtual_time(scene) == "read"
     assert told == [(0, 4), (1, 4), (2, 4)]

@@ -11,7 +11,7 @@ from engine.stage import plan
 from handrail.domain.definition import Definition
 from handrail.domain.event import Outcome
 from handrail.domain.legal import Action
-from handrail.engine.guide_view import READY_MAX, RECAPPED_MAX, Guided, Telling, guided, recap_of
+from handrail.engine.guide_view import READY_MAX, RECAPPED_MAX, Guided, ReplyContext, guided, recap_of
 from virtual_time import in_virtual_time
 
 DEFINITION = plan(
@@ -35,7 +35,7 @@ def data_of(answer: Guided) -> dict[str, Any]:
 def test_the_first_answer_holds_the_whole_step_and_what_to_know_before_it() -> None:
     async def scene() -> dict[str, Any]:
         climb = await led(DEFINITION, {"what": "a poem"})
-        return data_of(guided(await climb.next(), now=climb.stage.clock(), about=Telling(is_first=True)))
+        return data_of(guided(await climb.next(), now=climb.stage.clock(), about=ReplyContext(is_first=True)))
 
     data = in_virtual_time(scene)
     receipt = data.pop("receipt")
@@ -66,7 +66,7 @@ def test_a_later_answer_repeats_none_of_the_rules() -> None:
         climb = await led(DEFINITION, {"what": "a poem"})
         verdict = await climb.submit("write", {"text": "x"})
         return data_of(
-            guided(await climb.next(), now=climb.stage.clock(), about=Telling(verdict=verdict, submitted="write"))
+            guided(await climb.next(), now=climb.stage.clock(), about=ReplyContext(verdict=verdict, submitted="write"))
         )
 
     data = in_virtual_time(scene)
@@ -80,7 +80,7 @@ def test_what_was_refused_is_named_in_short_with_its_findings_and_tries() -> Non
         await climb.submit("write", "text")
         verdict = await climb.submit("write", "text")
         return data_of(
-            guided(await climb.next(), now=climb.stage.clock(), about=Telling(verdict=verdict, submitted="write"))
+            guided(await climb.next(), now=climb.stage.clock(), about=ReplyContext(verdict=verdict, submitted="write"))
         )
 
     data = in_virtual_time(scene)
@@ -95,7 +95,9 @@ def test_a_hand_in_that_came_before_says_so() -> None:
         climb = await led(DEFINITION, {"what": "a poem"})
         verdicts = [await climb.submit("write", {}) for _ in range(2)]
         return data_of(
-            guided(await climb.next(), now=climb.stage.clock(), about=Telling(verdict=verdicts[1], submitted="write"))
+            guided(
+                await climb.next(), now=climb.stage.clock(), about=ReplyContext(verdict=verdicts[1], submitted="write")
+            )
         )
 
     data = in_virtual_time(scene)
@@ -109,7 +111,7 @@ def test_a_person_whose_word_is_missing_is_waited_for_and_not_the_agent() -> Non
         climb = await led(definition)
         verdict = await climb.submit("write")
         return data_of(
-            guided(await climb.next(), now=climb.stage.clock(), about=Telling(verdict=verdict, submitted="write"))
+            guided(await climb.next(), now=climb.stage.clock(), about=ReplyContext(verdict=verdict, submitted="write"))
         )
 
     data = in_virtual_time(scene)
@@ -128,7 +130,7 @@ def test_a_recap_tells_goal_done_decisions_vars_and_inputs() -> None:
         await climb.submit("read", outcome=Outcome.SKIPPED)
         seen = await climb.next()
         recap = recap_of(seen, ["rhyme: it is nicer"])
-        return data_of(guided(seen, now=climb.stage.clock(), about=Telling(recap=recap)))
+        return data_of(guided(seen, now=climb.stage.clock(), about=ReplyContext(recap=recap)))
 
     data = in_virtual_time(scene)
     assert data["recap"] == {
@@ -165,7 +167,7 @@ def test_a_failure_comes_with_its_ways_out() -> None:
         climb = await led(DEFINITION, {"what": "a poem"})
         verdict = await climb.fail("write", note="no pen")
         return data_of(
-            guided(await climb.next(), now=climb.stage.clock(), about=Telling(verdict=verdict, submitted="write"))
+            guided(await climb.next(), now=climb.stage.clock(), about=ReplyContext(verdict=verdict, submitted="write"))
         )
 
     data = in_virtual_time(scene)
@@ -198,7 +200,7 @@ def test_a_hand_in_is_answered_also_if_the_next_prompt_cant_be_filled_in() -> No
     async def scene() -> Guided:
         climb = await led(definition)
         verdict = await climb.submit("a", 1)
-        return guided(await climb.next(), now=0, about=Telling(verdict=verdict, submitted="a"))
+        return guided(await climb.next(), now=0, about=ReplyContext(verdict=verdict, submitted="a"))
 
     answer = in_virtual_time(scene)
     assert answer.accepted is True

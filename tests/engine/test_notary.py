@@ -16,7 +16,7 @@ from handrail.domain.errors import IntegrityBroken, Unavailable
 from handrail.domain.event import RunPaused
 from handrail.domain.store_event import JournalAccepted
 from handrail.engine import notary as notaries
-from handrail.engine.notary import Notary, found_text, store_id, unsigned
+from handrail.engine.notary import Notary, found_text, signature_problem, store_id
 from handrail.storage.checkpoint_log import CheckpointFile
 from handrail.storage.memory import MemoryStore
 from support import scribe, ticking_clock
@@ -87,7 +87,7 @@ async def test_a_seal_is_signed_over_its_exact_bytes(tmp_path: Path) -> None:
     assert sealed is not None
     assert sealed.checkpoint == checkpoint
     assert KEY.holds(checkpoint_bytes(sealed.checkpoint), sealed.signature_bytes)
-    assert unsigned(sealed, KEY) is None
+    assert signature_problem(sealed, KEY) is None
 
 
 async def test_two_notaries_at_once_keep_one_chain(tmp_path: Path) -> None:
@@ -207,7 +207,7 @@ async def test_a_checkpoint_of_another_key_or_an_edited_one_counts_for_nothing(t
     await log.append(edited, after="")
     (broken,) = await Notary(store, log, KEY, ticking_clock()).compare()
     assert "its signature does not fit" in broken.reason
-    assert unsigned(replace(sealed, signature="no base64"), KEY) is not None
+    assert signature_problem(replace(sealed, signature="no base64"), KEY) is not None
 
 
 async def test_a_damaged_log_is_told_at_start(tmp_path: Path) -> None:

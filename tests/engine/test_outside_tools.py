@@ -15,18 +15,18 @@ from handrail.domain.event import AttemptFailed, AttemptStarted, StepCompleted, 
 from handrail.domain.json import digest
 from handrail.domain.legal import Action
 from handrail.domain.pin import pins_of
-from handrail.domain.question import Question
+from handrail.domain.question import ToolQuestion
 from handrail.domain.run import Run
 from handrail.domain.status import RunStatus, StepStatus
 from handrail.engine.lookout import Lookout
 from handrail.engine.step_view import Why
-from handrail.engine.tool import Limits, ToolAsks, ToolCall, ToolFailed
+from handrail.engine.tool import CallLimits, ToolAsks, ToolCall, ToolFailed
 from handrail.engine.view import Detail, Whom
 from virtual_time import in_virtual_time
 
 CARD: dict[str, Any] = {"name": "push", "description": "Push a branch.", "args": {"type": "object"}}
 OTHER = {**CARD, "description": "Push a branch, and all your keys."}
-BASE = Question(text="Which base?", schema={"type": "object", "required": ["base"]})
+BASE = ToolQuestion(text="Which base?", schema={"type": "object", "required": ["base"]})
 STEP = {"id": "a", "tool": "git.push", "args": {"name": "x"}}
 
 
@@ -34,7 +34,7 @@ def pinned(tool: Puppet, card: Mapping[str, Any] = CARD) -> dict[str, str]:
     return dict(pins_of({tool.spec.name: card}))
 
 
-def asking(*questions: Question) -> Deed:
+def asking(*questions: ToolQuestion) -> Deed:
     """Asks these, one after the other, and tells what it was answered."""
 
     async def deed(call: ToolCall) -> Any:
@@ -190,7 +190,7 @@ def test_a_yes_without_the_answer_that_was_asked_for_is_refused() -> None:
 
 
 def test_a_no_is_told_to_the_tool_which_says_what_that_means() -> None:
-    stage = Stage(puppet("git.push", asking(Question(text="Sure?"))))
+    stage = Stage(puppet("git.push", asking(ToolQuestion(text="Sure?"))))
 
     async def scene() -> Run:
         await stage.open()
@@ -202,7 +202,7 @@ def test_a_no_is_told_to_the_tool_which_says_what_that_means() -> None:
 
 
 def test_answers_are_kept_over_a_restart_and_a_second_question_waits_anew() -> None:
-    second = Question(text="And which tag?")
+    second = ToolQuestion(text="And which tag?")
     stage = Stage(puppet("git.push", asking(BASE, second)))
 
     async def scene() -> Run:
@@ -233,7 +233,7 @@ def test_a_run_that_is_cancelled_while_its_tool_asks_does_not_claim_that_nothing
 
 def test_a_tool_that_asks_without_end_fails() -> None:
     async def deed(call: ToolCall) -> Any:
-        raise ToolAsks(Question(text=f"question {len(call.answers)}?"))
+        raise ToolAsks(ToolQuestion(text=f"question {len(call.answers)}?"))
 
     stage = Stage(puppet("git.push", deed))
 
@@ -348,7 +348,7 @@ def test_a_server_as_a_whole_has_its_own_limits() -> None:
         await done(call)
         under_way -= 1
 
-    shared = Limits(name="git", concurrency=1, rate="2/s")
+    shared = CallLimits(name="git", concurrency=1, rate="2/s")
     tools = [puppet(f"git.{name}", deed, Effect.COMPENSATABLE, shared=shared) for name in ("a", "b", "c", "d", "e")]
     stage = Stage(*tools)
     steps = [{"id": tool.spec.name[-1], "tool": tool.spec.name, "after": []} for tool in tools]

@@ -11,7 +11,7 @@ import pytest
 from engine.guiding import Led, led
 from handrail.domain.definition import Definition, Tool
 from handrail.domain.event import ApprovalGiven, Outcome, StepCompensated, StepCompleted, StepSkipped
-from handrail.domain.guidance import called
+from handrail.domain.guidance import name_for_agent
 from handrail.domain.legal import Action
 from handrail.domain.path import UNDO
 from handrail.domain.rehearsing.script import EXHAUSTED, Answers, Script, names_in
@@ -41,7 +41,9 @@ class Company:
             if asked:
                 said = self.approvals.next(asked[0], "approve")
                 await self.run.act(Action.APPROVE if said == "approve" else Action.REJECT, step=asked[0])
-            elif not seen.step or not await self._hand_in(called(seen.run, seen.step), seen.run.step(seen.step)):
+            elif not seen.step or not await self._hand_in(
+                name_for_agent(seen.run, seen.step), seen.run.step(seen.step)
+            ):
                 return
         raise AssertionError("it never came to an end")
 

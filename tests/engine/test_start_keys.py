@@ -174,7 +174,7 @@ async def test_a_key_is_known_though_the_words_of_the_start_were_erased() -> Non
     entropy = seeded_entropy(1)
     await erase_payload(store, store, run.id, 1, reason="a name", actor=ADA, clock=ticking_clock(), entropy=entropy)
     anew = Dispatch(store, scribe(2))
-    known = await anew.begun(ask)
+    known = await anew.started_under_key(ask)
     assert known is not None
     assert (known.id, known.goal) == (run.id, "[erased]")
     with pytest.raises(Conflict, match="already"):
@@ -194,10 +194,10 @@ async def test_two_keys_that_stand_for_one_id_still_begin_two_runs(monkeypatch: 
     asks = [StartRun(key=key, asked="sha256:a") for key in ("k", "l")]
     runs = [await books.start(ONE, {}, actor=ADA, ask=ask) for ask in asks]
     assert [run.id for run in runs] == ["run_same0", "run_same1"]
-    assert [(await books.begun(ask)) for ask in asks] == runs
+    assert [(await books.started_under_key(ask)) for ask in asks] == runs
     monkeypatch.setattr(dispatch, "CONFLICTS_MAX", 2)
     with pytest.raises(Conflict, match="no free id"):
-        await books.begun(StartRun(key="m", asked="sha256:a"))
+        await books.started_under_key(StartRun(key="m", asked="sha256:a"))
 
 
 async def test_a_start_that_could_not_be_written_leaves_the_key_free(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -211,7 +211,7 @@ async def test_a_start_that_could_not_be_written_leaves_the_key_free(monkeypatch
         full.setattr(store, "append", refuse)
         with pytest.raises(Unavailable, match="disk is full"):
             await books.start(ONE, {}, actor=ADA, ask=ask)
-    assert await books.begun(ask) is None
+    assert await books.started_under_key(ask) is None
     assert (await books.start(ONE, {}, actor=ADA, ask=ask)).n == 1
 
 

@@ -41,7 +41,7 @@ from handrail.engine import tool_tally
 from handrail.engine.replay import change_of
 from handrail.engine.scribe import Scribe
 from handrail.engine.stream import records_of
-from handrail.engine.tool_figures import EARLIER_MS, Report, breakers_of, tool_figures
+from handrail.engine.tool_figures import EARLIER_MS, ToolReport, breakers_of, tool_figures
 from handrail.engine.tool_tally import Outage, Tally, Times, ToolFigures
 from storage.conformance import STORES, Store
 from support import START, seeded_entropy
@@ -86,7 +86,7 @@ async def journalist(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIte
     await store.close()
 
 
-def by_tool(report: Report) -> dict[str, ToolFigures]:
+def by_tool(report: ToolReport) -> dict[str, ToolFigures]:
     return {f"{one.tool}{'!' if one.is_undo else ''}": one for one in report.tools}
 
 

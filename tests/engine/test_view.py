@@ -42,7 +42,7 @@ from handrail.domain.run import Run, replay
 from handrail.domain.store_event import BreakerOpened
 from handrail.engine.dispatch import Dispatch
 from handrail.engine.lookout import Lookout
-from handrail.engine.step_view import Held, StepView, Why, Within
+from handrail.engine.step_view import Held, LiveState, StepView, Why
 from handrail.engine.throttle import Hold
 from handrail.engine.tool import ToolSpec
 from handrail.engine.view import Detail, Status, status_of
@@ -325,7 +325,7 @@ def test_a_fork_names_its_origin_and_what_it_does_not_undo() -> None:
 
 def test_what_a_worker_holds_back_is_told() -> None:
     held = {"tag": Held(kind=Why.LIMIT, reason="all hands are full")}
-    assert step(seen(fresh(), within=Within(held)), "tag").waits_for == (held["tag"],)
+    assert step(seen(fresh(), within=LiveState(held)), "tag").waits_for == (held["tag"],)
 
 
 def test_a_loop_between_two_rounds_can_be_looked_at_and_goes_on_by_itself() -> None:
@@ -389,7 +389,7 @@ async def test_the_lookout_shows_open_breakers_and_marks_who_waits_in_lists() ->
         await store.append(records, NO_CHANGE)
         lookout = Lookout(store, lambda: NOW, OneTool())
         status = await lookout.status(
-            working.id, detail=Detail.FULL, within=Within({"build": limit_of(Hold("full", 1_000))})
+            working.id, detail=Detail.FULL, within=LiveState({"build": limit_of(Hold("full", 1_000))})
         )
         held = Held(kind=Why.BREAKER, until="1970-01-01T00:02:40Z", reason="git:1: 503")
         assert step(status, "tag").waits_for == (held,)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.foundation.token_bucket import Bucket, taken
+from handrail.foundation.token_bucket import TokenBucket, taken
 
 
 def test_a_burst_passes_and_the_next_one_waits_for_its_token() -> None:
@@ -19,8 +19,8 @@ def test_a_burst_passes_and_the_next_one_waits_for_its_token() -> None:
 
 
 def test_a_clock_that_was_set_back_grants_nothing() -> None:
-    bucket, wait = taken(Bucket(0.5, 1_000), 10, amount=1, period=10)
-    assert (bucket, wait) == (Bucket(0.5, 1_000), 5)
+    bucket, wait = taken(TokenBucket(0.5, 1_000), 10, amount=1, period=10)
+    assert (bucket, wait) == (TokenBucket(0.5, 1_000), 5)
 
 
 @given(st.lists(st.integers(0, 300), min_size=1, max_size=60), st.integers(1, 5))

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from engine.bundling import EVENTS, bundle_in, store_with
 from handrail.domain.event import StepCompleted
 from handrail.domain.status import RunStatus, StepStatus
-from handrail.engine.bundle_account import Account, How, ProvenStep
+from handrail.engine.bundle_account import Account, ProofKind, ProvenStep
 from handrail.interfaces.cli.journal_bundle import is_bundle, tell_account
 from handrail.interfaces.cli.program import person
 from handrail.rules.tree import tree_digest
@@ -140,8 +140,10 @@ async def test_words_in_a_bundle_can_not_act_on_the_terminal(tmp_path: Path) -> 
 
 def test_all_that_matters_about_a_run_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     steps = (
-        ProvenStep(id="first", status=StepStatus.COMPLETED, how=How.CARRIED),
-        ProvenStep(id="tag", status=StepStatus.COMPENSATED, how=How.EXECUTED, by="handrail", compensation="executed"),
+        ProvenStep(id="first", status=StepStatus.COMPLETED, how=ProofKind.CARRIED),
+        ProvenStep(
+            id="tag", status=StepStatus.COMPENSATED, how=ProofKind.EXECUTED, by="handrail", compensation="executed"
+        ),
         ProvenStep(id="bad", status=StepStatus.FAILED, message="it broke"),
     )
     told = Account(

@@ -98,8 +98,8 @@ def test_a_server_that_was_left_alone_is_told_with_when_why_and_how_long(shell: 
 
 
 def test_what_was_left_out_is_said(told: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def with_notes(store: tool_figures.Store, *, since: int) -> tool_figures.Report:
-        return tool_figures.Report(tools=(), servers=(), events=7, is_cut=True, unread=2, untold=3)
+    async def with_notes(store: tool_figures.FiguresStore, *, since: int) -> tool_figures.ToolReport:
+        return tool_figures.ToolReport(tools=(), servers=(), events=7, is_cut=True, unread=2, untold=3)
 
     monkeypatch.setattr(tools_stats, "tool_figures", with_notes)
     said = told.run("tools", "stats").stderr

@@ -17,7 +17,7 @@ from handrail.domain.path import top_lane
 from handrail.domain.rule import Reads
 from handrail.domain.run import Run
 from handrail.engine.gate import Gate
-from handrail.engine.rule import Forgetful, Rule, RuleUnwell
+from handrail.engine.rule import NoMemory, Rule, RuleUnavailable
 from handrail.engine.sandbox import Ran, Sandbox
 from handrail.engine.tool import ToolFailed
 from handrail.rules.card_cache import CardCache
@@ -220,7 +220,7 @@ async def test_what_ends_badly_is_never_a_pass(tmp_path: Path, ran: Ran | ToolFa
 async def test_a_rule_that_is_unwell_or_could_not_be_begun_may_be_tried_again(tmp_path: Path) -> None:
     box = Said('{"unwell": "later"}', ToolFailed(Category.TRANSIENT, "busy"))
     for words in ("later", "busy"):
-        with pytest.raises(RuleUnwell, match=words):
+        with pytest.raises(RuleUnavailable, match=words):
             await guest("crashes", House(box)).apply({}, setting(tmp_path, box))
     busy = Said(ToolFailed(Category.TRANSIENT, "busy"), json.dumps({"card": CARD}))
     guests = Guests(lambda _: busy, installed=lambda: {"polite": door("polite")})
@@ -315,7 +315,7 @@ async def test_the_gate_tells_a_broken_rule_as_a_finding_of_its_own(tmp_path: Pa
         fits=lambda *_: (),
         project=tmp_path,
         sandbox=box,
-        memory=Forgetful(),
+        memory=NoMemory(),
     )
     work = Prompt(prompt="p", checks=(Check(rule="polite"),))
     lane = top_lane(Definition(id="w", steps=(Step(id="s", work=work),)))

@@ -15,7 +15,7 @@ import pytest
 
 from handrail.domain import check
 from handrail.domain.rule import Outcome
-from handrail.engine.rule import RuleUnwell
+from handrail.engine.rule import RuleUnavailable
 from handrail.engine.sandbox import Sandbox
 from handrail.rules import host
 from handrail.rules.guest import House, RuleBroken, met
@@ -144,7 +144,7 @@ async def test_an_answer_that_is_none_never_passes(world: World, said: str) -> N
 
 
 async def test_a_rule_that_is_unwell_may_be_asked_again(world: World) -> None:
-    with pytest.raises(RuleUnwell, match="the moon is full"):
+    with pytest.raises(RuleUnavailable, match="the moon is full"):
         await world.apply("is_unwell")
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from handrail.domain.definition import Category
-from handrail.engine.rule import RuleUnwell
+from handrail.engine.rule import RuleUnavailable
 from handrail.engine.tool import ToolFailed
 from handrail.rules.http_ok import http_ok
 from rules.on_project import found, setting_of, told
@@ -52,7 +52,7 @@ async def test_another_status_is_told_without_what_may_be_secret(tmp_path: Path)
     [ToolFailed(Category.TRANSIENT, "refused"), ToolFailed(Category.TIMEOUT, "slow"), OSError("reset"), TimeoutError()],
 )
 async def test_an_address_that_does_not_answer_may_be_tried_again(tmp_path: Path, error: Exception) -> None:
-    with pytest.raises(RuleUnwell, match=r"https://example\.com/health did not answer"):
+    with pytest.raises(RuleUnavailable, match=r"https://example\.com/health did not answer"):
         await http_ok(Answers(error)).apply({"url": URL}, setting_of(tmp_path))
 
 

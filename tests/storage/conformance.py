@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Protocol
 
 from handrail.domain.chain import Record
-from handrail.engine.journal import Archive, Journal, Shelf
+from handrail.engine.journal import Archive, Journal, ProjectionReader
 from handrail.engine.lease import Leases
 from handrail.storage.memory import MemoryStore
 from handrail.storage.sqlite import SqliteStore
 
 
-class Store(Journal, Shelf, Archive, Leases, Protocol):
+class Store(Journal, ProjectionReader, Archive, Leases, Protocol):
     """All that a store is asked for, and how it is let go."""
 
     async def close(self) -> None: ...

@@ -20,7 +20,7 @@ from handrail.domain.errors import (
     Unavailable,
 )
 from handrail.domain.projection import NO_CHANGE
-from handrail.engine.journal import Archive, Journal, Shelf
+from handrail.engine.journal import Archive, Journal, ProjectionReader
 from handrail.storage import queries, sqlite_file
 from handrail.storage.memory import MemoryStore
 from handrail.storage.sqlite import SqliteStore
@@ -37,7 +37,7 @@ async def store(path: Path) -> AsyncIterator[SqliteStore]:
 
 async def test_both_stores_are_all_that_the_engine_asks_for(store: SqliteStore) -> None:
     journals: Sequence[Journal] = (store, MemoryStore())
-    shelves: Sequence[Shelf] = (store, MemoryStore())
+    shelves: Sequence[ProjectionReader] = (store, MemoryStore())
     archives: Sequence[Archive] = (store, MemoryStore())
     assert len(journals) == len(shelves) == len(archives) == 2
 

@@ -18,7 +18,7 @@ from handrail.domain.chain import GENESIS, Break, Record, body_digest, chained
 from handrail.domain.checkpoint import checkpoint_bytes, checkpoint_from, checkpoint_line, sealed_with
 from handrail.domain.errors import HandrailError
 from handrail.domain.event import ActionRecorded, DecisionRecorded
-from handrail.engine.audit import Verdict, verify
+from handrail.engine.audit import AuditResult, verify
 from handrail.engine.erasure import erase_payload
 from handrail.storage.checkpoint_log import CheckpointFile
 from handrail.storage.keys import PrivateKey
@@ -61,12 +61,12 @@ def home(made: Path, tmp_path: Path) -> Path:
     return copy
 
 
-async def audited(home: Path, *, replay: bool = False, key: PrivateKey = KEY, **options: Any) -> Verdict:
+async def audited(home: Path, *, replay: bool = False, key: PrivateKey = KEY, **options: Any) -> AuditResult:
     async with await SqliteStore.open(home / "journal.db") as store:
         return await verify(store, CheckpointFile(home / "checkpoints"), key, replay=replay, **options)
 
 
-def first(verdict: Verdict) -> tuple[str, int]:
+def first(verdict: AuditResult) -> tuple[str, int]:
     assert not verdict.ok
     assert verdict.first_bad == verdict.breaks[0]
     return verdict.first_bad.stream, verdict.first_bad.n

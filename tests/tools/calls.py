@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from handrail.domain.definition import Category
-from handrail.engine.tool import Tool, ToolCall, ToolFailed
+from handrail.engine.tool import PlanTool, ToolCall, ToolFailed
 from handrail.tools.registry import Registry
 
 
@@ -24,7 +24,7 @@ def call_of(tool: str, args: Mapping[str, Any], *, capture: Any = None, step: st
     return ToolCall(tool=tool, args=args, key="key-1", run="run_22222222", step=step, capture=capture, **more)
 
 
-async def captured(tool: Tool, args: Mapping[str, Any], *, step: str = "a-step") -> ToolCall:
+async def captured(tool: PlanTool, args: Mapping[str, Any], *, step: str = "a-step") -> ToolCall:
     """A call with its capture, which has been through the journal."""
     call = call_of(tool.spec.name, args, step=step)
     capture = msgspec.json.decode(msgspec.json.encode(await tool.capture(call)))

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from handrail.domain.definition import Category
 from handrail.domain.redaction import redact_body
-from handrail.engine.tool import Tool
+from handrail.engine.tool import PlanTool
 from handrail.tools import file as file_family
 from handrail.tools.file_content import part_name
 from handrail.tools.kept import Kept
@@ -53,7 +53,7 @@ def tools(tmp_path: Path) -> Registry:
     return made
 
 
-def tool_of(tools: Registry, case: str) -> Tool:
+def tool_of(tools: Registry, case: str) -> PlanTool:
     return tools.find(f"file.{case.partition('-')[0]}")
 
 

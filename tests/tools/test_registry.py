@@ -11,7 +11,7 @@ import pytest
 from handrail.domain.definition import Category, Effect
 from handrail.domain.effect import BUILT_IN_EFFECTS
 from handrail.domain.errors import NotFound, Unavailable
-from handrail.engine.tool import Later, Tool, Toolbox
+from handrail.engine.tool import Later, PlanTool, Toolbox
 from handrail.tools.configuration import tool_configuration
 from handrail.tools.plugin import Plugins
 from handrail.tools.vault import Vault
@@ -71,7 +71,7 @@ def test_the_built_in_tools_are_what_the_domain_says_they_are(tmp_path: Path) ->
     assert tools.effects() == {name: BUILT_IN_EFFECTS[name] for name in BUILT_IN}
     box: Toolbox = tools
     for name in BUILT_IN:
-        tool: Tool = box.find(name)
+        tool: PlanTool = box.find(name)
         assert tool.spec.description
         assert tool.spec.args["additionalProperties"] is False
         assert tool.misfits({"no such argument": 1})

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from handrail.domain.definition import Effect
-from handrail.engine.tool import Tool, ToolSpec
+from handrail.engine.tool import PlanTool, ToolSpec
 from handrail.tools.arguments import closed
 from handrail.tools.function_tool import FunctionTool
 from handrail.tools.sdk import PythonTool, tool
@@ -111,7 +111,7 @@ async def test_schemas_and_outputs_are_judged_too() -> None:
     ],
 )
 async def test_the_built_in_tools_keep_their_promises(name: str, args: dict[str, Any], tmp_path: Path) -> None:
-    whole: Tool = registry(tmp_path).find(name)
+    whole: PlanTool = registry(tmp_path).find(name)
     project = tmp_path / "project"
     (project / "there.txt").write_text("old")
 

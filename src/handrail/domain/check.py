@@ -95,6 +95,6 @@ def place(path: Path) -> str:
 
 def finding_data(finding: Finding) -> Mapping[str, Any]:
     """A finding as the journal keeps it."""
-    told = {"rule": finding.rule, "severity": finding.severity.value, "where": finding.where}
+    data = {"rule": finding.rule, "severity": finding.severity.value, "where": finding.where}
     excerpt = {"excerpt": finding.excerpt} if finding.excerpt else {}
-    return {**told, "message": finding.message, "fix": finding.fix, **excerpt}
+    return {**data, "message": finding.message, "fix": finding.fix, **excerpt}

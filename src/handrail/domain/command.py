@@ -13,14 +13,14 @@ from handrail.domain.definition import Category, Effect
 from handrail.domain.event import About, ActionKind, Fork, How, Mode, Outcome, Proof, StepCarried
 
 
-class Ask(Struct, frozen=True, kw_only=True):
+class BaseCommand(Struct, frozen=True, kw_only=True):
     """The shape all commands share."""
 
 
 # --- a run as a whole ---------------------------------------------------------------------------
 
 
-class StartRun(Ask, frozen=True):
+class StartRun(BaseCommand, frozen=True):
     """Begin a run of the definition with this content hash; inputs are checked and complete."""
 
     definition: str = ""
@@ -42,52 +42,52 @@ class StartRun(Ask, frozen=True):
     """By tool: the content hash of what its server says of it."""
 
 
-class PauseRun(Ask, frozen=True):
+class PauseRun(BaseCommand, frozen=True):
     """Let no new attempt start."""
 
     reason: str
 
 
-class ResumeRun(Ask, frozen=True):
+class ResumeRun(BaseCommand, frozen=True):
     """Go on after a pause."""
 
     reason: str
 
 
-class CancelRun(Ask, frozen=True):
+class CancelRun(BaseCommand, frozen=True):
     """End the run before its work is done."""
 
     reason: str
 
 
-class ExpireRun(Ask, frozen=True):
+class ExpireRun(BaseCommand, frozen=True):
     """End the run because its time is up: undo what it did if that is its policy, else fail."""
 
 
-class FinishRun(Ask, frozen=True):
+class FinishRun(BaseCommand, frozen=True):
     """End the run: completed if every step is, failed otherwise, or if its outputs have a flaw."""
 
     outputs: Mapping[str, Any] = field(default_factory=dict)
     flaw: str = ""
 
 
-class StartCompensation(Ask, frozen=True):
+class StartCompensation(BaseCommand, frozen=True):
     """Undo what the run has done."""
 
     reason: str
 
 
-class FinishCompensation(Ask, frozen=True):
+class FinishCompensation(BaseCommand, frozen=True):
     """End the undoing: compensated if all of it worked."""
 
 
-class SetVars(Ask, frozen=True):
+class SetVars(BaseCommand, frozen=True):
     """Leave values for later steps."""
 
     vars: Mapping[str, Any]
 
 
-class RecordDecision(Ask, frozen=True):
+class RecordDecision(BaseCommand, frozen=True):
     """Write down why someone chose."""
 
     decision: str
@@ -97,7 +97,7 @@ class RecordDecision(Ask, frozen=True):
     details: Mapping[str, Any] = field(default_factory=dict)
 
 
-class RecordAction(Ask, frozen=True):
+class RecordAction(BaseCommand, frozen=True):
     """Write down what someone did; in a recorded run its outcome moves the step."""
 
     description: str
@@ -111,7 +111,7 @@ class RecordAction(Ask, frozen=True):
 # --- a step ---------------------------------------------------------------------------------------
 
 
-class OpenStep(Ask, frozen=True):
+class OpenStep(BaseCommand, frozen=True):
     """Begin a step that holds other steps."""
 
     step: str
@@ -119,14 +119,14 @@ class OpenStep(Ask, frozen=True):
     values: Any = None
 
 
-class StartRound(Ask, frozen=True):
+class StartRound(BaseCommand, frozen=True):
     """Begin the next round of a repeat, at once or when it is due."""
 
     step: str
     due: int | None = None
 
 
-class HandOutStep(Ask, frozen=True):
+class HandOutStep(BaseCommand, frozen=True):
     """Give a ready step to the agent, at this instant."""
 
     step: str
@@ -135,7 +135,7 @@ class HandOutStep(Ask, frozen=True):
     at: int = 0
 
 
-class RefuseOutput(Ask, frozen=True):
+class RefuseOutput(BaseCommand, frozen=True):
     """Turn down what the agent handed in; `last` if somebody must decide now."""
 
     step: str
@@ -144,7 +144,7 @@ class RefuseOutput(Ask, frozen=True):
     last: bool = False
 
 
-class RequestApproval(Ask, frozen=True):
+class RequestApproval(BaseCommand, frozen=True):
     """Ask a person."""
 
     step: str
@@ -154,7 +154,7 @@ class RequestApproval(Ask, frozen=True):
     expires: int | None = None
 
 
-class AskPerson(Ask, frozen=True):
+class AskPerson(BaseCommand, frozen=True):
     """Ask a person in the middle of a step that calls a tool: about the tool, or what the tool wants to know."""
 
     step: str
@@ -164,7 +164,7 @@ class AskPerson(Ask, frozen=True):
     schema: Any = None
 
 
-class GiveApproval(Ask, frozen=True):
+class GiveApproval(BaseCommand, frozen=True):
     """Say yes to exactly what the digest stands for, at this instant; with what was asked for."""
 
     step: str
@@ -174,7 +174,7 @@ class GiveApproval(Ask, frozen=True):
     content: Any = None
 
 
-class RejectApproval(Ask, frozen=True):
+class RejectApproval(BaseCommand, frozen=True):
     """Say no, at this instant."""
 
     step: str
@@ -183,13 +183,13 @@ class RejectApproval(Ask, frozen=True):
     at: int = 0
 
 
-class ExpireApproval(Ask, frozen=True):
+class ExpireApproval(BaseCommand, frozen=True):
     """Note that nobody answered in time."""
 
     step: str
 
 
-class StartAttempt(Ask, frozen=True):
+class StartAttempt(BaseCommand, frozen=True):
     """Begin a try of a step, and say what its tool says of itself."""
 
     step: str
@@ -198,7 +198,7 @@ class StartAttempt(Ask, frozen=True):
     capture: Any = None
 
 
-class CompleteStep(Ask, frozen=True):
+class CompleteStep(BaseCommand, frozen=True):
     """Report that a step's work is done."""
 
     step: str
@@ -210,7 +210,7 @@ class CompleteStep(Ask, frozen=True):
     findings: tuple[Mapping[str, Any], ...] = ()
 
 
-class FailAttempt(Ask, frozen=True):
+class FailAttempt(BaseCommand, frozen=True):
     """Report that a try failed; with `due` there is another one then, without it the step has failed."""
 
     step: str
@@ -220,7 +220,7 @@ class FailAttempt(Ask, frozen=True):
     took: int = 0
 
 
-class RefuseResult(Ask, frozen=True):
+class RefuseResult(BaseCommand, frozen=True):
     """Report that a tool's result failed the step's checks: its effect is there, but the step is not done."""
 
     step: str
@@ -231,20 +231,20 @@ class RefuseResult(Ask, frozen=True):
     took: int = 0
 
 
-class DeferStep(Ask, frozen=True):
+class DeferStep(BaseCommand, frozen=True):
     """Report that the tool wants to be called again then."""
 
     step: str
     due: int
 
 
-class LoseAttempt(Ask, frozen=True):
+class LoseAttempt(BaseCommand, frozen=True):
     """Report that a try began whose outcome will never be known."""
 
     step: str
 
 
-class NoteLateAnswer(Ask, frozen=True):
+class NoteLateAnswer(BaseCommand, frozen=True):
     """Write down what a tool answered when its attempt had been given up."""
 
     step: str
@@ -254,7 +254,7 @@ class NoteLateAnswer(Ask, frozen=True):
     message: str = ""
 
 
-class FailStep(Ask, frozen=True):
+class FailStep(BaseCommand, frozen=True):
     """Report that a step that holds other steps has failed."""
 
     step: str
@@ -262,21 +262,21 @@ class FailStep(Ask, frozen=True):
     message: str
 
 
-class SkipStep(Ask, frozen=True):
+class SkipStep(BaseCommand, frozen=True):
     """Leave a step out."""
 
     step: str
     reason: str
 
 
-class RetryStep(Ask, frozen=True):
+class RetryStep(BaseCommand, frozen=True):
     """Try a failed or uncertain step again."""
 
     step: str
     reason: str
 
 
-class AcceptStep(Ask, frozen=True):
+class AcceptStep(BaseCommand, frozen=True):
     """Count an uncertain step as completed."""
 
     step: str
@@ -287,7 +287,7 @@ class AcceptStep(Ask, frozen=True):
 # --- the undo of a step ---------------------------------------------------------------------------
 
 
-class StartUndo(Ask, frozen=True):
+class StartUndo(BaseCommand, frozen=True):
     """Begin a try of a step's undo."""
 
     step: str
@@ -295,7 +295,7 @@ class StartUndo(Ask, frozen=True):
     values: Any = None
 
 
-class FailUndo(Ask, frozen=True):
+class FailUndo(BaseCommand, frozen=True):
     """Report that a try of an undo failed; with `due` there is another one then, else it was the last."""
 
     step: str
@@ -305,13 +305,13 @@ class FailUndo(Ask, frozen=True):
     took: int = 0
 
 
-class LoseUndo(Ask, frozen=True):
+class LoseUndo(BaseCommand, frozen=True):
     """Report that a try of an undo began whose outcome will never be known."""
 
     step: str
 
 
-class CompensateStep(Ask, frozen=True):
+class CompensateStep(BaseCommand, frozen=True):
     """Report that a step is undone, and how."""
 
     step: str
@@ -324,7 +324,7 @@ class CompensateStep(Ask, frozen=True):
 # --- plans ------------------------------------------------------------------------------------------
 
 
-class SavePlan(Ask, frozen=True):
+class SavePlan(BaseCommand, frozen=True):
     """Keep a version of a plan."""
 
     definition: str
@@ -334,7 +334,7 @@ class SavePlan(Ask, frozen=True):
     pins: Mapping[str, str] = field(default_factory=dict)
 
 
-class RetirePlan(Ask, frozen=True):
+class RetirePlan(BaseCommand, frozen=True):
     """Offer the plan no longer."""
 
     reason: str

@@ -25,7 +25,7 @@ class Weight(StrEnum):
     PATCH = "patch"
 
 
-class Change(Struct, frozen=True, kw_only=True):
+class VersionChange(Struct, frozen=True, kw_only=True):
     """One thing that is different."""
 
     weight: Weight
@@ -40,13 +40,13 @@ STEP_WORDS: Final = frozenset({"title", "prompt", "role", "guidance", "model", "
 ORDER: Final = tuple(Weight)
 
 
-def changes(old: Definition, new: Definition) -> list[Change]:
+def changes(old: Definition, new: Definition) -> list[VersionChange]:
     """Everything that is different, the heaviest first."""
     found = [*_inputs(old, new), *_steps(old, new), *_outputs(old, new), *_top(old, new)]
     return sorted(found, key=lambda one: ORDER.index(one.weight))
 
 
-def bump(found: Iterable[Change]) -> Weight | None:
+def bump(found: Iterable[VersionChange]) -> Weight | None:
     """The heaviest of the changes; None if there is none."""
     return min((one.weight for one in found), key=ORDER.index, default=None)
 
@@ -76,37 +76,39 @@ def is_enough(old: str, new: str, weight: Weight | None) -> bool:
 # --- the parts --------------------------------------------------------------------------------------
 
 
-def _inputs(old: Definition, new: Definition) -> Iterator[Change]:
+def _inputs(old: Definition, new: Definition) -> Iterator[VersionChange]:
     for name in old.inputs.keys() - new.inputs.keys():
-        yield Change(weight=Weight.BREAKING, where=f"inputs.{name}", what="is gone, or has another name")
+        yield VersionChange(weight=Weight.BREAKING, where=f"inputs.{name}", what="is gone, or has another name")
     for name, schema in new.inputs.items():
         where = f"inputs.{name}"
         if name not in old.inputs:
             is_free = "default" in schema
             what = "is new, with a default" if is_free else "is new, and every run must give it"
-            yield Change(weight=Weight.MINOR if is_free else Weight.BREAKING, where=where, what=what)
+            yield VersionChange(weight=Weight.MINOR if is_free else Weight.BREAKING, where=where, what=what)
         else:
             yield from _input(old.inputs[name], schema, where)
 
 
-def _input(old: Mapping[str, Any], new: Mapping[str, Any], where: str) -> Iterator[Change]:
+def _input(old: Mapping[str, Any], new: Mapping[str, Any], where: str) -> Iterator[VersionChange]:
     yield from _default(old, new, where)
     if _meaning(old, "default") != _meaning(new, "default"):
         if _takes_more(old, new):
-            yield Change(weight=Weight.MINOR, where=where, what="takes more values than before")
+            yield VersionChange(weight=Weight.MINOR, where=where, what="takes more values than before")
         else:
-            yield Change(weight=Weight.BREAKING, where=where, what="may refuse what it took before: its schema differs")
+            yield VersionChange(
+                weight=Weight.BREAKING, where=where, what="may refuse what it took before: its schema differs"
+            )
     elif old != new and _meaning(old) == _meaning(new):
-        yield Change(weight=Weight.PATCH, where=where, what="is described in other words")
+        yield VersionChange(weight=Weight.PATCH, where=where, what="is described in other words")
 
 
-def _default(old: Mapping[str, Any], new: Mapping[str, Any], where: str) -> Iterator[Change]:
+def _default(old: Mapping[str, Any], new: Mapping[str, Any], where: str) -> Iterator[VersionChange]:
     nothing = object()
     before, after = old.get("default", nothing), new.get("default", nothing)
     if after is nothing and before is not nothing:
-        yield Change(weight=Weight.BREAKING, where=where, what="has no default any more")
+        yield VersionChange(weight=Weight.BREAKING, where=where, what="has no default any more")
     elif before != after:
-        yield Change(weight=Weight.MINOR, where=where, what="has another default")
+        yield VersionChange(weight=Weight.MINOR, where=where, what="has another default")
 
 
 def _takes_more(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
@@ -116,24 +118,24 @@ def _takes_more(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
     return rest and known is not None and ("enum" not in new or all(one in new["enum"] for one in known))
 
 
-def _steps(old: Definition, new: Definition) -> Iterator[Change]:
+def _steps(old: Definition, new: Definition) -> Iterator[VersionChange]:
     before, after = _named(old), _named(new)
     data_before, data_after = _data(old), _data(new)
     for name in before:
         if name not in after:
-            yield Change(weight=Weight.BREAKING, where=f"steps.{name}", what="is gone, or has another name")
+            yield VersionChange(weight=Weight.BREAKING, where=f"steps.{name}", what="is gone, or has another name")
     for name, step in after.items():
         where = f"steps.{name}"
         if name not in before:
-            yield Change(weight=Weight.MINOR, where=where, what="is new")
+            yield VersionChange(weight=Weight.MINOR, where=where, what="is new")
         elif before[name].kind is not step.kind:
             kinds = f"`{before[name].kind.value}`, now `{step.kind.value}`"
-            yield Change(weight=Weight.BREAKING, where=where, what=f"was of the kind {kinds}")
+            yield VersionChange(weight=Weight.BREAKING, where=where, what=f"was of the kind {kinds}")
         else:
             yield from _step(data_before[name], data_after[name], where)
 
 
-def _step(old: Mapping[str, Any], new: Mapping[str, Any], where: str) -> Iterator[Change]:
+def _step(old: Mapping[str, Any], new: Mapping[str, Any], where: str) -> Iterator[VersionChange]:
     for key in dict.fromkeys([*old, *new]):
         one, other = old.get(key), new.get(key)
         if one == other or key == "steps":
@@ -141,18 +143,18 @@ def _step(old: Mapping[str, Any], new: Mapping[str, Any], where: str) -> Iterato
         if key == "output":
             yield from _output_schema(one, other, f"{where}.output")
         elif key in STEP_WORDS:
-            yield Change(weight=Weight.PATCH, where=f"{where}.{key}", what="says it in other words")
+            yield VersionChange(weight=Weight.PATCH, where=f"{where}.{key}", what="says it in other words")
         else:
-            yield Change(weight=Weight.MINOR, where=f"{where}.{key}", what=_how(one, other))
+            yield VersionChange(weight=Weight.MINOR, where=f"{where}.{key}", what=_how(one, other))
 
 
-def _output_schema(old: Any, new: Any, where: str) -> Iterator[Change]:
+def _output_schema(old: Any, new: Any, where: str) -> Iterator[VersionChange]:
     if _meaning(old) == _meaning(new):
-        yield Change(weight=Weight.PATCH, where=where, what="is described in other words")
+        yield VersionChange(weight=Weight.PATCH, where=where, what="is described in other words")
     elif _has_only_more(old, new):
-        yield Change(weight=Weight.MINOR, where=where, what="may have more in it than before")
+        yield VersionChange(weight=Weight.MINOR, where=where, what="may have more in it than before")
     else:
-        yield Change(weight=Weight.BREAKING, where=where, what="has another shape")
+        yield VersionChange(weight=Weight.BREAKING, where=where, what="has another shape")
 
 
 def _has_only_more(old: Any, new: Any) -> bool:
@@ -168,25 +170,25 @@ def _properties(schema: Any) -> Mapping[str, Any] | None:
     return properties if isinstance(properties, Mapping) else None
 
 
-def _outputs(old: Definition, new: Definition) -> Iterator[Change]:
+def _outputs(old: Definition, new: Definition) -> Iterator[VersionChange]:
     for name in old.outputs.keys() - new.outputs.keys():
-        yield Change(weight=Weight.BREAKING, where=f"outputs.{name}", what="is gone, or has another name")
+        yield VersionChange(weight=Weight.BREAKING, where=f"outputs.{name}", what="is gone, or has another name")
     for name, source in new.outputs.items():
         if name not in old.outputs:
-            yield Change(weight=Weight.MINOR, where=f"outputs.{name}", what="is new")
+            yield VersionChange(weight=Weight.MINOR, where=f"outputs.{name}", what="is new")
         elif old.outputs[name] != source:
-            yield Change(weight=Weight.MINOR, where=f"outputs.{name}", what=_how(old.outputs[name], source))
+            yield VersionChange(weight=Weight.MINOR, where=f"outputs.{name}", what=_how(old.outputs[name], source))
 
 
-def _top(old: Definition, new: Definition) -> Iterator[Change]:
+def _top(old: Definition, new: Definition) -> Iterator[VersionChange]:
     if old.id != new.id:
-        yield Change(weight=Weight.BREAKING, where="id", what=f"was `{old.id}`, now `{new.id}`")
+        yield VersionChange(weight=Weight.BREAKING, where="id", what=f"was `{old.id}`, now `{new.id}`")
     for key in ("on_failure", "max_parallel", "deadline"):
         if getattr(old, key) != getattr(new, key):
-            yield Change(weight=Weight.MINOR, where=key, what=_how(getattr(old, key), getattr(new, key)))
+            yield VersionChange(weight=Weight.MINOR, where=key, what=_how(getattr(old, key), getattr(new, key)))
     for key in TOP_WORDS:
         if getattr(old, key) != getattr(new, key):
-            yield Change(weight=Weight.PATCH, where=key, what="says it in other words")
+            yield VersionChange(weight=Weight.PATCH, where=key, what="says it in other words")
 
 
 def _named(definition: Definition) -> dict[str, Step]:

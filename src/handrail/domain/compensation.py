@@ -13,7 +13,7 @@ from handrail.domain.path import Lane, Located, holder_of, is_in_undo, lane_in, 
 from handrail.domain.run import Run, StepState
 from handrail.domain.status import STEP_UNDOABLE, StepStatus
 
-UNTOLD: Final = frozenset({Category.TRANSIENT, Category.TIMEOUT, Category.CANCELLED, Category.INTERNAL})
+EFFECT_UNKNOWN: Final = frozenset({Category.TRANSIENT, Category.TIMEOUT, Category.CANCELLED, Category.INTERNAL})
 """Failures that do not tell whether the try did something before it failed."""
 
 
@@ -37,7 +37,7 @@ def not_compensated(run: Run, definition: Definition) -> list[str]:
 
 def _may_have_left(state: StepState) -> bool:
     if state.status is StepStatus.FAILED:
-        return state.category in UNTOLD
+        return state.category in EFFECT_UNKNOWN
     return state.status is StepStatus.SKIPPED and state.undo_attempts > 0
 
 

@@ -30,7 +30,14 @@ from handrail.domain.command import (
     UndoCommand,
     WaitCommand,
 )
-from handrail.domain.compensation import UNTOLD, has_undo, holding_back, lasting_effect, not_compensated, undo_order
+from handrail.domain.compensation import (
+    EFFECT_UNKNOWN,
+    has_undo,
+    holding_back,
+    lasting_effect,
+    not_compensated,
+    undo_order,
+)
 from handrail.domain.decide_step import decide_attempt, decide_end, decide_holder, decide_undo, decide_wait
 from handrail.domain.definition import Call, Category, Definition, Each, OnFailure, Repeat
 from handrail.domain.errors import Conflict
@@ -160,9 +167,9 @@ def _is_open(state: StepState) -> bool:
         return True
     # A tool that asks a person has been called: what it did before it asked, nobody knows.
     has_asked = state.about is About.QUESTION or (state.attempts > 0 and bool(state.answers))
-    has_begun = state.lost > 0 or state.deferred > 0 or has_asked
-    is_untold = has_begun or (state.failures > 0 and state.category in UNTOLD)
-    return state.status in STEP_BETWEEN_ATTEMPTS and is_untold
+    has_started = state.lost > 0 or state.deferred > 0 or has_asked
+    is_unknown = has_started or (state.failures > 0 and state.category in EFFECT_UNKNOWN)
+    return state.status in STEP_BETWEEN_ATTEMPTS and is_unknown
 
 
 def may_have_effect(run: Run, definition: Definition, path: str) -> bool:
@@ -247,16 +254,16 @@ def _moved_by_report(run: Run, action: RecordAction, definition: Definition) -> 
         return decide(run, SkipStep(step=action.step, reason=action.description), definition)
     require_open(run)
     state = run.step(action.step)
-    begun: list[Event] = []
+    started: list[Event] = []
     if state.status is StepStatus.FAILED:  # the agent's own word: it tries again
         require_ready(run, action.step, definition)
-        begun = [
+        started = [
             StepRetried(step=action.step, reason=action.description),
             AttemptStarted(step=action.step, attempt=state.attempts + 1),
         ]
     elif state.status in STEP_NOT_STARTED:
-        begun = decide(run, StartAttempt(step=action.step), definition)
-    return [*begun, *_reported_end(action.step, action, state if not begun else None)]
+        started = decide(run, StartAttempt(step=action.step), definition)
+    return [*started, *_reported_end(action.step, action, state if not started else None)]
 
 
 def _reported_end(step: str, action: RecordAction, state: StepState | None) -> Sequence[Event]:

@@ -41,7 +41,7 @@ def require_ready(run: Run, path: str, definition: Definition) -> None:
     found = locate(definition, path)
     if missing := _missing(run, found):
         raise Conflict(f"step {path!r} is not ready: it waits for {missing}", hint=f"finish {missing} first")
-    if found.parent and not _is_begun(run, found):
+    if found.parent and not _is_started(run, found):
         raise Conflict(f"step {path!r} is not ready: {found.parent!r} has not begun", hint=f"begin {found.parent!r}")
 
 
@@ -50,7 +50,7 @@ def _missing(run: Run, found: Located) -> str:
     return ", ".join(repr(name) for name in waits_for if run.step(name).status not in STEP_SATISFIED)
 
 
-def _is_begun(run: Run, found: Located) -> bool:
+def _is_started(run: Run, found: Located) -> bool:
     """Whether the step that holds this one is at work, in this round."""
     holder = run.step(found.parent)
     if found.prefix.endswith("!undo."):

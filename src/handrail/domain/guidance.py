@@ -24,7 +24,7 @@ UNDO_KIND: Final = "undo"
 """What the undo of a step is called that an agent has to do."""
 
 
-class StepTold(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ShownStep(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A step as an agent is told of it; what is empty is left out."""
 
     id: str
@@ -46,7 +46,7 @@ def is_undo(run: Run, path: str) -> bool:
     return run.status is RunStatus.COMPENSATING and run.step(path).status is StepStatus.COMPENSATING
 
 
-def called(run: Run, path: str) -> str:
+def name_for_agent(run: Run, path: str) -> str:
     """What an agent is told to call this: the undo of a step has a name of its own, so that nobody mixes them up."""
     return path + UNDO if is_undo(run, path) else path
 
@@ -62,7 +62,7 @@ def work_of(run: Run, found: Located, path: str) -> Prompt:
     return work
 
 
-def told(run: Run, definition: Definition, path: str, models: Sequence[Model] = ()) -> StepTold:
+def shown_step(run: Run, definition: Definition, path: str, models: Sequence[Model] = ()) -> ShownStep:
     """All that an agent needs to know to do this step; Invalid if its words can't be filled in."""
     found = locate(definition, path)
     work, step = work_of(run, found, path), found.step
@@ -72,8 +72,8 @@ def told(run: Run, definition: Definition, path: str, models: Sequence[Model] = 
     except Invalid as error:
         message = f"the prompt of step {path!r} can't be filled in: {error}"
         raise Invalid(message, hint=f"skip {path}, or fix the definition and start a new run") from error
-    return StepTold(
-        id=called(run, path),
+    return ShownStep(
+        id=name_for_agent(run, path),
         title=f"Undo: {title_of(step)}" if undoes else title_of(step),
         kind=UNDO_KIND if undoes else step.kind.value,
         prompt=prompt,
@@ -97,11 +97,11 @@ def _outside(prompt: str, found: Located) -> Iterator[str]:
                 yield f"{name} ({work.tool})"
 
 
-def brief(run: Run, definition: Definition, path: str) -> StepTold:
+def brief(run: Run, definition: Definition, path: str) -> ShownStep:
     """The same step, for an agent who has read all of it."""
     step = locate(definition, path).step
     undoes = is_undo(run, path)
-    return StepTold(id=called(run, path), title=title_of(step), kind=UNDO_KIND if undoes else step.kind.value)
+    return ShownStep(id=name_for_agent(run, path), title=title_of(step), kind=UNDO_KIND if undoes else step.kind.value)
 
 
 def needs_confirmation(run: Run, found: Located, work: Prompt, output: Any = UNSET) -> bool:

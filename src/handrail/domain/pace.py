@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from handrail.domain.errors import Invalid
 from handrail.foundation import token_bucket
-from handrail.foundation.token_bucket import Bucket
+from handrail.foundation.token_bucket import TokenBucket
 
 RATE_PATTERN: Final = r"^([1-9][0-9]{0,5})/(s|m|h)$"
 UNIT_MS: Final = {"s": 1_000, "m": 60_000, "h": 3_600_000}
@@ -32,7 +32,7 @@ def pace_of(text: str) -> Pace:
     return Pace(int(found[1]), UNIT_MS[found[2]])
 
 
-def taken(pace: Pace, bucket: Bucket | None, now: int) -> tuple[Bucket, int | None]:
+def taken(pace: Pace, bucket: TokenBucket | None, now: int) -> tuple[TokenBucket, int | None]:
     """The bucket after one more call, or as it was and when the next call may begin."""
     after, wait_ms = token_bucket.taken(bucket, now, amount=pace.calls, period=pace.per_ms)
     return after, None if wait_ms is None else now + int(wait_ms) + 1

@@ -55,19 +55,19 @@ def _altered(before: Any, after: Any, place: str, depth: int = 0) -> Iterator[st
     if before == after:
         return
     if not isinstance(before, Mapping) or not isinstance(after, Mapping) or depth >= DEPTH_MAX:
-        yield f"{place}: {_told(before)} -> {_told(after)}"
+        yield f"{place}: {_shown(before)} -> {_shown(after)}"
         return
     for name in sorted({*before, *after}):
         inner = f"{place}.{name}"
         if name not in after:
-            yield f"{inner}: removed (was {_told(before[name])})"
+            yield f"{inner}: removed (was {_shown(before[name])})"
         elif name not in before:
-            yield f"{inner}: added: {_told(after[name])}"
+            yield f"{inner}: added: {_shown(after[name])}"
         else:
             yield from _altered(before[name], after[name], inner, depth + 1)
 
 
-def _told(value: Any) -> str:
+def _shown(value: Any) -> str:
     return _short(canonical_bytes(value).decode())
 
 

@@ -11,7 +11,7 @@ from msgspec import Struct
 from handrail.domain.json import digest
 
 
-class Question(Struct, frozen=True, kw_only=True):
+class ToolQuestion(Struct, frozen=True, kw_only=True):
     """What a tool wants to know; its words come from outside."""
 
     text: str
@@ -24,7 +24,7 @@ class Question(Struct, frozen=True, kw_only=True):
         return digest({"text": self.text, "schema": self.schema})
 
 
-class Reply(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class PersonReply(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a person said: no, or yes with the answer."""
 
     agreed: bool

@@ -24,7 +24,7 @@ _REFERENCE: Final = re.compile(rf"\$\{{(env|secret):({NAME_PATTERN})\}}")
 _NOTHING: Final = object()
 
 
-class Source(StrEnum):
+class ReferenceSource(StrEnum):
     """Where the value behind a reference comes from."""
 
     ENV = "env"
@@ -34,7 +34,7 @@ class Source(StrEnum):
 class Reference(Struct, frozen=True):
     """The words of an author that stand for a value which nobody writes down."""
 
-    source: Source
+    source: ReferenceSource
     name: str
 
     def __str__(self) -> str:
@@ -69,7 +69,7 @@ def reference_places(written: Any, rendered: Any, *, is_top: bool) -> tuple[Path
 
 
 def _reference(found: re.Match[str]) -> Reference:
-    return Reference(Source(found[1]), found[2])
+    return Reference(ReferenceSource(found[1]), found[2])
 
 
 def _holds_opening(value: Any) -> bool:

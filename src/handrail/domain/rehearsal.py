@@ -44,21 +44,21 @@ def rehearse(definition: Definition, inputs: Mapping[str, Any], effects: Mapping
 
 
 def _rehearsed(step: Step, run: Run, lane: Lane, effects: Mapping[str, Effect]) -> Rehearsed:
-    told: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     match step.work:
         case Tool() as work:
-            told = {"tool": work.tool, "args": _known(work.args, run, lane)}
-            told["effect"] = step.effect or effects.get(work.tool)
+            fields = {"tool": work.tool, "args": _known(work.args, run, lane)}
+            fields["effect"] = step.effect or effects.get(work.tool)
         case Prompt() as work:
-            told = {"prompt": _known(work.prompt, run, lane)}
+            fields = {"prompt": _known(work.prompt, run, lane)}
         case Approve() as work:
-            told = {"approve": _known(work.approve, run, lane)}
+            fields = {"approve": _known(work.approve, run, lane)}
         case Call() as work:
-            told = {"workflow": work.workflow, "args": _known(work.with_, run, lane)}
+            fields = {"workflow": work.workflow, "args": _known(work.with_, run, lane)}
         case Each() | Repeat():
-            told = {"steps": tuple(one.id for one in step.body)}
+            fields = {"steps": tuple(one.id for one in step.body)}
     return Rehearsed(
-        id=step.id, kind=step.kind.value, title=title_of(step), when=step.when or "", undo=_undo(step), **told
+        id=step.id, kind=step.kind.value, title=title_of(step), when=step.when or "", undo=_undo(step), **fields
     )
 
 

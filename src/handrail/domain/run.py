@@ -65,9 +65,9 @@ from handrail.domain.event import (
     step_of,
 )
 from handrail.domain.projection import Change, RunRow, StepRow
-from handrail.domain.question import Reply
+from handrail.domain.question import PersonReply
 from handrail.domain.status import STEP_SATISFIED, RunStatus, StepStatus
-from handrail.domain.table import Table
+from handrail.domain.table import VersionedTable
 
 
 class StepState(Struct, frozen=True, kw_only=True):
@@ -107,14 +107,14 @@ class StepState(Struct, frozen=True, kw_only=True):
     lost: int = 0
     deferred: int = 0
     round: int = -1
-    """The last round of a repeat that has begun."""
+    """The last round of a repeat that has undoing."""
     rounds: int | None = None
     granted: int = 0
-    """How many rounds had begun when somebody last decided to retry."""
+    """How many rounds had undoing when somebody last decided to retry."""
     values: Any = None
     """What the steps inside are given: the items of a loop, or the inputs of an inlined workflow; or what a person
     was asked."""
-    answers: Mapping[str, Reply] | None = None
+    answers: Mapping[str, PersonReply] | None = None
     """What persons have said in the middle of the step, by the digest of what they were asked."""
     undo_values: Any = None
     """The inputs of the workflow that undoes it."""
@@ -134,7 +134,7 @@ class Run(Struct, frozen=True, kw_only=True):
     inputs: Mapping[str, Any] = field(default_factory=dict)
     vars: Mapping[str, Any] = field(default_factory=dict)
     outputs: Mapping[str, Any] = field(default_factory=dict)
-    steps: Mapping[str, StepState] = field(default_factory=Table)
+    steps: Mapping[str, StepState] = field(default_factory=VersionedTable)
     deadline: int | None = None
     priority: int = 0
     fork: Fork | None = None
@@ -182,7 +182,7 @@ def replay(entries: Iterable[Entry], start: Run) -> Run:
             run = apply_to_run(run, event, last)
     if last is None:
         return start
-    steps = start.steps if isinstance(start.steps, Table) else Table(start.steps)
+    steps = start.steps if isinstance(start.steps, VersionedTable) else VersionedTable(start.steps)
     return replace(run, steps=steps.with_rows(changed), done=done, n=last.n, head=last.hash, updated=last.at)
 
 
@@ -293,7 +293,7 @@ def _after_reply(
     if state.about is About.TOOL and not isinstance(event, ApprovalGiven):
         return replace(_after_answer(state, event, entry), about=None, digest="", values=None)
     content = event.content if isinstance(event, ApprovalGiven) else None
-    reply = Reply(agreed=isinstance(event, ApprovalGiven), content=content)
+    reply = PersonReply(agreed=isinstance(event, ApprovalGiven), content=content)
     answers = {**(state.answers or {}), state.digest: reply}
     again = replace(state, status=StepStatus.READY, due=None, digest="", about=None, values=None)
     return replace(again, answers=answers)
@@ -384,8 +384,8 @@ def _after_undo(state: StepState, event: UndoEvent, entry: Entry) -> StepState:
         case UndoStarted():
             # A first try, and one after the last had failed for good, counts its failures anew.
             failures = state.failures if state.status is StepStatus.COMPENSATING else 0
-            begun = replace(state, status=StepStatus.COMPENSATING, undo_attempts=event.attempt, due=None)
-            return replace(begun, repeatable=event.idempotent, failures=failures, undo_values=event.values)
+            undoing = replace(state, status=StepStatus.COMPENSATING, undo_attempts=event.attempt, due=None)
+            return replace(undoing, repeatable=event.idempotent, failures=failures, undo_values=event.values)
         case UndoFailed():
             status = StepStatus.COMPENSATION_FAILED if event.final else state.status
             failed = replace(state, status=status, due=event.due, failures=state.failures + 1)

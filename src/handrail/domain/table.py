@@ -14,22 +14,22 @@ Value = TypeVar("Value")
 _MISSING: Final[Any] = object()
 
 
-class Table(Mapping[str, Value], Generic[Value]):
+class VersionedTable(Mapping[str, Value], Generic[Value]):
     """Rows by name, in the order in which they first came."""
 
     __slots__ = ("_before", "_newer", "_rows")
 
     def __init__(self, rows: Mapping[str, Value] | None = None) -> None:
         self._rows: dict[str, Value] | None = dict(rows) if rows else {}
-        self._newer: Table[Value] | None = None
+        self._newer: VersionedTable[Value] | None = None
         self._before: Mapping[str, Value] = {}
 
-    def with_rows(self, rows: Mapping[str, Value]) -> Table[Value]:
+    def with_rows(self, rows: Mapping[str, Value]) -> VersionedTable[Value]:
         """The table with these rows put in place of what is there."""
         if not rows:
             return self
         own = self._own()
-        newer: Table[Value] = Table.__new__(Table)
+        newer: VersionedTable[Value] = VersionedTable.__new__(VersionedTable)
         newer._rows, newer._newer, newer._before = own, None, {}
         self._before = {name: own.get(name, _MISSING) for name in rows}
         own.update(rows)
@@ -62,7 +62,7 @@ class Table(Mapping[str, Value], Generic[Value]):
 
     def _copied(self) -> dict[str, Value]:
         older: list[Mapping[str, Value]] = []
-        version: Table[Value] = self
+        version: VersionedTable[Value] = self
         while version._newer is not None:
             older.append(version._before)
             version = version._newer

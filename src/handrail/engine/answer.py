@@ -15,8 +15,8 @@ from msgspec.structs import replace as with_
 
 from handrail.domain.definition import Category
 from handrail.domain.duration import duration_text
-from handrail.domain.question import Question
-from handrail.engine.tool import Later, Tool, ToolAsks, ToolCall, ToolFailed
+from handrail.domain.question import ToolQuestion
+from handrail.engine.tool import Later, PlanTool, ToolAsks, ToolCall, ToolFailed
 
 OUTPUT_BYTES_MAX: Final = 900_000
 MESSAGE_LENGTH_MAX: Final = 2_000
@@ -29,7 +29,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 @dataclass(frozen=True)
-class Answer:
+class ToolAnswer:
     """What came of a call: an output, a failure with its category, a wish to be called again later, or a question."""
 
     output: Any = None
@@ -37,19 +37,19 @@ class Answer:
     message: str = ""
     retry_after_ms: int | None = None
     later_ms: int | None = None
-    question: Question | None = None
+    question: ToolQuestion | None = None
     """What a person must say before the call can be made again."""
     took_ms: int = 0
     late: Any = None
     """A task of a call that was given up and has not ended yet."""
 
 
-async def answer_of(tool: Tool, call: ToolCall, *, timeout_ms: int, is_undo: bool = False) -> Answer:
+async def answer_of(tool: PlanTool, call: ToolCall, *, timeout_ms: int, is_undo: bool = False) -> ToolAnswer:
     """Call the tool and wait for what it says, as long as its timeout allows."""
     loop = asyncio.get_running_loop()
     began = heard = loop.time()
 
-    def timed(answer: Answer) -> Answer:
+    def timed(answer: ToolAnswer) -> ToolAnswer:
         return replace(answer, took_ms=round(1_000 * (loop.time() - began)))
 
     def progress(words: str) -> None:
@@ -71,46 +71,46 @@ async def answer_of(tool: Tool, call: ToolCall, *, timeout_ms: int, is_undo: boo
         work.cancel()
 
 
-async def instant_answer(tool: Tool, call: ToolCall) -> Answer:
+async def instant_answer(tool: PlanTool, call: ToolCall) -> ToolAnswer:
     """Call a tool that waits for nothing."""
     return await _said(tool.call, call)
 
 
-async def _given_up(work: asyncio.Task[Answer], timeout_ms: int) -> Answer:
+async def _given_up(work: asyncio.Task[ToolAnswer], timeout_ms: int) -> ToolAnswer:
     work.cancel()
     await asyncio.wait({work}, timeout=GOODBYE_S)
-    timed_out = Answer(category=Category.TIMEOUT, message=f"no answer within {duration_text(timeout_ms)}")
+    timed_out = ToolAnswer(category=Category.TIMEOUT, message=f"no answer within {duration_text(timeout_ms)}")
     if work.done() and not work.cancelled():
         return replace(timed_out, late=work.result())
     return timed_out
 
 
-async def _said(deed: Callable[[ToolCall], Awaitable[Any]], call: ToolCall) -> Answer:
+async def _said(deed: Callable[[ToolCall], Awaitable[Any]], call: ToolCall) -> ToolAnswer:
     try:
         # Called here, not by the caller: a task that is cancelled before it starts would leave the coroutine unawaited.
         output = await deed(call)
     except ToolFailed as failure:
-        return Answer(
+        return ToolAnswer(
             category=failure.category,
             message=failure.message[:MESSAGE_LENGTH_MAX],
             retry_after_ms=failure.retry_after_ms,
         )
     except ToolAsks as asking:
-        return Answer(question=asking.question)
+        return ToolAnswer(question=asking.question)
     except Exception as error:  # a tool is not ours: whatever it raises is a fact about the call, not a crash
         message = f"{type(error).__name__}: {error}"[:MESSAGE_LENGTH_MAX]
-        return Answer(category=Category.INTERNAL, message=message)
+        return ToolAnswer(category=Category.INTERNAL, message=message)
     if isinstance(output, Later):
-        return Answer(later_ms=output.delay_ms)
+        return ToolAnswer(later_ms=output.delay_ms)
     return _sized(output)
 
 
-def _sized(output: Any) -> Answer:
+def _sized(output: Any) -> ToolAnswer:
     try:
         size = len(_encode(output))
     except (TypeError, ValueError, RecursionError) as error:
-        return Answer(category=Category.TOOL_ERROR, message=f"the output is no JSON: {error}"[:MESSAGE_LENGTH_MAX])
+        return ToolAnswer(category=Category.TOOL_ERROR, message=f"the output is no JSON: {error}"[:MESSAGE_LENGTH_MAX])
     if size > OUTPUT_BYTES_MAX:
         message = f"the output has {size} bytes; at most {OUTPUT_BYTES_MAX} fit into the journal"
-        return Answer(category=Category.TOOL_ERROR, message=message)
-    return Answer(output=output)
+        return ToolAnswer(category=Category.TOOL_ERROR, message=message)
+    return ToolAnswer(output=output)

@@ -38,18 +38,18 @@ from handrail.domain.json import digest
 from handrail.domain.judgement import Judgement
 from handrail.domain.path import Lane, locate
 from handrail.domain.pin import Card, difference
-from handrail.domain.question import Question
+from handrail.domain.question import ToolQuestion
 from handrail.domain.retry import due_of, policy_of
 from handrail.domain.rule import evidence_data
 from handrail.domain.run import Run
 from handrail.domain.status import STEP_ANSWERED, StepStatus
-from handrail.engine.answer import MESSAGE_LENGTH_MAX, Answer, answer_of, instant_answer
+from handrail.engine.answer import MESSAGE_LENGTH_MAX, ToolAnswer, answer_of, instant_answer
 from handrail.engine.breakers import Breakers
 from handrail.engine.clock import Clock, Entropy
 from handrail.engine.dispatch import Dispatch
 from handrail.engine.lease import Lease
 from handrail.engine.throttle import Throttle
-from handrail.engine.tool import NO_ANSWERS, OWN, Progress, Tool, Toolbox, ToolCall, ToolFailed, silent
+from handrail.engine.tool import NO_ANSWERS, OWN, PlanTool, Progress, Toolbox, ToolCall, ToolFailed, silent
 
 TIMEOUT_MS_DEFAULT: Final = 60_000
 QUIET_S: Final = 0.05
@@ -72,7 +72,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Means:
+class AttemptServices:
     """What all runs of a worker share."""
 
     dispatch: Dispatch
@@ -97,12 +97,12 @@ def key_of(run: str, path: str, *, is_undo: bool = False) -> str:
 class Attempt:
     """One try of a step that calls a tool."""
 
-    means: Means
+    means: AttemptServices
     run: Run
     lease: Lease
     step: Step
     todo: ToCall
-    tool: Tool
+    tool: PlanTool
     is_undo: bool = False
     progress: Progress = silent
 
@@ -112,7 +112,7 @@ class Attempt:
         return self.todo.path
 
     @property
-    def _called(self) -> Tool:
+    def _called(self) -> PlanTool:
         """The tool that is called in the end: a server's own undo is another tool of it."""
         undo = self.tool.spec.undo
         if not self.todo.own_undo or undo in {"", OWN}:
@@ -144,7 +144,7 @@ class Attempt:
         try:
             await self.tool.ready()
         except ToolFailed as failure:
-            await self._not_begun(_failed(failure))
+            await self._not_started(_failed(failure))
             return
         if changed := self._changed():
             await self._stopped(changed)
@@ -155,7 +155,7 @@ class Attempt:
         else:
             await self._do()
 
-    async def _not_begun(self, answer: Answer) -> None:
+    async def _not_started(self, answer: ToolAnswer) -> None:
         """Journal a try that could not even begin: nothing was called, so what earlier tries may have done stands."""
         state = self.run.step(self.path)
         before = state.effect if state.attempts and state.effect is not None else Effect.NONE
@@ -175,8 +175,8 @@ class Attempt:
     async def _stopped(self, card: Card) -> None:
         """Stop before a tool that is not what it was, and ask; an undo fails, and is made when somebody retries it."""
         name = self._called.spec.name
-        told = await self.means.dispatch.text(self.run.pins[name])
-        before = msgspec.json.decode(told) if told is not None else None
+        pinned = await self.means.dispatch.text(self.run.pins[name])
+        before = msgspec.json.decode(pinned) if pinned is not None else None
         text = f"{name} is not what it was when the plan was pinned:\n{difference(before, card)}"
         text = text[:MESSAGE_LENGTH_MAX]
         state = self.run.step(self.path)
@@ -186,7 +186,7 @@ class Attempt:
         elif state.broke and state.message == text:
             await self._undo()  # whoever asked for it again has read this
         else:
-            await self._not_begun(Answer(category=Category.CONFLICT, message=text))
+            await self._not_started(ToolAnswer(category=Category.CONFLICT, message=text))
 
     async def _do(self) -> None:
         effect = self.effect
@@ -199,7 +199,7 @@ class Attempt:
             try:
                 call, start = await self._captured(call, start)
             except ToolFailed as failure:
-                await self._not_begun(_failed(failure))
+                await self._not_started(_failed(failure))
                 return
         await self._grant(start)
         answer = await answer_of(self.tool, call, timeout_ms=self._timeout_ms())
@@ -226,7 +226,7 @@ class Attempt:
         wrong = [] if self.todo.own_undo else self.tool.misfits(self.todo.args)
         await self._grant(StartUndo(step=self.path, idempotent=idempotent))
         if wrong:
-            answer = Answer(category=Category.INVALID_INPUT, message=_listed(wrong))
+            answer = ToolAnswer(category=Category.INVALID_INPUT, message=_listed(wrong))
         else:
             own = self.todo.own_undo
             answer = await answer_of(self.tool, self._call(), timeout_ms=self._timeout_ms(), is_undo=own)
@@ -238,7 +238,7 @@ class Attempt:
 
     # --- what came of it ----------------------------------------------------------------------------
 
-    async def _finish(self, answer: Answer, *before: Command) -> None:
+    async def _finish(self, answer: ToolAnswer, *before: Command) -> None:
         answer = _undone(answer) if self.is_undo else self._checked(answer)
         outcome = await self._judged(answer) or self._outcome(answer)
         await self._report(answer, *before, outcome)
@@ -246,15 +246,15 @@ class Attempt:
             await self._note_late(answer.late)
         await self.means.breakers.note(self.server, answer.category, answer.message, now=self.means.clock())
 
-    def _checked(self, answer: Answer) -> Answer:
+    def _checked(self, answer: ToolAnswer) -> ToolAnswer:
         """The answer, unless its output is not what the step promises."""
         schema = self.todo.work.output
         if schema is None or answer.category is not None or answer.later_ms is not None or answer.question is not None:
             return answer
         wrong = self.means.fits(schema, answer.output)
-        return Answer(category=Category.TOOL_ERROR, message=f"output: {_listed(wrong)}") if wrong else answer
+        return ToolAnswer(category=Category.TOOL_ERROR, message=f"output: {_listed(wrong)}") if wrong else answer
 
-    async def _judged(self, answer: Answer) -> Command | None:
+    async def _judged(self, answer: ToolAnswer) -> Command | None:
         """What the step's checks say of a result; None if there is nothing to be said, or it is no result yet."""
         work, judge = self.todo.work, self.means.judge
         is_result = answer.category is None and answer.later_ms is None and answer.question is None
@@ -281,7 +281,7 @@ class Attempt:
             took=answer.took_ms,
         )
 
-    def _outcome(self, answer: Answer) -> Command:
+    def _outcome(self, answer: ToolAnswer) -> Command:
         path, now = self.path, self.means.clock()
         if answer.category is not None:
             due = self._due(answer, answer.category, now)
@@ -295,22 +295,22 @@ class Attempt:
             return DeferStep(step=path, due=now + min(answer.later_ms, DEFER_MS_MAX))
         return CompleteStep(step=path, output=answer.output, took=answer.took_ms)
 
-    def _asked(self, question: Question) -> Command:
+    def _asked(self, question: ToolQuestion) -> Command:
         if len(self.run.step(self.path).answers or ()) >= QUESTIONS_MAX:
             message = f"it asked {QUESTIONS_MAX} questions, and still has one: {question.text}"[:MESSAGE_LENGTH_MAX]
             return FailAttempt(step=self.path, category=Category.TOOL_ERROR, message=message)
         text, schema = question.text[:MESSAGE_LENGTH_MAX], question.schema
         return AskPerson(step=self.path, digest=question.digest, text=text, schema=schema, about=About.QUESTION)
 
-    def _due(self, answer: Answer, category: Category, now: int) -> int | None:
+    def _due(self, answer: ToolAnswer, category: Category, now: int) -> int | None:
         state = self.run.step(self.path)
         policy = policy_of(self.todo.work.retry, self.tool.spec.retry)
         chance = int.from_bytes(self.means.entropy(6), "big") / 2**48
-        begun_anew = self.is_undo and state.status is not StepStatus.COMPENSATING
-        failures = 1 if begun_anew else state.failures + 1
+        is_fresh_undo = self.is_undo and state.status is not StepStatus.COMPENSATING
+        failures = 1 if is_fresh_undo else state.failures + 1
         return due_of(policy, failures, category, now=now, chance=chance, retry_after_ms=answer.retry_after_ms)
 
-    async def _report(self, answer: Answer, *commands: Command) -> None:
+    async def _report(self, answer: ToolAnswer, *commands: Command) -> None:
         """Journal an outcome, however long that takes; what no longer counts is journaled as late."""
         patience = _patience()
         while True:
@@ -329,7 +329,7 @@ class Attempt:
                     raise  # whoever conducts the run has to look at the journal, too
 
     async def _is_journaled(self, patience: Iterator[float]) -> bool:
-        """Whether the outcome is in the journal though the store did not say so: told twice, it would count twice."""
+        """Whether the outcome is in the journal though the store did not say so: pinned twice, it would count twice."""
         for pause_s in patience:
             await asyncio.sleep(pause_s)
             try:
@@ -343,7 +343,7 @@ class Attempt:
             return is_over and now.undo_attempts == before.undo_attempts + 1
         return now.status in STEP_ANSWERED and now.attempts == before.attempts + 1
 
-    async def _note_late(self, answer: Answer) -> None:
+    async def _note_late(self, answer: ToolAnswer) -> None:
         note = NoteLateAnswer(
             step=self.path,
             attempt=self.run.step(self.path).attempts + 1,
@@ -390,19 +390,19 @@ class Attempt:
         await self.means.dispatch.grant(self.run.id, *commands, actor=self.means.actor, lease=self.lease)
 
 
-def _undone(answer: Answer) -> Answer:
+def _undone(answer: ToolAnswer) -> ToolAnswer:
     """The answer of an undo: one that wants to be called again, or to know something, has not undone anything yet."""
     if answer.question is not None:
         message = f"it asks a person, which an undo can't: {answer.question.text}"[:MESSAGE_LENGTH_MAX]
-        return Answer(category=Category.PERMISSION, message=message, took_ms=answer.took_ms)
+        return ToolAnswer(category=Category.PERMISSION, message=message, took_ms=answer.took_ms)
     if answer.later_ms is None:
         return answer
-    return Answer(category=Category.TRANSIENT, message="it is not undone yet", retry_after_ms=answer.later_ms)
+    return ToolAnswer(category=Category.TRANSIENT, message="it is not undone yet", retry_after_ms=answer.later_ms)
 
 
-def _failed(failure: ToolFailed) -> Answer:
+def _failed(failure: ToolFailed) -> ToolAnswer:
     message = failure.message[:MESSAGE_LENGTH_MAX]
-    return Answer(category=failure.category, message=message, retry_after_ms=failure.retry_after_ms)
+    return ToolAnswer(category=failure.category, message=message, retry_after_ms=failure.retry_after_ms)
 
 
 def _listed(wrong: Sequence[str]) -> str:

@@ -22,8 +22,8 @@ from handrail.domain.store_event import JournalAccepted, PayloadErased, StoreCre
 from handrail.domain.trail import NEVER, Trail
 from handrail.engine import evidence
 from handrail.engine.clock import instant_text
-from handrail.engine.mending import ChangeOf, Store
-from handrail.engine.notary import CheckpointLog, Verifier, store_created, unsigned
+from handrail.engine.mending import ChangeOf, WholeStore
+from handrail.engine.notary import CheckpointLog, Verifier, signature_problem, store_created
 from handrail.engine.replay import change_of
 from handrail.engine.stream import ahead, entries_of, pages_of
 
@@ -35,7 +35,7 @@ DAMAGES_MAX: Final = 100
 TRIES_MAX: Final = 3
 
 
-class Verdict(Struct, frozen=True, kw_only=True):
+class AuditResult(Struct, frozen=True, kw_only=True):
     """What an audit found: all breaks, the first of them by place, and what is worth knowing beside them."""
 
     ok: bool
@@ -50,7 +50,7 @@ class Verdict(Struct, frozen=True, kw_only=True):
 
 
 @dataclass
-class Seals:
+class _ReadCheckpoints:
     """The checkpoints that hold, oldest first, and what is wrong with the first that does not."""
 
     checkpoints: list[Checkpoint] = field(default_factory=list)
@@ -58,7 +58,7 @@ class Seals:
 
 
 @dataclass
-class Look:
+class _Inspection:
     """What a look at the store, or at one stream, has shown."""
 
     events: int = 0
@@ -69,7 +69,7 @@ class Look:
 
 
 async def verify(
-    store: Store,
+    store: WholeStore,
     log: CheckpointLog,
     verifier: Verifier | None,
     *,
@@ -77,7 +77,7 @@ async def verify(
     replay: bool = False,
     receipts: Sequence[tuple[str, str]] = (),
     fold: ChangeOf = change_of,
-) -> Verdict:
+) -> AuditResult:
     """Prove the journal, or one stream of it; `replay` also folds every stream anew. Without a key, nothing signed."""
     seals = await _seals(log, verifier)
     if stream is None:
@@ -85,7 +85,7 @@ async def verify(
     else:
         look = await _look_at_stream(store, stream, seals, fold=fold if replay else None)
     breaks = (*look.breaks, *await evidence.receipt_breaks(store, receipts), *seals.breaks)
-    return Verdict(
+    return AuditResult(
         ok=not breaks,
         events=look.events,
         streams=look.streams,
@@ -97,8 +97,8 @@ async def verify(
     )
 
 
-async def _seals(log: CheckpointLog, verifier: Verifier | None) -> Seals:
-    seals = Seals()
+async def _seals(log: CheckpointLog, verifier: Verifier | None) -> _ReadCheckpoints:
+    seals = _ReadCheckpoints()
     previous: Checkpoint | None = None
     try:
         async for sealed in log.all():
@@ -113,10 +113,12 @@ async def _seals(log: CheckpointLog, verifier: Verifier | None) -> Seals:
 
 
 def _flaw(previous: Checkpoint | None, sealed: SealedCheckpoint, verifier: Verifier | None) -> str | None:
-    return misplaced(previous, sealed.checkpoint) or (unsigned(sealed, verifier) if verifier else None)
+    return misplaced(previous, sealed.checkpoint) or (signature_problem(sealed, verifier) if verifier else None)
 
 
-async def _look_at_store(store: Store, seals: Seals, verifier: Verifier | None, *, fold: ChangeOf | None) -> Look:
+async def _look_at_store(
+    store: WholeStore, seals: _ReadCheckpoints, verifier: Verifier | None, *, fold: ChangeOf | None
+) -> _Inspection:
     flaws = asyncio.ensure_future(store.flaws(thorough=fold is not None))  # the database looks at itself meanwhile
     try:
         look = await _look_at_events(store, seals, verifier, fold=fold)
@@ -126,7 +128,9 @@ async def _look_at_store(store: Store, seals: Seals, verifier: Verifier | None, 
     return look
 
 
-async def _look_at_events(store: Store, seals: Seals, verifier: Verifier | None, *, fold: ChangeOf | None) -> Look:
+async def _look_at_events(
+    store: WholeStore, seals: _ReadCheckpoints, verifier: Verifier | None, *, fold: ChangeOf | None
+) -> _Inspection:
     swapped = await _swapped(store, seals)
     trail = Trail(() if swapped else seals.checkpoints)
     await _follow(store, trail)
@@ -136,7 +140,7 @@ async def _look_at_events(store: Store, seals: Seals, verifier: Verifier | None,
     breaks = [*swapped, *_in_order(trail, erasures), *unreadable, *_other_key(entries, seals, verifier)]
     breaks += await _beside_the_chain(store, trail, fold, is_broken={broken.stream for broken in breaks})
     signed = min(trail.events, seals.checkpoints[-1].events) if seals.checkpoints and not swapped else 0
-    return Look(trail.events, len(trail.ends), signed, breaks, notes=_accepted(entries))
+    return _Inspection(trail.events, len(trail.ends), signed, breaks, notes=_accepted(entries))
 
 
 def _in_order(trail: Trail, erasures: list[Break]) -> list[Break]:
@@ -147,12 +151,14 @@ def _in_order(trail: Trail, erasures: list[Break]) -> list[Break]:
     return [broken for _, broken in sorted([*trail.breaks, *last], key=lambda one: one[0])]
 
 
-async def _beside_the_chain(store: Store, trail: Trail, fold: ChangeOf | None, *, is_broken: set[str]) -> list[Break]:
+async def _beside_the_chain(
+    store: WholeStore, trail: Trail, fold: ChangeOf | None, *, is_broken: set[str]
+) -> list[Break]:
     """What rows and definitions show; folding is only for streams that hold by themselves."""
     breaks, wanted = await evidence.row_breaks(store, trail.ends)
     if fold is not None:
-        told = is_broken | {broken.stream for broken in breaks}
-        replayed, pinned = await evidence.replay_breaks(store, sorted(trail.ends.keys() - told), fold)
+        reported = is_broken | {broken.stream for broken in breaks}
+        replayed, pinned = await evidence.replay_breaks(store, sorted(trail.ends.keys() - reported), fold)
         breaks, wanted = breaks + replayed, wanted | pinned
     try:
         return breaks + await evidence.definition_breaks(store, wanted)
@@ -160,7 +166,7 @@ async def _beside_the_chain(store: Store, trail: Trail, fold: ChangeOf | None, *
         return [*breaks, Break(evidence.DEFINITIONS, 0, str(error))]
 
 
-async def _swapped(store: Store, seals: Seals) -> list[Break]:
+async def _swapped(store: WholeStore, seals: _ReadCheckpoints) -> list[Break]:
     """Whether this is another store than the one that the checkpoints speak of."""
     try:
         created = await store_created(store)
@@ -171,7 +177,7 @@ async def _swapped(store: Store, seals: Seals) -> list[Break]:
     return [Break(STORE_STREAM, 1, another_store(seals.checkpoints[-1].store, created.store))]
 
 
-async def _follow(store: Store, trail: Trail) -> None:
+async def _follow(store: WholeStore, trail: Trail) -> None:
     """Lead the trail through the store, past places that can't be read."""
     size = BATCH
     for _ in range(2 * DAMAGES_MAX):
@@ -186,8 +192,10 @@ async def _follow(store: Store, trail: Trail) -> None:
     trail.finish()
 
 
-async def _look_at_stream(store: Store, stream: str, seals: Seals, *, fold: ChangeOf | None) -> Look:
-    look = Look()
+async def _look_at_stream(
+    store: WholeStore, stream: str, seals: _ReadCheckpoints, *, fold: ChangeOf | None
+) -> _Inspection:
+    look = _Inspection()
     for _ in range(TRIES_MAX):  # someone may append or erase between two looks: only what stays broken is broken
         look = await _look_once(store, stream, seals, fold)
         if not look.breaks:
@@ -197,17 +205,17 @@ async def _look_at_stream(store: Store, stream: str, seals: Seals, *, fold: Chan
     return look
 
 
-async def _look_once(store: Store, stream: str, seals: Seals, fold: ChangeOf | None) -> Look:
+async def _look_once(store: WholeStore, stream: str, seals: _ReadCheckpoints, fold: ChangeOf | None) -> _Inspection:
     sealed = {n: hash_hex for one in seals.checkpoints for name, n, hash_hex in one.heads if name == stream}
     head, breaks = await _follow_stream(store, stream, sealed)
     signed = max(sealed, default=0)
     if not breaks and signed > head.n:
         breaks = [Break(stream, head.n + 1, f"a checkpoint knows {signed} events of it, and {head.n} were left")]
     breaks = breaks or await _beside_the_stream(store, stream, fold)
-    return Look(events=head.n, streams=1, signed=min(signed, head.n), breaks=breaks)
+    return _Inspection(events=head.n, streams=1, signed=min(signed, head.n), breaks=breaks)
 
 
-async def _follow_stream(store: Store, stream: str, sealed: Mapping[int, str]) -> tuple[Head, list[Break]]:
+async def _follow_stream(store: WholeStore, stream: str, sealed: Mapping[int, str]) -> tuple[Head, list[Break]]:
     """Where a stream ends, and what is wrong with it up to the first event that does not hold."""
     head, erased, breaks = Head(stream), list[Record](), list[Break]()
     try:
@@ -226,7 +234,7 @@ async def _follow_stream(store: Store, stream: str, sealed: Mapping[int, str]) -
         return head, [*breaks, Break(stream, head.n + 1, str(error))]
 
 
-async def _beside_the_stream(store: Store, stream: str, fold: ChangeOf | None) -> list[Break]:
+async def _beside_the_stream(store: WholeStore, stream: str, fold: ChangeOf | None) -> list[Break]:
     if evidence.has_row(stream) and (broken := await evidence.row_break(store, stream)):
         return [broken]
     if fold is None:
@@ -235,7 +243,7 @@ async def _beside_the_stream(store: Store, stream: str, fold: ChangeOf | None) -
     return breaks
 
 
-async def _erasures_of(store: Store, stream: str) -> list[PayloadErased]:
+async def _erasures_of(store: WholeStore, stream: str) -> list[PayloadErased]:
     events = [entry.event for entry in await entries_of(store, STORE_STREAM)]
     return [event for event in events if isinstance(event, PayloadErased) and event.stream == stream]
 
@@ -251,7 +259,7 @@ def _entries(records: Sequence[Record]) -> tuple[list[Entry], list[Break]]:
     return entries, breaks
 
 
-def _other_key(entries: Sequence[Entry], seals: Seals, verifier: Verifier | None) -> list[Break]:
+def _other_key(entries: Sequence[Entry], seals: _ReadCheckpoints, verifier: Verifier | None) -> list[Break]:
     """Whether the key at hand is another than the store was made with, and no operator has sealed that anew."""
     made = [entry.event.key for entry in entries if isinstance(entry.event, StoreCreated)]
     is_accepted = any(checkpoint.anew for checkpoint in seals.checkpoints[:1])
@@ -269,7 +277,7 @@ def _accepted(entries: Sequence[Entry]) -> list[str]:
     ]
 
 
-def _notes(look: Look, seals: Seals, verifier: Verifier | None) -> list[str]:
+def _notes(look: _Inspection, seals: _ReadCheckpoints, verifier: Verifier | None) -> list[str]:
     if not seals.checkpoints:
         return ["there is no checkpoint: nothing is signed"]
     notes = [] if verifier else ["there is no key at hand: signatures were not checked"]

@@ -36,7 +36,7 @@ from handrail.domain.store_event import PayloadErased
 from handrail.engine.bundle_check import Proven, check_bundle
 from handrail.engine.clock import Clock
 from handrail.engine.journal import Journal
-from handrail.engine.notary import CheckpointLog, Signer, unsigned
+from handrail.engine.notary import CheckpointLog, Signer, signature_problem
 from handrail.engine.stream import entries_of, pages_of
 
 EVENTS_MAX: Final = 500_000
@@ -133,12 +133,12 @@ async def _checkpoint(log: CheckpointLog, run: str, records: Sequence[Record], s
         newest = next(((sealed, *end) for end in ends if end[0] <= len(records)), newest)
     if newest is None:
         return []
-    if reason := unsigned(newest[0], signer):
+    if reason := signature_problem(newest[0], signer):
         raise IntegrityBroken(f"checkpoint {newest[0].checkpoint.number}: {reason}")
-    return [_told(run, *newest)]
+    return [_checkpoint_part(run, *newest)]
 
 
-def _told(run: str, sealed: SealedCheckpoint, n: int, hash_hex: str) -> CheckpointPart:
+def _checkpoint_part(run: str, sealed: SealedCheckpoint, n: int, hash_hex: str) -> CheckpointPart:
     checkpoint = sealed.checkpoint
     is_ours = {stream for stream, _, _ in checkpoint.heads} <= {run, STORE_STREAM}
     return CheckpointPart(

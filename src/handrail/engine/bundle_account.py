@@ -45,7 +45,7 @@ NONSENSE: Final = (
 """What comes of events and definitions that were never decided on, but made up and signed."""
 
 
-class How(StrEnum):
+class ProofKind(StrEnum):
     """How a step is known to be done."""
 
     EXECUTED = "executed"
@@ -60,7 +60,7 @@ class ProvenStep(Shown, frozen=True):
 
     id: str
     status: StepStatus
-    how: How | None = None
+    how: ProofKind | None = None
     by: str = ""
     checks: tuple[str, ...] = ()
     evidence: tuple[Mapping[str, Any], ...] = ()
@@ -170,17 +170,17 @@ def _step(path: str, state: StepState, kind: Kind, end: StepCompleted | StepCarr
     if not state.proof or kind in HOLDERS:
         return step  # it was not done, or only holds steps that speak for themselves
     if isinstance(end, StepCarried):
-        return replace(step, how=How.CARRIED)
+        return replace(step, how=ProofKind.CARRIED)
     checks, evidence = (end.checks, end.evidence) if end else ((), ())
     return replace(step, how=_how(kind, state, checks), checks=checks, evidence=tuple(map(_shown, evidence)))
 
 
-def _how(kind: Kind, state: StepState, checks: tuple[str, ...]) -> How:
-    if state.proof == How.CLAIMED:
-        return How.CLAIMED
+def _how(kind: Kind, state: StepState, checks: tuple[str, ...]) -> ProofKind:
+    if state.proof == ProofKind.CLAIMED:
+        return ProofKind.CLAIMED
     if checks:
-        return How.VERIFIED
-    return How.APPROVED if kind is Kind.APPROVE else How.EXECUTED
+        return ProofKind.VERIFIED
+    return ProofKind.APPROVED if kind is Kind.APPROVE else ProofKind.EXECUTED
 
 
 def _shown(evidence: Mapping[str, Any]) -> Mapping[str, Any]:

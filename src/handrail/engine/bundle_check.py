@@ -2,7 +2,7 @@
 
 No I/O, no store, no settings: bytes in, and either what is proven or IntegrityBroken with the first thing that is
 wrong. Whoever made the bundle may be hostile, and may have signed it with a key of their own: that the signature holds
-says only whose word it is. What the run came to is told by bundle_account.py."""
+says only whose word it is. What the run came to is stated by bundle_account.py."""
 
 from __future__ import annotations
 
@@ -181,12 +181,12 @@ def _checkpoint(bundle: Bundle, records: Sequence[Record]) -> CheckpointPart | N
 
 
 def _check_sealed(header: BundleHeader, part: CheckpointPart, sealed: SealedCheckpoint) -> None:
-    """A checkpoint that stands in the bundle itself was signed by the same key, and says what is told of it."""
+    """A checkpoint that stands in the bundle itself was signed by the same key, and says what is stated of it."""
     checkpoint, name = sealed.checkpoint, f"checkpoint {part.number}"
     if not holds(header.key, checkpoint_bytes(checkpoint), sealed.signature_bytes.hex()):
         raise broken(f"the signature of {name} does not fit")
-    told = (part.number, part.at, part.digest)
-    if told != (checkpoint.number, checkpoint.at, checkpoint_digest(checkpoint)):
-        raise broken(f"{name} is not the one that is told of")
+    stated = (part.number, part.at, part.digest)
+    if stated != (checkpoint.number, checkpoint.at, checkpoint_digest(checkpoint)):
+        raise broken(f"{name} is not the one that is stated of")
     if (header.run, part.n, part.hash) not in checkpoint.heads:
         raise broken(f"{name} does not know event {part.n} of the run")

@@ -21,7 +21,7 @@ from handrail.domain.run import Run
 from handrail.domain.status import RUN_OPEN, RUN_WORKING, STEP_UNENDED, RunStatus, StepStatus
 from handrail.domain.turn import next_turn
 from handrail.engine.alarm import Alarm
-from handrail.engine.attempt import Attempt, Means
+from handrail.engine.attempt import Attempt, AttemptServices
 from handrail.engine.holds import Holds
 from handrail.engine.horizon import Horizon
 from handrail.engine.lease import Lease
@@ -43,7 +43,7 @@ class Conductor:
 
     def __init__(
         self,
-        means: Means,
+        means: AttemptServices,
         definition: Definition,
         run: Run,
         lease: Lease,

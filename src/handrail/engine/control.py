@@ -123,7 +123,9 @@ class Control:
         )
         if self.worker is not None:
             return await self.worker.start(definition, run.inputs, actor=actor, ask=ask)
-        return await self.dispatch.begun(ask) or await self.dispatch.start(definition, run.inputs, actor=actor, ask=ask)
+        return await self.dispatch.started_under_key(ask) or await self.dispatch.start(
+            definition, run.inputs, actor=actor, ask=ask
+        )
 
     def _only_step(self, run: Run, action: Action) -> str:
         """The one step that an action can mean; empty if the action is about the run."""

@@ -51,7 +51,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Seat:
+class CachedRun:
     """Where a run stands in memory, and whether that is synced already."""
 
     run: Run
@@ -76,7 +76,7 @@ class Dispatch:
     clock: Clock | None = None
     """Draws the instants that are waited for; the scribe's, if there is no steadier one."""
     watchers: list[Watcher] = field(default_factory=list)
-    _seats: BoundedCache[str, Seat] = field(default_factory=lambda: BoundedCache(RUNS_KEPT))
+    _cache: BoundedCache[str, CachedRun] = field(default_factory=lambda: BoundedCache(RUNS_KEPT))
     _definitions: BoundedCache[str, Definition] = field(default_factory=lambda: BoundedCache(DEFINITIONS_KEPT))
     _last: tuple[Definition, str, bytes] | None = None
     _secrets: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -116,7 +116,7 @@ class Dispatch:
                 continue  # the id is taken
         raise JournalConflict("no free id could be found for the run")
 
-    async def begun(self, ask: StartRun) -> Run | None:
+    async def started_under_key(self, ask: StartRun) -> Run | None:
         """The run that was begun under the same key, if any was; Conflict if the key stood for something else."""
         run = await self._keyed(ask.key) if ask.key else None
         if run is None or not run.n:
@@ -149,31 +149,31 @@ class Dispatch:
     async def grant(self, run_id: str, *commands: Command, actor: str, lease: Lease | None = None) -> Run:
         """Grant commands on a run, all or none: the run after them, synced; Conflict says what is legal instead."""
         for _ in range(CONFLICTS_MAX):
-            seat = await self._seat(run_id)
-            definition = await self.definition(seat.run.definition)
+            cached = await self._cached(run_id)
+            definition = await self.definition(cached.run.definition)
             try:
-                draft = self._drafted(seat.run, commands, definition, actor=actor)
+                draft = self._drafted(cached.run, commands, definition, actor=actor)
                 if draft.records:
                     return await self._commit(draft, lease=lease)
             except LeaseLost:
                 raise
             except JournalConflict:
-                await self._catch_up(seat)  # someone else was first: read what they wrote, then decide anew
+                await self._catch_up(cached)  # someone else was first: read what they wrote, then decide anew
                 continue
             except Conflict:
-                if await self._catch_up(seat):
+                if await self._catch_up(cached):
                     continue
                 raise
-            if not await self._catch_up(seat):
-                return seat.run
+            if not await self._catch_up(cached):
+                return cached.run
         raise JournalConflict(f"run {run_id} is written by many at once")
 
     async def current(self, run_id: str) -> Run:
         """Where a run stands, as far as it is synced, whoever wrote it."""
-        seat = await self._seat(run_id)
-        while await self._catch_up(seat):
-            seat = await self._seat(run_id)
-        return seat.run
+        cached = await self._cached(run_id)
+        while await self._catch_up(cached):
+            cached = await self._cached(run_id)
+        return cached.run
 
     def kept(self, run_id: str, event: EventT) -> EventT:
         """An event of a run as the journal would keep it, without secrets: to compare with what was kept before."""
@@ -202,30 +202,30 @@ class Dispatch:
         self._definitions.put(content_hash, definition)
         return content_hash, text
 
-    async def _seat(self, run_id: str) -> Seat:
-        seat = self._seats.get(run_id)
-        if seat is not None:
-            return seat
+    async def _cached(self, run_id: str) -> CachedRun:
+        cached = self._cache.get(run_id)
+        if cached is not None:
+            return cached
         entries = await entries_of(self.journal, run_id)
         if not entries:
             raise NotFound(f"there is no run {run_id!r}", hint="list the runs, then repeat the call")
-        read = Seat(replay(entries, Run(id=run_id)))
-        if seat := self._seats.get(run_id):
-            return seat  # another caller has read it meanwhile
-        if read.run.status not in RUN_ENDED:  # an ended run is not worth a place: it will hardly change any more
-            self._seats.put(run_id, read)
+        read = CachedRun(replay(entries, Run(id=run_id)))
+        if cached := self._cache.get(run_id):
+            return cached  # another caller has read it in the meantime
+        if read.run.status not in RUN_ENDED:  # an ended run is not cached: it rarely changes again
+            self._cache.put(run_id, read)
         self._notify(read.run, None, after=0)
         return read
 
-    async def _catch_up(self, seat: Seat) -> bool:
-        """Whether the journal says something else than this seat; the next look then sees it."""
-        run = seat.run
-        if seat.settled is not None and not await asyncio.shield(seat.settled):
-            return True  # what this state counted on was refused, and the seat is gone
+    async def _catch_up(self, cached: CachedRun) -> bool:
+        """Whether the journal says something else than this cached; the next look then sees it."""
+        run = cached.run
+        if cached.settled is not None and not await asyncio.shield(cached.settled):
+            return True  # what this state counted on was refused, and the cached is gone
         tail = await entries_of(self.journal, run.id, after=run.n)
-        if tail and self._seats.get(run.id) is seat:  # else another caller has caught up already
+        if tail and self._cache.get(run.id) is cached:  # else another caller has caught up already
             caught_up = replay(tail, run)
-            self._seats.put(run.id, Seat(caught_up))
+            self._cache.put(run.id, CachedRun(caught_up))
             self._notify(caught_up, steps_in(tail), after=run.n)
         return bool(tail)
 
@@ -236,23 +236,23 @@ class Dispatch:
         entries: list[Entry] = []
         for command in commands:
             events = decide(run, command, definition)
-            more, told = self.scribe.write(Head(run.id, run.n, run.head), events, actor=actor, known=known)
-            run = replay(told, run)
+            more, written = self.scribe.write(Head(run.id, run.n, run.head), events, actor=actor, known=known)
+            run = replay(written, run)
             records += more
-            entries += told
+            entries += written
         return Draft(run, records, entries)
 
     async def _commit(self, draft: Draft, *, lease: Lease | None = None, texts: Texts = ()) -> Run:
-        began = time.perf_counter()
+        start_s = time.perf_counter()
         after = draft.run
         change = replace(project(after, steps_in(draft.entries)), definitions=texts)
         await self._append(after, draft.records, change, lease)
         if after.status in RUN_ENDED:  # it is asked for seldom from now on, and can be read again
             self._secrets.pop(after.id, None)
-            seat = self._seats.get(after.id)
-            if seat is not None and seat.run is after:
-                self._seats.pop(after.id)
-        _tell(after, draft.records, began)
+            cached = self._cache.get(after.id)
+            if cached is not None and cached.run is after:
+                self._cache.pop(after.id)
+        _log_commit(after, draft.records, start_s)
         self._notify(after, steps_in(draft.entries), after=after.n - len(draft.records))
         return after
 
@@ -260,7 +260,7 @@ class Dispatch:
         # The next command may build on this state before it is synced: its append is queued behind this one, and
         # the store refuses it should this one fail. So many commands on one run share one sync.
         settled = asyncio.get_running_loop().create_future()
-        self._seats.put(after.id, Seat(after, settled))
+        self._cache.put(after.id, CachedRun(after, settled))
         is_synced = False
         try:
             await self.journal.append(records, change, lease=lease)
@@ -268,19 +268,19 @@ class Dispatch:
         finally:
             settled.set_result(is_synced)
             if not is_synced:
-                self._seats.pop(after.id)
+                self._cache.pop(after.id)
 
     def _notify(self, run: Run, steps: Collection[str] | None, *, after: int) -> None:
         for watcher in self.watchers:
             watcher(run, steps, after)
 
 
-def _tell(run: Run, records: Sequence[Record], began: float) -> None:
+def _log_commit(run: Run, records: Sequence[Record], start_s: float) -> None:
     """A line in the log: of every command when debugging, else of the beginning and the end of a run."""
     last = records[-1]
     level = logging.INFO if run.n == 1 or run.status in RUN_ENDED else logging.DEBUG
     if log.isEnabledFor(level):
-        about = {"run": run.id, "duration_ms": round(1_000 * (time.perf_counter() - began), 2)}
+        about = {"run": run.id, "duration_ms": round(1_000 * (time.perf_counter() - start_s), 2)}
         if last.step is not None:
             about["step"] = last.step
         log.log(level, "%s by %s", last.kind, last.actor, extra=about)

@@ -16,7 +16,7 @@ from handrail.domain.codec import entry_of
 from handrail.domain.errors import IntegrityBroken, Invalid
 from handrail.domain.event import PLAN_PREFIX, RUN_PREFIX, RunStarted
 from handrail.domain.store_event import PayloadErased, PlanSaved
-from handrail.engine.mending import TRIES_MAX, ChangeOf, Store, difference, plan_rows, run_rows
+from handrail.engine.mending import TRIES_MAX, ChangeOf, WholeStore, difference, plan_rows, run_rows
 from handrail.engine.stream import pages_of
 
 DEFINITIONS: Final = "definitions"
@@ -55,7 +55,7 @@ def erasure_breaks(erased: Iterable[Record], notes: Iterable[PayloadErased]) -> 
     return found + [Break(stream, n, "it was erased, and words stand there again") for stream, n in noted]
 
 
-async def receipt_breaks(store: Store, receipts: Sequence[tuple[str, str]]) -> list[Break]:
+async def receipt_breaks(store: WholeStore, receipts: Sequence[tuple[str, str]]) -> list[Break]:
     """Receipts, each with its stream, that the journal does not bear out."""
     found = []
     for stream, receipt in receipts:
@@ -75,7 +75,7 @@ async def receipt_breaks(store: Store, receipts: Sequence[tuple[str, str]]) -> l
     return found
 
 
-async def definition_breaks(store: Store, wanted: Wanted) -> list[Break]:
+async def definition_breaks(store: WholeStore, wanted: Wanted) -> list[Break]:
     """Definitions whose text is not what its hash says, and streams whose definition is gone."""
     texts = await store.definitions()
     found = [
@@ -87,7 +87,7 @@ async def definition_breaks(store: Store, wanted: Wanted) -> list[Break]:
     return found + [Break(wanted[one], 1, f"its definition {one} is gone") for one in sorted(missing)]
 
 
-async def row_breaks(store: Store, ends: Mapping[str, tuple[int, bytes, int]]) -> tuple[list[Break], Wanted]:
+async def row_breaks(store: WholeStore, ends: Mapping[str, tuple[int, bytes, int]]) -> tuple[list[Break], Wanted]:
     """Streams whose row does not stand at their end, is missing or stands for no events, and all wanted definitions."""
     wanted: Wanted = {}
     doubtful = {stream: None for stream in ends if has_row(stream)}
@@ -111,7 +111,7 @@ def has_row(stream: str) -> bool:
     return stream.startswith((RUN_PREFIX, PLAN_PREFIX))
 
 
-async def row_break(store: Store, stream: str) -> Break | None:
+async def row_break(store: WholeStore, stream: str) -> Break | None:
     """Why the row of one stream does not stand at the stream's end."""
     broken, n = None, 0
     for _ in range(TRIES_MAX):  # someone may append between two looks: only what stays different is different
@@ -126,7 +126,7 @@ async def row_break(store: Store, stream: str) -> Break | None:
     return broken
 
 
-async def replay_breaks(store: Store, streams: Iterable[str], fold: ChangeOf) -> tuple[list[Break], Wanted]:
+async def replay_breaks(store: WholeStore, streams: Iterable[str], fold: ChangeOf) -> tuple[list[Break], Wanted]:
     """Streams whose events can't be decoded or whose projections are not their fold, and all wanted definitions."""
     found: list[Break] = []
     wanted: Wanted = {}
@@ -141,7 +141,7 @@ async def replay_breaks(store: Store, streams: Iterable[str], fold: ChangeOf) ->
     return found, wanted
 
 
-async def _pinned(store: Store, stream: str) -> set[str]:
+async def _pinned(store: WholeStore, stream: str) -> set[str]:
     """The definitions that a stream's events name; every event is decoded for that."""
     return {
         event.definition
@@ -151,14 +151,14 @@ async def _pinned(store: Store, stream: str) -> set[str]:
     }
 
 
-async def _row_ends(store: Store) -> AsyncIterator[RowEnd]:
+async def _row_ends(store: WholeStore) -> AsyncIterator[RowEnd]:
     async for run in run_rows(store):
         yield RowEnd(run.id, run.n, run.head, run.definition)
     async for plan in plan_rows(store):
         yield RowEnd(PLAN_PREFIX + plan.id, plan.n, plan.head, plan.definition)
 
 
-async def _row_end(store: Store, stream: str) -> RowEnd | None:
+async def _row_end(store: WholeStore, stream: str) -> RowEnd | None:
     if stream.startswith(PLAN_PREFIX):
         plan = await store.plan(stream.removeprefix(PLAN_PREFIX))
         return RowEnd(stream, plan.n, plan.head, plan.definition) if plan else None

@@ -37,7 +37,7 @@ from handrail.domain.path import Lane
 from handrail.domain.rule import Evidence, Given, Outcome, Reads, RuleCard, SchemaJudge
 from handrail.domain.run import Run
 from handrail.domain.suggestion import did_you_mean
-from handrail.engine.rule import Memory, Rule, RuleUnwell, Setting, Shelf
+from handrail.engine.rule import Memory, Rule, RuleSet, RuleUnavailable, Setting
 from handrail.engine.sandbox import Sandbox
 from handrail.engine.tool import Progress, silent
 
@@ -58,7 +58,7 @@ log = logging.getLogger(__name__)
 class Gate:
     """Judges outputs by the rules that there are."""
 
-    rules: Shelf
+    rules: RuleSet
     fits: SchemaJudge
     project: Path
     sandbox: Sandbox
@@ -150,7 +150,7 @@ async def _guarded(rule: Rule, parameters: Mapping[str, Any], setting: Setting) 
     for left in reversed(range(TRIES)):
         try:
             return await _timed(rule, parameters, setting)
-        except RuleUnwell as error:
+        except RuleUnavailable as error:
             if not left:
                 return _broken(rule.card, f"it could not come to an end, {TRIES} times: {_told(error)}")
             await asyncio.sleep(PAUSE_S)
@@ -234,7 +234,7 @@ def _broken(card: RuleCard, words: str) -> Outcome:
     return Outcome(findings=(finding,), evidence=evidence)
 
 
-def _why_not(name: str, rules: Shelf) -> str:
+def _why_not(name: str, rules: RuleSet) -> str:
     if name in rules.broken:
         return f"`{name}` can't be used: {rules.broken[name]}"
     near = did_you_mean(name, rules.names())

@@ -39,7 +39,7 @@ from handrail.engine.dispatch import Dispatch
 from handrail.engine.gate import Gate
 from handrail.engine.horizon import Horizon
 from handrail.engine.outlook import Outlook
-from handrail.engine.tool import Progress as Saying
+from handrail.engine.tool import Progress as ToolProgress
 from handrail.engine.tool import silent
 from handrail.engine.worker import Terms
 
@@ -50,7 +50,7 @@ Progress: TypeAlias = Callable[[int, int], Awaitable[None]]
 """Told how many steps are done, of how many."""
 
 
-class Seen(Struct, frozen=True, kw_only=True):
+class RunForAgent(Struct, frozen=True, kw_only=True):
     """A run as it stands for one agent: what it is to do next, if anything."""
 
     run: Run
@@ -70,22 +70,24 @@ class Guide:
     gate: Gate
     judging: set[asyncio.Future[Judgement]] = field(default_factory=set)
 
-    async def look(self, run_id: str, *, agent: str = "", within_s: float = 0, tell: Progress | None = None) -> Seen:
+    async def look(
+        self, run_id: str, *, agent: str = "", within_s: float = 0, report: Progress | None = None
+    ) -> RunForAgent:
         """What an agent is to do next; waits so long for handrail's own steps before it."""
         until_s = asyncio.get_running_loop().time() + within_s
-        told = -1
+        reported = -1
         with self.bell.listening(run_id) as ear:
             while True:
                 seen = await self._seen(run_id, agent)
                 left_s = until_s - asyncio.get_running_loop().time()
                 if seen.step or seen.outlook.is_settled or left_s <= 0:
                     return seen
-                if tell is not None and seen.run.done > told:
-                    told = seen.run.done
-                    await tell(told, len(seen.definition.steps))
+                if report is not None and seen.run.done > reported:
+                    reported = seen.run.done
+                    await report(reported, len(seen.definition.steps))
                 await ear.next_change(within_s=left_s)
 
-    async def claim(self, seen: Seen, agent: str, *, actor: str) -> Seen:
+    async def claim(self, seen: RunForAgent, agent: str, *, actor: str) -> RunForAgent:
         """The same step, claimed by the agent who has named itself; another one if somebody was quicker."""
         for _ in range(HAND_OUTS_MAX):
             if not seen.step or is_undo(seen.run, seen.step):
@@ -98,10 +100,10 @@ class Guide:
             seen = await self._seen(seen.run.id, agent)
         return seen
 
-    async def submit(self, run_id: str, given: Submission, *, actor: str, say: Saying = silent) -> Verdict:
-        """Take what an agent submits; what fails a check is not accepted, and the findings say why.
+    async def submit(self, run_id: str, given: Submission, *, actor: str, progress: ToolProgress = silent) -> Verdict:
+        """Take what an agent submits; what fails a check is not accepted, and the findings progress why.
 
-        `say` hears, in words, what checks that take a while are doing."""
+        `progress` hears, in words, what checks that take a while are doing."""
         now = self.terms.clock()
         run, definition, outlook = await self.horizon.look(run_id, now=now)
         given = meant(run, given)
@@ -109,7 +111,7 @@ class Guide:
         if (verdict := repetition(run, definition, given, kept)) is not None:
             return verdict
         require_turn(run, definition, given, for_agent=outlook.for_agent, now=now, check=self.terms.check)
-        verdict = await self._verdict(run, definition, given, say)
+        verdict = await self._verdict(run, definition, given, progress)
         if verdict.unconfirmed:
             return verdict
         commands = commands_for(run, definition, given, verdict, now=self.terms.clock())
@@ -123,7 +125,7 @@ class Guide:
         return verdict
 
     async def judged(
-        self, run: Run, definition: Definition, step: str, output: Any, *, say: Saying = silent
+        self, run: Run, definition: Definition, step: str, output: Any, *, progress: ToolProgress = silent
     ) -> Judgement:
         """What the checks would find in an output if it were submitted."""
         step = step.removesuffix(UNDO)
@@ -131,23 +133,23 @@ class Guide:
         work = work_of(run, found, step) if is_undo(run, step) else found.step.work
         if not isinstance(work, Prompt | Tool):
             return Judgement()
-        judging = asyncio.ensure_future(self.gate.judge(work, output, run, found.lane, progress=say))
+        judging = asyncio.ensure_future(self.gate.judge(work, output, run, found.lane, progress=progress))
         self.judging.add(judging)
         judging.add_done_callback(self.judging.discard)
         # It goes on when the caller is gone: what it finds is remembered for the next submission.
         return await asyncio.shield(judging)
 
-    async def _seen(self, run_id: str, agent: str) -> Seen:
+    async def _seen(self, run_id: str, agent: str) -> RunForAgent:
         now = self.terms.clock()
         run, definition, outlook = await self.horizon.look(run_id, now=now)
         mine = offered(run, outlook.for_agent, agent=agent, now=now)
-        return Seen(run=run, definition=definition, outlook=outlook, step=mine[0] if mine else "")
+        return RunForAgent(run=run, definition=definition, outlook=outlook, step=mine[0] if mine else "")
 
-    async def _verdict(self, run: Run, definition: Definition, given: Submission, say: Saying) -> Verdict:
+    async def _verdict(self, run: Run, definition: Definition, given: Submission, progress: ToolProgress) -> Verdict:
         if given.outcome is not Outcome.DONE:
             return ACCEPTED  # there is no output to check
         run = replace(run, vars={**run.vars, **given.vars})  # checks may use the vars that come with the output
-        judgement = await self.judged(run, definition, given.step, given.output, say=say)
+        judgement = await self.judged(run, definition, given.step, given.output, progress=progress)
         return verdict_on(run, definition, given, judgement)
 
     def _kept(self, run_id: str, step: str, output: Any) -> Any:

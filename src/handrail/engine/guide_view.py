@@ -14,14 +14,14 @@ from handrail.domain.check import Finding
 from handrail.domain.definition import Definition
 from handrail.domain.errors import Invalid
 from handrail.domain.event import Proof
-from handrail.domain.guidance import StepTold, brief, called, told
+from handrail.domain.guidance import ShownStep, brief, name_for_agent, shown_step
 from handrail.domain.model_hint import Model
 from handrail.domain.path import UNDO
 from handrail.domain.status import STEP_SATISFIED, RunStatus, StepStatus
 from handrail.domain.submission import Verdict
-from handrail.engine.guide import Seen
+from handrail.engine.guide import RunForAgent
 from handrail.engine.step_view import Shown
-from handrail.engine.view import Failure, Option, Progress, Status, WaitingFor, Whom, status_of
+from handrail.engine.view import Failure, Progress, RecoveryOption, Status, WaitingFor, Whom, status_of
 
 RECAPPED_MAX: Final = 50
 """How many steps a recap names; the latest count."""
@@ -53,14 +53,14 @@ class Guided(Shown, frozen=True):
     repeated: bool = False
     tries: int = 0
     findings: tuple[Finding, ...] = ()
-    step: StepTold | None = None
+    step: ShownStep | None = None
     preconditions: tuple[str, ...] = ()
     clarify: tuple[str, ...] = ()
     guidance: tuple[str, ...] = ()
     ready: tuple[str, ...] = ()
     waiting_for: tuple[WaitingFor, ...] = ()
     failure: Failure | None = None
-    options: tuple[Option, ...] = ()
+    options: tuple[RecoveryOption, ...] = ()
     reason: str = ""
     not_compensated: tuple[str, ...] = ()
     outputs: Mapping[str, Any] = {}
@@ -68,7 +68,7 @@ class Guided(Shown, frozen=True):
     receipt: str = ""
 
 
-class Telling(Struct, frozen=True, kw_only=True):
+class ReplyContext(Struct, frozen=True, kw_only=True):
     """What an answer is about, beside where the run stands."""
 
     verdict: Verdict | None = None
@@ -89,10 +89,10 @@ class Telling(Struct, frozen=True, kw_only=True):
         return self.submitted if self.verdict is not None and self.verdict.unconfirmed else ""
 
 
-PLAIN: Final = Telling()
+PLAIN: Final = ReplyContext()
 
 
-def guided(seen: Seen, *, now: int, about: Telling = PLAIN) -> Guided:
+def guided(seen: RunForAgent, *, now: int, about: ReplyContext = PLAIN) -> Guided:
     """What an agent is answered: the whole next step, or only its name if it has read it and was not accepted."""
     run, definition, verdict = seen.run, seen.definition, about.verdict
     status = status_of(run, definition, now=now, outlook=seen.outlook)
@@ -107,7 +107,7 @@ def guided(seen: Seen, *, now: int, about: Telling = PLAIN) -> Guided:
         tries=run.step(path).tries if about.is_refused else 0,
         findings=verdict.findings if verdict else (),
         step=_step(seen, path, about),
-        ready=tuple(called(run, one) for one in seen.outlook.for_agent[:READY_MAX]),
+        ready=tuple(name_for_agent(run, one) for one in seen.outlook.for_agent[:READY_MAX]),
         waiting_for=_waiting(status, about.unconfirmed),
         failure=status.failure,
         options=status.options,
@@ -120,7 +120,7 @@ def guided(seen: Seen, *, now: int, about: Telling = PLAIN) -> Guided:
     )
 
 
-def _rules(definition: Definition, about: Telling) -> Mapping[str, Any]:
+def _rules(definition: Definition, about: ReplyContext) -> Mapping[str, Any]:
     """What holds for the whole run: told at its start, and to whoever begins anew with it."""
     if about.is_first:
         return {
@@ -131,15 +131,15 @@ def _rules(definition: Definition, about: Telling) -> Mapping[str, Any]:
     return {"guidance": definition.guidance} if about.recap is not None else {}
 
 
-def recap_of(seen: Seen, decisions: Sequence[str]) -> Recap:
+def recap_of(seen: RunForAgent, decisions: Sequence[str]) -> Recap:
     """A run in few words."""
     run = seen.run
     done = [path for path, state in run.steps.items() if state.status in STEP_SATISFIED]
-    told_done = [path if run.step(path).status is StepStatus.COMPLETED else f"{path} (skipped)" for path in done]
+    named_done = [path if run.step(path).status is StepStatus.COMPLETED else f"{path} (skipped)" for path in done]
     shown = done[-RECAPPED_MAX:]
     return Recap(
         goal=run.goal,
-        done=tuple(told_done[-RECAPPED_MAX:]),
+        done=tuple(named_done[-RECAPPED_MAX:]),
         verified={path: checks for path in shown if (checks := run.step(path).checks)},
         claimed=tuple(path for path in shown if run.step(path).proof == Proof.CLAIMED),
         decisions=tuple(decisions),
@@ -148,14 +148,14 @@ def recap_of(seen: Seen, decisions: Sequence[str]) -> Recap:
     )
 
 
-def _step(seen: Seen, path: str, about: Telling) -> StepTold | None:
+def _step(seen: RunForAgent, path: str, about: ReplyContext) -> ShownStep | None:
     if not path:
         return None
     known = brief(seen.run, seen.definition, path)
     if about.is_refused:
         return known
     try:
-        return told(seen.run, seen.definition, path, about.models)
+        return shown_step(seen.run, seen.definition, path, about.models)
     except Invalid as error:  # what was submitted is accepted all the same, and must be answered
         return replace(known, prompt=f"({error}; {error.hint})")
 

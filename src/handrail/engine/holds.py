@@ -7,14 +7,14 @@ from __future__ import annotations
 from handrail.domain.agenda import Agenda
 from handrail.domain.path import UNDO
 from handrail.domain.status import RUN_WORKING
-from handrail.engine.attempt import Attempt, Means
+from handrail.engine.attempt import Attempt, AttemptServices
 from handrail.engine.throttle import Hold
 
 
 class Holds:
     """The calls of one run that are held back, by step path; undos by path with `!undo`."""
 
-    def __init__(self, means: Means, run_id: str) -> None:
+    def __init__(self, means: AttemptServices, run_id: str) -> None:
         self.means = means
         self.run_id = run_id
         self.by_name: dict[str, Hold] = {}

@@ -39,7 +39,7 @@ class Journal(Protocol):
         ...
 
 
-class Shelf(Protocol):
+class ProjectionReader(Protocol):
     """The projections, for quick reading."""
 
     async def run(self, run: str) -> RunRow | None:

@@ -184,8 +184,10 @@ def export_view(record: Record, prev: bytes) -> dict[str, Any]:
 def summary(record: Record) -> str:
     """What happened, in one line: the values of an event's body that a person would look for first."""
     body = msgspec.json.decode(record.body)
-    told = [f"{key}={_short(value)}" for key, value in body.items() if key not in HEADER_KEYS and value not in ("", [])]
-    return " ".join(told)
+    shown = [
+        f"{key}={_short(value)}" for key, value in body.items() if key not in HEADER_KEYS and value not in ("", [])
+    ]
+    return " ".join(shown)
 
 
 def _as_written(text: str) -> str:

@@ -24,12 +24,12 @@ from handrail.domain.status import RUN_ENDED, RUN_UNENDED, RunStatus
 from handrail.domain.suggestion import did_you_mean
 from handrail.engine.clock import Clock, instant_text
 from handrail.engine.horizon import Horizon
-from handrail.engine.journal import Journal, Shelf
-from handrail.engine.step_view import NOTHING, Held, Why, Within
+from handrail.engine.journal import Journal, ProjectionReader
+from handrail.engine.step_view import NOTHING, Held, LiveState, Why
 from handrail.engine.stored_runs import StoredRuns
 from handrail.engine.stream import entries_of, pages_of
 from handrail.engine.tool import Toolbox
-from handrail.engine.view import Detail, Listed, Status, Try, listed, status_of
+from handrail.engine.view import Detail, RunSummary, Status, Try, listed, status_of
 from handrail.foundation.bounded_cache import BoundedCache
 
 LOOKED_AT_MAX: Final = 1_000
@@ -43,7 +43,7 @@ HELD_MAX: Final = 50
 """For how many ready steps it is found out whether their server is left alone."""
 
 
-class Store(Journal, Shelf, Protocol):
+class Store(Journal, ProjectionReader, Protocol):
     """What a lookout asks of a store."""
 
 
@@ -85,12 +85,12 @@ class Lookout:
         """The definition that a run is pinned to."""
         return await self._agendas.runs.definition(run.definition)
 
-    async def status(self, run_id: str, *, detail: Detail = Detail.SUMMARY, within: Within = NOTHING) -> Status:
+    async def status(self, run_id: str, *, detail: Detail = Detail.SUMMARY, within: LiveState = NOTHING) -> Status:
         """Where a run stands; `within` is what a worker in this process knows of it."""
         run = await self.run(run_id)
         definition = await self.definition(run)
         held = await self._held(run, definition) if detail is Detail.FULL else {}
-        within = Within({**within.held, **held}, within.words)
+        within = LiveState({**within.held, **held}, within.words)
         now = self.clock()
         outlook = self._agendas.outlook(run, definition, now=now)
         seen = status_of(run, definition, now=now, detail=detail, within=within, outlook=outlook)
@@ -119,10 +119,10 @@ class Lookout:
         run = await self.run(run_id)
         return self._agendas.outlook(run, await self.definition(run), now=self.clock()).is_settled
 
-    async def runs(self, *, status: Collection[str] = (), after: str = "", limit: int = 50) -> list[Listed]:
+    async def runs(self, *, status: Collection[str] = (), after: str = "", limit: int = 50) -> list[RunSummary]:
         """Runs by id; open ones are looked at closely, so that those who wait are told from those who work."""
         stored = tuple(dict.fromkeys(RunStatus.RUNNING if one == RunStatus.WAITING else one for one in status))
-        told: list[Listed] = []
+        told: list[RunSummary] = []
         left = LOOKED_AT_MAX
         while len(told) < limit:
             rows = await self.store.runs(status=stored, after=after, limit=limit)

@@ -11,7 +11,7 @@ from typing import Final, Protocol, TypeAlias
 from handrail.domain.errors import IntegrityBroken, Unavailable
 from handrail.domain.event import PLAN_PREFIX, RUN_PREFIX, Entry
 from handrail.domain.projection import Change, PlanRow, RunRow
-from handrail.engine.journal import Archive, Journal, Shelf
+from handrail.engine.journal import Archive, Journal, ProjectionReader
 from handrail.engine.lease import Leases
 from handrail.engine.replay import change_of
 from handrail.engine.stream import PAGE, entries_of
@@ -22,25 +22,25 @@ ChangeOf: TypeAlias = Callable[[str, Iterable[Entry]], Change]
 """How a stream's events become its projection rows."""
 
 
-class Store(Journal, Shelf, Archive, Leases, Protocol):
+class WholeStore(Journal, ProjectionReader, Archive, Leases, Protocol):
     """A whole store: its events, its projections, the file they are in, and who works on what."""
 
 
-async def rebuild(store: Store, *, fold: ChangeOf = change_of) -> int:
-    """Rewrite the projections of every stream where they differ from its events; how many were mended."""
+async def rebuild(store: WholeStore, *, fold: ChangeOf = change_of) -> int:
+    """Rewrite the projections of every stream where they differ from its events; how many were rewritten."""
     _, heads = await store.heads()
     streams = {head.stream for head in heads}
-    mended = 0
+    rewritten = 0
     for stream in sorted(streams):
-        mended += await _mend(store, stream, fold)
+        rewritten += await _rewrite(store, stream, fold)
     async for stream in streams_with_rows(store):
         if stream not in streams and not await store.read(stream, limit=1):
             await store.forget(stream)
-            mended += 1
-    return mended
+            rewritten += 1
+    return rewritten
 
 
-async def difference(store: Store, stream: str, *, fold: ChangeOf = change_of) -> str | None:
+async def difference(store: WholeStore, stream: str, *, fold: ChangeOf = change_of) -> str | None:
     """How a stream's projections differ from its events, in words; None if they are equal, bit for bit."""
     reason = None
     for _ in range(TRIES_MAX):  # someone may append between two looks: only what stays different is different
@@ -53,7 +53,7 @@ async def difference(store: Store, stream: str, *, fold: ChangeOf = change_of) -
     return reason
 
 
-async def stored_change(store: Store, stream: str) -> Change:
+async def stored_change(store: WholeStore, stream: str) -> Change:
     """The projections of a stream as they are stored."""
     if stream.startswith(RUN_PREFIX):
         return Change(run=await store.run(stream), steps=tuple(await store.steps(stream)))
@@ -73,7 +73,7 @@ async def folded_change(store: Journal, stream: str, fold: ChangeOf) -> Change:
     return Change(run=change.run, steps=steps, plan=change.plan)
 
 
-async def streams_with_rows(store: Shelf) -> AsyncIterator[str]:
+async def streams_with_rows(store: ProjectionReader) -> AsyncIterator[str]:
     """Every stream that has a row."""
     async for run in run_rows(store):
         yield run.id
@@ -81,7 +81,7 @@ async def streams_with_rows(store: Shelf) -> AsyncIterator[str]:
         yield PLAN_PREFIX + plan.id
 
 
-async def run_rows(store: Shelf) -> AsyncIterator[RunRow]:
+async def run_rows(store: ProjectionReader) -> AsyncIterator[RunRow]:
     """The rows of all runs."""
     after = ""
     while rows := await store.runs(after=after, limit=PAGE):
@@ -90,7 +90,7 @@ async def run_rows(store: Shelf) -> AsyncIterator[RunRow]:
         after = rows[-1].id
 
 
-async def plan_rows(store: Shelf) -> AsyncIterator[PlanRow]:
+async def plan_rows(store: ProjectionReader) -> AsyncIterator[PlanRow]:
     """The rows of all plans."""
     after = ""
     while rows := await store.plans(after=after, limit=PAGE):
@@ -99,13 +99,13 @@ async def plan_rows(store: Shelf) -> AsyncIterator[PlanRow]:
         after = rows[-1].id
 
 
-async def _mend(store: Store, stream: str, fold: ChangeOf) -> bool:
+async def _rewrite(store: WholeStore, stream: str, fold: ChangeOf) -> bool:
     """Whether a stream's projections had to be rewritten; if someone appends meanwhile, the last fold wins."""
     for tries in range(TRIES_MAX):
         if await difference(store, stream, fold=fold) is None:
             return tries > 0
         await store.rebuild(stream, await folded_change(store, stream, fold))
-    raise Unavailable(f"{stream} is written too fast to be mended", hint="repeat it when the run rests")
+    raise Unavailable(f"{stream} is written too fast to be rewritten", hint="repeat it when the run rests")
 
 
 def _compared(stored: Change, folded: Change) -> str | None:

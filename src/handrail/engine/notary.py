@@ -81,7 +81,7 @@ class CheckpointLog(Protocol):
         ...
 
 
-class Ledger(Protocol):
+class CheckpointedStore(Protocol):
     """What sealing and comparing ask of a store."""
 
     async def read(self, stream: str, *, after: int = 0, limit: int = 100_000) -> list[Record]:
@@ -101,7 +101,7 @@ class Ledger(Protocol):
 class Notary:
     """Seals and compares one store."""
 
-    store: Ledger
+    store: CheckpointedStore
     log: CheckpointLog
     signer: Signer
     clock: Clock
@@ -161,7 +161,7 @@ class Notary:
 
     async def _differences(self, last: SealedCheckpoint) -> list[Break]:
         checkpoint = last.checkpoint
-        if reason := unsigned(last, self.signer):
+        if reason := signature_problem(last, self.signer):
             return [Break(CHECKPOINTS, checkpoint.number, reason)]
         store = await store_id(self.store)
         events, _ = await self.store.heads(after=checkpoint.events)
@@ -188,20 +188,20 @@ class Notary:
         return first_break(Head(stream, n - 1, before), [records[n]])[1]
 
 
-async def store_created(store: Ledger) -> StoreCreated | None:
+async def store_created(store: CheckpointedStore) -> StoreCreated | None:
     """The event that says which store this is and with which key it was made; None before it is written."""
     records = await store.read(STORE_STREAM, limit=1)
     event = entry_of(records[0]).event if records else None
     return event if isinstance(event, StoreCreated) else None
 
 
-async def store_id(store: Ledger) -> str:
+async def store_id(store: CheckpointedStore) -> str:
     """Which store this is; empty before it says so."""
     created = await store_created(store)
     return created.store if created else ""
 
 
-def unsigned(sealed: SealedCheckpoint, verifier: Verifier) -> str | None:
+def signature_problem(sealed: SealedCheckpoint, verifier: Verifier) -> str | None:
     """Why a checkpoint does not count as signed; None if it does."""
     if sealed.key != verifier.key:
         return f"it is signed by another key ({sealed.key[:16]!r}, not {verifier.key!r})"
@@ -212,6 +212,6 @@ def unsigned(sealed: SealedCheckpoint, verifier: Verifier) -> str | None:
 
 def found_text(breaks: Sequence[Break]) -> str:
     """What a comparison found, in one line, for the event that records an operator's acceptance."""
-    told = [f"{broken.stream} {broken.n}: {broken.reason}" for broken in breaks[:FOUND_MAX]]
-    more = len(breaks) - len(told)
-    return "; ".join([*told, f"and {more} more"] if more else told) or "nothing"
+    shown = [f"{broken.stream} {broken.n}: {broken.reason}" for broken in breaks[:FOUND_MAX]]
+    more = len(breaks) - len(shown)
+    return "; ".join([*shown, f"and {more} more"] if more else shown) or "nothing"

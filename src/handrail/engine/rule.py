@@ -29,7 +29,7 @@ class Setting(Struct, frozen=True, kw_only=True):
     progress: Progress = silent
 
 
-class RuleUnwell(Exception):
+class RuleUnavailable(Exception):
     """A rule could not come to an end this time, and might the next: the network is down, a lock is held."""
 
 
@@ -51,7 +51,7 @@ class Rule(Protocol):
         ...
 
 
-class Shelf(Protocol):
+class RuleSet(Protocol):
     """All rules that checks can apply."""
 
     async def find(self, name: str) -> Rule | None:
@@ -80,7 +80,7 @@ class Memory(Protocol):
         ...
 
 
-class Forgetful:
+class NoMemory:
     """A memory that keeps nothing."""
 
     async def find(self, key: str) -> Outcome | None:

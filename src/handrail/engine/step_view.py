@@ -44,14 +44,14 @@ class Held(Shown, frozen=True):
     reason: str = ""
 
 
-class Within(Struct, frozen=True):
+class LiveState(Struct, frozen=True):
     """What the journal does not tell: why ready steps do not begin, and what tools at work say of how far they are."""
 
     held: Mapping[str, Held] = {}
     words: Mapping[str, str] = {}
 
 
-NOTHING: Final = Within()
+NOTHING: Final = LiveState()
 
 
 class StepView(Shown, frozen=True):
@@ -79,18 +79,18 @@ class StepView(Shown, frozen=True):
 
 
 def steps_of(
-    run: Run, definition: Definition, outlook: Outlook, within: Within, lasting: Sequence[str]
+    run: Run, definition: Definition, outlook: Outlook, within: LiveState, lasting: Sequence[str]
 ) -> tuple[StepView, ...]:
     """Every step that is known by now."""
-    teller = _Teller(run, definition, outlook, within, frozenset(lasting))
-    return tuple(teller.told(definition.steps, ""))
+    lister = _StepLister(run, definition, outlook, within, frozenset(lasting))
+    return tuple(lister.views(definition.steps, ""))
 
 
-class _Teller:
+class _StepLister:
     """Tells the steps of one run."""
 
     def __init__(
-        self, run: Run, definition: Definition, outlook: Outlook, within: Within, lasting: frozenset[str]
+        self, run: Run, definition: Definition, outlook: Outlook, within: LiveState, lasting: frozenset[str]
     ) -> None:
         self.run = run
         self.definition = definition
@@ -104,7 +104,7 @@ class _Teller:
         self.ready = outlook.agenda.ready if may_begin else frozenset()
         self.touched = {path.rpartition(".")[0] for path in run.steps}
 
-    def told(self, steps: Sequence[Step], prefix: str) -> Iterator[StepView]:
+    def views(self, steps: Sequence[Step], prefix: str) -> Iterator[StepView]:
         is_open = not prefix or prefix in self.lanes
         for step in steps:
             path = prefix + step.id
@@ -115,24 +115,24 @@ class _Teller:
     def _inside(self, step: Step, path: str) -> Iterator[StepView]:
         state = self.run.step(path)
         if step.body:
-            for number in range(self._begun(path, state)):
-                yield from self.told(step.body, f"{path}[{number}].")
+            for number in range(self._started_rounds(path, state)):
+                yield from self.views(step.body, f"{path}[{number}].")
         elif isinstance(step.work, Call) and self._is_known(f"{path}."):
-            yield from self.told(self.definition.pinned[step.work.workflow].steps, f"{path}.")
+            yield from self.views(self.definition.pinned[step.work.workflow].steps, f"{path}.")
         if isinstance(step.undo, Call) and self._is_known(f"{path}{UNDO}."):
-            yield from self.told(self.definition.pinned[step.undo.workflow].steps, f"{path}{UNDO}.")
+            yield from self.views(self.definition.pinned[step.undo.workflow].steps, f"{path}{UNDO}.")
 
     def _is_known(self, prefix: str) -> bool:
         return prefix in self.lanes or prefix[:-1] in self.touched
 
-    def _begun(self, path: str, state: StepState) -> int:
-        """How many rounds of a loop have begun."""
+    def _started_rounds(self, path: str, state: StepState) -> int:
+        """How many rounds of a loop have started."""
         if state.rounds is None:
             return state.round + 1
-        begun = 0
-        while begun < state.rounds and self._is_known(f"{path}[{begun}]."):
-            begun += 1
-        return begun
+        started = 0
+        while started < state.rounds and self._is_known(f"{path}[{started}]."):
+            started += 1
+        return started
 
     def _view(self, step: Step, path: str, prefix: str) -> StepView:
         state = self.run.step(path)
@@ -153,7 +153,7 @@ class _Teller:
             category=state.category,
             message=state.message,
             says=self.words.get(path, "") or self.words.get(path + UNDO, ""),
-            round=self._begun(path, state) if step.body else 0,
+            round=self._started_rounds(path, state) if step.body else 0,
             rounds=_bound(step, state),
             waits_for=tuple(self._waits(step, path, prefix, state, status)),
         )

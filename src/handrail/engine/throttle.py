@@ -13,8 +13,8 @@ from itertools import count
 from typing import Final
 
 from handrail.domain.pace import pace_of, taken
-from handrail.engine.tool import Limits, ToolSpec
-from handrail.foundation.token_bucket import Bucket
+from handrail.engine.tool import CallLimits, ToolSpec
+from handrail.foundation.token_bucket import TokenBucket
 
 CALLS_MAX: Final = 100
 
@@ -38,7 +38,7 @@ class Throttle:
     _under_way: int = 0
     _by_name: Counter[str] = field(default_factory=Counter)
     """How many calls of each tool, and of each server as a whole, are under way."""
-    _buckets: dict[str, Bucket] = field(default_factory=dict)
+    _buckets: dict[str, TokenBucket] = field(default_factory=dict)
     _queue: list[tuple[int, int, str]] = field(default_factory=list)
     _queued: set[str] = field(default_factory=set)
     _turns: Counter[str] = field(default_factory=Counter)
@@ -68,9 +68,9 @@ class Throttle:
         self._by_name.update(limit.name for limit in limits)
         return None
 
-    def _too_soon(self, limits: Sequence[Limits], now: int) -> Hold | None:
+    def _too_soon(self, limits: Sequence[CallLimits], now: int) -> Hold | None:
         """Why a call would come too soon after the others; if it does not, it is counted."""
-        after: dict[str, Bucket] = {}
+        after: dict[str, TokenBucket] = {}
         for limit in limits:
             if limit.rate is not None:
                 bucket, due = taken(pace_of(limit.rate), self._buckets.get(limit.name), now)
@@ -132,9 +132,9 @@ class Throttle:
                 self.wake(run)
 
 
-def _limits_of(spec: ToolSpec) -> tuple[Limits, ...]:
+def _limits_of(spec: ToolSpec) -> tuple[CallLimits, ...]:
     """What bounds the calls of a tool: its own limits, and those of its server as a whole."""
     if spec.concurrency is None and spec.rate is None:
         return () if spec.shared is None else (spec.shared,)
-    own = Limits(name=spec.name, concurrency=spec.concurrency, rate=spec.rate)
+    own = CallLimits(name=spec.name, concurrency=spec.concurrency, rate=spec.rate)
     return (own,) if spec.shared is None else (own, spec.shared)

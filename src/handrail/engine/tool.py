@@ -13,7 +13,7 @@ from msgspec import Struct, field
 from handrail.domain.check import Path
 from handrail.domain.definition import Category, Effect, Retry
 from handrail.domain.pin import Card
-from handrail.domain.question import Question, Reply
+from handrail.domain.question import PersonReply, ToolQuestion
 
 Progress: TypeAlias = Callable[[str], None]
 """How a tool says that it is still at work, in a few words; each time its timeout starts anew, up to a bound."""
@@ -27,10 +27,10 @@ OWN: Final = "own"
 """What is said of a tool that takes back by itself what it did."""
 
 
-NO_ANSWERS: Final[Mapping[str, Reply]] = MappingProxyType({})
+NO_ANSWERS: Final[Mapping[str, PersonReply]] = MappingProxyType({})
 
 
-class Limits(Struct, frozen=True, kw_only=True):
+class CallLimits(Struct, frozen=True, kw_only=True):
     """Bounds on all calls of one server together."""
 
     name: str
@@ -63,7 +63,7 @@ class ToolSpec(Struct, frozen=True, kw_only=True):
     """How many calls may begin in a time: `10/s`, `100/m`."""
     server: str = ""
     """The tool server that it is on; empty for a tool of this process."""
-    shared: Limits | None = None
+    shared: CallLimits | None = None
     """What its server as a whole allows, over all its tools."""
     undo: str = ""
     """How its effect is taken back without a word of the plan: `own`, or the tool that does it; empty if by nobody."""
@@ -90,7 +90,7 @@ class ToolCall(Struct, frozen=True, kw_only=True):
     references: tuple[Path, ...] = ()
     """Where in the arguments `${secret:NAME}` and `${env:NAME}` stand by an author's hand: only there they are filled
     in. The same words inside a tool's result are data."""
-    answers: Mapping[str, Reply] = NO_ANSWERS
+    answers: Mapping[str, PersonReply] = NO_ANSWERS
     """What persons have said to questions of this tool, by the question's digest."""
     progress: Progress = silent
 
@@ -115,12 +115,12 @@ class ToolFailed(Exception):
 class ToolAsks(Exception):
     """A call that can't go on before a person has answered; it is then made again, with the answer in `answers`."""
 
-    def __init__(self, question: Question) -> None:
+    def __init__(self, question: ToolQuestion) -> None:
         super().__init__(question.text)
         self.question = question
 
 
-class Tool(Protocol):
+class PlanTool(Protocol):
     """Something a plan can call."""
 
     @property
@@ -168,7 +168,7 @@ class Tool(Protocol):
 class Toolbox(Protocol):
     """All tools that plans can call."""
 
-    def find(self, name: str) -> Tool:
+    def find(self, name: str) -> PlanTool:
         """The tool of that name; NotFound with the nearest names."""
         ...
 

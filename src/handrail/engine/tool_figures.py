@@ -21,7 +21,7 @@ from handrail.domain.definition import Definition, Tool
 from handrail.domain.errors import HandrailError, IntegrityBroken
 from handrail.domain.event import SERVER_PREFIX, Entry, Mode, RunStarted
 from handrail.domain.path import locate
-from handrail.engine.journal import FAR_BEHIND, Archive, Journal, Shelf
+from handrail.engine.journal import FAR_BEHIND, Archive, Journal, ProjectionReader
 from handrail.engine.stream import entries_of
 from handrail.engine.tool_tally import Called, ServerHistory, Tally, ToolFigures
 from handrail.foundation.bounded_cache import BoundedCache
@@ -60,11 +60,11 @@ NO_TOOL: Final = Called(None, None)
 _round = re.compile(r"\[\d+\]")
 
 
-class Store(Journal, Shelf, Archive, Protocol):
+class FiguresStore(Journal, ProjectionReader, Archive, Protocol):
     """What the figures are read from."""
 
 
-class Report(Struct, frozen=True, kw_only=True):
+class ToolReport(Struct, frozen=True, kw_only=True):
     """What the journal knows of tools and of their servers."""
 
     tools: tuple[ToolFigures, ...]
@@ -79,20 +79,20 @@ class Report(Struct, frozen=True, kw_only=True):
     """How many calls were of tools beyond those that are told apart."""
 
 
-async def tool_figures(store: Store, *, since: int = 0, events_max: int = EVENTS_MAX) -> Report:
+async def tool_figures(store: FiguresStore, *, since: int = 0, events_max: int = EVENTS_MAX) -> ToolReport:
     """The figures of all tools that were called since an instant, and the outages of servers."""
     end, _ = await store.heads(after=FAR_BEHIND)
     first = max(0, end - events_max)
     asked = await _place_of(store, since - EARLIER_MS, end) if since else 0
     after = max(first, asked)
-    reader = _Reader(store, Tally(since=since))
+    reader = _FiguresReader(store, Tally(since=since))
     looked_at = 0
     async for batch in store.scan(after=after, size=BATCH):
         looked_at += len(batch)
         for placed in batch:
             await reader.take(placed.record)
     tally = reader.tally
-    return Report(
+    return ToolReport(
         tools=tuple(tally.figures()),
         servers=tuple(tally.history()),
         events=looked_at,
@@ -109,7 +109,7 @@ async def breakers_of(journal: Journal, servers: Iterable[str]) -> Mapping[str, 
     }
 
 
-async def _place_of(store: Store, at: int, end: int) -> int:
+async def _place_of(store: FiguresStore, at: int, end: int) -> int:
     """The place behind which events are of this instant or later: places are filled in the order of time."""
     low, high = 0, end
     while low < high:
@@ -121,17 +121,17 @@ async def _place_of(store: Store, at: int, end: int) -> int:
     return low
 
 
-async def _instant_behind(store: Store, place: int) -> int:
+async def _instant_behind(store: FiguresStore, place: int) -> int:
     async for batch in store.scan(after=place, size=1):
         return batch[0].record.at
     return FAR_BEHIND
 
 
 @dataclass
-class _Reader:
+class _FiguresReader:
     """Finds out which tool an event is about."""
 
-    store: Store
+    store: FiguresStore
     tally: Tally
     unread: int = 0
     _runs: BoundedCache[str, str] = field(default_factory=lambda: BoundedCache(RUNS_KEPT))

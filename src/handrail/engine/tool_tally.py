@@ -182,7 +182,7 @@ class Tally:
     def __init__(self, *, since: int = 0) -> None:
         self._since = since
         self._lines: dict[tuple[str, bool], _Line] = {}
-        self._begun: BoundedCache[tuple[str, str, bool], int] = BoundedCache(OPEN_MAX)
+        self._started: BoundedCache[tuple[str, str, bool], int] = BoundedCache(OPEN_MAX)
         self._outages: dict[str, deque[Outage]] = {}
         self.untold = 0
         """How many calls were of tools that are not told apart."""
@@ -191,9 +191,9 @@ class Tally:
         """Take in an event of a step that a tool does or undoes."""
         match entry.event:
             case AttemptStarted(step=step):
-                self._begin((entry.stream, step, False), entry.at)
+                self._start_call((entry.stream, step, False), entry.at)
             case UndoStarted(step=step):
-                self._begin((entry.stream, step, True), entry.at)
+                self._start_call((entry.stream, step, True), entry.at)
             case RetryScheduled() if called.tool is not None and entry.at >= self._since:
                 line = self._line(called.tool, is_undo=False)
                 if line is not None:
@@ -226,19 +226,19 @@ class Tally:
         known = sorted(self._outages.items())
         return [ServerHistory(server=name, outages=tuple(outages)) for name, outages in known if outages]
 
-    def _begin(self, place: tuple[str, str, bool], at: int) -> None:
-        self._begun.put(place, at)
+    def _start_call(self, place: tuple[str, str, bool], at: int) -> None:
+        self._started.put(place, at)
 
     def _end(self, entry: Entry, called: Called, ending: _Ending) -> None:
-        begun = self._begun.pop((entry.stream, ending.step, ending.is_undo))
+        started = self._started.pop((entry.stream, ending.step, ending.is_undo))
         tool = called.undo if ending.is_undo else called.tool
-        if tool is None or entry.at < self._since or (ending.failure == CANCELLED and begun is None):
+        if tool is None or entry.at < self._since or (ending.failure == CANCELLED and started is None):
             return  # what was cancelled before it began was no call
         line = self._line(tool, is_undo=ending.is_undo and called.is_own_undo)
         if line is None:
             self.untold += 1
         else:
-            line.add(ending, at=entry.at, lasted=None if begun is None else entry.at - begun)
+            line.add(ending, at=entry.at, lasted=None if started is None else entry.at - started)
 
     def _line(self, tool: str, *, is_undo: bool) -> _Line | None:
         line = self._lines.get((tool, is_undo))

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from handrail.domain.compensation import not_compensated, not_undone, undo_order
 from handrail.domain.definition import Category, Definition, Kind, Tool
-from handrail.domain.guidance import called
+from handrail.domain.guidance import name_for_agent
 from handrail.domain.legal import Action, Legal, legal_actions
 from handrail.domain.path import locate
 from handrail.domain.projection import RunRow
@@ -19,7 +19,7 @@ from handrail.domain.run import Run, StepState
 from handrail.domain.status import RUN_UNDOING, RUN_WITH_REASON, RunStatus, StepStatus
 from handrail.engine.clock import instant_text
 from handrail.engine.outlook import Outlook, outlook_of
-from handrail.engine.step_view import NOTHING, Shown, StepView, Within, steps_of
+from handrail.engine.step_view import NOTHING, LiveState, Shown, StepView, steps_of
 
 NAMED_MAX: Final = 10
 """How many steps are named in one line of words."""
@@ -64,7 +64,7 @@ class WaitingFor(Shown, frozen=True):
     """The form of the answer, if a yes or no is not enough."""
 
 
-class Option(Shown, frozen=True):
+class RecoveryOption(Shown, frozen=True):
     """A way out of a failure: what may be done, to which step if to one, and what that means."""
 
     action: Action
@@ -93,7 +93,7 @@ class Failure(Shown, frozen=True):
     category: Category | None = None
     tries: tuple[Try, ...] = ()
     """The last of its attempts, as the journal tells them."""
-    options: tuple[Option, ...] = ()
+    options: tuple[RecoveryOption, ...] = ()
 
 
 class ForkView(Shown, frozen=True):
@@ -114,7 +114,7 @@ class Status(Shown, frozen=True):
     goal: str = ""
     waiting_for: tuple[WaitingFor, ...] = ()
     failure: Failure | None = None
-    options: tuple[Option, ...] = ()
+    options: tuple[RecoveryOption, ...] = ()
     """What may still be done about a run that was cancelled."""
     reason: str = ""
     priority: int = 0
@@ -128,7 +128,7 @@ class Status(Shown, frozen=True):
     receipt: str = ""
 
 
-class Listed(Shown, frozen=True):
+class RunSummary(Shown, frozen=True):
     """A run in a list."""
 
     run: str
@@ -148,7 +148,7 @@ def status_of(
     *,
     now: int,
     detail: Detail = Detail.SUMMARY,
-    within: Within = NOTHING,
+    within: LiveState = NOTHING,
     outlook: Outlook | None = None,
 ) -> Status:
     """Where a run stands; `within` is what only the process that executes it knows, and `outlook` what it could do
@@ -184,9 +184,9 @@ def shown_status(run: Run, outlook: Outlook) -> RunStatus:
     return RunStatus.WAITING if is_waiting else run.status
 
 
-def listed(row: RunRow, seen: Status | None = None) -> Listed:
+def listed(row: RunRow, seen: Status | None = None) -> RunSummary:
     """A run in a list: by its row, and by a closer look if there was one."""
-    return Listed(
+    return RunSummary(
         run=row.id,
         workflow=row.workflow,
         status=seen.status if seen else RunStatus(row.status),
@@ -204,7 +204,7 @@ def waiting_for(run: Run, outlook: Outlook) -> tuple[WaitingFor, ...]:
     agents = [
         WaitingFor(
             kind=Whom.AGENT,
-            step=called(run, path),
+            step=name_for_agent(run, path),
             since=_instant(run.step(path).started),
             by=_agent(run.step(path)),
         )
@@ -300,7 +300,7 @@ def _failed_step(run: Run, outlook: Outlook) -> str | None:
     return next((path for path, state in run.steps.items() if state.status is StepStatus.FAILED), None)
 
 
-def _options(run: Run, definition: Definition, path: str = "") -> tuple[Option, ...]:
+def _options(run: Run, definition: Definition, path: str = "") -> tuple[RecoveryOption, ...]:
     """The ways out of the failure of a step, or of a run that has ended."""
     undone = undo_order(run, definition)
     legal = legal_actions(run)
@@ -310,7 +310,7 @@ def _options(run: Run, definition: Definition, path: str = "") -> tuple[Option, 
         of_run.append(Legal(Action.FORK, path.partition(".")[0].partition("[")[0]))
     kept = [one for one in (*of_step, *of_run) if one.action is not Action.COMPENSATE or undone]
     return tuple(
-        Option(
+        RecoveryOption(
             action=one.action,
             means=_means(one.action, definition, path, run.step(path), undone),
             step=one.step,

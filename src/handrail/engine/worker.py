@@ -23,7 +23,7 @@ from handrail.domain.pin import pins_of, texts_of
 from handrail.domain.run import Run
 from handrail.domain.status import RUN_FINAL, RUN_WORKING
 from handrail.domain.works import tools_in
-from handrail.engine.attempt import Means, ResultJudge, SchemaCheck
+from handrail.engine.attempt import AttemptServices, ResultJudge, SchemaCheck
 from handrail.engine.breakers import Breakers
 from handrail.engine.clock import Clock, instant_text
 from handrail.engine.conductor import Conductor
@@ -31,7 +31,7 @@ from handrail.engine.dispatch import PLAIN_START, Dispatch
 from handrail.engine.horizon import Horizon
 from handrail.engine.journal import FAR_BEHIND, Archive
 from handrail.engine.lease import Holding, Lease, Leases
-from handrail.engine.step_view import NOTHING, Held, Why, Within
+from handrail.engine.step_view import NOTHING, Held, LiveState, Why
 from handrail.engine.throttle import CALLS_MAX, Hold, Throttle
 from handrail.engine.tool import Toolbox
 
@@ -97,7 +97,7 @@ class Worker:
     terms: Terms
     conductors: dict[str, Conductor] = field(default_factory=dict)
     horizon: Horizon = field(init=False)
-    _means: Means = field(init=False)
+    _means: AttemptServices = field(init=False)
     _parked: dict[str, int] = field(default_factory=dict)
     """Runs that wait for others, with the last event that was looked at."""
     _leaving: dict[str, Conductor] = field(default_factory=dict)
@@ -116,7 +116,7 @@ class Worker:
     def __post_init__(self) -> None:
         terms = self.terms
         self.horizon = Horizon(self.dispatch)
-        self._means = Means(
+        self._means = AttemptServices(
             dispatch=self.dispatch,
             toolbox=self.toolbox,
             throttle=Throttle(self._wake, calls_max=terms.calls_max),
@@ -161,7 +161,7 @@ class Worker:
         """Start a run and execute it; it is synced and goes on, whether or not the caller is still there.
 
         What was asked under the same key before is not begun again."""
-        if known := await self.dispatch.begun(ask):
+        if known := await self.dispatch.started_under_key(ask):
             return known
         owner = self.terms.owner if ask.mode is Mode.RUN else ""
         cards = await self.toolbox.meet(tools_in(definition)) if owner else {}
@@ -172,7 +172,7 @@ class Worker:
                 texts = texts_of(cards)
                 run = await self.dispatch.start(definition, inputs, actor=actor, ask=ask, owner=owner, texts=texts)
             except Conflict:
-                if known := await self.dispatch.begun(ask):
+                if known := await self.dispatch.started_under_key(ask):
                     return known  # somebody was quicker with the same key
                 raise
             if owner:
@@ -190,13 +190,13 @@ class Worker:
             return False
         return run_id in await self._claim([holding])
 
-    def within(self, run_id: str) -> Within:
+    def within(self, run_id: str) -> LiveState:
         """What only this process knows of a run that it executes."""
         conductor = self.conductors.get(run_id)
         if conductor is None:
             return NOTHING
         held = {path: limit_of(hold) for path, hold in conductor.holds.by_name.items()}
-        return Within(held, conductor.words)
+        return LiveState(held, conductor.words)
 
     async def settled(self, run_id: str) -> Run:
         """Wait until a run has ended, or waits for an agent or a person: the run as it is then."""

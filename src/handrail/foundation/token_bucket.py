@@ -5,21 +5,21 @@ from __future__ import annotations
 from typing import NamedTuple
 
 
-class Bucket(NamedTuple):
+class TokenBucket(NamedTuple):
     """How many may pass at once, as of an instant."""
 
     tokens: float
     at: float
 
 
-def taken(bucket: Bucket | None, now: float, *, amount: float, period: float) -> tuple[Bucket, float | None]:
+def taken(bucket: TokenBucket | None, now: float, *, amount: float, period: float) -> tuple[TokenBucket, float | None]:
     """The bucket after one more has passed; or as it was, and how long the next one has to wait.
 
     It holds `amount` at most and is filled with as many in each `period`; None is a full one."""
     if bucket is None:
-        return Bucket(amount - 1, now), None
+        return TokenBucket(amount - 1, now), None
     passed = max(0, now - bucket.at)  # a clock that was set back grants nothing
     tokens = min(float(amount), bucket.tokens + passed * amount / period)
     if tokens >= 1:
-        return Bucket(tokens - 1, now), None
-    return Bucket(tokens, max(now, bucket.at)), (1 - tokens) * period / amount
+        return TokenBucket(tokens - 1, now), None
+    return TokenBucket(tokens, max(now, bucket.at)), (1 - tokens) * period / amount

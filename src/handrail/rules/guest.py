@@ -23,7 +23,7 @@ from handrail.domain.errors import Invalid
 from handrail.domain.json import digest
 from handrail.domain.rule import Evidence, Outcome, Reads, RuleCard
 from handrail.domain.semver import parse_version
-from handrail.engine.rule import RuleUnwell, Setting
+from handrail.engine.rule import RuleUnavailable, Setting
 from handrail.engine.sandbox import Bounds, Job, Ran, Sandbox
 from handrail.engine.tool import ToolFailed
 from handrail.rules.subject import MISSING, missing, subject_of
@@ -136,7 +136,7 @@ class House:
             try:
                 ran = await self._sandbox.run(job)
             except ToolFailed as error:
-                kind = RuleUnwell if error.category is Category.TRANSIENT else RuleBroken
+                kind = RuleUnavailable if error.category is Category.TRANSIENT else RuleBroken
                 raise kind(error.message) from error
         return _answer_in(ran, bounds), ran
 
@@ -165,7 +165,7 @@ class GuestRule:
         }
         answer, ran = await self._house.ask(question, time_ms=self._time_ms(parameters))
         if answer.unwell is not None:
-            raise RuleUnwell(_clean(answer.unwell))
+            raise RuleUnavailable(_clean(answer.unwell))
         if answer.findings is None:
             raise RuleBroken("its answer holds no findings")
         findings = tuple(self._finding(one) for one in answer.findings)

@@ -9,7 +9,7 @@ from handrail.domain.check import Finding
 from handrail.domain.definition import Category
 from handrail.domain.duration import duration_ms
 from handrail.domain.rule import Outcome
-from handrail.engine.rule import RuleUnwell, Setting
+from handrail.engine.rule import RuleUnavailable, Setting
 from handrail.engine.tool import ToolFailed
 from handrail.rules.cards import HTTP_OK as CARD
 from handrail.rules.function_rule import FunctionRule, evidence_of, found_at, outcome, undone
@@ -33,10 +33,10 @@ def http_ok(fetch: Fetch) -> FunctionRule:
             status = await fetch(url, min(seconds, TIMEOUT_S_MAX))
         except ToolFailed as error:
             if error.category not in LASTING:
-                raise RuleUnwell(f"{_shown(url)} did not answer: {error.message}") from error
+                raise RuleUnavailable(f"{_shown(url)} did not answer: {error.message}") from error
             return undone(CARD, error.message, "name an address that may be reached")
         except (OSError, TimeoutError) as error:
-            raise RuleUnwell(f"{_shown(url)} did not answer: {error}") from error
+            raise RuleUnavailable(f"{_shown(url)} did not answer: {error}") from error
         findings = _findings(url, status, parameters.get("expect", GOOD))
         return outcome(findings, evidence_of(CARD, counts={"status": status}))
 

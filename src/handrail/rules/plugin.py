@@ -16,7 +16,7 @@ import msgspec
 
 from handrail.domain.json import digest
 from handrail.domain.rule import RuleCard
-from handrail.engine.rule import RuleUnwell
+from handrail.engine.rule import RuleUnavailable
 from handrail.engine.sandbox import Sandbox
 from handrail.rules.card_cache import CardCache
 from handrail.rules.guest import Door, GuestRule, House, RuleBroken, met
@@ -91,7 +91,7 @@ class Guests:
                 await asyncio.to_thread(self._cache.keep, door, rule.card)
         except (RuleBroken, OSError, ValueError) as error:
             self.broken[door.name] = f"{door.origin}: {error}"
-        except RuleUnwell:  # the next to ask may find it well
+        except RuleUnavailable:  # the next to ask may find it well
             return
 
     def _known(self) -> Mapping[str, Door]:

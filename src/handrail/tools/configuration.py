@@ -26,7 +26,7 @@ from handrail.domain.definition import Category, Retry
 from handrail.domain.duration import DURATION_PATTERN
 from handrail.domain.errors import Invalid
 from handrail.domain.suggestion import did_you_mean
-from handrail.engine.tool import Limits, ToolSpec
+from handrail.engine.tool import CallLimits, ToolSpec
 
 RATE_PATTERN: Final = r"^[1-9][0-9]{0,5}/(s|m|h)$"
 ALLOWED_MAX: Final = 1_000
@@ -96,8 +96,8 @@ def configured(spec: ToolSpec, configuration: ToolConfiguration) -> ToolSpec:
     )
 
 
-def _shared(spec: ToolSpec, server: CallChoice) -> Limits | None:
-    own = spec.shared or Limits(name=spec.server)
+def _shared(spec: ToolSpec, server: CallChoice) -> CallLimits | None:
+    own = spec.shared or CallLimits(name=spec.server)
     concurrency, rate = _first(server.concurrency, own.concurrency), _first(server.rate, own.rate)
     return replace(own, concurrency=concurrency, rate=rate) if concurrency or rate else None
 

@@ -19,7 +19,7 @@ from handrail.domain.effect import BUILT_IN_EFFECTS
 from handrail.domain.errors import NotFound, Unavailable
 from handrail.domain.pin import Card
 from handrail.domain.suggestion import did_you_mean
-from handrail.engine.tool import OWN, Tool, ToolSpec
+from handrail.engine.tool import OWN, PlanTool, ToolSpec
 from handrail.tools.configuration import ToolConfiguration, configured
 from handrail.tools.file import file_tools
 from handrail.tools.function_tool import FunctionTool
@@ -66,10 +66,10 @@ class Registry:
         families = (*ours, map(built, own))
         self._built_in = self._named(tool for family in families for tool in family)
 
-    def find(self, name: str) -> Tool:
+    def find(self, name: str) -> PlanTool:
         """The tool of that name; NotFound with the nearest names."""
         # Built-in tools first: plugins are looked for only when somebody asks for what is not built in.
-        found: Tool | None = self._built_in.get(name)
+        found: PlanTool | None = self._built_in.get(name)
         if found is None and self.servers is not None:
             found = self.servers.find(name)
         found = found or self._tools.get(name)

@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from handrail.domain.definition import Effect
-from handrail.engine.tool import Later, Tool, ToolCall, ToolFailed
+from handrail.engine.tool import Later, PlanTool, ToolCall, ToolFailed
 from handrail.tools.arguments import Arguments
 from handrail.tools.python_tool import built
 from handrail.tools.sdk import PythonTool
@@ -26,14 +26,24 @@ class Done(Struct, frozen=True):
 
 
 async def call(
-    tool: Tool | PythonTool, args: Mapping[str, Any], *, key: str = "test-key", run: str = "run_test2222", **more: Any
+    tool: PlanTool | PythonTool,
+    args: Mapping[str, Any],
+    *,
+    key: str = "test-key",
+    run: str = "run_test2222",
+    **more: Any,
 ) -> Any:
     """The output of one call with its capture; ToolFailed as a plan would meet it."""
     return (await done(tool, args, key=key, run=run, **more)).output
 
 
 async def done(
-    tool: Tool | PythonTool, args: Mapping[str, Any], *, key: str = "test-key", run: str = "run_test2222", **more: Any
+    tool: PlanTool | PythonTool,
+    args: Mapping[str, Any],
+    *,
+    key: str = "test-key",
+    run: str = "run_test2222",
+    **more: Any,
 ) -> Done:
     """The same, with what `repeat` and `undo` need."""
     whole = as_tool(tool)
@@ -43,18 +53,18 @@ async def done(
     return Done(await whole.call(asked), asked)
 
 
-async def undo(tool: Tool | PythonTool, made: Done) -> Any:
+async def undo(tool: PlanTool | PythonTool, made: Done) -> Any:
     """Take back a call."""
     return await as_tool(tool).undo(replace(made.call, key=f"{made.call.key}:undo"))
 
 
-def as_tool(tool: Tool | PythonTool) -> Tool:
+def as_tool(tool: PlanTool | PythonTool) -> PlanTool:
     """The tool as handrail sees it."""
     return built(tool) if isinstance(tool, PythonTool) else tool
 
 
 async def check(
-    tool: Tool | PythonTool,
+    tool: PlanTool | PythonTool,
     args: Mapping[str, Any],
     *,
     snapshot: Callable[[], Any] | None = None,
@@ -80,7 +90,7 @@ async def check(
     return broken
 
 
-def _schema_flaws(tool: Tool, args: Mapping[str, Any]) -> list[str]:
+def _schema_flaws(tool: PlanTool, args: Mapping[str, Any]) -> list[str]:
     if tool.spec.args.get("type") != "object" or tool.spec.args.get("additionalProperties") is not False:
         return ["the schema of its arguments is not one of an object that takes no others"]
     flaws = [f"the arguments don't fit: {words}" for words in tool.misfits(args)]
@@ -99,12 +109,12 @@ def _output_flaws(output: Any) -> list[str]:
     return [] if same else ["its output is not plain JSON"]
 
 
-def _effect_flaws(tool: Tool, args: Mapping[str, Any], *, is_changed: bool) -> list[str]:
+def _effect_flaws(tool: PlanTool, args: Mapping[str, Any], *, is_changed: bool) -> list[str]:
     says_none = tool.effect(args) is Effect.NONE
     return ["it says `effect: none` and changes the world"] if says_none and is_changed else []
 
 
-async def _repeat_flaws(tool: Tool, made: Done, look: Callable[[], Any]) -> list[str]:
+async def _repeat_flaws(tool: PlanTool, made: Done, look: Callable[[], Any]) -> list[str]:
     """A crash in the middle is repeated under the same key, with the same capture."""
     if not tool.spec.idempotent:
         return []
@@ -113,7 +123,7 @@ async def _repeat_flaws(tool: Tool, made: Done, look: Callable[[], Any]) -> list
     return [] if look() == after else ["it says `idempotent` and has its effect twice"]
 
 
-async def _undo_flaws(tool: Tool, made: Done, look: Callable[[], Any], before: Any) -> list[str]:
+async def _undo_flaws(tool: PlanTool, made: Done, look: Callable[[], Any], before: Any) -> list[str]:
     if tool.effect(made.call.args) is not Effect.REVERSIBLE:
         return []
     await undo(tool, made)

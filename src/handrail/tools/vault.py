@@ -16,7 +16,7 @@ from typing import Any, Final
 from handrail.domain.check import Path
 from handrail.domain.definition import Category
 from handrail.domain.errors import Forbidden, HandrailError, Unavailable
-from handrail.domain.reference import Reference, Source, filled, references_in
+from handrail.domain.reference import Reference, ReferenceSource, filled, references_in
 from handrail.domain.scrubbing import forms_of, scrubbed
 from handrail.engine.secrets import Secret, Secrets
 from handrail.engine.tool import ToolCall, ToolFailed
@@ -75,7 +75,7 @@ class Vault:
         references = _bounded([one for text in texts.values() for one in references_in(text)])
         if not references:
             return call.args
-        secrets = {one: self._secret(one.name) for one in references if one.source is Source.SECRET}
+        secrets = {one: self._secret(one.name) for one in references if one.source is ReferenceSource.SECRET}
         values = {one: secrets[one].value if one in secrets else self._plans_variable(one) for one in references}
         args = dict(call.args)
         for path, text in texts.items():
@@ -92,7 +92,9 @@ class Vault:
         return scrubbed(value, self._forms)
 
     def _remember(self, values: Mapping[Reference, str]) -> None:
-        told = [value for one, value in values.items() if one.source is Source.SECRET or one.name not in ORDINARY]
+        told = [
+            value for one, value in values.items() if one.source is ReferenceSource.SECRET or one.name not in ORDINARY
+        ]
         with self._lock:
             is_known = all(value in self._given for value in told)
             for value in told:  # what was given last stands last
@@ -109,7 +111,7 @@ class Vault:
         return len(self._given) > GIVEN_MAX or size > GIVEN_CHARACTERS_MAX
 
     def _value(self, reference: Reference) -> str:
-        if reference.source is Source.SECRET:
+        if reference.source is ReferenceSource.SECRET:
             return self._secret(reference.name).value
         return self._variable(reference)
 

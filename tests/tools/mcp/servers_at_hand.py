@@ -13,7 +13,7 @@ from typing import Any
 
 import mcp_types as types
 
-from handrail.domain.question import Question, Reply
+from handrail.domain.question import PersonReply, ToolQuestion
 from handrail.engine.tool import ToolAsks
 from handrail.tools.mcp.connection import Connection
 from handrail.tools.mcp.declaration import Declared
@@ -46,7 +46,7 @@ async def opened(folder: Path, *modes: str, **more: Any) -> AsyncIterator[Connec
         await found.close()
 
 
-def nobody(question: Question) -> Reply:
+def nobody(question: ToolQuestion) -> PersonReply:
     raise ToolAsks(question)
 
 
@@ -59,7 +59,7 @@ async def call(
     tool: str,
     *,
     progress: Callable[[str], None] = silent,
-    ask: Callable[[Question], Reply] = nobody,
+    ask: Callable[[ToolQuestion], PersonReply] = nobody,
     **args: Any,
 ) -> str:
     """What the tool says."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from handrail.engine.secrets import Secret
-from handrail.engine.tool import Tool, ToolCall
+from handrail.engine.tool import PlanTool, ToolCall
 from handrail.tools.configuration import ToolConfiguration
 from handrail.tools.kept import Kept
 from handrail.tools.mcp.declaration import Declared, ToolRule, UndoRule
@@ -59,7 +59,7 @@ async def serving(
         await servers.close()
 
 
-def found(servers: Servers, name: str) -> Tool:
+def found(servers: Servers, name: str) -> PlanTool:
     tool = servers.find(name)
     assert tool is not None
     return tool

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from handrail.domain.definition import Category
-from handrail.domain.question import Question, Reply
+from handrail.domain.question import PersonReply, ToolQuestion
 from handrail.engine.tool import ToolAsks, ToolFailed
 from handrail.tools.mcp import connection as supervision
 from handrail.tools.mcp import session as sessions
@@ -193,9 +193,9 @@ async def test_a_question_leaves_the_call_until_a_person_has_answered(modes: tup
         with pytest.raises(ToolAsks) as asked:
             await call(server, "elicit")
         assert (asked.value.question.text, asked.value.question.schema) == ("Who are you?", NAME)
-        yes = await call(server, "elicit", ask=lambda _: Reply(agreed=True, content={"name": "Ada"}))
+        yes = await call(server, "elicit", ask=lambda _: PersonReply(agreed=True, content={"name": "Ada"}))
         assert json.loads(yes) == {"action": "accept", "content": {"name": "Ada"}}
-        no = await call(server, "elicit", ask=lambda _: Reply(agreed=False))
+        no = await call(server, "elicit", ask=lambda _: PersonReply(agreed=False))
         assert json.loads(no) == {"action": "decline"}
         assert server.standing.starts == 1
         if not modes:
@@ -207,8 +207,8 @@ async def test_a_page_to_visit_is_a_question_without_a_form(modes: tuple[str, ..
     async with opened(tmp_path, *modes) as server:
         with pytest.raises(ToolAsks) as asked:
             await call(server, "elicit", url="https://example.org/sign-in")
-        assert asked.value.question == Question(text="Sign in\nhttps://example.org/sign-in")
-        yes = await call(server, "elicit", url="https://example.org/", ask=lambda _: Reply(agreed=True))
+        assert asked.value.question == ToolQuestion(text="Sign in\nhttps://example.org/sign-in")
+        yes = await call(server, "elicit", url="https://example.org/", ask=lambda _: PersonReply(agreed=True))
         assert json.loads(yes) == {"action": "accept"}
         with Fails(Category.TOOL_ERROR, "no web page"):
             await call(server, "elicit", url="file:///etc/passwd")
@@ -216,18 +216,18 @@ async def test_a_page_to_visit_is_a_question_without_a_form(modes: tuple[str, ..
 
 async def test_a_call_that_needs_a_visit_first_is_made_again_after_it(tmp_path: Path) -> None:
     async with opened(tmp_path) as server:
-        assert await call(server, "visit", ask=lambda _: Reply(agreed=True)) == "visited"
+        assert await call(server, "visit", ask=lambda _: PersonReply(agreed=True)) == "visited"
         with pytest.raises(ToolAsks):
             await call(server, "visit")
         assert await call(server, "visit") == "visited"
         with Fails(Category.TOOL_ERROR, "sign in first"):
-            await call(server, "visit", ask=lambda _: Reply(agreed=False))
+            await call(server, "visit", ask=lambda _: PersonReply(agreed=False))
 
 
 async def test_a_server_may_not_question_a_person_for_ever(tmp_path: Path) -> None:
     async with opened(tmp_path) as server:
         with Fails(Category.TOOL_ERROR, "more than 20 things"):
-            await call(server, "interrogate", ask=lambda _: Reply(agreed=True, content={"name": "Ada"}))
+            await call(server, "interrogate", ask=lambda _: PersonReply(agreed=True, content={"name": "Ada"}))
     async with opened(tmp_path, "modern") as server:
         with Fails(Category.TOOL_ERROR, "does not give to servers"):
             await call(server, "elicit", method="sampling/createMessage")
@@ -274,7 +274,7 @@ async def test_a_question_whose_call_can_not_be_told_is_not_answered_and_disturb
         other = asyncio.create_task(call(server, "hang"))
         async with asyncio.timeout(5):
             told = await call(
-                server, "elicit", message="mine?", ask=lambda _: Reply(agreed=True, content={"name": "A"})
+                server, "elicit", message="mine?", ask=lambda _: PersonReply(agreed=True, content={"name": "A"})
             )
         assert "no call is under way" in told
         assert not other.done()

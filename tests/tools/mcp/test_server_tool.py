@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from handrail.domain.definition import Category
-from handrail.domain.question import Question, Reply
+from handrail.domain.question import PersonReply, ToolQuestion
 from handrail.engine.tool import ToolAsks, ToolFailed
 from handrail.tools.mcp.declaration import ToolRule
 from handrail.tools.mcp.servers import Servers
@@ -93,11 +93,11 @@ async def test_progress_is_passed_on_and_questions_wait_for_a_person(tmp_path: P
         assert told[-1] == "3/3 step 3"
         with pytest.raises(ToolAsks) as asks:
             await called(servers, "ask", {"name": "me"})
-        question: Question = asks.value.question
+        question: ToolQuestion = asks.value.question
         assert (question.text, question.schema["required"]) == ("Which color for me?", ["color"])
-        yes = {question.digest: Reply(agreed=True, content={"color": "red"})}
+        yes = {question.digest: PersonReply(agreed=True, content={"color": "red"})}
         assert await called(servers, "ask", {"name": "me"}, answers=yes) == "accept\nred"
-        no = {question.digest: Reply(agreed=False)}
+        no = {question.digest: PersonReply(agreed=False)}
         assert await called(servers, "ask", {"name": "me"}, answers=no) == "decline\n-"
         with pytest.raises(ToolAsks):  # another question than the one that was answered
             await called(servers, "ask", {"name": "you"}, answers=yes)
@@ -157,7 +157,7 @@ async def test_secrets_reach_the_server_and_nobody_else(tmp_path: Path) -> None:
         secret = {"name": "${secret:PLAN}"}
         with pytest.raises(ToolAsks, match=r"Which color for \[redacted\]\?") as asks:
             await called(servers, "ask", secret, references=(("name",),))
-        yes = {asks.value.question.digest: Reply(agreed=True, content={"color": "red"})}
+        yes = {asks.value.question.digest: PersonReply(agreed=True, content={"color": "red"})}
         assert await called(servers, "ask", secret, references=(("name",),), answers=yes) == "accept\nred"
         with Fails(Category.TOOL_ERROR, "[redacted] is wrong"):
             await called(servers, "fail", {"words": "s3cret-of-git is wrong"})

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from handrail.domain.definition import Category, Effect, Retry
-from handrail.engine.tool import Limits, ToolSpec
+from handrail.engine.tool import CallLimits, ToolSpec
 from handrail.tools.configuration import RetryChoice, tool_configuration
 from handrail.tools.mcp import servers as module
 from handrail.tools.mcp.connection import Connection
@@ -85,7 +85,7 @@ async def test_limits_come_from_the_tool_then_its_server_and_config_stands_over_
         assert say.retry == Retry(attempts=7, first="1s")
         assert (add.timeout, add.concurrency, add.rate) == ("30s", None, None)
         assert add.retry == Retry(attempts=2, first="1s")
-        assert say.shared == add.shared == Limits(name="good", concurrency=4, rate="10/s")
+        assert say.shared == add.shared == CallLimits(name="good", concurrency=4, rate="10/s")
     tables = {
         "tools": {"good.say": {"timeout": "7s", "rate": "2/s"}},
         "servers": {"good": {"concurrency": 2, "timeout": "99s", "retry": {"factor": 3}}},
@@ -93,11 +93,11 @@ async def test_limits_come_from_the_tool_then_its_server_and_config_stands_over_
     async with serving(tmp_path, declared, configuration=tool_configuration(tables)) as servers:
         say, add = found(servers, "good.say").spec, found(servers, "good.add").spec
         assert (say.timeout, say.concurrency, say.rate, add.timeout) == ("7s", 1, "2/s", "30s")
-        assert say.shared == add.shared == Limits(name="good", concurrency=2, rate="10/s")
+        assert say.shared == add.shared == CallLimits(name="good", concurrency=2, rate="10/s")
         assert add.retry == Retry(attempts=2, first="1s", factor=3)
     async with serving(tmp_path, good(tmp_path), configuration=tool_configuration(tables)) as servers:
         add = found(servers, "good.add").spec
-        assert (add.concurrency, add.shared) == (None, Limits(name="good", concurrency=2))
+        assert (add.concurrency, add.shared) == (None, CallLimits(name="good", concurrency=2))
     only_timeout = tool_configuration({"servers": {"good": {"timeout": "3s"}}})
     async with serving(tmp_path, good(tmp_path), configuration=only_timeout) as servers:
         add = found(servers, "good.add").spec

@@ -16,10 +16,10 @@ from handrail.domain.check import Path
 from handrail.domain.errors import Invalid
 from handrail.domain.json import Json
 from handrail.domain.language.expression_compiler import Compiler
-from handrail.domain.language.expression_functions import Function
+from handrail.domain.language.expression_functions import ExpressionFunction
 from handrail.domain.language.expression_path import Read
 from handrail.domain.language.expression_text import parse
-from handrail.domain.language.expression_value import Frame, Refused, kind, spoken, spoken_shape
+from handrail.domain.language.expression_value import ExpressionRefused, Frame, kind, spoken, spoken_shape
 from handrail.domain.language.shape import BOOLEAN, Shape
 
 Scope: TypeAlias = Mapping[str, Shape]
@@ -49,7 +49,7 @@ class Expression(Struct, frozen=True):
         """Its value; what the values don't allow is an ExpressionError."""
         try:
             return self.read(Frame(values))
-        except Refused as refused:
+        except ExpressionRefused as refused:
             raise _error(refused, self.source) from None
 
 
@@ -57,7 +57,7 @@ def compile_expression(source: str, scope: Scope) -> Expression:
     """The expression, checked against the names and shapes it can see."""
     try:
         return piped_expression(source, scope, filters={})
-    except Refused as refused:
+    except ExpressionRefused as refused:
         raise _error(refused, source) from None
 
 
@@ -65,11 +65,11 @@ def compile_condition(source: str, scope: Scope) -> Expression:
     """The expression, sure to give true or false: at load where shapes tell, else when it is evaluated."""
     try:
         return condition(source, scope)
-    except Refused as refused:
+    except ExpressionRefused as refused:
         raise _error(refused, source) from None
 
 
-def piped_expression(source: str, scope: Scope, filters: Mapping[str, Function]) -> Expression:
+def piped_expression(source: str, scope: Scope, filters: Mapping[str, ExpressionFunction]) -> Expression:
     """For templates: an expression that filters may follow, `path | upper`; what does not fit is Refused."""
     parsed = parse(source)
     compiler = Compiler(source, scope, parsed.strings, filters)
@@ -93,10 +93,10 @@ def condition(source: str, scope: Scope) -> Expression:
     return replace(expression, shape=BOOLEAN, read=read_boolean)
 
 
-def _not_boolean(what: str, column: int) -> Refused:
+def _not_boolean(what: str, column: int) -> ExpressionRefused:
     advice = 'compare it, e.g. x != "", len(x) > 0, exists(x)'
-    return Refused(f"a condition must be true or false; this is {what}: {advice}", column)
+    return ExpressionRefused(f"a condition must be true or false; this is {what}: {advice}", column)
 
 
-def _error(refused: Refused, source: str) -> ExpressionError:
+def _error(refused: ExpressionRefused, source: str) -> ExpressionError:
     return ExpressionError(refused.reason, source=source, column=max(1, refused.column))

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, Final, NamedTuple, TypeAlias, cast
 
 from handrail.domain.json import Json
-from handrail.domain.language.expression_value import Frame, Refused, kind
+from handrail.domain.language.expression_value import ExpressionRefused, Frame, kind
 from handrail.domain.language.shape import ANY, Shape
 
 Test: TypeAlias = Callable[[Frame, Json, Json], bool]
@@ -63,7 +63,7 @@ def equal(frame: Frame, left: Json, right: Json) -> bool:
         return left == right
     kinds = {kind(left), kind(right)}
     if len(kinds) > 1 and "null" not in kinds:
-        raise Refused(NEVER_EQUAL)
+        raise ExpressionRefused(NEVER_EQUAL)
     return same(frame, left, right)
 
 
@@ -99,7 +99,7 @@ def ordered(compare: Callable[[Any, Any], bool], frame: Frame, left: Json, right
     """The order of two numbers or two strings; nothing else has one."""
     what = kind(left)
     if what not in ("number", "string") or what != kind(right):
-        raise Refused(NO_ORDER)
+        raise ExpressionRefused(NO_ORDER)
     if isinstance(left, str):
         frame.spend(len(left))
     return compare(left, right)
@@ -109,11 +109,11 @@ def member(frame: Frame, wanted: Json, container: Json) -> bool:
     """Whether a list has an item, an object a field, or a string a part."""
     if isinstance(container, str | Mapping):
         if not isinstance(wanted, str):
-            raise Refused(NOT_A_NAME)
+            raise ExpressionRefused(NOT_A_NAME)
         frame.spend(len(container))
         return wanted in container
     if kind(container) != "array":
-        raise Refused(HOLDS_NOTHING)
+        raise ExpressionRefused(HOLDS_NOTHING)
     return _among(frame, wanted, cast("Sequence[Json]", container))
 
 
@@ -126,7 +126,7 @@ def _among(frame: Frame, wanted: Json, items: Sequence[Json]) -> bool:
         frame.spend(len(items) * 8)
         is_there = any(same(frame, item, wanted) for item in items)
     if items and not is_there and what != "null" and {what, "null"}.isdisjoint(map(kind, items)):
-        raise Refused(NOT_AMONG)
+        raise ExpressionRefused(NOT_AMONG)
     return is_there
 
 

@@ -14,7 +14,7 @@ from handrail.domain.check import Path
 from handrail.domain.errors import Invalid
 from handrail.domain.json import EXACT_INTEGER_MAX, Json
 from handrail.domain.language.expression_comparison import COMPARISONS
-from handrail.domain.language.expression_functions import FUNCTIONS, TEXT, Function, always
+from handrail.domain.language.expression_functions import FUNCTIONS, TEXT, ExpressionFunction, always
 from handrail.domain.language.expression_path import (
     Read,
     WrittenPath,
@@ -25,7 +25,7 @@ from handrail.domain.language.expression_path import (
     written_path,
 )
 from handrail.domain.language.expression_term import TRUTH, Term, check_count, checked, shown, tested, wrong_type
-from handrail.domain.language.expression_value import Frame, Refused, kind
+from handrail.domain.language.expression_value import ExpressionRefused, Frame, kind
 from handrail.domain.language.pattern import linear_pattern
 from handrail.domain.language.shape import (
     BOOLEAN,
@@ -56,7 +56,11 @@ class Compiler:
     """Compiles one expression, and remembers the paths it reads."""
 
     def __init__(
-        self, source: str, scope: Mapping[str, Shape], strings: Mapping[int, str], filters: Mapping[str, Function]
+        self,
+        source: str,
+        scope: Mapping[str, Shape],
+        strings: Mapping[int, str],
+        filters: Mapping[str, ExpressionFunction],
     ) -> None:
         self.source = source
         self.scope = scope
@@ -74,7 +78,7 @@ class Compiler:
             return self._default(node, self._tolerant(node.left, self.piped), self._term(arguments[0]))
         if name not in self.filters:
             reason = name_reason("there is no filter", name, [*self.filters, "default"])
-            raise Refused(reason, node.right.col_offset)
+            raise ExpressionRefused(reason, node.right.col_offset)
         used = self.filters[name]
         check_count(node.right, name, arguments, most=len(used.takes) - 1, optional=used.optional)
         terms = [self.piped(node.left), *map(self._term, arguments)]
@@ -122,7 +126,7 @@ class Compiler:
         is_exact = abs(value) <= EXACT_INTEGER_MAX if isinstance(value, int) else isfinite(value)
         if not is_exact:
             reason = f"the number is too large; whole numbers are exact up to {EXACT_INTEGER_MAX}"
-            raise Refused(reason, node.col_offset)
+            raise ExpressionRefused(reason, node.col_offset)
         return self._made(node, NUMBER, lambda _: value)
 
     def _list(self, node: ast.List) -> Term:
@@ -134,10 +138,10 @@ class Compiler:
         fields: dict[str, Term] = {}
         for key, value in zip(node.keys, node.values, strict=True):
             if not (isinstance(key, ast.Constant) and isinstance(key.value, str)):
-                raise Refused("the names in an object are written in quotes", (key or node).col_offset)
+                raise ExpressionRefused("the names in an object are written in quotes", (key or node).col_offset)
             name = self.strings[key.col_offset]
             if name in fields:
-                raise Refused("the name stands here a second time", key.col_offset)
+                raise ExpressionRefused("the name stands here a second time", key.col_offset)
             fields[name] = self._term(value)
         shape = object_shape({name: field.shape for name, field in fields.items()})
         return self._made(node, shape, lambda frame: {name: field.read(frame) for name, field in fields.items()})
@@ -203,7 +207,7 @@ class Compiler:
             check_count(node, name, arguments, most=len(used.takes), optional=used.optional)
             return self._call(node, name, used, list(map(self._term, arguments)), column=node.col_offset)
         if name not in _SPECIAL:
-            raise Refused(name_reason("there is no function", name, [*FUNCTIONS, *_SPECIAL]), node.col_offset)
+            raise ExpressionRefused(name_reason("there is no function", name, [*FUNCTIONS, *_SPECIAL]), node.col_offset)
         check_count(node, name, arguments, most=_SPECIAL[name])
         match name:
             case "default":
@@ -215,7 +219,7 @@ class Compiler:
             case _:
                 return self._matches(node, self._term(arguments[0]), arguments[1])
 
-    def _call(self, node: ast.expr, name: str, used: Function, terms: Sequence[Term], *, column: int) -> Term:
+    def _call(self, node: ast.expr, name: str, used: ExpressionFunction, terms: Sequence[Term], *, column: int) -> Term:
         """The term of a function or filter, applied to values of the types it takes."""
         parts = [(checked(name, takes, term), takes) for term, takes in zip(terms, used.takes, strict=False)]
 
@@ -228,8 +232,8 @@ class Compiler:
                 values.append(value)
             try:
                 return used.apply(frame, *values)
-            except Refused as refused:
-                raise Refused(f"{name}: {refused.reason}", column) from None
+            except ExpressionRefused as refused:
+                raise ExpressionRefused(f"{name}: {refused.reason}", column) from None
 
         return self._made(node, used.gives(terms[0].shape), read)
 
@@ -249,17 +253,17 @@ class Compiler:
 
     def _matches(self, node: ast.expr, term: Term, pattern: ast.expr) -> Term:
         if not (isinstance(pattern, ast.Constant) and isinstance(pattern.value, str)):
-            raise Refused("the pattern must be written out, as a string", pattern.col_offset)
+            raise ExpressionRefused("the pattern must be written out, as a string", pattern.col_offset)
         try:
             occurs = linear_pattern(self.strings[pattern.col_offset])
         except Invalid as error:
-            raise Refused(str(error), pattern.col_offset) from None
+            raise ExpressionRefused(str(error), pattern.col_offset) from None
 
         def apply(frame: Frame, text: str) -> bool:
             frame.spend(len(text))
             return occurs(text)
 
-        used = Function(takes=(TEXT,), gives=always(BOOLEAN), apply=apply)
+        used = ExpressionFunction(takes=(TEXT,), gives=always(BOOLEAN), apply=apply)
         return self._call(node, "matches", used, [term], column=node.col_offset)
 
     def _made(self, node: ast.expr, shape: Shape, read: Read) -> Term:
@@ -274,13 +278,13 @@ def _filter_call(node: ast.expr) -> tuple[str, list[ast.expr]]:
         case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]):
             return name, arguments
         case _:
-            raise Refused("after | comes the name of a filter", node.col_offset)
+            raise ExpressionRefused("after | comes the name of a filter", node.col_offset)
 
 
 def _no_path(node: ast.expr) -> Term:
-    raise Refused("exists(...) asks for a path, e.g. exists(output.file)", node.col_offset)
+    raise ExpressionRefused("exists(...) asks for a path, e.g. exists(output.file)", node.col_offset)
 
 
-def _refused(node: ast.expr) -> Refused:
+def _refused(node: ast.expr) -> ExpressionRefused:
     what = type(node.op) if isinstance(node, ast.BinOp) else type(node)
-    return Refused(_REFUSED.get(what, _NOT_ALLOWED), node.col_offset)
+    return ExpressionRefused(_REFUSED.get(what, _NOT_ALLOWED), node.col_offset)

@@ -21,7 +21,7 @@ NUMERIC: Final = frozenset({"number"})
 ANYTHING: Final = frozenset[str]()
 
 
-class Function(Struct, frozen=True):
+class ExpressionFunction(Struct, frozen=True):
     """A function of values; the last `optional` arguments may be left out."""
 
     takes: tuple[frozenset[str], ...]
@@ -37,14 +37,14 @@ def always(shape: Shape) -> Callable[[Shape], Shape]:
     return lambda _: shape
 
 
-def text_function(change: Callable[[str], str]) -> Function:
+def text_function(change: Callable[[str], str]) -> ExpressionFunction:
     """A function from one string to another of about the same length."""
 
     def apply(frame: Frame, text: str) -> str:
         frame.spend(len(text))
         return change(text)
 
-    return Function(takes=(TEXT,), gives=always(STRING), apply=apply)
+    return ExpressionFunction(takes=(TEXT,), gives=always(STRING), apply=apply)
 
 
 def _length(_: Frame, value: str) -> int:
@@ -61,10 +61,10 @@ def _ends_with(frame: Frame, text: str, end: str) -> bool:
     return text.endswith(end)
 
 
-FUNCTIONS: Final[Mapping[str, Function]] = {
-    "len": Function(takes=(SIZED,), gives=always(NUMBER), apply=_length),
+FUNCTIONS: Final[Mapping[str, ExpressionFunction]] = {
+    "len": ExpressionFunction(takes=(SIZED,), gives=always(NUMBER), apply=_length),
     "lower": text_function(str.lower),
     "upper": text_function(str.upper),
-    "starts_with": Function(takes=(TEXT, TEXT), gives=always(BOOLEAN), apply=_starts_with),
-    "ends_with": Function(takes=(TEXT, TEXT), gives=always(BOOLEAN), apply=_ends_with),
+    "starts_with": ExpressionFunction(takes=(TEXT, TEXT), gives=always(BOOLEAN), apply=_starts_with),
+    "ends_with": ExpressionFunction(takes=(TEXT, TEXT), gives=always(BOOLEAN), apply=_ends_with),
 }

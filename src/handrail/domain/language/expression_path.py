@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, TypeAlias, cast
 
 from handrail.domain.check import Path
 from handrail.domain.json import Json
-from handrail.domain.language.expression_value import Frame, Refused, kind, spoken, spoken_shape
+from handrail.domain.language.expression_value import ExpressionRefused, Frame, kind, spoken, spoken_shape
 from handrail.domain.language.shape import ANY, Shape
 
 NAMES_SHOWN_MAX: Final = 12
@@ -44,7 +44,7 @@ def path_shape(path: WrittenPath, scope: Mapping[str, Shape]) -> Shape:
     """What is known of the value at the end of a path; names that can't be there are refused."""
     root = str(path.keys[0])
     if root not in scope or root.startswith("_"):
-        raise Refused(name_reason("there is no name", root, scope), path.columns[0])
+        raise ExpressionRefused(name_reason("there is no name", root, scope), path.columns[0])
     shape = scope[root]
     for depth, (key, column) in enumerate(zip(path.keys[1:], path.columns[1:], strict=True), 1):
         shape = _step_shape(shape, key, before=path.keys[:depth], column=column)
@@ -105,25 +105,27 @@ def _last_key(node: ast.expr, strings: Mapping[int, str]) -> tuple[str | int, in
         case ast.Attribute(value=before, attr=name):
             column = (node.end_col_offset or 0) - len(name)
             if name.startswith("_"):
-                raise Refused(f'a field with a leading _ is written in quotes: x["{name}"]', column)
+                raise ExpressionRefused(f'a field with a leading _ is written in quotes: x["{name}"]', column)
             return name, column, before
         case ast.Subscript(value=before, slice=ast.Constant(value=str()) as index):
             return strings[index.col_offset], index.col_offset, before
         case ast.Subscript(value=before, slice=ast.Constant(value=int() as number) as index) if type(number) is int:
             return number, index.col_offset, before
         case ast.Subscript(slice=index):
-            raise Refused('an index is written out and counts from the front: x[0], x["name"]', index.col_offset)
+            raise ExpressionRefused(
+                'an index is written out and counts from the front: x[0], x["name"]', index.col_offset
+            )
         case _:
-            raise Refused("fields and items are read by a path, which starts with a name", node.col_offset)
+            raise ExpressionRefused("fields and items are read by a path, which starts with a name", node.col_offset)
 
 
 def _step_shape(shape: Shape, key: str | int, *, before: Path, column: int) -> Shape:
     if not shape.admits("object" if isinstance(key, str) else "array"):
-        raise Refused(f"{_text(before)} is {spoken_shape(shape)}: it has no {_key_spoken(key)}", column)
+        raise ExpressionRefused(f"{_text(before)} is {spoken_shape(shape)}: it has no {_key_spoken(key)}", column)
     if isinstance(key, int):
         return shape.items or ANY
     if key not in shape.fields and not shape.is_open:
-        raise Refused(name_reason(f"{_text(before)} has no field", key, shape.fields), column)
+        raise ExpressionRefused(name_reason(f"{_text(before)} has no field", key, shape.fields), column)
     return shape.fields.get(key, ANY)
 
 
@@ -143,10 +145,10 @@ def _has(value: Any, key: str | int) -> bool:
     return kind(value) == "array" and key < len(value)
 
 
-def _missing(path: WrittenPath, frame: Frame) -> Refused:
+def _missing(path: WrittenPath, frame: Frame) -> ExpressionRefused:
     followed, value = _walk(frame.values, path.keys)
     before, key = path.keys[:followed], path.keys[followed]
-    return Refused(_missing_reason(_text(before), key, value), path.columns[followed])
+    return ExpressionRefused(_missing_reason(_text(before), key, value), path.columns[followed])
 
 
 def _missing_reason(before: str, key: str | int, value: Any) -> str:

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from handrail.domain.json import Json
 from handrail.domain.language.expression_comparison import COMPARISONS, Test
 from handrail.domain.language.expression_path import Read
-from handrail.domain.language.expression_value import Frame, Refused, kind, spoken, spoken_shape
+from handrail.domain.language.expression_value import ExpressionRefused, Frame, kind, spoken, spoken_shape
 from handrail.domain.language.shape import Shape
 
 TRUTH: Final = frozenset({"boolean"})
@@ -41,7 +41,7 @@ def tested(operation: ast.cmpop, left: Term, right: Term) -> Test:
     def test(frame: Frame, one: Json, other: Json) -> bool:
         try:
             return comparison.test(frame, one, other)
-        except Refused as refused:
+        except ExpressionRefused as refused:
             raise _clash(refused.reason, left, spoken(kind(one)), right, spoken(kind(other))) from None
 
     return test
@@ -51,7 +51,7 @@ def checked(name: str, takes: frozenset[str], term: Term) -> Term:
     """The term, if its shape admits the types that are taken (none named: all)."""
     if takes and not term.shape.admits(*takes):
         reason = f"{name} needs {spoken(*takes)}, but {term.text} is {spoken_shape(term.shape)}"
-        raise Refused(reason, term.column)
+        raise ExpressionRefused(reason, term.column)
     return term
 
 
@@ -60,15 +60,17 @@ def check_count(node: ast.expr, name: str, arguments: Sequence[object], *, most:
     if not most - optional <= len(arguments) <= most:
         least = f"{most - optional} to " if optional else ""
         plural = "" if most == 1 else "s"
-        raise Refused(f"{name} takes {least}{most} argument{plural} in (...), not {len(arguments)}", node.col_offset)
+        raise ExpressionRefused(
+            f"{name} takes {least}{most} argument{plural} in (...), not {len(arguments)}", node.col_offset
+        )
 
 
-def wrong_type(name: str, takes: frozenset[str], term: Term, value: Json) -> Refused:
+def wrong_type(name: str, takes: frozenset[str], term: Term, value: Json) -> ExpressionRefused:
     """That a value turned out not to be of the types that are taken."""
     advice = "; use default(...)" if value is None else ""
     reason = f"{name} needs {spoken(*takes)}, but {term.text} is {spoken(kind(value))}{advice}"
-    return Refused(reason, term.column)
+    return ExpressionRefused(reason, term.column)
 
 
-def _clash(reason: str, left: Term, one: str, right: Term, other: str) -> Refused:
-    return Refused(f"{reason}: {left.text} is {one}, {right.text} is {other}", left.column)
+def _clash(reason: str, left: Term, one: str, right: Term, other: str) -> ExpressionRefused:
+    return ExpressionRefused(f"{reason}: {left.text} is {one}, {right.text} is {other}", left.column)

@@ -12,7 +12,7 @@ from itertools import islice, pairwise
 from keyword import iskeyword
 from typing import Final, NamedTuple
 
-from handrail.domain.language.expression_value import Refused
+from handrail.domain.language.expression_value import ExpressionRefused
 
 SOURCE_LENGTH_MAX: Final = 2_000
 STRING_LENGTH_MAX: Final = 1_000
@@ -82,7 +82,7 @@ def parse(source: str) -> Parsed:
     """The syntax tree of an expression that is small and made of allowed signs; columns count from 1."""
     if len(source) > SOURCE_LENGTH_MAX:
         reason = f"the expression has {len(source):,} characters; at most {SOURCE_LENGTH_MAX:,} are allowed"
-        raise Refused(reason, 1)
+        raise ExpressionRefused(reason, 1)
     strings: dict[int, str] = {}
     # Parentheses around all let it span lines, and make the parser's columns count from 1.
     plain = ["(", *" " * len(source), ")"]
@@ -100,12 +100,12 @@ def _checked_tokens(source: str) -> list[Token]:
     """The tokens, each allowed where it stands, with brackets that match."""
     tokens = list(islice(_tokens(source), TOKENS_MAX + 1))
     if not tokens:
-        raise Refused("the expression is empty", 1)
+        raise ExpressionRefused("the expression is empty", 1)
     if len(tokens) > TOKENS_MAX:
-        raise Refused(_TOO_LARGE, tokens[-1].column)
+        raise ExpressionRefused(_TOO_LARGE, tokens[-1].column)
     for before, token in pairwise([Token("", "", 0), *tokens]):
         if reason := _refusal(token, before):
-            raise Refused(reason, token.column)
+            raise ExpressionRefused(reason, token.column)
     _check_brackets([token for token in tokens if token.kind == "sign" and token.text in "()[]{}"])
     return tokens
 
@@ -116,7 +116,7 @@ def _tokens(source: str) -> Iterator[Token]:
         found = _TOKEN.match(source, position)
         if found is None:
             reason = f'{source[position]!a} can\'t stand outside a string; such a name is written in quotes: x["..."]'
-            raise Refused(reason, position + 1)
+            raise ExpressionRefused(reason, position + 1)
         if found.lastgroup != "space":
             yield Token(str(found.lastgroup), found[0], position + 1)
         position = found.end()
@@ -157,11 +157,11 @@ def _check_brackets(tokens: Iterable[Token]) -> None:
         if token.text in _CLOSED_BY:
             opened.append(token)
         elif not opened or _CLOSED_BY[opened.pop().text] != token.text:
-            raise Refused(f"'{token.text}' closes nothing", token.column)
+            raise ExpressionRefused(f"'{token.text}' closes nothing", token.column)
         if len(opened) > NESTING_MAX:
-            raise Refused(_TOO_LARGE, token.column)
+            raise ExpressionRefused(_TOO_LARGE, token.column)
     if opened:
-        raise Refused(f"'{opened[-1].text}' is never closed", opened[-1].column)
+        raise ExpressionRefused(f"'{opened[-1].text}' is never closed", opened[-1].column)
 
 
 def _blanked(token: Token) -> tuple[str, str, int]:
@@ -170,15 +170,15 @@ def _blanked(token: Token) -> tuple[str, str, int]:
     quote, content = token.text[-1], token.text[1 + prefix : -1]
     if len(content) > STRING_LENGTH_MAX:
         reason = f"the string has {len(content):,} characters; at most {STRING_LENGTH_MAX:,} are allowed"
-        raise Refused(reason, token.column)
+        raise ExpressionRefused(reason, token.column)
     try:
         said = content if prefix else _ESCAPE.sub(_unescaped, content)
         # Joins two escapes that make one character; half of such a pair is no text.
         said = said if said.isascii() else said.encode("utf-16", "surrogatepass").decode("utf-16")
     except UnicodeDecodeError:
-        raise Refused("the string holds half a character", token.column) from None
+        raise ExpressionRefused("the string holds half a character", token.column) from None
     except ValueError as error:
-        raise Refused(str(error), token.column) from None
+        raise ExpressionRefused(str(error), token.column) from None
     return " " * prefix + quote + "_" * len(content) + quote, said, prefix
 
 
@@ -197,11 +197,11 @@ def _tree(plain: str, source: str) -> ast.expr:
     try:
         return ast.parse(plain, mode="eval").body
     except (RecursionError, MemoryError):
-        raise Refused(_TOO_LARGE, 1) from None
+        raise ExpressionRefused(_TOO_LARGE, 1) from None
     except SyntaxError as error:
         column = min(max(1, (error.offset or 1) - 1), len(source) + 1)
         reason = _syntax_reason(error.msg, source[column - 1 :])
-        raise Refused(reason, column) from None
+        raise ExpressionRefused(reason, column) from None
 
 
 def _syntax_reason(said: str, rest: str) -> str:
@@ -216,7 +216,7 @@ def _size(tree: ast.expr) -> int:
         node, depth = pending.pop()
         count += 1
         if count > NODES_MAX or depth > NESTING_MAX:
-            raise Refused(_TOO_LARGE, node.col_offset)
+            raise ExpressionRefused(_TOO_LARGE, node.col_offset)
         inner = ast.iter_child_nodes(node)
         pending += [(child, depth + 1) for child in inner if isinstance(child, ast.expr)]
     return count

@@ -33,7 +33,7 @@ _SPOKEN: Final = {
 }
 
 
-class Refused(Exception):
+class ExpressionRefused(Exception):
     """Something that an expression can't be or do: why, and at which column (from 1; 0 while it is not known).
 
     It becomes an ExpressionError or a TemplateError where the source is known."""
@@ -59,7 +59,7 @@ class Frame:
     def spend(self, units: int) -> None:
         """Count work that is about to be done, unless the allowance is used up."""
         if self.work_left < 0:
-            raise Refused("this needs too much work; make the lists or texts smaller")
+            raise ExpressionRefused("this needs too much work; make the lists or texts smaller")
         self.work_left -= units
 
 

@@ -17,7 +17,7 @@ from handrail.domain.errors import Invalid
 from handrail.domain.json import Json
 from handrail.domain.language.expression import Scope
 from handrail.domain.language.expression_path import path_text
-from handrail.domain.language.expression_value import Refused
+from handrail.domain.language.expression_value import ExpressionRefused
 from handrail.domain.language.shape import STRING, Shape
 from handrail.domain.language.template_blocks import Builder, Draw, Page
 from handrail.domain.language.template_text import Part, cut, has_tags
@@ -72,7 +72,7 @@ def compile_template(source: str, scope: Scope) -> Template:
     """The template, checked against the names and shapes it can see."""
     try:
         return _template(source, scope)
-    except Refused as refused:
+    except ExpressionRefused as refused:
         raise _error(refused, source) from None
 
 
@@ -128,7 +128,7 @@ class _ValueCompiler:
     def string(self, source: str, path: Path) -> Template | str:
         try:
             template = _template(source, self.scope)
-        except Refused as refused:
+        except ExpressionRefused as refused:
             self.errors.append(_error(refused, source, path))
             return source
         self.paths.update(dict.fromkeys(template.paths))
@@ -161,11 +161,11 @@ def _filled(part: Any, page: Page, path: Path) -> Json:
 def _drawn(template: Template, page: Page, path: Path = ()) -> Json:
     try:
         return template.draw(page)
-    except Refused as refused:
+    except ExpressionRefused as refused:
         raise _error(refused, template.source, path) from None
 
 
-def _error(refused: Refused, source: str, path: Path = ()) -> TemplateError:
+def _error(refused: ExpressionRefused, source: str, path: Path = ()) -> TemplateError:
     before = source[: max(0, refused.column - 1)]
     line, column = before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1
     return TemplateError(refused.reason, line=line, column=column, path=path)

@@ -15,7 +15,7 @@ from handrail.domain.json import Json
 from handrail.domain.language.expression import Expression, Scope, condition, piped_expression
 from handrail.domain.language.expression_path import Read, name_reason
 from handrail.domain.language.expression_term import shown
-from handrail.domain.language.expression_value import Frame, Refused, kind, spoken, spoken_shape
+from handrail.domain.language.expression_value import ExpressionRefused, Frame, kind, spoken, spoken_shape
 from handrail.domain.language.shape import ANY, BOOLEAN, NUMBER, Shape, object_shape
 from handrail.domain.language.template_filters import FILTERS, text_of
 from handrail.domain.language.template_text import Part, Tag
@@ -51,14 +51,14 @@ class Page:
         """Add to the text, as long as there is room."""
         self.length_left -= len(text)
         if self.length_left < 0:
-            raise Refused(f"the text grows over {OUTPUT_LENGTH_MAX:,} characters here", column)
+            raise ExpressionRefused(f"the text grows over {OUTPUT_LENGTH_MAX:,} characters here", column)
         self.parts.append(text)
 
     def count_round(self, column: int) -> None:
         """Count one round of a loop."""
         self.rounds_left -= 1
         if self.rounds_left < 0:
-            raise Refused(f"the loops take more than {ROUNDS_MAX:,} rounds", column)
+            raise ExpressionRefused(f"the loops take more than {ROUNDS_MAX:,} rounds", column)
 
     def taken(self) -> str:
         """The text, which is then begun anew."""
@@ -80,7 +80,7 @@ class Block(NamedTuple):
     column: int
 
 
-class Placed(NamedTuple):
+class PlacedExpression(NamedTuple):
     """An expression inside a template, which reports columns of the template."""
 
     shape: Shape
@@ -129,20 +129,20 @@ class Builder:
                     return pieces, block
                 pieces.append(self._nested(block))
         if opening:
-            raise Refused(f"{{% {opening.word} %}} is never closed", opening.column)
+            raise ExpressionRefused(f"{{% {opening.word} %}} is never closed", opening.column)
         return pieces, Block("", "", 0, 0)
 
     def _output(self, tag: Tag) -> Piece:
         value = self._placed(_output_expression, tag.text, tag.offset)
         if value.shape.types == {"null"}:
-            raise Refused(f"{value.text} is always null", value.column)
+            raise ExpressionRefused(f"{value.text} is always null", value.column)
 
         def draw(page: Page) -> None:
             content = value.read(page.frame)
             try:
                 text = text_of(content)
-            except Refused as refused:
-                raise Refused(f"{value.text} {refused.reason}", value.column) from None
+            except ExpressionRefused as refused:
+                raise ExpressionRefused(f"{value.text} {refused.reason}", value.column) from None
             page.write(text, value.column)
 
         return draw
@@ -150,15 +150,15 @@ class Builder:
     def _nested(self, block: Block) -> Piece:
         self.depth += 1
         if self.depth > BLOCKS_NESTED_MAX:
-            raise Refused(f"more than {BLOCKS_NESTED_MAX} blocks are nested", block.column)
+            raise ExpressionRefused(f"more than {BLOCKS_NESTED_MAX} blocks are nested", block.column)
         if block.word == "if":
             piece = self._choice(block)
         elif block.word == "for":
             piece = self._loop(block)
         elif block.word in _WORDS:
-            raise Refused(f"{{% {block.word} %}} does not belong to an open block", block.column)
+            raise ExpressionRefused(f"{{% {block.word} %}} does not belong to an open block", block.column)
         else:
-            raise Refused(name_reason("there is no tag", block.word, _WORDS), block.column)
+            raise ExpressionRefused(name_reason("there is no tag", block.word, _WORDS), block.column)
         self.depth -= 1
         return piece
 
@@ -205,35 +205,35 @@ class Builder:
 
         return draw
 
-    def _loop_head(self, block: Block) -> tuple[str, Placed]:
+    def _loop_head(self, block: Block) -> tuple[str, PlacedExpression]:
         """The name of a loop and the list it goes through."""
         found = _LOOP.match(block.rest)
         if found is None:
-            raise Refused("write {% for name in list %}", block.column)
+            raise ExpressionRefused("write {% for name in list %}", block.column)
         if len(self.loop_names) == LOOPS_NESTED_MAX:
-            raise Refused(f"more than {LOOPS_NESTED_MAX} loops are nested", block.column)
+            raise ExpressionRefused(f"more than {LOOPS_NESTED_MAX} loops are nested", block.column)
         self._check_loop_name(found[1], block.offset + 1)
         items = self._placed(_plain_expression, block.rest[found.end() :], block.offset + found.end())
         if not items.shape.admits("array"):
-            raise Refused(f"for needs a list, but {items.text} is {spoken_shape(items.shape)}", items.column)
+            raise ExpressionRefused(f"for needs a list, but {items.text} is {spoken_shape(items.shape)}", items.column)
         return found[1], items
 
     def _check_loop_name(self, name: str, column: int) -> None:
         if name.startswith("_") or name in _RESERVED:
-            raise Refused(f"'{name}' can't be the name of a loop's item", column)
+            raise ExpressionRefused(f"'{name}' can't be the name of a loop's item", column)
         own = {"loop"} if self.loop_names else set()  # an inner loop has a `loop` of its own
         if taken := {name, "loop"} & self.scope.keys() - own:
-            raise Refused(f"the name '{min(taken)}' is taken; choose another", column)
+            raise ExpressionRefused(f"the name '{min(taken)}' is taken; choose another", column)
 
-    def _placed(self, compiled: Callable[[str, Scope], Expression], text: str, offset: int) -> Placed:
+    def _placed(self, compiled: Callable[[str, Scope], Expression], text: str, offset: int) -> PlacedExpression:
         try:
             expression = compiled(text, self.scope)
-        except Refused as refused:
-            raise Refused(refused.reason, offset + max(1, refused.column)) from None
+        except ExpressionRefused as refused:
+            raise ExpressionRefused(refused.reason, offset + max(1, refused.column)) from None
         own = {*self.loop_names, "loop"} if self.loop_names else set()
         self.paths.update((path, None) for path in expression.paths if path[0] not in own)
         column = offset + len(text) - len(text.lstrip()) + 1
-        return Placed(expression.shape, _placed_read(expression, offset), shown(text.strip()), column)
+        return PlacedExpression(expression.shape, _placed_read(expression, offset), shown(text.strip()), column)
 
 
 def _output_expression(text: str, scope: Scope) -> Expression:
@@ -251,16 +251,16 @@ def _placed_read(expression: Expression, offset: int) -> Read:
         try:
             frame.spend(work)
             return read(frame)
-        except Refused as refused:
-            raise Refused(refused.reason, offset + max(1, refused.column)) from None
+        except ExpressionRefused as refused:
+            raise ExpressionRefused(refused.reason, offset + max(1, refused.column)) from None
 
     return placed
 
 
-def _list_of(items: Placed, page: Page) -> Sequence[Json]:
+def _list_of(items: PlacedExpression, page: Page) -> Sequence[Json]:
     value = items.read(page.frame)
     if kind(value) != "array":
-        raise Refused(f"for needs a list, but {items.text} is {spoken(kind(value))}", items.column)
+        raise ExpressionRefused(f"for needs a list, but {items.text} is {spoken(kind(value))}", items.column)
     return cast("Sequence[Json]", value)
 
 
@@ -274,7 +274,7 @@ def _block(tag: Tag) -> Block:
     column = tag.offset + found.start(1) + 1
     if word in ("else", "endif", "endfor") and rest:
         advice = "write {% elif condition %}" if word == "else" else f"write {{% {word} %}}"
-        raise Refused(f"nothing can follow '{word}'; {advice}", column)
+        raise ExpressionRefused(f"nothing can follow '{word}'; {advice}", column)
     return Block(word, rest, tag.offset + found.end(), column)
 
 

@@ -19,11 +19,11 @@ from handrail.domain.language.expression_functions import (
     LIST,
     NUMERIC,
     TEXT,
-    Function,
+    ExpressionFunction,
     always,
     text_function,
 )
-from handrail.domain.language.expression_value import Frame, Refused
+from handrail.domain.language.expression_value import ExpressionRefused, Frame
 from handrail.domain.language.shape import ANY, NULL, NUMBER, STRING, Shape, either
 
 DIGITS_MAX: Final = 10
@@ -36,18 +36,18 @@ def text_of(value: Json) -> str:
     if isinstance(value, str):
         return value
     if value is None:
-        raise Refused("is null: use default(...)")  # a hole in a text is never wanted
+        raise ExpressionRefused("is null: use default(...)")  # a hole in a text is never wanted
     return json_text(value)
 
 
 def json_text(value: Json) -> str:
     """Compact JSON."""
     if isinstance(value, float) and not isfinite(value):
-        raise Refused("is not a finite number")
+        raise ExpressionRefused("is not a finite number")
     try:
         return msgspec.json.encode(value).decode()
     except (ValueError, RecursionError):  # half a character, thousands of digits, thousands of levels
-        raise Refused("can't be written as JSON") from None
+        raise ExpressionRefused("can't be written as JSON") from None
 
 
 def _title(text: str) -> str:
@@ -71,8 +71,8 @@ def _join(frame: Frame, items: Sequence[Json], separator: str = "") -> str:
     for index, item in enumerate(items):
         try:
             text = text_of(item)
-        except Refused as refused:
-            raise Refused(f"item [{index}] {refused.reason}") from None
+        except ExpressionRefused as refused:
+            raise ExpressionRefused(f"item [{index}] {refused.reason}") from None
         frame.spend(1 + len(text) + len(separator))
         texts.append(text)
     return separator.join(texts)
@@ -85,30 +85,30 @@ def _lines(frame: Frame, items: Sequence[Json]) -> str:
 def _json(frame: Frame, value: Json) -> str:
     try:
         text = json_text(value)
-    except Refused as refused:
-        raise Refused(f"the value {refused.reason}") from None
+    except ExpressionRefused as refused:
+        raise ExpressionRefused(f"the value {refused.reason}") from None
     frame.spend(len(text))
     return text
 
 
 def _round(_: Frame, number: float, digits: float = 0) -> Json:
     if not (isinstance(digits, int) and 0 <= digits <= DIGITS_MAX):
-        raise Refused(f"the digits are a whole number from 0 to {DIGITS_MAX}")
+        raise ExpressionRefused(f"the digits are a whole number from 0 to {DIGITS_MAX}")
     if isinstance(number, float) and not isfinite(number):
-        raise Refused("the number is not finite")
+        raise ExpressionRefused("the number is not finite")
     return round(number, digits) if digits else round(number)
 
 
-FILTERS: Final[Mapping[str, Function]] = {
+FILTERS: Final[Mapping[str, ExpressionFunction]] = {
     "upper": FUNCTIONS["upper"],
     "lower": FUNCTIONS["lower"],
     "title": text_function(_title),
     "trim": text_function(str.strip),
     "length": FUNCTIONS["len"],
-    "first": Function(takes=(LIST,), gives=_item_shape, apply=_first),
-    "last": Function(takes=(LIST,), gives=_item_shape, apply=_last),
-    "join": Function(takes=(LIST, TEXT), gives=always(STRING), apply=_join, optional=1),
-    "lines": Function(takes=(LIST,), gives=always(STRING), apply=_lines),
-    "json": Function(takes=(ANYTHING,), gives=always(STRING), apply=_json),
-    "round": Function(takes=(NUMERIC, NUMERIC), gives=always(NUMBER), apply=_round, optional=1),
+    "first": ExpressionFunction(takes=(LIST,), gives=_item_shape, apply=_first),
+    "last": ExpressionFunction(takes=(LIST,), gives=_item_shape, apply=_last),
+    "join": ExpressionFunction(takes=(LIST, TEXT), gives=always(STRING), apply=_join, optional=1),
+    "lines": ExpressionFunction(takes=(LIST,), gives=always(STRING), apply=_lines),
+    "json": ExpressionFunction(takes=(ANYTHING,), gives=always(STRING), apply=_json),
+    "round": ExpressionFunction(takes=(NUMERIC, NUMERIC), gives=always(NUMBER), apply=_round, optional=1),
 }

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from enum import Enum
 from typing import Final, NamedTuple, cast
 
-from handrail.domain.language.expression_value import Refused
+from handrail.domain.language.expression_value import ExpressionRefused
 
 SOURCE_LENGTH_MAX: Final = 20_000
 
@@ -58,7 +58,9 @@ def has_tags(source: str) -> bool:
 def cut(source: str) -> list[Tag]:
     """The pieces of a template in order; a dash inside a tag has taken the white space beside it."""
     if len(source) > SOURCE_LENGTH_MAX:
-        raise Refused(f"the template has {len(source):,} characters; at most {SOURCE_LENGTH_MAX:,} are allowed", 1)
+        raise ExpressionRefused(
+            f"the template has {len(source):,} characters; at most {SOURCE_LENGTH_MAX:,} are allowed", 1
+        )
     tags: list[Tag] = []
     position, trims = 0, False
     for found in _cuts(source):
@@ -85,8 +87,8 @@ def _cut_at(source: str, start: int) -> _Cut:
     end = cast("re.Match[str]", inside.match(source, start + 2)).end()  # it matches nothing, too
     if not source.startswith(closing, end):
         if end < len(source):
-            raise Refused("the string is never closed", end + 1)
-        raise Refused(f"'{brace}' is never closed", start + 1)
+            raise ExpressionRefused("the string is never closed", end + 1)
+        raise ExpressionRefused(f"'{brace}' is never closed", start + 1)
     begin = start + 3 if source.startswith("-", start + 2) else start + 2
     finish = end - 1 if end > begin and source[end - 1] == "-" else end
     part = Part.OUTPUT if brace == "{{" else Part.BLOCK
@@ -98,7 +100,7 @@ def _raw(source: str, opening: _Cut) -> _Cut:
     """From {% raw %} to {% endraw %}: what is between is text, braces and all."""
     closing = _RAW_END.search(source, opening.end)
     if closing is None:
-        raise Refused("{% raw %} is never closed", opening.start + 1)
+        raise ExpressionRefused("{% raw %} is never closed", opening.start + 1)
     text = source[opening.end : closing.start()]
     text = text.lstrip() if opening.trims_after else text
     text = text.rstrip() if closing[1] else text

@@ -15,7 +15,7 @@ from msgspec import Struct
 from handrail.domain.check import Path
 from handrail.domain.language.expression_path import written_path
 from handrail.domain.language.expression_text import Parsed, parse
-from handrail.domain.language.expression_value import Refused
+from handrail.domain.language.expression_value import ExpressionRefused
 
 OTHER: Final = "something else"
 TEXT: Final = "a text that is long enough for what people ask of one"
@@ -55,7 +55,7 @@ def condition_hints(source: str) -> list[Hint]:
     try:
         parsed = parse(source)
         return list(_Reader(parsed).of(parsed.tree))
-    except Refused:
+    except ExpressionRefused:
         return []
 
 
@@ -73,7 +73,7 @@ def path_in(source: str) -> Path | None:
         if isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name) and tree.func.id == "default" and tree.args:
             tree = tree.args[0]
         return written_path(tree, parsed.strings).keys
-    except Refused:
+    except ExpressionRefused:
         return None
 
 

@@ -34,7 +34,7 @@ from handrail.domain.definition import Call, Definition, Prompt, Tool
 from handrail.domain.effect import brings_own_undo, effect_of
 from handrail.domain.errors import Invalid, Limited
 from handrail.domain.event import Entry, Event, How, Proof, step_of
-from handrail.domain.guidance import told
+from handrail.domain.guidance import shown_step
 from handrail.domain.open_lane import rank_at
 from handrail.domain.path import locate
 from handrail.domain.rehearsing.question import (
@@ -191,7 +191,7 @@ class Stage:
         work = step.undo if is_undo else step.work
         trouble = ""
         try:
-            told(self.run, self.definition, path)
+            shown_step(self.run, self.definition, path)
         except Invalid as error:
             trouble = str(error)
         prompt = work if isinstance(work, Prompt) else None

@@ -15,7 +15,7 @@ import click
 
 from handrail.assembly import Working
 from handrail.engine.lookout import Lookout
-from handrail.engine.step_view import Within
+from handrail.engine.step_view import LiveState
 from handrail.engine.view import Status
 from handrail.engine.worker import Worker
 from handrail.interfaces.cli.answer import answer
@@ -69,7 +69,7 @@ async def execute(working: Working, run_id: str, *, is_watched: bool, as_json: b
     lookout = working.lookout
     worker = working.worker
 
-    def within() -> Within:
+    def within() -> LiveState:
         return worker.within(run_id)
 
     with stoppable() as stop:

@@ -11,7 +11,7 @@ from typing import Any, Final
 import click
 import msgspec
 
-from handrail.domain.guidance import StepTold
+from handrail.domain.guidance import ShownStep
 from handrail.engine.guide_view import Guided
 from handrail.engine.view import Status, Whom
 from handrail.interfaces.cli.answer import tell_findings
@@ -31,7 +31,7 @@ def tell_verdict(answer: Guided, step: str) -> None:
     tell_findings(answer.findings)
 
 
-def tell_step(run: str, step: StepTold) -> None:
+def tell_step(run: str, step: ShownStep) -> None:
     """The step to do now: its prompt, what is expected, and how to submit it."""
     click.secho(f"\n{printable(step.id)}: {printable(step.title)}", bold=True)
     if step.role:

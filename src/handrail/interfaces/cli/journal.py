@@ -15,7 +15,7 @@ from handrail.domain.chain import Record
 from handrail.domain.codec import entry_of
 from handrail.domain.erasure import erasable
 from handrail.domain.plural import plural
-from handrail.engine.audit import Verdict
+from handrail.engine.audit import AuditResult
 from handrail.engine.erasure import erasable_record
 from handrail.engine.ledger import event_view, summary
 from handrail.interfaces.cli.answer import Exit, answer, listing
@@ -226,7 +226,7 @@ def _tell_erasable(record: Record, fields: Sequence[str], shown: Times, *, err: 
         click.echo(f"  erases {name}: {plain(msgspec.json.encode(values.get(name)).decode())}", err=err)
 
 
-def tell_verdict(verdict: Verdict, rebuilt: int) -> None:
+def tell_verdict(verdict: AuditResult, rebuilt: int) -> None:
     """A verdict for people."""
     if rebuilt:
         click.echo(f"rebuilt the projections of {plural(rebuilt, 'stream')}")

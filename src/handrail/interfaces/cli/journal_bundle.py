@@ -19,7 +19,7 @@ from handrail.domain.errors import IntegrityBroken, NotFound
 from handrail.domain.event import PLAN_PREFIX, RUN_PREFIX, SERVER_PREFIX, STORE_STREAM
 from handrail.domain.plural import plural
 from handrail.engine.bundle import make_bundle
-from handrail.engine.bundle_account import Account, How, ProvenStep, account_of
+from handrail.engine.bundle_account import Account, ProofKind, ProvenStep, account_of
 from handrail.engine.bundle_check import check_bundle
 from handrail.engine.signature import trusted
 from handrail.interfaces.cli.answer import Exit, answer
@@ -175,9 +175,9 @@ def _known(step: ProvenStep) -> str:
     return plain("; ".join(filter(None, (_how(step, step.how), refused, undone))))
 
 
-def _how(step: ProvenStep, how: How) -> str:
-    if how is How.VERIFIED:
+def _how(step: ProvenStep, how: ProofKind) -> str:
+    if how is ProofKind.VERIFIED:
         return f"verified by {', '.join(step.checks)}" + ("" if step.evidence else " (no evidence recorded)")
-    if how is How.CARRIED:
+    if how is ProofKind.CARRIED:
         return "carried over from the forked run"
     return f"{how.value} by {step.by}"

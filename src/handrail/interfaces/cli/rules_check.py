@@ -23,7 +23,7 @@ from handrail.domain.rule import RuleCard
 from handrail.domain.run import Run
 from handrail.domain.suggestion import did_you_mean
 from handrail.engine.gate import Gate
-from handrail.engine.rule import Forgetful, Shelf
+from handrail.engine.rule import NoMemory, RuleSet
 from handrail.interfaces.cli.answer import Exit, answer, tell_findings
 from handrail.interfaces.cli.program import json_option, settings_of, told
 from handrail.interfaces.pictures.caption import plain
@@ -68,7 +68,7 @@ async def check(ctx: click.Context, target: str, parameters: str | None, output:
     try:
         shelf, cards, broken = await _shelf(target, settings, toolbox)
         # No cache: its author is changing the rule.
-        gate = replace(gate_of(settings), rules=shelf, memory=Forgetful(), is_plain=False)
+        gate = replace(gate_of(settings), rules=shelf, memory=NoMemory(), is_plain=False)
         tried = [await _tried(gate, card, given, handed_in) for card in cards]
     finally:
         await toolbox.close()
@@ -80,7 +80,7 @@ async def check(ctx: click.Context, target: str, parameters: str | None, output:
 
 async def _shelf(
     target: str, settings: Settings, toolbox: Registry
-) -> tuple[Shelf, Sequence[RuleCard], Mapping[str, str]]:
+) -> tuple[RuleSet, Sequence[RuleCard], Mapping[str, str]]:
     """The rules to apply, and those that can't be used."""
     offered = _offered(target)
     if offered is not None:

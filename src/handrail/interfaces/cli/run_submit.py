@@ -17,7 +17,7 @@ from handrail.domain.errors import Conflict, Invalid
 from handrail.domain.event import Outcome
 from handrail.domain.path import UNDO
 from handrail.domain.submission import Submission, Verdict
-from handrail.engine.guide_view import Guided, Telling, guided
+from handrail.engine.guide_view import Guided, ReplyContext, guided
 from handrail.engine.view import Status, Whom
 from handrail.interfaces.cli.answer import Exit, answer
 from handrail.interfaces.cli.asking import can_ask
@@ -91,7 +91,7 @@ async def _show(at_work: Working, asked: _Typed, *, as_json: bool) -> NoReturn:
     step = asked.step or (found.ready[0] if len(found.ready) == 1 else "")
     if step:
         chosen = replace(seen, step=step.removesuffix(UNDO))
-        found = guided(chosen, now=at_work.worker.terms.clock(), about=Telling(models=at_work.models))
+        found = guided(chosen, now=at_work.worker.terms.clock(), about=ReplyContext(models=at_work.models))
 
     def words() -> None:
         tell_status(status)
@@ -152,7 +152,7 @@ async def _verdict(at_work: Working, asked: _Typed) -> Verdict:
 
 async def _answered(at_work: Working, asked: _Typed, verdict: Verdict) -> Guided:
     seen = await at_work.guide.look(asked.run)
-    about = Telling(verdict=verdict, submitted=asked.step, models=at_work.models)
+    about = ReplyContext(verdict=verdict, submitted=asked.step, models=at_work.models)
     return guided(seen, now=at_work.worker.terms.clock(), about=about)
 
 

@@ -15,7 +15,7 @@ import msgspec
 from handrail.domain.plural import plural
 from handrail.domain.status import RunStatus, StepStatus
 from handrail.engine.step_view import Held, StepView, Why
-from handrail.engine.view import Failure, Listed, Option, Progress, Status, WaitingFor, Whom
+from handrail.engine.view import Failure, Progress, RecoveryOption, RunSummary, Status, WaitingFor, Whom
 from handrail.interfaces.cli.answer import Exit
 from handrail.interfaces.cli.table import Column, has_unicode, tell_table
 from handrail.interfaces.cli.times import Times, times
@@ -162,12 +162,12 @@ def _blank_of(schema: Any) -> str:
     return msgspec.json.encode(blank).decode() if fields else "..."
 
 
-def _tell_options(run: str, options: Sequence[Option]) -> None:
+def _tell_options(run: str, options: Sequence[RecoveryOption]) -> None:
     for option in options:
         click.echo(f"    {_command(run, option)}    {option.means}")
 
 
-def _command(run: str, option: Option) -> str:
+def _command(run: str, option: RecoveryOption) -> str:
     """The command that takes a way out."""
     step = f" {quote(option.step)}" if option.step else ""  # a shell would read the brackets of a round as a pattern
     return f"handrail run {option.action.value} {run}{step} --reason '...'"
@@ -239,7 +239,7 @@ def duration_words(seconds: float) -> str:
     return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
 
 
-def tell_list(rows: Sequence[Listed], *, is_utc: bool = False) -> None:
+def tell_list(rows: Sequence[RunSummary], *, is_utc: bool = False) -> None:
     """Runs as a table."""
     if not rows:
         click.echo("no runs; `handrail run start FILE` starts one, `run list --all` shows ended ones", err=True)
@@ -251,6 +251,6 @@ def tell_list(rows: Sequence[Listed], *, is_utc: bool = False) -> None:
     tell_table(("run", "status", Column("done", 2), Column("started", 1), "workflow", "what"), cells)
 
 
-def _why(row: Listed) -> str:
+def _why(row: RunSummary) -> str:
     waits = ", ".join(f"{one.kind.value} {one.step}" for one in row.waiting_for[:3])
     return "; ".join(word for word in (f"waiting for {waits}" if waits else "", plain(row.goal)) if word)

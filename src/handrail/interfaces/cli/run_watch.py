@@ -21,7 +21,7 @@ from handrail.domain.event import Entry
 from handrail.domain.status import STEP_QUIET, StepStatus
 from handrail.engine.clock import instant_text
 from handrail.engine.lookout import Lookout
-from handrail.engine.step_view import StepView, Within
+from handrail.engine.step_view import LiveState, StepView
 from handrail.engine.stream import entries_of
 from handrail.engine.view import Detail, Status
 from handrail.interfaces.cli.run_view import (
@@ -49,7 +49,7 @@ ROWS_SPARED: Final = EVENTS_SHOWN + 6
 COLUMNS: Final = (Column(""), Column(""), Column("", 1), Column("", 2), Column(""))
 NOTE: Final = len(COLUMNS) - 1
 
-Looking: TypeAlias = Callable[[], Within]
+Looking: TypeAlias = Callable[[], LiveState]
 """What a worker of this process knows about a run beyond the journal."""
 
 
@@ -147,7 +147,7 @@ def shortened(steps: Sequence[StepView], room: int) -> tuple[Sequence[StepView],
 
 
 @contextlib.contextmanager
-def onlooker(*, err: bool, within: Looking = Within) -> Iterator[Onlooker]:
+def onlooker(*, err: bool, within: Looking = LiveState) -> Iterator[Onlooker]:
     """A live view where there is a terminal, else lines; on stderr when stdout is for data."""
     stream = sys.stderr if err else sys.stdout
     if not stream.isatty():

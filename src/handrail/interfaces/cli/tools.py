@@ -15,10 +15,10 @@ from msgspec.structs import replace
 from handrail.assembly import toolbox_of
 from handrail.domain.definition import Category, Effect
 from handrail.domain.errors import Conflict, Forbidden, HandrailError, Invalid, Limited, NotFound, Unavailable
-from handrail.domain.question import Question, Reply
+from handrail.domain.question import PersonReply, ToolQuestion
 from handrail.domain.reference import reference_places
 from handrail.engine.clock import new_id, system_entropy
-from handrail.engine.tool import Later, Tool, ToolAsks, ToolCall, ToolFailed, ToolSpec
+from handrail.engine.tool import Later, PlanTool, ToolAsks, ToolCall, ToolFailed, ToolSpec
 from handrail.interfaces.cli.answer import Exit, answer
 from handrail.interfaces.cli.asking import require_yes
 from handrail.interfaces.cli.program import json_option, settings_of, told
@@ -87,7 +87,7 @@ class _Typed(msgspec.Struct, frozen=True):
 
     args: Sequence[str]
     text: str | None
-    replies: Sequence[Reply]
+    replies: Sequence[PersonReply]
 
 
 async def _called(toolbox: Registry, name: str, typed: _Typed, *, is_agreed: bool) -> Any:
@@ -110,7 +110,7 @@ async def _called(toolbox: Registry, name: str, typed: _Typed, *, is_agreed: boo
     return await _answered(tool, args, typed.replies)
 
 
-async def _answered(tool: Tool, args: Mapping[str, Any], replies: Sequence[Reply]) -> Any:
+async def _answered(tool: PlanTool, args: Mapping[str, Any], replies: Sequence[PersonReply]) -> Any:
     """The tool's output; its questions get the replies in order, and one without a reply is raised as ToolAsks."""
     key = new_id("call_", system_entropy)
     call = ToolCall(
@@ -132,7 +132,7 @@ async def _answered(tool: Tool, args: Mapping[str, Any], replies: Sequence[Reply
     raise AssertionError("the last round returns or raises")
 
 
-async def _answer_of(tool: Tool, call: ToolCall) -> Any:
+async def _answer_of(tool: PlanTool, call: ToolCall) -> Any:
     try:
         output = await tool.call(call)
     except ToolFailed as failure:
@@ -146,18 +146,18 @@ def _error_of(name: str, failure: ToolFailed) -> HandrailError:
     return kind(message, hint="fix what it reports, then call it again")
 
 
-def _reply(text: str) -> Reply:
+def _reply(text: str) -> PersonReply:
     try:
         said = msgspec.json.decode(text)
     except msgspec.DecodeError as error:
         hint = """write --answer '{"branch": "main"}', or --answer true, or --answer false"""
         raise Invalid(f"--answer is not JSON: {error}", hint=hint) from error
     if isinstance(said, bool):
-        return Reply(agreed=said)
-    return Reply(agreed=True, content=said)
+        return PersonReply(agreed=said)
+    return PersonReply(agreed=True, content=said)
 
 
-def _tell_question(name: str, question: Question, *, as_json: bool) -> None:
+def _tell_question(name: str, question: ToolQuestion, *, as_json: bool) -> None:
     hint = f"""call it again with --answer '{"true" if question.schema is None else "{...}"}', or --answer false"""
     data = {"asks": {"text": question.text, "schema": question.schema}, "hint": hint}
 

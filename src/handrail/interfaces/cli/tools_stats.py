@@ -15,7 +15,7 @@ from handrail.domain.duration import duration_ms
 from handrail.domain.plural import plural
 from handrail.domain.suggestion import did_you_mean
 from handrail.engine.clock import instant_text, system_clock
-from handrail.engine.tool_figures import Report, tool_figures
+from handrail.engine.tool_figures import ToolReport, tool_figures
 from handrail.engine.tool_tally import Outage, ToolFigures
 from handrail.interfaces.cli.answer import answer, listing
 from handrail.interfaces.cli.program import json_option, settings_of, told
@@ -45,7 +45,7 @@ async def stats(ctx: click.Context, name: str, since: str | None, is_utc: bool, 
         click.echo(f"no calls of {name} recorded; {did_you_mean(name, called)}".rstrip("; "), err=True)
 
 
-def only(report: Report, name: str) -> Report:
+def only(report: ToolReport, name: str) -> ToolReport:
     """The part of a report about one tool, or about all tools of one server."""
     tools = tuple(one for one in report.tools if name in (one.tool, one.tool.partition(".")[0]))
     server = name.partition(".")[0]
@@ -57,7 +57,7 @@ def only(report: Report, name: str) -> Report:
 # --- as data ------------------------------------------------------------------------------------------
 
 
-def _as_data(report: Report, now: int) -> dict[str, Any]:
+def _as_data(report: ToolReport, now: int) -> dict[str, Any]:
     servers = [
         {"server": one.server, "outages": [_outage_data(outage, now) for outage in one.outages]}
         for one in report.servers
@@ -126,7 +126,7 @@ OUTAGES_HEAD: Final = (
 )
 
 
-def _tell(report: Report, shown: Times) -> None:
+def _tell(report: ToolReport, shown: Times) -> None:
     calls = [_row(one, shown) for one in report.tools]
     if calls:
         tell_table(CALLS_HEAD, calls)
@@ -159,7 +159,7 @@ def _outage_row(server: str, one: Outage, shown: Times) -> tuple[object, ...]:
     return (plain(server), shown.at(one.opened), lasted, one.openings, state, plain(one.reason))
 
 
-def _notes(report: Report) -> Iterator[str]:
+def _notes(report: ToolReport) -> Iterator[str]:
     if report.is_cut:
         yield f"only the latest {report.events:,} events were read; choose a shorter time with --since"
     if report.unread:

@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from handrail.domain.compatibility import Change, Weight, bump, changes, is_enough, next_version
+from handrail.domain.compatibility import VersionChange, Weight, bump, changes, is_enough, next_version
 from handrail.domain.plural import plural
 from handrail.interfaces.cli.answer import Exit, answer
 from handrail.interfaces.cli.completion import complete_workflow
@@ -50,12 +50,12 @@ async def diff(ctx: click.Context, old: str, new: str, fail_on_breaking: bool, a
     sys.exit(Exit.FAILED if fail_on_breaking and weight is Weight.BREAKING else Exit.OK)
 
 
-def _tell(change: Change) -> None:
+def _tell(change: VersionChange) -> None:
     click.secho(f"{change.weight.value:<9}", fg=COLOR_OF[change.weight], nl=False)
     click.echo(printable(f" {change.where} {change.what}"))
 
 
-def _sum(found: list[Change], weight: Weight | None, wanted: str, too_low: str) -> str:
+def _sum(found: list[VersionChange], weight: Weight | None, wanted: str, too_low: str) -> str:
     if weight is None:
         return "no changes"
     asked = f": at least version {wanted}" if wanted else ""

@@ -12,7 +12,7 @@ class Bucket:
 
     def __init__(self, per_s: float) -> None:
         self._per_s = per_s
-        self._bucket: token_bucket.Bucket | None = None
+        self._bucket: token_bucket.TokenBucket | None = None
 
     def take(self) -> bool:
         """Whether one more may pass now."""

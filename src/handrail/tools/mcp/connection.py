@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from handrail.domain.definition import Category
 from handrail.domain.duration import duration_ms
-from handrail.domain.question import Question, Reply
+from handrail.domain.question import PersonReply, ToolQuestion
 from handrail.engine.tool import ToolFailed
 from handrail.tools.mcp.declaration import Declared
 from handrail.tools.mcp.era import EraBook
@@ -130,7 +130,7 @@ class Connection:
         *,
         key: str,
         progress: Callable[[str], None],
-        ask: Callable[[Question], Reply],
+        ask: Callable[[ToolQuestion], PersonReply],
     ) -> mcp_types.CallToolResult:
         """Call a tool; ToolFailed says why not, ToolAsks what a person must say first. Cancelling reaches it."""
         session = await self._running()

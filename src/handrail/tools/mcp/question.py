@@ -11,7 +11,7 @@ import mcp_types as types
 import msgspec
 
 from handrail.domain.definition import Category
-from handrail.domain.question import Question, Reply
+from handrail.domain.question import PersonReply, ToolQuestion
 from handrail.engine.tool import ToolFailed
 
 TEXT_MAX: Final = 4_000
@@ -19,19 +19,19 @@ SCHEMA_BYTES_MAX: Final = 20_000
 SCHEMES: Final = ("https://", "http://")
 
 
-def question_of(params: types.ElicitRequestParams) -> Question:
+def question_of(params: types.ElicitRequestParams) -> ToolQuestion:
     """What the server wants to know; ToolFailed if that can't be put to a person."""
     if isinstance(params, types.ElicitRequestURLParams):
         if not params.url.lower().startswith(SCHEMES) or len(params.url) > TEXT_MAX:
             raise ToolFailed(Category.TOOL_ERROR, "sent a person to an address that is no web page")
-        return Question(text=f"{_cut(params.message)}\n{params.url}")
+        return ToolQuestion(text=f"{_cut(params.message)}\n{params.url}")
     schema = params.requested_schema
     if len(msgspec.json.encode(schema)) > SCHEMA_BYTES_MAX:
         raise ToolFailed(Category.TOOL_ERROR, f"asked a question with a form of more than {SCHEMA_BYTES_MAX:,} bytes")
-    return Question(text=_cut(params.message), schema=schema)
+    return ToolQuestion(text=_cut(params.message), schema=schema)
 
 
-def result_of(reply: Reply, *, is_form: bool) -> types.ElicitResult:
+def result_of(reply: PersonReply, *, is_form: bool) -> types.ElicitResult:
     """What the person said, as the protocol wants it."""
     if not reply.agreed:
         return types.ElicitResult(action="decline")

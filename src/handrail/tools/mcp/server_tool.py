@@ -11,7 +11,7 @@ from typing import Any
 
 from handrail.domain.definition import Category, Effect
 from handrail.domain.pin import Card
-from handrail.domain.question import Question, Reply
+from handrail.domain.question import PersonReply, ToolQuestion
 from handrail.domain.reference import references_in as secrets_in
 from handrail.engine.tool import ToolAsks, ToolCall, ToolFailed, ToolSpec
 from handrail.tools.mcp.result import references_in
@@ -109,8 +109,10 @@ class ServerTool:
         def progress(words: str) -> None:
             call.progress(server.vault.scrubbed(words))
 
-        def ask(question: Question) -> Reply:
-            plain = Question(text=server.vault.scrubbed(question.text), schema=server.vault.scrubbed(question.schema))
+        def ask(question: ToolQuestion) -> PersonReply:
+            plain = ToolQuestion(
+                text=server.vault.scrubbed(question.text), schema=server.vault.scrubbed(question.schema)
+            )
             if (reply := call.answers.get(plain.digest)) is None:
                 raise ToolAsks(plain)
             return reply

@@ -26,7 +26,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import TypeAdapter
 
 from handrail.domain.definition import Category
-from handrail.domain.question import Question, Reply
+from handrail.domain.question import PersonReply, ToolQuestion
 from handrail.engine.tool import ToolAsks, ToolFailed
 from handrail.tools.mcp.bucket import Bucket
 from handrail.tools.mcp.fault import FAULTS, failure, is_closed
@@ -92,7 +92,7 @@ class Call:
     args: Mapping[str, Any]
     key: str
     progress: Callable[[str], None]
-    ask: Callable[[Question], Reply]
+    ask: Callable[[ToolQuestion], PersonReply]
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
     asks: ToolAsks | None = None
     questions: int = 0

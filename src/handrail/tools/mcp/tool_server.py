@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from handrail.domain.definition import Category, Effect
 from handrail.domain.suggestion import did_you_mean
-from handrail.engine.tool import Limits, ToolFailed, ToolSpec
+from handrail.engine.tool import CallLimits, ToolFailed, ToolSpec
 from handrail.tools.configuration import ToolConfiguration, configured, merged_retry
 from handrail.tools.mcp.connection import Connection
 from handrail.tools.mcp.declaration import Declared, ToolRule
@@ -155,7 +155,7 @@ class ToolServer:
             concurrency=rule.concurrency,
             rate=rule.rate,
             server=self.name,
-            shared=Limits(name=self.name, concurrency=all_.concurrency, rate=all_.rate) if is_limited else None,
+            shared=CallLimits(name=self.name, concurrency=all_.concurrency, rate=all_.rate) if is_limited else None,
             undo=f"{self.name}.{rule.undo.tool}" if rule.undo else "",
             undo_idempotent=self._is_undo_idempotent(tool),
         )

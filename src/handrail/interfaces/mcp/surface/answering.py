@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from handrail.engine.guide_view import Guided
-from handrail.engine.view import Option, Status
+from handrail.engine.view import RecoveryOption, Status
 from handrail.interfaces.mcp.surface.caller import ToolReply
 from handrail.interfaces.mcp.surface.fitting import excerpt_of, fitted, fitted_text
 
@@ -40,7 +40,7 @@ def status_data(seen: Status | Guided) -> dict[str, Any]:
     return data
 
 
-def _option_data(run: str, option: Option) -> dict[str, Any]:
+def _option_data(run: str, option: RecoveryOption) -> dict[str, Any]:
     on_step = {"step": option.step} if option.step else {}
     arguments = {"run": run, "action": option.action.value, **on_step, "reason": "..."}
     call = {"tool": CONTROL, "arguments": arguments}

@@ -25,8 +25,8 @@ from handrail.domain.path import locate
 from handrail.domain.run import Run
 from handrail.domain.submission import Submission, Verdict
 from handrail.domain.works import tools_in, tools_named
-from handrail.engine.guide import Seen
-from handrail.engine.guide_view import Telling, guided, recap_of
+from handrail.engine.guide import RunForAgent
+from handrail.engine.guide_view import ReplyContext, guided, recap_of
 from handrail.interfaces.mcp.surface import arguments as args
 from handrail.interfaces.mcp.surface.answering import (
     CONTROL,
@@ -150,14 +150,14 @@ async def _start(lazy: LazyProgram, caller: Caller, given: args.WorkflowNextArgu
     inputs = checked_inputs(program, definition, given.inputs)
     run = await program.worker.start(definition, inputs, actor=actor, ask=StartRun(goal=given.goal, vars=given.vars))
     seen = await _next(program, caller, run.id, given.agent, actor)
-    return _guide_reply(lazy, program, seen, Telling(is_first=True))
+    return _guide_reply(lazy, program, seen, ReplyContext(is_first=True))
 
 
 async def _resume(lazy: LazyProgram, caller: Caller, given: args.WorkflowNextArguments, actor: str) -> ToolReply:
     program = await lazy.open()
     seen = await _next(program, caller, given.run, given.agent, actor)
     decisions = await program.handrail.look.ledger.decisions(given.run, limit=DECISIONS_MAX)
-    return _guide_reply(lazy, program, seen, Telling(recap=recap_of(seen, decisions)))
+    return _guide_reply(lazy, program, seen, ReplyContext(recap=recap_of(seen, decisions)))
 
 
 async def _submit(lazy: LazyProgram, caller: Caller, given: args.WorkflowNextArguments, actor: str) -> ToolReply:
@@ -172,7 +172,7 @@ async def _submit(lazy: LazyProgram, caller: Caller, given: args.WorkflowNextArg
         agent=given.agent,
     )
     messages: list[str] = []
-    work = program.guide.submit(given.run, submission, actor=actor, say=messages.append)
+    work = program.guide.submit(given.run, submission, actor=actor, progress=messages.append)
     verdict = await _with_progress(caller, work, messages)
     if verdict.unconfirmed and caller.can_ask:
         verdict = await _ask_to_confirm(program, caller, given, submission, actor, verdict)
@@ -180,7 +180,7 @@ async def _submit(lazy: LazyProgram, caller: Caller, given: args.WorkflowNextArg
         seen = await program.guide.look(given.run, agent=given.agent)
     else:
         seen = await _next(program, caller, given.run, given.agent, actor)
-    return _guide_reply(lazy, program, seen, Telling(verdict=verdict, submitted=given.step))
+    return _guide_reply(lazy, program, seen, ReplyContext(verdict=verdict, submitted=given.step))
 
 
 async def _with_progress(caller: Caller, work: Coroutine[Any, Any, Verdict], messages: Sequence[str]) -> Verdict:
@@ -216,11 +216,11 @@ async def _ask_to_confirm(
     return await program.guide.submit(given.run, agreed, actor=actor)
 
 
-async def _next(program: Working, caller: Caller, run: str, agent: str, actor: str) -> Seen:
+async def _next(program: Working, caller: Caller, run: str, agent: str, actor: str) -> RunForAgent:
     async def report(done: int, total: int) -> None:
         await caller.progress(done, total)
 
-    seen = await program.guide.look(run, agent=agent, within_s=WAIT_S, tell=report)
+    seen = await program.guide.look(run, agent=agent, within_s=WAIT_S, report=report)
     # Claims are by name: agents that don't name themselves can't be distinguished.
     return await program.guide.claim(seen, agent, actor=actor) if agent else seen
 
@@ -239,7 +239,7 @@ def _listed(book: Book) -> dict[str, Any]:
     return {key: value for key, value in entry.items() if value not in ("", [])}
 
 
-def _guide_reply(lazy: LazyProgram, program: Working, seen: Seen, about: Telling) -> ToolReply:
+def _guide_reply(lazy: LazyProgram, program: Working, seen: RunForAgent, about: ReplyContext) -> ToolReply:
     about = msgspec.structs.replace(about, models=program.models)
     answer = guided(seen, now=program.worker.terms.clock(), about=about)
     data = status_data(answer)
@@ -252,7 +252,7 @@ def _guide_reply(lazy: LazyProgram, program: Working, seen: Seen, about: Telling
     return reply(data, "\n".join(_words(data)))
 
 
-def _own_options(seen: Seen, step: str) -> list[dict[str, Any]]:
+def _own_options(seen: RunForAgent, step: str) -> list[dict[str, Any]]:
     """The options for an agent without `control`: it can only submit or skip a step of its own."""
     if not isinstance(locate(seen.definition, step).step.work, Prompt):
         return []

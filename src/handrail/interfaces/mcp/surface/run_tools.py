@@ -91,7 +91,7 @@ async def execute_plan(lazy: LazyProgram, caller: Caller, given: args.ExecutePla
         return reply({"status": "dry_run", "workflow": definition.id, "waves": steps}, "\n".join(lines))
     asked = digest([given.plan, given.workflow, given.definition, given.inputs])
     ask = StartRun(key=given.idempotency_key, asked=asked if given.idempotency_key else "", pins=pins)
-    known = await program.handrail.dispatch.begun(ask)
+    known = await program.handrail.dispatch.started_under_key(ask)
     run = known or await program.worker.start(definition, inputs, actor=caller.actor, ask=ask)
     if wait_ms and caller.wants_tasks:
         return await task_of(program, run.id)
@@ -160,7 +160,7 @@ async def control(lazy: LazyProgram, caller: Caller, given: args.ControlArgument
     before = await program.handrail.dispatch.current(given.run)
     if action is Action.FORK:
         key = fork_key(before, given.step, actor=actor, reason=reason.strip())
-        before = await program.handrail.dispatch.begun(StartRun(key=key)) or before
+        before = await program.handrail.dispatch.started_under_key(StartRun(key=key)) or before
     try:
         run = await program.control.act(given.run, action, actor=actor, reason=reason, step=given.step, output=output)
     except (Conflict, Forbidden):
