@@ -113,7 +113,7 @@ class Handrail:
         """Go on with a journal that differs from its checkpoints; who did so and why becomes an event."""
         found = found_text(await self.notary.compare())
         await custody.accept(self.look.store, self.scribe, reason=reason, found=found, actor=actor)
-        await self.notary.seal(anew=True)
+        await self.notary.seal(restart=True)
 
     async def rebuild(self) -> int:
         """Mend projections that differ from their events; how many streams were mended."""

@@ -85,8 +85,8 @@ def test_a_checkpoint_that_was_left_out_moved_or_edited_shows() -> None:
     assert misplaced(replace(SECOND, at=1), third) == "it does not follow the checkpoint before it"
     assert misplaced(None, replace(FIRST, previous="00")) == "it does not follow the checkpoint before it"
     assert misplaced(FIRST, following(FIRST, store="st_two")) == "it speaks of another store"
-    assert misplaced(FIRST, replace(SECOND, anew=True)) == "it begins the log anew, and is not the first"
-    assert misplaced(None, replace(FIRST, anew=True)) is None
+    assert misplaced(FIRST, replace(SECOND, is_restart=True)) == "it begins the log anew, and is not the first"
+    assert misplaced(None, replace(FIRST, is_restart=True)) is None
     assert misplaced(FIRST, following(FIRST, more=0)) == "it counts no more events than the checkpoint before it"
 
 

@@ -32,26 +32,26 @@ def test_the_first_policy_wins_key_by_key() -> None:
 def test_never_more_tries_than_the_policy_and_only_for_its_categories(
     failures: int, chance: float, category: Category
 ) -> None:
-    due = due_of(DEFAULT, failures, category, now=1_000, chance=chance)
+    due = due_of(DEFAULT, failures, category, now=1_000, random=chance)
     assert (due is None) == (failures >= 3 or category not in DEFAULT.on)
 
 
 @given(st.integers(1, 2), CHANCE)
 def test_full_jitter_draws_from_nothing_to_the_whole_backoff(failures: int, chance: float) -> None:
-    due = due_of(DEFAULT, failures, Category.TRANSIENT, now=1_000, chance=chance)
+    due = due_of(DEFAULT, failures, Category.TRANSIENT, now=1_000, random=chance)
     assert due is not None
     assert 0 <= due - 1_000 <= backoff_ms(DEFAULT, failures)
 
 
 def test_without_jitter_the_wait_doubles_up_to_its_bound() -> None:
     policy = Policy(attempts=99, first_ms=1_000, factor=2, max_ms=5_000, jitter=False)
-    waits = [due_of(policy, n, Category.TRANSIENT, now=0, chance=0.5) for n in (1, 2, 3, 4, 90)]
+    waits = [due_of(policy, n, Category.TRANSIENT, now=0, random=0.5) for n in (1, 2, 3, 4, 90)]
     assert waits == [1_000, 2_000, 4_000, 5_000, 5_000]
 
 
 @pytest.mark.parametrize(("asked", "waited"), [(30_000, 30_000), (10**12, WAIT_MS_MAX), (0, 0)])
 def test_a_server_is_given_the_time_it_asks_for_up_to_a_day(asked: int, waited: int) -> None:
-    due = due_of(DEFAULT, 1, Category.RATE_LIMITED, now=0, chance=0.0, retry_after_ms=asked)
+    due = due_of(DEFAULT, 1, Category.RATE_LIMITED, now=0, random=0.0, retry_after_ms=asked)
     assert due == waited
 
 

@@ -266,7 +266,7 @@ async def test_a_store_made_with_another_key_is_named_until_somebody_accepts_it(
     accepted = JournalAccepted(reason="the key was lost", found="another key")
     await write(store, "store", accepted, by=scribe(9), actor="person:ada")
     assert not (await audited(store, tmp_path)).ok  # whoever has no key can write this too
-    await notary_of(store, tmp_path).seal(anew=True)
+    await notary_of(store, tmp_path).seal(restart=True)
     verdict = await audited(store, tmp_path)
     assert verdict.ok
     assert "person:ada accepted a journal that was not what its checkpoint said (the key was lost)" in verdict.notes[0]

@@ -224,7 +224,7 @@ async def test_sealing_anew_starts_from_what_is_there_and_keeps_the_old_log(tmp_
     await notary.seal()
     store.cut(14)
     assert await notary.compare() != []
-    checkpoint = await notary.seal(anew=True)
+    checkpoint = await notary.seal(restart=True)
     assert checkpoint is not None
     assert (checkpoint.number, checkpoint.events, checkpoint.previous) == (1, 14, "")
     assert await notary.compare() == []
@@ -242,9 +242,9 @@ async def test_a_damaged_end_that_an_operator_has_accepted_is_no_news_at_the_nex
     await notary.seal()
     store.rewrite(RUN_A, 4, replace((await store.read(RUN_A))[3], actor="eve"))
     assert [(broken.stream, broken.n) for broken in await notary.compare()] == [(RUN_A, 4)]
-    checkpoint = await notary.seal(anew=True)
+    checkpoint = await notary.seal(restart=True)
     assert checkpoint is not None
-    assert checkpoint.anew
+    assert checkpoint.is_restart
     assert await notary.compare() == []
     store.cut(14)
     assert await notary.compare() != []
@@ -261,7 +261,7 @@ async def test_nobody_without_the_key_can_accept_a_journal(tmp_path: Path) -> No
 
 
 async def test_an_empty_store_is_not_sealed_anew(tmp_path: Path) -> None:
-    assert await notary_of(MemoryStore(), tmp_path).seal(anew=True) is None
+    assert await notary_of(MemoryStore(), tmp_path).seal(restart=True) is None
 
 
 def test_what_was_found_is_told_in_one_line() -> None:

@@ -1,1 +1,1 @@
-"""What is true: values and pure functions. No await, clock, chance, files or logs."""
+"""What is true: values and pure functions. No await, clock, randomness, files or logging."""

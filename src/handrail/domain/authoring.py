@@ -1,7 +1,7 @@
-"""Authoring: from the data an author wrote to a definition, and back. Also the content hash.
+"""Converts the data that an author wrote into a definition, and back. Also the content hash.
 
-Pure. The data has passed the structure check or comes from the store; nothing is judged here. Authors write a step
-flat, with its kind as a key; values hold the work of a step apart from what all steps have in common."""
+Pure. The data has passed the structure check (library/structure.py) or comes from the store; nothing is validated
+here. Authors write a step as one flat object with its kind as a key; a `Step` keeps the work of its kind in `work`."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ ID_LENGTH_MAX: Final = 64
 
 
 def definition_from(data: Mapping[str, Any]) -> Definition:
-    """The definition that structurally valid data describes, with the order rule applied."""
+    """The definition that structurally valid data describes, with every implied `after` filled in."""
     return msgspec.convert(_nested_definition(data), Definition)
 
 
 def definition_data(definition: Definition) -> dict[str, Any]:
-    """The definition as an author would write it, with every `after` spelled out."""
+    """The definition as an author would write it, with every `after` written out."""
     return _flat_definition(msgspec.to_builtins(definition))
 
 
 def content_hash(definition: Definition) -> str:
-    """The hash that a run is pinned to: equal for equal meaning, whatever the key order and formatting."""
+    """The hash that a run is pinned to: the same for the same meaning, regardless of key order and formatting."""
     return digest(definition_data(definition))
 
 
 def slug(text: str) -> str:
-    """A kebab-case id made of a name."""
+    """A kebab-case id made from a name."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:ID_LENGTH_MAX].strip("-") or "plan"
 
 
 def kind_in(data: Mapping[str, Any]) -> Kind:
-    """The kind that a step's one kind key names."""
+    """The kind of a step, by the one kind key that it has."""
     return next(kind for kind in Kind if kind.value in data)
 
 
@@ -58,7 +58,7 @@ def _nested_definition(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _nested_steps(items: Sequence[Any]) -> list[dict[str, Any]]:
-    """A step without `after` follows the one written before it; a plain text is the agent's step."""
+    """A step without `after` follows the step written before it; a plain text is a step for the agent."""
     steps: list[dict[str, Any]] = []
     for number, item in enumerate(items, 1):
         data = {"prompt": item} if isinstance(item, str) else item

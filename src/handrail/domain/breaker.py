@@ -1,7 +1,7 @@
-"""The circuit breaker of a tool server: closed, open, half-open. Its states are events of the server's own stream.
+"""The circuit breaker of a tool server: closed, open, half-open. Its transitions are events in the server's own stream.
 
-Pure. A server that keeps failing is left alone for a while, longer each time; then one call finds out whether it is
-well. Failures that are the caller's own fault say nothing about the server."""
+Pure. A server that keeps failing is not called for a while, longer each time; then one call tests whether it has
+recovered. Failures caused by the caller (invalid input, no permission) do not count against the server."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TRIPS_AFTER: Final = 5
 """How many failures in a row open the breaker."""
 OPEN_MS_FIRST: Final = 5_000
 OPEN_MS_MAX: Final = 20_000
-"""A server that is well again is seen within half a minute, however long it was not."""
+"""Short, so that a recovered server is used again within half a minute, however long it was down."""
 SERVERS_FAULT: Final = frozenset({Category.TRANSIENT, Category.TIMEOUT})
 
 
@@ -33,14 +33,14 @@ class BreakerStatus(StrEnum):
 
 
 class Breaker(Struct, frozen=True, kw_only=True):
-    """How a tool server is doing."""
+    """The state of one tool server's breaker."""
 
     server: str
     status: BreakerStatus = BreakerStatus.CLOSED
     failures: int = 0
     """How many calls failed in a row."""
     opened: int = 0
-    """How often it has opened since the server was last well."""
+    """How often it has opened since the server last worked."""
     until: int = 0
     message: str = ""
 
@@ -69,13 +69,13 @@ def apply_to_breaker(breaker: Breaker, event: ServerEvent) -> Breaker:
 
 
 def after_answer(breaker: Breaker, category: Category | None, message: str, *, now: int) -> list[ServerEvent]:
-    """What a call's outcome means for the breaker; a category of None is a success."""
+    """The events that a call's outcome causes; a category of None is a success."""
     if category not in SERVERS_FAULT:
         return [] if breaker.status is BreakerStatus.CLOSED else [BreakerClosed(server=breaker.server)]
     failures = breaker.failures + 1
     if breaker.status is BreakerStatus.CLOSED and failures < TRIPS_AFTER:
         return []
     if breaker.status is BreakerStatus.OPEN:
-        return []  # an answer to a call from before it opened
+        return []  # this call started before the breaker opened: it says nothing new
     until = now + min(OPEN_MS_FIRST * 2**breaker.opened, OPEN_MS_MAX)
     return [BreakerOpened(server=breaker.server, failures=failures, until=until, message=message)]

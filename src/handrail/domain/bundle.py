@@ -1,9 +1,9 @@
-"""Proof bundles: one run in one file, for whoever wants to check it elsewhere and has no store.
+"""Proof bundles: one run in one file, to be checked elsewhere without a store.
 
-Pure: the exact bytes. The first line is the header; it names the digest of all that follows, and its signature covers
-the rest of the header. What follows are parts, a line each, in the order of PARTS. A file that is not byte for byte
-what handrail would write for what it says is refused, so no byte can change unseen. Whether the parts fit each other
-is engine/bundle_check.py's business."""
+Pure: the exact bytes. The first line is the header; it contains the digest of everything that follows, and its
+signature covers the rest of the header. The parts follow, one per line, in the order of PARTS. A file that is not
+byte for byte what handrail would write for its content is refused, so no byte can change unnoticed. Whether the parts
+match each other is checked in engine/bundle_check.py."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ BUNDLE_BYTES_MAX: Final = 256 * 1024 * 1024
 HEADER_BYTES_MAX: Final = 4_096
 PARTS_MAX: Final = 1_000_000
 JUDGED: Final = frozenset({"step_completed", "output_refused"})
-"""The events that hold the evidence of checks."""
+"""The events that contain the evidence of checks."""
 APPROVAL: Final = "approval_"
-HINT: Final = "do not rely on it; ask for it again where it was made: `handrail journal export RUN --bundle FILE`"
+HINT: Final = "do not rely on it; export it again where it was made: `handrail journal export RUN --bundle FILE`"
 
 
 class BundleHeader(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a bundle is of, and who vouches for that."""
+    """Which run a bundle is of, and which key signed it."""
 
     format: str
     run: str
@@ -40,7 +40,7 @@ class BundleHeader(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """The hash of the last of them."""
     made: int
     digest: str
-    """Of every byte behind the header's line."""
+    """Of every byte after the header's line."""
     key: str
     """The public key, as hex."""
     signature: str = ""
@@ -54,7 +54,7 @@ class DefinitionPart(Struct, frozen=True, tag_field="part", tag="definition", fo
 
 
 class ToolPart(Struct, frozen=True, tag_field="part", tag="tool", forbid_unknown_fields=True):
-    """What a server said of a tool when the run began."""
+    """How a server described a tool when the run started."""
 
     name: str
     hash: str
@@ -79,7 +79,7 @@ class EventPart(Struct, frozen=True, tag_field="part", tag="event", forbid_unkno
 
 
 class EvidencePart(Struct, frozen=True, tag_field="part", tag="evidence", forbid_unknown_fields=True):
-    """What a check of a step left behind, taken from an event, for reading."""
+    """The evidence of one check, copied from an event for readers."""
 
     event: int
     step: str
@@ -87,7 +87,7 @@ class EvidencePart(Struct, frozen=True, tag_field="part", tag="evidence", forbid
 
 
 class ApprovalPart(Struct, frozen=True, tag_field="part", tag="approval", forbid_unknown_fields=True):
-    """What a person was asked, or said, taken from an event, for reading."""
+    """What a person was asked or answered, copied from an event for readers."""
 
     event: int
     at: int
@@ -99,7 +99,7 @@ class ApprovalPart(Struct, frozen=True, tag_field="part", tag="approval", forbid
 
 
 class ErasurePart(Struct, frozen=True, tag_field="part", tag="erasure", forbid_unknown_fields=True):
-    """That the words of an event were erased: by whom, why, and what proves its place since."""
+    """An event's content was erased: who did it, why, and the digests that still prove its place."""
 
     event: int
     at: int
@@ -110,16 +110,16 @@ class ErasurePart(Struct, frozen=True, tag_field="part", tag="erasure", forbid_u
 
 
 class CheckpointPart(Struct, frozen=True, tag_field="part", tag="checkpoint", forbid_unknown_fields=True):
-    """The newest checkpoint that knows the run.
+    """The newest checkpoint that covers the run.
 
-    A checkpoint names all streams that changed: it stands here itself only if those are this run and the store's own,
-    so that nothing is told of others. Otherwise its digest does, and the bundle's signature vouches for that."""
+    A checkpoint names all streams that changed. It is included only if those are this run and the store's own stream,
+    so that nothing about other runs leaks. Otherwise only its digest is, covered by the bundle's signature."""
 
     number: int
     at: int
     digest: str
     n: int
-    """How many events of the run it knows."""
+    """How many events of the run it covers."""
     hash: str
     """The hash of the last of them."""
     sealed: SealedCheckpoint | None = None
@@ -127,7 +127,7 @@ class CheckpointPart(Struct, frozen=True, tag_field="part", tag="checkpoint", fo
 
 Part: TypeAlias = DefinitionPart | ToolPart | EventPart | EvidencePart | ApprovalPart | ErasurePart | CheckpointPart
 PARTS: Final[tuple[type[Part], ...]] = get_args(Part)
-"""The kinds of parts, in the order in which they stand in a bundle."""
+"""The kinds of parts, in the order in which a bundle contains them."""
 
 _encode: Final = msgspec.json.Encoder(order="sorted").encode
 _header: Final = msgspec.json.Decoder(BundleHeader)
@@ -135,7 +135,7 @@ _part: Final[msgspec.json.Decoder[Part]] = msgspec.json.Decoder(Part)
 
 
 class Bundle(Struct, frozen=True):
-    """A bundle as it was read: its form holds, what it says is to be proven."""
+    """A bundle as it was read: its format is valid, its content is not verified yet."""
 
     header: BundleHeader
     parts: tuple[Part, ...]
@@ -146,12 +146,12 @@ class Bundle(Struct, frozen=True):
 
 
 def broken(reason: str) -> IntegrityBroken:
-    """The error that says why a bundle proves nothing."""
+    """The error that says why a bundle is invalid."""
     return IntegrityBroken(reason, hint=HINT)
 
 
 def rest_of(parts: Iterable[Part]) -> bytes:
-    """All that stands behind the header's line."""
+    """Everything after the header's line."""
     rest = b"".join(_encode(part) + b"\n" for part in parts)
     if len(rest) > BUNDLE_BYTES_MAX - HEADER_BYTES_MAX:
         raise Limited(f"the bundle would be larger than {BUNDLE_BYTES_MAX // 2**20} MiB", hint="export the run plainly")
@@ -164,7 +164,7 @@ def digest_of(data: bytes) -> str:
 
 
 def signed_bytes(header: BundleHeader) -> bytes:
-    """The exact bytes that the store's key signs: the header but for the signature."""
+    """The exact bytes that the store's key signs: the header without the signature."""
     return _encode(replace(header, signature=""))
 
 
@@ -174,27 +174,27 @@ def bundle_bytes(header: BundleHeader, rest: bytes) -> bytes:
 
 
 def bundle_from(data: bytes) -> Bundle:
-    """The bundle that a file holds; whatever handrail would not have written so is refused."""
+    """The bundle in a file; anything that handrail would not have written exactly so is refused."""
     if len(data) > BUNDLE_BYTES_MAX:
         raise broken(f"it is larger than {BUNDLE_BYTES_MAX // 2**20} MiB")
     line, newline, rest = data.partition(b"\n")
     if len(line) > HEADER_BYTES_MAX or not newline:
-        raise broken("it is not a proof bundle: its first line is no header")
+        raise broken("it is not a proof bundle: its first line is not a header")
     header = _decoded(_header, line, "its header")
     if header.format != BUNDLE_FORMAT:
         raise broken(f"its format {header.format[:40]!r} is not known to this handrail")
     if digest_of(rest) != header.digest:
-        raise broken("what stands behind its header is not what the header says: it was changed or cut")
+        raise broken("its content does not match its header: it was changed or cut")
     return Bundle(header, tuple(_parts(rest)))
 
 
 def record_of(run: str, part: EventPart) -> Record:
-    """The record that an event in a bundle stands for."""
+    """The stored record that an event part was made from."""
     try:
         salt, event_hash = bytes.fromhex(part.salt), bytes.fromhex(part.hash)
         erased = None if part.erased is None else bytes.fromhex(part.erased)
     except ValueError as error:
-        raise broken(f"event {part.n}: what should be hex is not") from error
+        raise broken(f"event {part.n}: a field is not valid hex") from error
     return Record(
         stream=run,
         n=part.n,
@@ -212,7 +212,7 @@ def record_of(run: str, part: EventPart) -> Record:
 
 
 def event_part(record: Record, prev: bytes) -> EventPart:
-    """A record as it stands in a bundle."""
+    """A record as a bundle contains it."""
     return EventPart(
         n=record.n,
         at=record.at,
@@ -230,7 +230,7 @@ def event_part(record: Record, prev: bytes) -> EventPart:
 
 
 def evidence_parts(records: Iterable[Record]) -> list[EvidencePart]:
-    """What checks left behind, as the events tell it."""
+    """The evidence of checks, taken from the events."""
     return [
         EvidencePart(event=record.n, step=record.step or "", evidence=one)
         for record in records
@@ -240,7 +240,7 @@ def evidence_parts(records: Iterable[Record]) -> list[EvidencePart]:
 
 
 def approval_parts(records: Iterable[Record]) -> list[ApprovalPart]:
-    """What persons were asked and said, as the events tell it."""
+    """What people were asked and answered, taken from the events."""
     return [_approval(record, _body(record)) for record in records if record.kind.startswith(APPROVAL)]
 
 
@@ -257,7 +257,7 @@ def _approval(record: Record, body: Mapping[str, Any]) -> ApprovalPart:
 
 
 def _body(record: Record) -> Mapping[str, Any]:
-    # Not the event itself: what is copied here stays the same for ever, whatever events get to hold later.
+    # From the raw JSON, not the event class: a copy must stay the same even if the class gets new fields later.
     body = msgspec.json.decode(record.body)
     return body if isinstance(body, dict) else {}
 
@@ -268,13 +268,13 @@ def _listed(value: Any) -> list[Any]:
 
 def _parts(rest: bytes) -> Iterable[Part]:
     if not rest.endswith(b"\n") or rest.count(b"\n") > PARTS_MAX:
-        raise broken("it does not end where a line ends, or has too many lines")
+        raise broken("it does not end with a line break, or has too many lines")
     last = 0
     for number, line in enumerate(rest[:-1].split(b"\n"), start=2):
         part = _decoded(_part, line, f"line {number}")
         place = PARTS.index(type(part))
         if place < last:
-            raise broken(f"line {number}: the parts are not in their order")
+            raise broken(f"line {number}: the parts are out of order")
         last = place
         yield part
 
@@ -286,5 +286,5 @@ def _decoded(decoder: msgspec.json.Decoder[Any], line: bytes, name: str) -> Any:
     except (msgspec.MsgspecError, UnicodeError, RecursionError, OverflowError) as error:
         raise broken(f"{name} can't be read: {error}") from error
     if not is_ours:
-        raise broken(f"{name} is not written as handrail writes")
+        raise broken(f"{name} is not in the form that handrail writes")
     return value

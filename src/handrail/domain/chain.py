@@ -1,11 +1,11 @@
-"""The hash chain: what makes a changed, removed, inserted or moved event visible.
+"""The hash chain, which reveals a changed, removed, inserted or moved event.
 
 Pure. A record is an event as stored. Its hash covers the hash before it, its header and its body:
 
     hash = sha256(hash before || header || sha256(salt || body))
 
-The body enters through a salted digest, so that its words can be erased later (the digest stays, the salt goes,
-and nobody can guess the words from what is left) without breaking the chain."""
+The body is hashed through a salted digest, so that it can be erased later without breaking the chain: the digest
+stays, and without the salt the content can't be guessed from it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _sha256 = hashlib.sha256
 class Record(Struct, frozen=True, gc=False):
     """An event as it is stored: the header's columns, then salt, body and hash as bytes.
 
-    `erased` is the salted digest of a body whose words are gone; the body then holds what was left of it."""
+    `erased` is the salted digest of a body that was erased; the body then contains what was left of it."""
 
     stream: str
     n: int
@@ -53,7 +53,7 @@ class Head(Struct, frozen=True):
 
 
 class Break(Struct, frozen=True):
-    """The first event of a stream that is not what was written, and what is wrong with it."""
+    """The first event of a stream that was tampered with or damaged, and what is wrong with it."""
 
     stream: str
     n: int
@@ -61,37 +61,37 @@ class Break(Struct, frozen=True):
 
 
 def receipt(n: int, head: bytes) -> str:
-    """What a caller keeps to prove later that the journal still holds what was answered."""
+    """What a caller keeps, to prove later that the journal still contains what it was answered."""
     return f"{n}:{head.hex()[:RECEIPT_DIGITS]}"
 
 
 def body_digest(salt: bytes, body: bytes) -> bytes:
-    """The digest through which a body enters the chain."""
+    """The digest of a body that the chain covers."""
     return _sha256(salt + body).digest()
 
 
 def chain_hash(prev: bytes, record: Record) -> bytes:
-    """The hash that a record must carry when it follows the record with hash `prev`."""
+    """The hash that a record must have when it follows the record with hash `prev`."""
     header = _encode(
         (record.format, record.stream, record.n, record.at, record.kind, record.actor, record.step, record.attempt)
     )
-    # Written out, not called: this runs for every event that is verified.
+    # Inlined body_digest: this runs for every event that is verified, and a call costs.
     body = _sha256(record.salt + record.body).digest() if record.erased is None else record.erased
     return _sha256(prev + header + body).digest()
 
 
 def chained(prev: bytes, record: Record) -> Record:
-    """The record with the hash it gets behind `prev`."""
+    """The record with the hash that it gets after `prev`."""
     return replace(record, hash=chain_hash(prev, record))
 
 
 def first_break(head: Head, records: Iterable[Record]) -> tuple[Head, Break | None]:
-    """Follow a stream from `head`: where it ends, and the first record that does not hold, if any."""
+    """Follow a stream from `head`: where it ends, and the first invalid record, if any."""
     stream, n, prev = head.stream, head.n, head.hash
     for record in records:
         if record.n != n + 1:
             return Head(stream, n, prev), Break(stream, n + 1, f"event {n + 1} is missing: {record.n} follows {n}")
         if chain_hash(prev, record) != record.hash:
-            return Head(stream, n, prev), Break(stream, record.n, "its hash does not fit its content and place")
+            return Head(stream, n, prev), Break(stream, record.n, "its hash does not match its content and place")
         n, prev = record.n, record.hash
     return Head(stream, n, prev), None

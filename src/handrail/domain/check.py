@@ -1,4 +1,4 @@
-"""Findings: what a check reports, of a definition or of a step's output.
+"""Findings: what a check reports about a definition or a step's output.
 
 Values only. The checks of definitions are in analysis/, the built-in checks of outputs in rules/."""
 
@@ -11,11 +11,11 @@ from typing import Any, Final, TypeAlias
 from msgspec import Struct
 
 Path: TypeAlias = tuple[str | int, ...]
-"""Where a value stands in a document: ("steps", 2, "after", 0)."""
+"""Where a value is in a document: ("steps", 2, "after", 0)."""
 
 
 class Severity(StrEnum):
-    """How much a finding matters: critical and major block, minor is carried on as a note."""
+    """How much a finding matters: critical and major block, minor is kept as a note."""
 
     CRITICAL = "critical"
     MAJOR = "major"
@@ -27,7 +27,7 @@ BLOCKING: Final[Mapping[Severity, frozenset[Severity]]] = {
     Severity.MAJOR: frozenset({Severity.CRITICAL, Severity.MAJOR}),
     Severity.MINOR: frozenset(Severity),
 }
-"""By the bar that a step sets: which findings block."""
+"""For each bar that a step can set: which findings block."""
 
 
 class Position(Struct, frozen=True):
@@ -56,7 +56,7 @@ class Flaw(Struct, frozen=True, kw_only=True):
 
 
 class Finding(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One thing a check found: which rule, how bad, where, what is wrong and how to mend it."""
+    """One finding of a check: which rule, how severe, where, what is wrong and how to fix it."""
 
     rule: str
     severity: Severity
@@ -64,7 +64,7 @@ class Finding(Struct, frozen=True, kw_only=True, omit_defaults=True):
     message: str
     fix: str = ""
     excerpt: str = ""
-    """A few lines of what it is about."""
+    """A few lines of the content in question."""
     at: Position | None = None
     unapplied: bool = False
     """Whether the check itself could not be applied: that says nothing about the output, good or bad."""
@@ -76,13 +76,13 @@ class Finding(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def finding_without_text(flaw: Flaw) -> Finding:
-    """A flaw of data that came without a text: it has a path, and no line."""
+    """The finding for a flaw in data without source text: it has a path but no line."""
     where = place(flaw.path)
     return Finding(rule=flaw.rule, severity=flaw.severity, where=where, message=flaw.message, fix=flaw.fix)
 
 
 def blocks(findings: Iterable[Finding], bar: Severity = Severity.MAJOR) -> bool:
-    """Whether any finding is bad enough to refuse what was checked: as bad as the bar, or worse."""
+    """Whether any finding is at least as severe as the bar, so that what was checked is refused."""
     refused = BLOCKING[bar]
     return any(finding.severity in refused for finding in findings)
 
@@ -94,7 +94,7 @@ def place(path: Path) -> str:
 
 
 def finding_data(finding: Finding) -> Mapping[str, Any]:
-    """A finding as the journal keeps it."""
+    """A finding as it is stored in the journal."""
     data = {"rule": finding.rule, "severity": finding.severity.value, "where": finding.where}
     excerpt = {"excerpt": finding.excerpt} if finding.excerpt else {}
     return {**data, "message": finding.message, "fix": finding.fix, **excerpt}

@@ -1,7 +1,7 @@
-"""Checkpoints: signed statements of where every stream stood, kept outside the database.
+"""Checkpoints: signed statements of where every stream ended, stored outside the database.
 
-Pure: what a checkpoint says, its exact bytes, and whether one follows another. Signing and comparing them with the
-store is engine/notary.py's work; the file they are kept in is storage/checkpoint_log.py's."""
+Pure: what a checkpoint contains, its exact bytes, and whether one follows another. Signing them and comparing them
+with the store is done in engine/notary.py; the file they are in is storage/checkpoint_log.py."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import Final
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 
 from handrail.domain.chain import Head
 from handrail.domain.errors import IntegrityBroken
@@ -20,15 +20,15 @@ from handrail.domain.errors import IntegrityBroken
 CHECKPOINT_FORMAT: Final = 1
 
 CHECKPOINTS: Final = "checkpoints"
-"""Where a break stands that concerns the checkpoint log; its n is the checkpoint's number."""
+"""The `stream` of a break in the checkpoint log; its n is the checkpoint's number."""
 JOURNAL: Final = "journal"
-"""Where a break stands that concerns no single stream; its n is a place in the store."""
+"""The `stream` of a break that belongs to no single stream; its n is a place in the store."""
 
 _encode: Final = msgspec.json.Encoder().encode
 
 
 class Checkpoint(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What the store held at an instant: how many events, in which order, and the ends of the streams that changed."""
+    """The store at one moment: how many events, in which order, and the ends of the streams that changed."""
 
     format: int = CHECKPOINT_FORMAT
     number: int
@@ -36,17 +36,17 @@ class Checkpoint(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     at: int
     events: int
     order: str
-    """The digest of all event hashes since the checkpoint before, in their order: see `Order`."""
+    """The digest of all event hashes since the previous checkpoint, in order: see `Order`."""
     heads: tuple[tuple[str, int, str], ...]
-    """Stream, number of its last event, hash of that event, of every stream that changed since the one before."""
+    """(stream, number of its last event, hash of that event) for each stream that changed since the previous one."""
     previous: str = ""
-    """The digest of the checkpoint before."""
-    anew: bool = False
-    """Whether an operator had the log begun anew: what was wrong with the journal before has been seen."""
+    """The digest of the previous checkpoint."""
+    is_restart: bool = field(default=False, name="anew")  # the key in files that are already signed
+    """Whether an operator restarted the log: earlier problems of the journal were reviewed and accepted."""
 
 
 class SealedCheckpoint(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A checkpoint with the signature over its exact bytes and the id of the key that made it."""
+    """A checkpoint with the signature of its exact bytes and the id of the key that signed."""
 
     checkpoint: Checkpoint
     key: str
@@ -54,7 +54,7 @@ class SealedCheckpoint(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     @property
     def signature_bytes(self) -> bytes:
-        """The signature; empty if it is not readable, which no key accepts."""
+        """The signature; empty if it can't be decoded: no key accepts that."""
         try:
             return base64.b64decode(self.signature, validate=True)
         except binascii.Error:
@@ -80,12 +80,12 @@ def sealed_with(checkpoint: Checkpoint, *, key: str, signature: bytes) -> Sealed
 
 
 def checkpoint_line(sealed: SealedCheckpoint) -> bytes:
-    """The line under which a sealed checkpoint is kept, its newline included."""
+    """A sealed checkpoint as a line of the log, with its newline."""
     return _encode(sealed) + b"\n"
 
 
 def checkpoint_from(line: bytes) -> SealedCheckpoint:
-    """The sealed checkpoint that a line stands for; a line that handrail would not have written is refused."""
+    """The sealed checkpoint in a line; a line that handrail would not have written is refused."""
     try:
         sealed = _decoder.decode(line)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
@@ -93,18 +93,18 @@ def checkpoint_from(line: bytes) -> SealedCheckpoint:
     if sealed.checkpoint.format != CHECKPOINT_FORMAT:
         raise IntegrityBroken(f"its format {sealed.checkpoint.format} is not known to this handrail")
     if checkpoint_line(sealed) != line:
-        raise IntegrityBroken("it is not written as handrail writes")
+        raise IntegrityBroken("it is not in the form that handrail writes")
     return sealed
 
 
 class Order:
-    """The digest of event hashes in their order: streams are chained one by one, this ties them to each other."""
+    """The digest of event hashes in store order: each stream has its own chain; this links them to each other."""
 
     def __init__(self) -> None:
         self._digest = hashlib.sha256()
 
     def add(self, hashes: Iterable[bytes]) -> None:
-        """Take in the hashes of the next events."""
+        """Add the hashes of the next events."""
         self._digest.update(b"".join(hashes))
 
     def text(self) -> str:
@@ -128,26 +128,26 @@ def next_checkpoint(
 
 
 def misplaced(previous: Checkpoint | None, checkpoint: Checkpoint) -> str | None:
-    """Why a checkpoint can't be the one behind `previous`; None if it can."""
+    """Why a checkpoint can't be the one after `previous`; None if it can."""
     number = previous.number + 1 if previous else 1
     if checkpoint.number != number:
-        return f"checkpoint {number} is missing: {checkpoint.number} stands in its place"
+        return f"checkpoint {number} is missing: {checkpoint.number} is in its place"
     if checkpoint.previous != (checkpoint_digest(previous) if previous else ""):
-        return "it does not follow the checkpoint before it"
+        return "it does not refer to the checkpoint before it"
     if previous and checkpoint.store != previous.store:
-        return "it speaks of another store"
-    if previous and checkpoint.anew:
-        return "it begins the log anew, and is not the first"
+        return "it is of another store"
+    if previous and checkpoint.is_restart:
+        return "it restarts the log, but is not the first"
     if previous and checkpoint.events <= previous.events:
-        return "it counts no more events than the checkpoint before it"
+        return "it has no more events than the checkpoint before it"
     return None
 
 
 def another_store(sealed: str, present: str) -> str:
-    """What to say when the store is not the one that the checkpoints speak of."""
-    return f"another database was put in place: the checkpoints speak of {sealed!r}, this is {present!r}"
+    """The message when the store is not the one that the checkpoints are of."""
+    return f"the database was replaced by another: the checkpoints are of {sealed!r}, this is {present!r}"
 
 
 def shorter(events: int, sealed: int, than: str) -> str:
-    """What to say when the store holds fewer events than were sealed."""
-    return f"the journal is shorter than {than} ({events} < {sealed}): it was cut, or an older copy was put back"
+    """The message when the store has fewer events than were sealed."""
+    return f"the journal is shorter than {than} ({events} < {sealed}): it was cut, or an older copy was restored"

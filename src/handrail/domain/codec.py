@@ -1,8 +1,8 @@
 """The codec: events to bytes and back, for every format version that was ever written.
 
 Pure. A body is the event's fields as JSON, without those that equal their default: a default is part of the format. A
-journal written by any release can be read for ever: when a kind changes its fields, FORMAT grows and UPCASTS says how
-older bodies become new ones."""
+journal written by any release stays readable: when a kind changes its fields, FORMAT goes up and UPCASTS says how
+older bodies are converted."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from handrail.domain.event import Entry, Event
 FORMAT: Final = 1
 
 UPCASTS: Final[Mapping[tuple[str, int], Callable[[dict[str, Any]], dict[str, Any]]]] = {}
-"""(kind, format) -> how a body of that format becomes one of the next."""
+"""(kind, format) -> converts a body of that format to the next."""
 
 KINDS: Final[Mapping[str, type[Event]]] = {
     re.sub(r"(?<!^)(?=[A-Z])", "_", event.__name__).lower(): event for event in get_args(Event)
@@ -31,12 +31,12 @@ encode_body = msgspec.json.Encoder().encode
 
 
 def kind_of(event: Event) -> str:
-    """The past-tense word under which an event is stored: `step_completed`."""
+    """The name under which an event is stored: `step_completed`."""
     return _KIND_OF[type(event)]
 
 
 def decode_event(kind: str, version: int, body: bytes) -> Event:
-    """The event that a stored body of any format version stands for."""
+    """The event in a stored body of any format version."""
     if kind not in KINDS or not 1 <= version <= FORMAT:
         raise IntegrityBroken(f"event kind {kind!r} in format {version} is not known to this handrail")
     try:
@@ -48,7 +48,7 @@ def decode_event(kind: str, version: int, body: bytes) -> Event:
 
 
 def entry_of(record: Record) -> Entry:
-    """The event in its place that a record stands for."""
+    """The event of a record, with its place in the stream."""
     return Entry(
         stream=record.stream,
         n=record.n,

@@ -1,6 +1,6 @@
-"""Commands: what may be asked of a run or a plan, as frozen values. The set is closed.
+"""Commands: what callers can ask of a run or a plan, as frozen values. The set is closed.
 
-Who asks and when stand beside a command, in dispatch. Whether it is granted is decided in decide.py and plan.py."""
+Who asks, and when, is passed to dispatch beside the command. decide.py and plan.py decide whether it is granted."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class BaseCommand(Struct, frozen=True, kw_only=True):
 
 
 class StartRun(BaseCommand, frozen=True):
-    """Begin a run of the definition with this content hash; inputs are checked and complete."""
+    """Start a run of the definition with this content hash; inputs are validated and complete."""
 
     definition: str = ""
     workflow: str = ""
@@ -32,24 +32,24 @@ class StartRun(BaseCommand, frozen=True):
     priority: int = 0
     fork: Fork | None = None
     carried: tuple[StepCarried, ...] = ()
-    """What a fork takes over from the run it was forked off."""
+    """What a fork takes over from the run it was forked from."""
     vars: Mapping[str, Any] = field(default_factory=dict)
     key: str = ""
-    """The caller's name for this start: asked for twice, the run is begun once. Only its digest is kept."""
+    """The caller's key for this start: repeated with the same key, one run is started. Only its digest is stored."""
     asked: str = ""
-    """The digest of all that was asked under the key, so that it can't stand for something else later."""
+    """The digest of the whole request, so that the key can't be reused for a different one."""
     pins: Mapping[str, str] = field(default_factory=dict)
-    """By tool: the content hash of what its server says of it."""
+    """By tool: the content hash of its server's description of it."""
 
 
 class PauseRun(BaseCommand, frozen=True):
-    """Let no new attempt start."""
+    """Stop new attempts from starting."""
 
     reason: str
 
 
 class ResumeRun(BaseCommand, frozen=True):
-    """Go on after a pause."""
+    """Continue after a pause."""
 
     reason: str
 
@@ -61,11 +61,11 @@ class CancelRun(BaseCommand, frozen=True):
 
 
 class ExpireRun(BaseCommand, frozen=True):
-    """End the run because its time is up: undo what it did if that is its policy, else fail."""
+    """End the run because its deadline has passed: undo what it did if that is its policy, else fail."""
 
 
 class FinishRun(BaseCommand, frozen=True):
-    """End the run: completed if every step is, failed otherwise, or if its outputs have a flaw."""
+    """End the run: completed if every step is, otherwise failed; failed too if its outputs are invalid."""
 
     outputs: Mapping[str, Any] = field(default_factory=dict)
     flaw: str = ""
@@ -78,17 +78,17 @@ class StartCompensation(BaseCommand, frozen=True):
 
 
 class FinishCompensation(BaseCommand, frozen=True):
-    """End the undoing: compensated if all of it worked."""
+    """End the compensation: compensated if every undo worked."""
 
 
 class SetVars(BaseCommand, frozen=True):
-    """Leave values for later steps."""
+    """Set values for later steps."""
 
     vars: Mapping[str, Any]
 
 
 class RecordDecision(BaseCommand, frozen=True):
-    """Write down why someone chose."""
+    """Record a decision and its reason."""
 
     decision: str
     reason: str
@@ -98,7 +98,7 @@ class RecordDecision(BaseCommand, frozen=True):
 
 
 class RecordAction(BaseCommand, frozen=True):
-    """Write down what someone did; in a recorded run its outcome moves the step."""
+    """Record what someone did; in a recorded run its outcome moves the step."""
 
     description: str
     step: str | None = None
@@ -112,7 +112,7 @@ class RecordAction(BaseCommand, frozen=True):
 
 
 class OpenStep(BaseCommand, frozen=True):
-    """Begin a step that holds other steps."""
+    """Open a step that contains other steps."""
 
     step: str
     rounds: int | None = None
@@ -120,14 +120,14 @@ class OpenStep(BaseCommand, frozen=True):
 
 
 class StartRound(BaseCommand, frozen=True):
-    """Begin the next round of a repeat, at once or when it is due."""
+    """Start the next round of a repeat, now or when it is due."""
 
     step: str
     due: int | None = None
 
 
 class HandOutStep(BaseCommand, frozen=True):
-    """Give a ready step to the agent, at this instant."""
+    """Assign a ready step to an agent; `at` is the time now."""
 
     step: str
     agent: str = ""
@@ -136,7 +136,7 @@ class HandOutStep(BaseCommand, frozen=True):
 
 
 class RefuseOutput(BaseCommand, frozen=True):
-    """Turn down what the agent handed in; `last` if somebody must decide now."""
+    """Refuse the output that the agent submitted; `last` if a person must decide now."""
 
     step: str
     findings: tuple[Mapping[str, Any], ...]
@@ -155,7 +155,7 @@ class RequestApproval(BaseCommand, frozen=True):
 
 
 class AskPerson(BaseCommand, frozen=True):
-    """Ask a person in the middle of a step that calls a tool: about the tool, or what the tool wants to know."""
+    """Ask a person during a tool step: about the tool, or a question of the tool."""
 
     step: str
     digest: str
@@ -165,7 +165,7 @@ class AskPerson(BaseCommand, frozen=True):
 
 
 class GiveApproval(BaseCommand, frozen=True):
-    """Say yes to exactly what the digest stands for, at this instant; with what was asked for."""
+    """Approve exactly what the digest identifies; `content` is the answer that was asked for."""
 
     step: str
     digest: str
@@ -175,7 +175,7 @@ class GiveApproval(BaseCommand, frozen=True):
 
 
 class RejectApproval(BaseCommand, frozen=True):
-    """Say no, at this instant."""
+    """Reject what the digest identifies."""
 
     step: str
     digest: str
@@ -184,13 +184,13 @@ class RejectApproval(BaseCommand, frozen=True):
 
 
 class ExpireApproval(BaseCommand, frozen=True):
-    """Note that nobody answered in time."""
+    """Record that the time to answer is over."""
 
     step: str
 
 
 class StartAttempt(BaseCommand, frozen=True):
-    """Begin a try of a step, and say what its tool says of itself."""
+    """Start an attempt of a step, with what its tool declares."""
 
     step: str
     effect: Effect | None = None
@@ -211,7 +211,7 @@ class CompleteStep(BaseCommand, frozen=True):
 
 
 class FailAttempt(BaseCommand, frozen=True):
-    """Report that a try failed; with `due` there is another one then, without it the step has failed."""
+    """Report that an attempt failed; with `due` another one follows then, without it the step has failed."""
 
     step: str
     category: Category
@@ -221,7 +221,7 @@ class FailAttempt(BaseCommand, frozen=True):
 
 
 class RefuseResult(BaseCommand, frozen=True):
-    """Report that a tool's result failed the step's checks: its effect is there, but the step is not done."""
+    """Report that a tool's result failed the step's checks: it had its effect, but the step is not done."""
 
     step: str
     output: Any
@@ -232,20 +232,20 @@ class RefuseResult(BaseCommand, frozen=True):
 
 
 class DeferStep(BaseCommand, frozen=True):
-    """Report that the tool wants to be called again then."""
+    """Report that the tool asked to be called again at `due`."""
 
     step: str
     due: int
 
 
 class LoseAttempt(BaseCommand, frozen=True):
-    """Report that a try began whose outcome will never be known."""
+    """Report that an attempt started and its outcome will never be known."""
 
     step: str
 
 
 class NoteLateAnswer(BaseCommand, frozen=True):
-    """Write down what a tool answered when its attempt had been given up."""
+    """Record an answer that came after its attempt was given up."""
 
     step: str
     attempt: int
@@ -255,7 +255,7 @@ class NoteLateAnswer(BaseCommand, frozen=True):
 
 
 class FailStep(BaseCommand, frozen=True):
-    """Report that a step that holds other steps has failed."""
+    """Report that a step failed, such as one that contains other steps."""
 
     step: str
     category: Category
@@ -263,7 +263,7 @@ class FailStep(BaseCommand, frozen=True):
 
 
 class SkipStep(BaseCommand, frozen=True):
-    """Leave a step out."""
+    """Skip a step."""
 
     step: str
     reason: str
@@ -288,7 +288,7 @@ class AcceptStep(BaseCommand, frozen=True):
 
 
 class StartUndo(BaseCommand, frozen=True):
-    """Begin a try of a step's undo."""
+    """Start an attempt of a step's undo."""
 
     step: str
     idempotent: bool = False
@@ -296,7 +296,7 @@ class StartUndo(BaseCommand, frozen=True):
 
 
 class FailUndo(BaseCommand, frozen=True):
-    """Report that a try of an undo failed; with `due` there is another one then, else it was the last."""
+    """Report that an attempt of an undo failed; with `due` another one follows then, else it was the last."""
 
     step: str
     category: Category
@@ -306,7 +306,7 @@ class FailUndo(BaseCommand, frozen=True):
 
 
 class LoseUndo(BaseCommand, frozen=True):
-    """Report that a try of an undo began whose outcome will never be known."""
+    """Report that an undo started and its outcome will never be known."""
 
     step: str
 
@@ -325,7 +325,7 @@ class CompensateStep(BaseCommand, frozen=True):
 
 
 class SavePlan(BaseCommand, frozen=True):
-    """Keep a version of a plan."""
+    """Save a version of a plan."""
 
     definition: str
     name: str
@@ -335,7 +335,7 @@ class SavePlan(BaseCommand, frozen=True):
 
 
 class RetirePlan(BaseCommand, frozen=True):
-    """Offer the plan no longer."""
+    """Stop offering the plan."""
 
     reason: str
 

@@ -1,7 +1,7 @@
-"""Compatibility: what has changed between two versions of a workflow, and what that means for those who use it.
+"""Compatibility: what has changed between two versions of a workflow, and what that means for its users.
 
-Pure. Breaking is what can make a run fail that was started, or inlined, as before: other inputs, steps that are gone,
-outputs of another shape. New things and another course are minor, other words are a patch."""
+Pure. A change is breaking if a run that is started, or inlined, as before can now fail: different inputs, removed
+steps, outputs of a different shape. Additions and changes in order are minor; changes in wording are a patch."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from handrail.domain.semver import Version, parse_version
 
 
 class Weight(StrEnum):
-    """How much a change matters, the heaviest first."""
+    """How much a change matters, breaking first."""
 
     BREAKING = "breaking"
     MINOR = "minor"
@@ -26,7 +26,7 @@ class Weight(StrEnum):
 
 
 class VersionChange(Struct, frozen=True, kw_only=True):
-    """One thing that is different."""
+    """One difference between two versions."""
 
     weight: Weight
     where: str
@@ -34,25 +34,25 @@ class VersionChange(Struct, frozen=True, kw_only=True):
 
 
 WORDS: Final = frozenset({"title", "description", "examples", "$comment"})
-"""Keys of a JSON Schema that only speak to people."""
+"""Keys of a JSON Schema that are only documentation."""
 TOP_WORDS: Final = ("name", "description", "category", "tags", "license", "preconditions", "clarify", "guidance")
 STEP_WORDS: Final = frozenset({"title", "prompt", "role", "guidance", "model", "approve", "priority"})
 ORDER: Final = tuple(Weight)
 
 
 def changes(old: Definition, new: Definition) -> list[VersionChange]:
-    """Everything that is different, the heaviest first."""
+    """All differences, breaking ones first."""
     found = [*_inputs(old, new), *_steps(old, new), *_outputs(old, new), *_top(old, new)]
     return sorted(found, key=lambda one: ORDER.index(one.weight))
 
 
 def bump(found: Iterable[VersionChange]) -> Weight | None:
-    """The heaviest of the changes; None if there is none."""
+    """The greatest weight among the changes; None if there are none."""
     return min((one.weight for one in found), key=ORDER.index, default=None)
 
 
 def next_version(version: str, weight: Weight | None) -> str:
-    """The version that a change of this weight asks for at least; empty if the old one is no version."""
+    """The lowest version that a change of this weight requires; empty if the old version is invalid."""
     try:
         major, minor, patch = parse_version(version).core
     except Invalid:
@@ -65,7 +65,7 @@ def next_version(version: str, weight: Weight | None) -> str:
 
 
 def is_enough(old: str, new: str, weight: Weight | None) -> bool:
-    """Whether the new version is at least what the change asks for."""
+    """Whether the new version is at least what the change requires."""
     wanted = next_version(old, weight)
     try:
         return not wanted or parse_version(new) >= parse_version(wanted)
@@ -78,12 +78,12 @@ def is_enough(old: str, new: str, weight: Weight | None) -> bool:
 
 def _inputs(old: Definition, new: Definition) -> Iterator[VersionChange]:
     for name in old.inputs.keys() - new.inputs.keys():
-        yield VersionChange(weight=Weight.BREAKING, where=f"inputs.{name}", what="is gone, or has another name")
+        yield VersionChange(weight=Weight.BREAKING, where=f"inputs.{name}", what="was removed or renamed")
     for name, schema in new.inputs.items():
         where = f"inputs.{name}"
         if name not in old.inputs:
             is_free = "default" in schema
-            what = "is new, with a default" if is_free else "is new, and every run must give it"
+            what = "is new, with a default" if is_free else "is new and required"
             yield VersionChange(weight=Weight.MINOR if is_free else Weight.BREAKING, where=where, what=what)
         else:
             yield from _input(old.inputs[name], schema, where)
@@ -93,26 +93,26 @@ def _input(old: Mapping[str, Any], new: Mapping[str, Any], where: str) -> Iterat
     yield from _default(old, new, where)
     if _meaning(old, "default") != _meaning(new, "default"):
         if _takes_more(old, new):
-            yield VersionChange(weight=Weight.MINOR, where=where, what="takes more values than before")
+            yield VersionChange(weight=Weight.MINOR, where=where, what="accepts more values than before")
         else:
             yield VersionChange(
-                weight=Weight.BREAKING, where=where, what="may refuse what it took before: its schema differs"
+                weight=Weight.BREAKING, where=where, what="may refuse what it accepted before: its schema differs"
             )
     elif old != new and _meaning(old) == _meaning(new):
-        yield VersionChange(weight=Weight.PATCH, where=where, what="is described in other words")
+        yield VersionChange(weight=Weight.PATCH, where=where, what="has a different description")
 
 
 def _default(old: Mapping[str, Any], new: Mapping[str, Any], where: str) -> Iterator[VersionChange]:
     nothing = object()
     before, after = old.get("default", nothing), new.get("default", nothing)
     if after is nothing and before is not nothing:
-        yield VersionChange(weight=Weight.BREAKING, where=where, what="has no default any more")
+        yield VersionChange(weight=Weight.BREAKING, where=where, what="no longer has a default")
     elif before != after:
-        yield VersionChange(weight=Weight.MINOR, where=where, what="has another default")
+        yield VersionChange(weight=Weight.MINOR, where=where, what="has a different default")
 
 
 def _takes_more(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
-    """Whether nothing but the list of allowed values differs, and none is gone from it."""
+    """Whether only the list of allowed values differs, and none was removed from it."""
     rest = _meaning(old, "default", "enum") == _meaning(new, "default", "enum")
     known = old.get("enum")
     return rest and known is not None and ("enum" not in new or all(one in new["enum"] for one in known))
@@ -123,7 +123,7 @@ def _steps(old: Definition, new: Definition) -> Iterator[VersionChange]:
     data_before, data_after = _data(old), _data(new)
     for name in before:
         if name not in after:
-            yield VersionChange(weight=Weight.BREAKING, where=f"steps.{name}", what="is gone, or has another name")
+            yield VersionChange(weight=Weight.BREAKING, where=f"steps.{name}", what="was removed or renamed")
     for name, step in after.items():
         where = f"steps.{name}"
         if name not in before:
@@ -143,22 +143,22 @@ def _step(old: Mapping[str, Any], new: Mapping[str, Any], where: str) -> Iterato
         if key == "output":
             yield from _output_schema(one, other, f"{where}.output")
         elif key in STEP_WORDS:
-            yield VersionChange(weight=Weight.PATCH, where=f"{where}.{key}", what="says it in other words")
+            yield VersionChange(weight=Weight.PATCH, where=f"{where}.{key}", what="is worded differently")
         else:
             yield VersionChange(weight=Weight.MINOR, where=f"{where}.{key}", what=_how(one, other))
 
 
 def _output_schema(old: Any, new: Any, where: str) -> Iterator[VersionChange]:
     if _meaning(old) == _meaning(new):
-        yield VersionChange(weight=Weight.PATCH, where=where, what="is described in other words")
+        yield VersionChange(weight=Weight.PATCH, where=where, what="has a different description")
     elif _has_only_more(old, new):
-        yield VersionChange(weight=Weight.MINOR, where=where, what="may have more in it than before")
+        yield VersionChange(weight=Weight.MINOR, where=where, what="may contain more than before")
     else:
-        yield VersionChange(weight=Weight.BREAKING, where=where, what="has another shape")
+        yield VersionChange(weight=Weight.BREAKING, where=where, what="has a different shape")
 
 
 def _has_only_more(old: Any, new: Any) -> bool:
-    """Whether the only difference is properties that nobody has to hand in."""
+    """Whether the only difference is new optional properties."""
     before, after = _properties(old), _properties(new)
     if before is None or after is None or _meaning(old, "properties") != _meaning(new, "properties"):
         return False
@@ -172,7 +172,7 @@ def _properties(schema: Any) -> Mapping[str, Any] | None:
 
 def _outputs(old: Definition, new: Definition) -> Iterator[VersionChange]:
     for name in old.outputs.keys() - new.outputs.keys():
-        yield VersionChange(weight=Weight.BREAKING, where=f"outputs.{name}", what="is gone, or has another name")
+        yield VersionChange(weight=Weight.BREAKING, where=f"outputs.{name}", what="was removed or renamed")
     for name, source in new.outputs.items():
         if name not in old.outputs:
             yield VersionChange(weight=Weight.MINOR, where=f"outputs.{name}", what="is new")
@@ -188,11 +188,11 @@ def _top(old: Definition, new: Definition) -> Iterator[VersionChange]:
             yield VersionChange(weight=Weight.MINOR, where=key, what=_how(getattr(old, key), getattr(new, key)))
     for key in TOP_WORDS:
         if getattr(old, key) != getattr(new, key):
-            yield VersionChange(weight=Weight.PATCH, where=key, what="says it in other words")
+            yield VersionChange(weight=Weight.PATCH, where=key, what="is worded differently")
 
 
 def _named(definition: Definition) -> dict[str, Step]:
-    """Every step by its name, those in loops behind their loop's."""
+    """Every step by its name; a step in a loop has the loop's name in front."""
     return {_name(definition, path): step for path, step in walk(definition.steps)}
 
 
@@ -219,13 +219,13 @@ def _flat(steps: Iterable[Mapping[str, Any]], prefix: str) -> Iterator[tuple[str
 
 
 def _meaning(schema: Any, *without: str) -> Any:
-    """A schema without the words in it that only speak to people."""
+    """A schema without its documentation keys."""
     if isinstance(schema, list | tuple):
         return [_meaning(part) for part in schema]
     if not isinstance(schema, Mapping):
         return schema
     silent = WORDS.union(without)
-    # Under `properties` the keys are names, whatever they are called.
+    # Under `properties` the keys are names: a property called `title` is no documentation.
     return {key: _named_parts(key, part) for key, part in schema.items() if key not in silent}
 
 
@@ -238,4 +238,4 @@ def _named_parts(key: str, part: Any) -> Any:
 def _how(old: Any, new: Any) -> str:
     if old is None:
         return "is new"
-    return "is gone" if new is None else "is another"
+    return "was removed" if new is None else "changed"

@@ -1,6 +1,7 @@
 """Compensation: which steps of a run are to be undone, and in which order.
 
-Pure. Running the undo is the conductor's business; what an undo is, the definition or the tool's own capture says."""
+Pure. The undo itself is run in engine/conductor.py. How a step is undone is in the definition, or in what its tool
+captured before the step ran."""
 
 from __future__ import annotations
 
@@ -14,23 +15,23 @@ from handrail.domain.run import Run, StepState
 from handrail.domain.status import STEP_UNDOABLE, StepStatus
 
 EFFECT_UNKNOWN: Final = frozenset({Category.TRANSIENT, Category.TIMEOUT, Category.CANCELLED, Category.INTERNAL})
-"""Failures that do not tell whether the try did something before it failed."""
+"""Failures after which it is unknown whether the attempt changed anything."""
 
 
 def undo_order(run: Run, definition: Definition) -> list[str]:
     """The steps that still have to be undone, newest first."""
-    # Newest first by end, so that a later step, which may hold what an earlier one made, always goes before it.
+    # By end time, newest first: a later step may depend on what an earlier one created, so it must be undone first.
     return [path for path in _newest_first(run) if needs_undo(run, definition, path)]
 
 
 def not_undone(run: Run, definition: Definition) -> list[str]:
-    """Every step whose effect is there or may be: its undo failed or was not tried, or nothing undoes it."""
+    """Every step whose effect remains or may remain: its undo failed or was not tried, or it has no undo."""
     return list(dict.fromkeys((*undo_order(run, definition), *not_compensated(run, definition))))
 
 
 def not_compensated(run: Run, definition: Definition) -> list[str]:
-    """The steps whose effect stays, or may stay: nothing says how to undo it, somebody gave up on that, or they failed
-    in a way that does not tell whether they did something."""
+    """The steps whose effect stays or may stay: they have no undo, someone gave up on it, or they failed in a way that
+    leaves it unknown whether they changed anything."""
     left = [path for path, state in run.steps.items() if _may_have_left(state) and _is_done(run, definition, path)]
     return [*left, *(path for path in _newest_first(run) if _is_lasting(run, definition, path))]
 
@@ -42,7 +43,7 @@ def _may_have_left(state: StepState) -> bool:
 
 
 def _is_done(run: Run, definition: Definition, path: str) -> bool:
-    """Whether the step is one that does something by itself, and what it does lasts."""
+    """Whether the step itself was attempted, and its effect lasts."""
     return (
         not is_in_undo(path)
         and run.step(path).attempts > 0
@@ -51,7 +52,7 @@ def _is_done(run: Run, definition: Definition, path: str) -> bool:
 
 
 def needs_undo(run: Run, definition: Definition, path: str) -> bool:
-    """Whether the step did something that is still to be undone, and somebody knows how."""
+    """Whether the step has an effect that is still to be undone, and an undo exists."""
     state = run.step(path)
     is_done = state.status in STEP_UNDOABLE or is_refused(state)
     if not is_done or is_in_undo(path):
@@ -61,23 +62,23 @@ def needs_undo(run: Run, definition: Definition, path: str) -> bool:
 
 
 def is_refused(state: StepState) -> bool:
-    """Whether the step's tool has done its work, though the step failed by its checks."""
+    """Whether the step's tool did its work, but the step failed its checks."""
     return state.status is StepStatus.FAILED and state.refused
 
 
 def has_undo(found: Located, state: StepState) -> bool:
-    """Whether the step changed the world, and it or its tool says how that is undone."""
+    """Whether the step has a lasting effect, and it or its tool has an undo for it."""
     return lasting_effect(found, state) and (found.step.undo is not None or state.capture is not None)
 
 
 def lasting_effect(found: Located, state: StepState) -> bool:
-    """Whether the step changed the world, by its tool's word of that time or else by the definition's."""
+    """Whether the step has a lasting effect: as its tool declared when it ran, else as the definition says."""
     effect = state.effect if state.effect is not None else effect_of(found.step)
     return effect not in {None, Effect.NONE}
 
 
 def holding_back(run: Run, definition: Definition, path: str) -> str | None:
-    """A step that must be undone before this one, since it came after it; None if its turn has come."""
+    """A step that must be undone before this one, because it ran after it; None if this one can be undone now."""
     seen: set[str] = set()
     waiting = list(_built_on(run, definition, locate(definition, path)))
     while waiting:
@@ -90,14 +91,14 @@ def holding_back(run: Run, definition: Definition, path: str) -> str | None:
         if needs_undo(run, definition, name):
             return name
         if state.status is StepStatus.COMPENSATED or (state.status is StepStatus.PENDING and not state.started):
-            continue  # what was built on it is undone already, or never was
+            continue  # it is undone already, or never ran: nothing after it can depend on it
         waiting.extend(_inside(run, definition, later))
         waiting.extend(_built_on(run, definition, later))
     return None
 
 
 def _built_on(run: Run, definition: Definition, found: Located) -> Iterator[Located]:
-    """The steps that could only begin after this one, as far as one look tells."""
+    """The steps that could only start after this one: its direct followers."""
     step, lane = found.step, found.lane
     for name in lane.course.followers[step.id]:
         yield Located(lane.course.named[name], lane)
@@ -112,7 +113,7 @@ def _built_on(run: Run, definition: Definition, found: Located) -> Iterator[Loca
 
 
 def _inside(run: Run, definition: Definition, found: Located) -> Iterator[Located]:
-    """The steps that a step holds, in every round that has begun."""
+    """The steps inside a step, in every round that has started."""
     path = found.lane.prefix + found.step.id
     if found.step.body:
         for number in range(_rounds(run, path)):
@@ -136,7 +137,7 @@ def _is_sequential(holder: Located) -> bool:
 
 
 def _is_undone_as_a_whole(run: Run, definition: Definition, path: str) -> bool:
-    """Whether a step that holds this one has ended and brings an undo for all that is in it."""
+    """Whether a step that contains this one has ended and has an undo for everything inside it."""
     holder = holder_of(path)
     while holder:
         status = run.step(holder).status
@@ -157,6 +158,6 @@ def _is_lasting(run: Run, definition: Definition, path: str) -> bool:
 def _newest_first(run: Run) -> list[str]:
     steps = run.steps.items()
     touched = [(path, state) for path, state in steps if state.status in STEP_UNDOABLE or is_refused(state)]
-    # Steps of one instant keep the journal's order: the table's order is the order of first events.
+    # Steps that ended in the same millisecond keep the journal's order, which is the order of the table.
     ordered = sorted(enumerate(touched), key=lambda item: (item[1][1].ended or item[1][1].started or 0, item[0]))
     return [path for _, (path, _) in reversed(ordered)]

@@ -1,6 +1,6 @@
-"""The decision: a run and a command in, events out. Nothing is done here.
+"""The decision: a run and a command in, events out.
 
-Pure. A command that is not legal in the run's state raises Conflict and says what is. The moves of single steps are
+Pure. A command that is not legal in the run's state raises Conflict, which says what is. Moves of single steps are
 decided in decide_step.py."""
 
 from __future__ import annotations
@@ -84,12 +84,12 @@ DEADLINE: Final = "the deadline has passed"
 
 
 def decide(run: Run, command: Command, definition: Definition) -> list[Event]:
-    """The events that granting the command means; Conflict if the run's state does not allow it."""
+    """The events that the command causes; Conflict if the run's state does not allow it."""
     if isinstance(command, StartRun):
         return _start(run, command)
     if run.status is RunStatus.NEW:
         raise Conflict(f"run {run.id} has not started", hint="start it first")
-    if isinstance(command, AttemptCommand):  # first, since nearly all are of these
+    if isinstance(command, AttemptCommand):  # checked first: nearly all commands are of this kind
         require_open(run, command.step)
         return decide_attempt(run, command, definition)
     if isinstance(command, RunCommand):
@@ -145,13 +145,13 @@ def _decide_run(run: Run, command: RunCommand, definition: Definition) -> list[E
 
 def _cancel(run: Run, command: CancelRun, definition: Definition) -> list[Event]:
     if run.status is RunStatus.CANCELLED:
-        return []  # asked twice: the answer is the same
+        return []  # cancelling twice is allowed and changes nothing
     require_run_move(run, RunStatus.CANCELLED)
     return [*_stopped(run, definition), granted(RunCancelled, command)]
 
 
 def _stopped(run: Run, definition: Definition) -> list[Event]:
-    """What becomes of the steps that are under way when the run is stopped."""
+    """What happens to the steps in progress when the run is stopped."""
     stopped: list[Event] = []
     for path, state in run.steps.items():
         if _is_open(state) and may_have_effect(run, definition, path):
@@ -162,10 +162,10 @@ def _stopped(run: Run, definition: Definition) -> list[Event]:
 
 
 def _is_open(state: StepState) -> bool:
-    """Whether a try was cut short or lost, or failed in a way that does not tell whether it did something."""
+    """Whether an attempt was cut short or lost, or failed and may have changed something."""
     if state.status is StepStatus.RUNNING:
         return True
-    # A tool that asks a person has been called: what it did before it asked, nobody knows.
+    # A tool that asks a person was called already: what it did before it asked is unknown.
     has_asked = state.about is About.QUESTION or (state.attempts > 0 and bool(state.answers))
     has_started = state.lost > 0 or state.deferred > 0 or has_asked
     is_unknown = has_started or (state.failures > 0 and state.category in EFFECT_UNKNOWN)
@@ -173,10 +173,10 @@ def _is_open(state: StepState) -> bool:
 
 
 def may_have_effect(run: Run, definition: Definition, path: str) -> bool:
-    """Whether a try of the step that was cut short may have changed the world: yes, unless it is known that not."""
+    """Whether an attempt that was cut short may have had an effect: yes, unless it is known to have none."""
     found, state = locate(definition, path), run.step(path)
     if isinstance(found.step.work, Call | Each | Repeat):
-        return False  # what the steps inside did stands with them
+        return False  # the effects belong to the steps inside
     return lasting_effect(found, state) or (state.effect is None and found.step.effect is None)
 
 
@@ -213,7 +213,7 @@ def _start_compensation(run: Run, reason: str, definition: Definition) -> list[E
 
 
 def _undone_again(run: Run, reason: str) -> list[Event]:
-    """What failed inside a workflow that undoes a step is tried again with it."""
+    """Steps that failed inside a workflow that undoes a step are retried together with it."""
     return [
         StepRetried(step=path, reason=reason)
         for path, state in run.steps.items()
@@ -228,7 +228,7 @@ def _would_be_undone(run: Run, definition: Definition, path: str) -> bool:
 def _finish_compensation(run: Run, definition: Definition) -> list[Event]:
     rest = undo_order(run, definition)
     broken = tuple(path for path in rest if run.step(path).status is StepStatus.COMPENSATION_FAILED)
-    # What a failed undo holds back has to stay as it is: undoing it now would break the order.
+    # A step that must wait for a failed undo stays as it is: undoing it now would break the order.
     left = [path for path in rest if path not in broken and not (broken and holding_back(run, definition, path))]
     if left:
         raise Conflict(f"run {run.id} still has to undo {', '.join(left)}", hint="undo these steps first")
@@ -247,7 +247,7 @@ def _record(run: Run, command: RecordDecision | RecordAction, definition: Defini
 
 
 def _moved_by_report(run: Run, action: RecordAction, definition: Definition) -> Sequence[Event]:
-    """In a recorded run the agent's own word moves a step; in any other it is only a note."""
+    """In a recorded run the agent's report moves a step; in any other run it is only a note."""
     if run.mode is not Mode.RECORD or action.step is None or action.outcome is None:
         return ()
     if action.outcome is Outcome.SKIPPED:
@@ -255,7 +255,7 @@ def _moved_by_report(run: Run, action: RecordAction, definition: Definition) -> 
     require_open(run)
     state = run.step(action.step)
     started: list[Event] = []
-    if state.status is StepStatus.FAILED:  # the agent's own word: it tries again
+    if state.status is StepStatus.FAILED:  # a report on a failed step means that the agent tried again
         require_ready(run, action.step, definition)
         started = [
             StepRetried(step=action.step, reason=action.description),
@@ -267,7 +267,7 @@ def _moved_by_report(run: Run, action: RecordAction, definition: Definition) -> 
 
 
 def _reported_end(step: str, action: RecordAction, state: StepState | None) -> Sequence[Event]:
-    """What a report ends; `state` is where the step stood, unless the same report began it."""
+    """The end that a report gives a step; `state` is the step's state, unless this report also started it."""
     if action.outcome is Outcome.DONE:
         if state is not None:
             require_step_move(step, state, StepStatus.COMPLETED)

@@ -1,6 +1,6 @@
-"""The decision about one step of a run: handing out, asking, trying, ending, undoing.
+"""Decisions about one step of a run: assign, ask, attempt, end, undo.
 
-Pure. Called by decide.py, which has made sure that the run has started."""
+Pure. Called by decide.py, which has checked that the run has started."""
 
 from __future__ import annotations
 
@@ -70,11 +70,11 @@ from handrail.domain.run import Run, StepState
 from handrail.domain.status import MOVES, RUN_MOVES, STEP_NOT_STARTED, STEP_RETRIABLE, RunStatus, StepStatus
 
 LOST_MAX: Final = 20
-"""How often in a row a try may be lost in a crash, before somebody must look at it."""
+"""How many attempts in a row may be lost in crashes before a person must decide."""
 
 
 def decide_wait(run: Run, command: WaitCommand, definition: Definition) -> list[Event]:
-    """Hand a step out, or ask a person; and what they answered."""
+    """Assign a step or ask a person, and what they answered."""
     state = run.step(command.step)
     match command:
         case HandOutStep(step=step, agent=agent):
@@ -111,7 +111,7 @@ def _refused(command: RefuseOutput, *, tries: int) -> list[Event]:
     refused = granted(OutputRefused, command)
     if not command.last:
         return [refused]
-    message = f"what was submitted was not accepted, {tries} times"
+    message = f"the output was refused {tries} times"
     return [refused, StepFailed(step=command.step, category=Category.INVALID_INPUT, message=message, asks=True)]
 
 
@@ -125,13 +125,13 @@ def _require_asked(step: str, state: StepState, digest: str, *, at: int = 0) -> 
     if state.status is not StepStatus.WAITING or not state.digest:
         raise Conflict(f"step {step!r} does not wait for an approval", hint=legal_text(MOVES[state.status]))
     if state.due is not None and at >= state.due:
-        raise Conflict(f"the time to answer for step {step!r} is over", hint="retry the step, and it asks anew")
+        raise Conflict(f"the time to answer for step {step!r} is over", hint="retry the step to be asked again")
     if state.digest != digest:
         raise Conflict(f"what step {step!r} asks for has changed since you looked", hint="read it again, then answer")
 
 
 def decide_holder(run: Run, command: HolderCommand, definition: Definition) -> list[Event]:
-    """Begin a step that holds others, its rounds, and its failure."""
+    """Open a step that contains others, start its rounds, and its failure."""
     state = run.step(command.step)
     match command:
         case OpenStep(step=step):
@@ -149,13 +149,13 @@ def decide_holder(run: Run, command: HolderCommand, definition: Definition) -> l
 
 
 def require_open_holder(step: str, state: StepState) -> None:
-    """Refuse a round of a loop that is not at work."""
+    """Refuse a round of a loop that is not running."""
     if state.status is not StepStatus.RUNNING:
         raise Conflict(f"step {step!r} is {state.status.value}, not running", hint=legal_text(MOVES[state.status]))
 
 
 def decide_attempt(run: Run, command: AttemptCommand, definition: Definition) -> list[Event]:
-    """Try a step, and what came of the try."""
+    """Start an attempt of a step, and its result."""
     state = run.step(command.step)
     match command:
         case StartAttempt(step=step):
@@ -178,7 +178,7 @@ def decide_attempt(run: Run, command: AttemptCommand, definition: Definition) ->
             return [granted(StepDeferred, command, attempt=state.attempts)]
         case LoseAttempt(step=step):
             require_step_move(step, state, StepStatus.UNCERTAIN)
-            # What may be repeated is repeated; but not for ever, should it be the very try that ends the process.
+            # A repeatable attempt is repeated, but not forever: this attempt itself may be what crashes the process.
             if state.repeatable and state.lost < LOST_MAX:
                 return [AttemptLost(step=step, attempt=state.attempts)]
             return [StepBecameUncertain(step=step, attempt=state.attempts)]
@@ -187,7 +187,7 @@ def decide_attempt(run: Run, command: AttemptCommand, definition: Definition) ->
 
 
 def decide_end(run: Run, command: EndCommand, definition: Definition) -> list[Event]:
-    """End a step, or take an end back."""
+    """End a step, or reopen it."""
     state = run.step(command.step)
     match command:
         case CompleteStep(step=step):
@@ -213,11 +213,11 @@ def decide_end(run: Run, command: EndCommand, definition: Definition) -> list[Ev
 
 
 def _retried(run: Run, step: str, reason: str) -> list[Event]:
-    """Try a step again; one that holds others, with all that failed inside it."""
+    """Retry a step; if it contains others, with everything that failed inside it."""
     state = run.step(step)
     if state.status not in STEP_RETRIABLE:
         require_step_move(step, state, StepStatus.READY)
-        raise Conflict(f"step {step!r} is {state.status.value}: it goes on by itself", hint="wait for it")
+        raise Conflict(f"step {step!r} is {state.status.value}: it continues by itself", hint="wait for it")
     inside = [
         path
         for path, inner in run.steps.items()
@@ -230,7 +230,7 @@ def _retried(run: Run, step: str, reason: str) -> list[Event]:
 
 
 def decide_undo(run: Run, command: UndoCommand, definition: Definition) -> list[Event]:
-    """Undo a step, and what came of that."""
+    """Undo a step, and the result of that."""
     state = run.step(command.step)
     match command:
         case StartUndo(step=step):
@@ -256,7 +256,7 @@ def decide_undo(run: Run, command: UndoCommand, definition: Definition) -> list[
 
 
 def _require_undoable(step: str, state: StepState, target: StepStatus) -> None:
-    """Refuse the undo of a step that never did its work."""
+    """Refuse the undo of a step that had no effect."""
     if state.status is StepStatus.FAILED and not state.refused:
         raise Conflict(f"step {step!r} failed: there is nothing to undo", hint="retry it, or skip it")
     require_step_move(step, state, target)
@@ -268,5 +268,5 @@ def _require_compensating(run: Run) -> None:
 
 
 def _undo_lost(step: str, state: StepState) -> UndoFailed:
-    message = "handrail stopped in the middle of it: whether it was undone is not known"
+    message = "handrail stopped while it was running: whether it was undone is unknown"
     return UndoFailed(step=step, attempt=state.undo_attempts, category=Category.INTERNAL, message=message, final=True)

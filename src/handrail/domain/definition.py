@@ -1,7 +1,7 @@
 """The definition: a workflow or plan as values. One format for both, six kinds of step.
 
-Pure. A definition here has passed the structure check (library/structure.py); what it means beyond its structure
-is judged in analysis.py. Reading it from data and printing it back is authoring.py's work."""
+Pure. A definition here has passed the structure check (library/structure.py). Its meaning is checked in analysis/.
+authoring.py converts it from and to data."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Kind(StrEnum):
 
 
 class Effect(StrEnum):
-    """What a step does to the world."""
+    """What effect a step has outside handrail, and whether it can be undone."""
 
     NONE = "none"
     REVERSIBLE = "reversible"
@@ -38,7 +38,7 @@ class Effect(StrEnum):
 
 
 class OnFailure(StrEnum):
-    """What a run does when a step has failed for good."""
+    """What a run does when a step has failed permanently."""
 
     ASK = "ask"
     COMPENSATE = "compensate"
@@ -47,7 +47,7 @@ class OnFailure(StrEnum):
 
 
 class Category(StrEnum):
-    """Why an attempt failed, in one word that retry policies can name."""
+    """Why an attempt failed, as one word that retry policies can name."""
 
     TRANSIENT = "transient"
     TIMEOUT = "timeout"
@@ -62,7 +62,7 @@ class Category(StrEnum):
 
 
 class Retry(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A step's own retry policy; what it leaves open comes from the tool, its server, then the default."""
+    """A step's own retry policy; what it leaves out comes from the tool, its server, then the default."""
 
     attempts: int | None = None
     first: str | None = None
@@ -85,7 +85,7 @@ MAX_TRIES_DEFAULT: Final = 5
 
 
 class Check(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A validation rule that handrail applies to what a step hands back."""
+    """A validation rule that handrail applies to a step's output."""
 
     rule: str
     severity: Severity = Severity.MAJOR
@@ -103,7 +103,7 @@ class Prompt(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="k
     output: Mapping[str, Any] | None = None
     checks: tuple[Check, ...] = ()
     max_tries: int = MAX_TRIES_DEFAULT
-    """After how many outputs that were not accepted somebody must decide."""
+    """After how many refused outputs a person must decide."""
     bar: Severity = Severity.MAJOR
     """The least severity of a finding that blocks."""
     model: ModelHint | None = None
@@ -139,7 +139,7 @@ class Call(
     tag="workflow",
     rename={"with_": "with"},
 ):
-    """Another workflow, inlined: `id`, `id@range` as authored, `id@version` once pinned."""
+    """Another workflow, inlined: `id` or `id@range` as written, `id@version` once pinned."""
 
     workflow: str
     with_: Mapping[str, Any] = field(default_factory=dict)
@@ -154,7 +154,7 @@ class Each(
     tag="each",
     rename={"items": "each", "as_": "as"},
 ):
-    """A loop over a list; the item's name and `index` are known inside."""
+    """A loop over a list; its steps can use the item's name and `index`."""
 
     items: str
     steps: tuple[Step, ...]
@@ -174,7 +174,7 @@ class Rounds(Struct, frozen=True, kw_only=True, omit_defaults=True, rename={"whi
 
     @property
     def bound(self) -> int:
-        """The number of rounds after which the loop has failed."""
+        """The number of rounds after which the loop fails."""
         return self.max or self.times or LOOP_ROUNDS_DEFAULT
 
 
@@ -189,7 +189,7 @@ Work: TypeAlias = Prompt | Tool | Approve | Call | Each | Repeat
 
 
 class Step(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One node: what every kind has in common, and the work of its kind."""
+    """One step: what all kinds have in common, and the work of its kind."""
 
     id: str
     work: Work
@@ -233,7 +233,7 @@ class Definition(Struct, frozen=True, kw_only=True, omit_defaults=True):
     deadline: str | None = None
     outputs: Mapping[str, str] = field(default_factory=dict)
     pinned: Mapping[str, Definition] = field(default_factory=dict)
-    """The inlined workflows by `id@version`: present once resolved, so that a run can never see another text."""
+    """The inlined workflows by `id@version`: present once resolved, so that a run always uses the same text."""
 
 
 def walk(steps: tuple[Step, ...], path: Path = ("steps",)) -> Iterator[tuple[Path, Step]]:

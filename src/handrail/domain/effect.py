@@ -1,6 +1,6 @@
-"""Effects: what a step does to the world, as far as its own words, its tool or the built-in tools tell.
+"""The effect of a step, as declared by the step, its tool, or the built-in tools.
 
-Pure. The tools themselves live elsewhere; here only what a plan may count on before anything runs."""
+Pure. The tools themselves are in tools/; here is only what is known before anything runs."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ READING_METHODS: Final = frozenset({"GET", "HEAD"})
 
 
 def tool_effect(work: Tool, tools: Mapping[str, Effect] = BUILT_IN_EFFECTS) -> Effect | None:
-    """What a call does by its tool's own word; None if nobody knows."""
+    """The effect of a call as its tool declares it; None if it is unknown."""
     if work.tool == "http.request" and str(work.args.get("method", "GET")).upper() in READING_METHODS:
         return Effect.NONE
     return tools.get(work.tool)
 
 
 def effect_of(step: Step, tools: Mapping[str, Effect] = BUILT_IN_EFFECTS) -> Effect | None:
-    """What a step does to the world: its own word first, then its tool's; None if nobody knows."""
+    """The effect of a step: its own declaration first, then its tool's; None if it is unknown."""
     if step.effect is not None:
         return step.effect
     known = tool_effect(step.work, tools) if isinstance(step.work, Tool) else Effect.NONE
     if step.undo and known in {None, Effect.NONE}:
-        return Effect.COMPENSATABLE  # who says how to undo it says that there is something to undo
+        return Effect.COMPENSATABLE  # an author who writes an undo expects an effect
     return known
 
 
 def brings_own_undo(step: Step, tools: Mapping[str, Effect] = BUILT_IN_EFFECTS) -> bool:
-    """Whether the step's tool knows by itself how to take it back."""
+    """Whether the step's tool can undo its own effect."""
     return isinstance(step.work, Tool) and tools.get(step.work.tool) is Effect.REVERSIBLE

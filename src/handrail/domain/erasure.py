@@ -1,7 +1,7 @@
-"""Erasure: what is left of an event when its words are taken away.
+"""Erasure: what is left of an event when its content is removed.
 
-Pure. The table says for every event which of its fields are words and values of the world, and which hold the fold
-together (ids, steps, hashes). Putting the rest in the event's place is engine/erasure.py's work."""
+Pure. For every event, the table says which fields contain user content and which are needed to replay the stream
+(ids, steps, hashes). engine/erasure.py replaces the event in the store."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ERASED_VALUE: Final[Mapping[str, bool]] = {"erased": True}
 
 
 class Fields(Struct, frozen=True, kw_only=True):
-    """The fields of an event that can hold words: those that can be erased, and those that the fold needs."""
+    """The fields of an event that can contain text: those that can be erased, and those that replay needs."""
 
     payload: tuple[str, ...] = ()
     kept: tuple[str, ...] = ()
@@ -54,7 +54,7 @@ FIELDS: Final[Mapping[type[e.Event], Fields]] = {
     e.ApprovalGiven: Fields(payload=("reason", "content"), kept=("step", "digest")),
     e.ApprovalRejected: _ANSWER,
     e.ApprovalExpired: _STEP,
-    # What a capture holds are paths and digests: without them the step could not be undone.
+    # A capture contains paths and digests: without them the step could not be undone.
     e.AttemptStarted: Fields(kept=("step", "capture")),
     e.AttemptFailed: _STEP_MESSAGE,
     e.AttemptLost: _STEP,
@@ -74,10 +74,10 @@ FIELDS: Final[Mapping[type[e.Event], Fields]] = {
     s.BreakerOpened: Fields(payload=("message",), kept=("server",)),
     s.BreakerProbed: Fields(kept=("server",)),
     s.BreakerClosed: Fields(kept=("server",)),
-    # The name also stands in the definition's text, which an erasure does not reach.
+    # The name is also in the definition's text, which an erasure does not change.
     s.PlanSaved: Fields(payload=("note",), kept=("definition", "name", "pins")),
     s.PlanRetired: _REASON,
-    # The store's own stream says what was done to the journal: nothing of it can be erased.
+    # The store's own stream records what was done to the journal: nothing in it can be erased.
     s.StoreCreated: Fields(kept=("store", "key")),
     s.JournalAccepted: Fields(kept=("reason", "found")),
     s.PayloadErased: Fields(kept=("stream", "digest", "residue", "reason")),
@@ -85,7 +85,7 @@ FIELDS: Final[Mapping[type[e.Event], Fields]] = {
 
 
 def residue(event: e.Event) -> e.Event:
-    """The same event without its words; what the fold needs stays, and so does what was empty."""
+    """The same event without its content; fields that replay needs stay, and empty fields stay empty."""
     payload = FIELDS[type(event)].payload
     return replace(event, **{name: _blank(getattr(event, name)) for name in payload})
 

@@ -1,6 +1,6 @@
-"""The error family. `code`, `name` and `hint` are public interface; edges translate them once.
+"""All errors that a caller may handle. `code`, `name` and `hint` are public interface; each interface translates them.
 
-Pure values. Which process exit code or protocol answer an error becomes is decided at the edge."""
+Pure values. Which exit code or protocol reply an error becomes is decided in interfaces/."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ class NotFound(HandrailError):
 
 
 class Invalid(HandrailError):
-    """A definition, input, output or argument does not hold; the findings say where and how to mend it."""
+    """A definition, input, output or argument is invalid; the findings say where and how to fix it."""
 
     code, name = -32002, "invalid"
-    hint = "mend what the findings name, then repeat the call"
+    hint = "fix what the findings name, then repeat the call"
 
     def __init__(self, message: str, *, hint: str = "", findings: Sequence[Finding] = ()) -> None:
         super().__init__(message, hint=hint)
@@ -48,7 +48,7 @@ class Conflict(HandrailError):
 
 
 class OnlyRecorded(Conflict):
-    """The run is performed by its agent and only recorded here: it takes reports, and no submissions."""
+    """The run is performed by its agent and only recorded here: it accepts reports, not submissions."""
 
     hint = "report what was done for the step instead"
 
@@ -75,18 +75,18 @@ class Unavailable(HandrailError):
 
 
 class IntegrityBroken(Unavailable):
-    """What is stored is not what was written; nothing more is written until an operator has looked."""
+    """The store was changed or damaged; nothing more is written until an operator has checked it."""
 
-    hint = "run `handrail journal verify`; to go on all the same: `handrail journal checkpoint --accept --reason ...`"
+    hint = "run `handrail journal verify`; to continue anyway: `handrail journal checkpoint --accept --reason ...`"
 
 
 class JournalConflict(Conflict):
-    """Someone else appended to this stream first; dispatch reads again and decides anew."""
+    """Another writer appended to this stream first; dispatch reads again and decides again."""
 
     hint = "read the run again, then repeat the call"
 
 
 class LeaseLost(Conflict):
-    """The lease that an append was made under is not the one that the store knows; nobody else is disturbed by it."""
+    """The lease of an append is no longer the current one; nothing was written."""
 
     hint = "another worker executes this run now; nothing was written"

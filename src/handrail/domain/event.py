@@ -1,8 +1,8 @@
 """Events: what has happened, as frozen values in the past tense. The set is closed.
 
-Four kinds of stream are kept: a run's (`run_...`), a plan's (`plan/<id>`), a tool server's (`server/<name>`) and the
-store's own (`store`); the last three stand in store_event.py. Who caused an event, when, and its place in the chain
-stand beside it, in `Entry`. How an event becomes bytes is codec.py's."""
+There are four kinds of stream: a run's (`run_...`), a plan's (`plan/<id>`), a tool server's (`server/<name>`) and the
+store's own (`store`); events of the last three are in store_event.py. `Entry` adds who caused an event, when, and its
+place in the chain. codec.py converts events to bytes."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ RUN_PREFIX: Final = "run_"
 
 
 class Mode(StrEnum):
-    """Whose hands do the work: handrail's engine, or the agent's own, who only reports."""
+    """Who does the work: handrail's engine, or the agent, who only reports it."""
 
     RUN = "run"
     RECORD = "record"
 
 
 class Proof(StrEnum):
-    """How we know that a step is done: handrail did or checked it, or somebody said so."""
+    """How it is known that a step is done: handrail did or checked it, or someone claims it."""
 
     VERIFIED = "verified"
     CLAIMED = "claimed"
 
 
 class How(StrEnum):
-    """How a step was compensated; the four are never confused with each other."""
+    """How a step was compensated."""
 
     EXECUTED = "executed"
     BY_AGENT = "by_agent"
@@ -46,7 +46,7 @@ class How(StrEnum):
 
 
 class Outcome(StrEnum):
-    """What came of an action that somebody reports."""
+    """The outcome of a reported action."""
 
     STARTED = "started"
     DONE = "done"
@@ -55,14 +55,14 @@ class Outcome(StrEnum):
 
 
 class About(StrEnum):
-    """What a person is asked about in the middle of a step: a tool that has changed, or what the tool wants to know."""
+    """What a person is asked during a step: about a tool that has changed, or a question of the tool."""
 
     TOOL = "tool"
     QUESTION = "question"
 
 
 class ActionKind(StrEnum):
-    """What sort of action somebody reports."""
+    """What kind of action is reported."""
 
     PERFORMED = "performed"
     STOPPED = "stopped"
@@ -76,7 +76,7 @@ class ActionKind(StrEnum):
 
 
 class Fork(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Where a run was forked off another, and what that one did to the world that this one does not take back."""
+    """Where a run was forked from another, and which effects of that one this one does not undo."""
 
     run: str
     n: int
@@ -85,9 +85,9 @@ class Fork(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class RunStarted(Fact, frozen=True):
-    """A run began, pinned for ever to the definition with this content hash; under a key, nothing else begins.
+    """A run started, pinned to the definition with this content hash; its key can start no other run.
 
-    `pins` are the content hashes of what tool servers said of the tools that it calls."""
+    `pins` are the content hashes of the tool servers' descriptions of the tools that it calls."""
 
     definition: str
     workflow: str
@@ -109,13 +109,13 @@ class RunPaused(Fact, frozen=True):
 
 
 class RunResumed(Fact, frozen=True):
-    """The run goes on with exactly the rest."""
+    """The run continues where it was paused."""
 
     reason: str
 
 
 class RunCancelled(Fact, frozen=True):
-    """The run ended before its work was done, because somebody wanted that."""
+    """The run was ended on request before its work was done."""
 
     reason: str
 
@@ -127,39 +127,39 @@ class RunCompleted(Fact, frozen=True):
 
 
 class RunFailed(Fact, frozen=True):
-    """The run ended because a step failed for good and policy said to stop; without a step, its time was up."""
+    """The run ended because a step failed permanently and policy is to stop; without a step, its deadline passed."""
 
     step: str
     message: str
 
 
 class CompensationStarted(Fact, frozen=True):
-    """The undoing of these steps began, in this order."""
+    """The undoing of these steps started, in this order."""
 
     reason: str
     steps: tuple[str, ...]
 
 
 class RunCompensated(Fact, frozen=True):
-    """Everything that had to be undone is undone; steps without an undo are named."""
+    """Everything that could be undone is undone; steps without an undo are named."""
 
     not_compensated: tuple[str, ...] = ()
 
 
 class RunCompensationFailed(Fact, frozen=True):
-    """Some undo failed for good; a person or agent must act."""
+    """An undo failed permanently; a person or agent must act."""
 
     steps: tuple[str, ...]
 
 
 class VarsSet(Fact, frozen=True):
-    """The agent left values for later steps."""
+    """Values were set for later steps."""
 
     vars: Mapping[str, Any]
 
 
 class DecisionRecorded(Fact, frozen=True):
-    """Why someone chose."""
+    """Someone made a decision, and why."""
 
     decision: str
     reason: str
@@ -169,7 +169,7 @@ class DecisionRecorded(Fact, frozen=True):
 
 
 class ActionRecorded(Fact, frozen=True):
-    """What someone did."""
+    """Someone did something."""
 
     description: str
     step: str | None = None
@@ -183,7 +183,7 @@ class ActionRecorded(Fact, frozen=True):
 
 
 class StepCarried(Fact, frozen=True):
-    """The step was done in the run that this one was forked off; its effect, if any, belongs to that one."""
+    """The step was done in the run that this one was forked from; its effect, if any, belongs to that run."""
 
     step: str
     output: Any = None
@@ -191,9 +191,9 @@ class StepCarried(Fact, frozen=True):
 
 
 class StepOpened(Fact, frozen=True):
-    """A step that holds other steps (a loop, an inlined workflow) began; `rounds` where they are known.
+    """A step that contains other steps (a loop, an inlined workflow) started; `rounds` if their number is known.
 
-    `values` is what the steps inside are given: the items of a loop, or the inputs of the workflow."""
+    `values` are for the steps inside: the items of a loop, or the inputs of the workflow."""
 
     step: str
     rounds: int | None = None
@@ -201,7 +201,7 @@ class StepOpened(Fact, frozen=True):
 
 
 class RoundStarted(Fact, frozen=True):
-    """A round of a repeat is to begin, at this instant if there is one: journaled first, then waited for."""
+    """A round of a repeat starts, at `due` if given: journaled first, then waited for."""
 
     step: str
     round: int
@@ -209,7 +209,7 @@ class RoundStarted(Fact, frozen=True):
 
 
 class StepHandedOut(Fact, frozen=True):
-    """The agent was given the step to do; a named agent holds it until the lease ends."""
+    """The step was assigned to an agent; a named agent keeps it until `until`."""
 
     step: str
     agent: str = ""
@@ -217,9 +217,9 @@ class StepHandedOut(Fact, frozen=True):
 
 
 class OutputRefused(Fact, frozen=True):
-    """What the agent handed in failed a check, and the step stays with the agent; or what a tool came to did.
+    """An agent's output failed a check, and the step stays with the agent; or a tool's result did.
 
-    `output` is what a tool came to: its effect is there, and may have to be undone."""
+    `output` is a tool's result: the tool had its effect, which may have to be undone."""
 
     step: str
     findings: tuple[Mapping[str, Any], ...]
@@ -230,7 +230,7 @@ class OutputRefused(Fact, frozen=True):
 class ApprovalRequested(Fact, frozen=True):
     """A person was asked; the answer is bound to the digest of what was shown.
 
-    With `about`, the step is one that calls a tool, and goes on when the answer is there; `schema` is its form."""
+    With `about`, the step is a tool step, which continues once it is answered; `schema` is the form of the answer."""
 
     step: str
     digest: str
@@ -242,7 +242,7 @@ class ApprovalRequested(Fact, frozen=True):
 
 
 class ApprovalGiven(Fact, frozen=True):
-    """A person said yes to exactly what the digest stands for; `content` is what was asked for."""
+    """A person approved exactly what the digest identifies; `content` is the answer that was asked for."""
 
     step: str
     digest: str
@@ -251,7 +251,7 @@ class ApprovalGiven(Fact, frozen=True):
 
 
 class ApprovalRejected(Fact, frozen=True):
-    """A person said no."""
+    """A person rejected it."""
 
     step: str
     digest: str
@@ -259,15 +259,15 @@ class ApprovalRejected(Fact, frozen=True):
 
 
 class ApprovalExpired(Fact, frozen=True):
-    """Nobody answered in time."""
+    """The time to answer passed without an answer."""
 
     step: str
 
 
 class AttemptStarted(Fact, frozen=True):
-    """A try began; for a step with an effect this is durable before the tool is called.
+    """An attempt started; for a step with an effect this is durable before the tool is called.
 
-    What the tool said of itself by then is kept, since later only this tells what a lost try may have done."""
+    What the tool declared at that time is stored: later, only this says what a lost attempt may have done."""
 
     step: str
     attempt: int
@@ -277,7 +277,7 @@ class AttemptStarted(Fact, frozen=True):
 
 
 class AttemptFailed(Fact, frozen=True):
-    """A try failed, after so many milliseconds. What follows is the next fact: RetryScheduled or StepFailed."""
+    """An attempt failed, after `took` milliseconds. RetryScheduled or StepFailed follows."""
 
     step: str
     attempt: int
@@ -287,7 +287,7 @@ class AttemptFailed(Fact, frozen=True):
 
 
 class RetryScheduled(Fact, frozen=True):
-    """The next try is due at this instant: journaled first, then waited for."""
+    """The next attempt is due at this time: journaled first, then waited for."""
 
     step: str
     attempt: int
@@ -295,7 +295,7 @@ class RetryScheduled(Fact, frozen=True):
 
 
 class StepDeferred(Fact, frozen=True):
-    """The tool is at work elsewhere, or waits: it is called again at this instant."""
+    """The tool still works or waits: it is called again at this time."""
 
     step: str
     attempt: int
@@ -303,14 +303,14 @@ class StepDeferred(Fact, frozen=True):
 
 
 class AttemptLost(Fact, frozen=True):
-    """Whoever tried was gone in the middle of it; the try may be repeated under the same key, and will be."""
+    """The worker was lost during the attempt; it can be repeated under the same key, and will be."""
 
     step: str
     attempt: int
 
 
 class AnswerCameLate(Fact, frozen=True):
-    """A tool answered when its attempt had long been given up. This changes nothing, but it is known."""
+    """A tool answered after its attempt was given up. This is recorded, but changes nothing."""
 
     step: str
     attempt: int
@@ -320,9 +320,9 @@ class AnswerCameLate(Fact, frozen=True):
 
 
 class StepCompleted(Fact, frozen=True):
-    """The step's work is done and its output known; `took` is how many milliseconds its tool needed.
+    """The step is done and its output known; `took` is how many milliseconds its tool needed.
 
-    `findings` are what checks noted and nobody has to mend."""
+    `findings` are notes of checks that do not have to be fixed."""
 
     step: str
     output: Any = None
@@ -334,7 +334,7 @@ class StepCompleted(Fact, frozen=True):
 
 
 class StepFailed(Fact, frozen=True):
-    """The step failed for good: policy allows no further try. `asks` if somebody must decide, whatever the policy."""
+    """The step failed permanently: its policy allows no further attempt. `asks` if a person must decide regardless."""
 
     step: str
     category: Category
@@ -343,7 +343,7 @@ class StepFailed(Fact, frozen=True):
 
 
 class StepSkipped(Fact, frozen=True):
-    """The step will not be done; those after it may go on."""
+    """The step will not be done; steps after it can start."""
 
     step: str
     reason: str
@@ -356,21 +356,21 @@ class StepCancelled(Fact, frozen=True):
 
 
 class StepBecameUncertain(Fact, frozen=True):
-    """An attempt began and its outcome will never be known; somebody must decide."""
+    """An attempt started and its outcome will never be known; a person must decide."""
 
     step: str
     attempt: int
 
 
 class StepRetried(Fact, frozen=True):
-    """Somebody decided that the step is to be tried again."""
+    """Someone decided to try the step again."""
 
     step: str
     reason: str
 
 
 class StepAccepted(Fact, frozen=True):
-    """Somebody knows that an uncertain step did happen; it counts as completed."""
+    """Someone confirmed that an uncertain step did happen; it counts as completed."""
 
     step: str
     reason: str
@@ -381,9 +381,9 @@ class StepAccepted(Fact, frozen=True):
 
 
 class UndoStarted(Fact, frozen=True):
-    """A try at a step's undo began; an idempotent one may be repeated under its key if it is lost.
+    """An attempt of a step's undo started; an idempotent one can be repeated under its key if it is lost.
 
-    `values` are the inputs of the workflow that undoes it, if one does."""
+    `values` are the inputs of the workflow that undoes it, if there is one."""
 
     step: str
     attempt: int
@@ -392,7 +392,7 @@ class UndoStarted(Fact, frozen=True):
 
 
 class UndoFailed(Fact, frozen=True):
-    """A try at a step's undo failed; `final` when policy allows no further one, else the next is due then."""
+    """An attempt of a step's undo failed; `final` if policy allows no other, else the next is at `due`."""
 
     step: str
     attempt: int
@@ -404,7 +404,7 @@ class UndoFailed(Fact, frozen=True):
 
 
 class StepCompensated(Fact, frozen=True):
-    """The step is undone, and this is how."""
+    """The step is undone; `how` says in which way."""
 
     step: str
     how: How
@@ -440,16 +440,17 @@ EndEvent: TypeAlias = (
 UndoEvent: TypeAlias = UndoStarted | UndoFailed | StepCompensated
 StepEvent: TypeAlias = WaitEvent | HolderEvent | AttemptEvent | EndEvent | UndoEvent
 Event: TypeAlias = RunEvent | StepEvent | ServerEvent | PlanEvent | StoreEvent
-STEP_EVENTS: Final[frozenset[type[Event]]] = frozenset(get_args(StepEvent))  # much quicker to ask than the union
+# A set lookup is much faster than isinstance() with the union.
+STEP_EVENTS: Final[frozenset[type[Event]]] = frozenset(get_args(StepEvent))
 
 
 def step_of(event: Event) -> str | None:
-    """The step whose state an event changes, if it does so."""
+    """The step whose state an event changes, if any."""
     return event.step if type(event) in STEP_EVENTS else None  # type: ignore[union-attr]
 
 
 class Entry(Struct, frozen=True, kw_only=True):
-    """An event in its place: which stream, the how-manieth, when, by whom, and the chain's hash up to here."""
+    """An event with its stream, number, time, actor, and the chain's hash up to it."""
 
     stream: str
     n: int

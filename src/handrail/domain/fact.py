@@ -1,6 +1,6 @@
-"""The shape that all events share, and how an event is made from the command that asked for it.
+"""The base of all events, and how an event is made from the command that asked for it.
 
-The events themselves are event.py's, the commands command.py's; what makes a command legal is decide.py's."""
+The events are in event.py, the commands in command.py; decide.py decides whether a command is legal."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from msgspec import Struct
 
 
 class Fact(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The shape all events share: frozen, spoken by keyword, brief on disk."""
+    """The base of all events: frozen, keyword-only, defaults omitted on disk."""
 
 
 FactT = TypeVar("FactT", bound=Fact)
 
 
 def granted(kind: type[FactT], command: Struct, **decided: Any) -> FactT:
-    """The event that says what the command asked for; `decided` is what only the decision knows.
+    """The event that records what the command asked for; `decided` are fields that only the decision knows.
 
-    A field of one name means the same in a command and in its event, so it is written down once, as a field."""
+    A field of the same name means the same in a command and its event, so it is copied."""
     return kind(**{name: getattr(command, name) for name in _shared(kind, type(command))}, **decided)
 
 
-@cache  # both sets are closed, so this is bounded
+@cache  # bounded: both sets of classes are closed
 def _shared(kind: type[Fact], asked: type[Struct]) -> tuple[str, ...]:
     return tuple(name for name in kind.__struct_fields__ if name in asked.__struct_fields__)

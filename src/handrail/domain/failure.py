@@ -1,6 +1,6 @@
-"""Failure: what a run does about a step that has failed for good.
+"""What a run does about a step that has failed permanently.
 
-Pure. The step's own word wins over that of the steps that hold it, and these over the run's."""
+Pure. The step's own policy wins over that of the steps that contain it, and theirs over the run's."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from handrail.domain.path import holder_of, is_in_undo, locate
 def policy_for(definition: Definition, path: str) -> OnFailure:
     """What the failure of this step means for its run."""
     if is_in_undo(path):
-        return OnFailure.CONTINUE  # the undo as a whole fails, and that has its own rules
+        return OnFailure.CONTINUE  # the whole undo fails then, and that has its own rules
     at = path
     while at:
         own = locate(definition, at).step.on_failure

@@ -1,7 +1,6 @@
-"""The graph that `after` draws over one list of steps: cycles, order, waves, and who stands before whom.
+"""The dependency graph of one list of steps, given by `after`: cycles, order, waves, and ancestors.
 
-Pure. Names in `after` that the list does not have are ignored: reporting them is the analysis's work. So is a step
-that names itself."""
+Pure. Unknown names in `after`, and a step that names itself, are ignored here; analysis/ reports them."""
 
 from __future__ import annotations
 
@@ -15,13 +14,13 @@ from handrail.domain.definition import Step
 
 
 class Ancestry(Struct, frozen=True):
-    """Who stands before whom; a set of steps is one integer with a bit for each, so that long chains stay small."""
+    """The ancestors of each step. A set of steps is one integer with a bit per step, so that long chains stay small."""
 
     bits: Mapping[str, int]
     before: Mapping[str, int]
 
     def is_before(self, earlier: str, later: str) -> bool:
-        """Whether `later` can only start once `earlier` has ended."""
+        """Whether `later` can only start after `earlier` has ended."""
         return bool(self.before.get(later, 0) & self.bits.get(earlier, 0))
 
     def of(self, name: str) -> frozenset[str]:
@@ -31,7 +30,7 @@ class Ancestry(Struct, frozen=True):
 
 
 def cycle_in(steps: Sequence[Step]) -> tuple[str, ...]:
-    """A circle of steps that wait for each other: each before the next, the first again at the end; () if none."""
+    """A cycle of steps that wait for each other, with the first step again at the end; () if there is none."""
     needs = needs_of(steps)
     try:
         TopologicalSorter(needs).prepare()
@@ -43,7 +42,7 @@ def cycle_in(steps: Sequence[Step]) -> tuple[str, ...]:
 
 
 def order(steps: Sequence[Step]) -> list[str]:
-    """Every step after all that it waits for, otherwise as written; a cycle and what is behind it are left out."""
+    """All steps in an order that respects `after`, else as written; a cycle and the steps after it are left out."""
     needs = needs_of(steps)
     place = {name: index for index, name in enumerate(needs)}
     names = list(needs)
@@ -63,7 +62,7 @@ def order(steps: Sequence[Step]) -> list[str]:
 
 
 def waves(steps: Sequence[Step]) -> list[list[str]]:
-    """What could start together, wave by wave, each in written order."""
+    """The steps that could start together, wave by wave, each in written order."""
     needs = needs_of(steps)
     wave_of: dict[str, int] = {}
     for name in order(steps):
@@ -76,7 +75,7 @@ def waves(steps: Sequence[Step]) -> list[list[str]]:
 
 
 def ancestors(steps: Sequence[Step]) -> Ancestry:
-    """Who stands before whom. A step in a cycle, or behind one, has every step before it: nothing better is true."""
+    """The ancestors of each step. A step in or after a cycle has every step as ancestor: no better answer exists."""
     needs = needs_of(steps)
     bits = {name: 1 << index for index, name in enumerate(needs)}
     before = dict.fromkeys(needs, (1 << len(needs)) - 1)
@@ -89,7 +88,7 @@ def ancestors(steps: Sequence[Step]) -> Ancestry:
 
 
 def chains_below(steps: Sequence[Step]) -> dict[str, int]:
-    """How many steps the longest chain behind each step has: what a scheduler looks at to start the long way first."""
+    """The length of the longest chain after each step, so that a scheduler can start the longest chain first."""
     follows = followers(steps)
     lengths = dict.fromkeys(follows, 0)
     for name in reversed(order(steps)):
@@ -98,7 +97,7 @@ def chains_below(steps: Sequence[Step]) -> dict[str, int]:
 
 
 def needs_of(steps: Sequence[Step]) -> dict[str, tuple[str, ...]]:
-    """What each step waits for, each name once, as far as the list has it."""
+    """The known steps that each step waits for, each once."""
     known = {step.id for step in steps}
     return {step.id: tuple(name for name in dict.fromkeys(step.after) if name in known) for step in steps}
 
@@ -114,7 +113,7 @@ def followers(steps: Sequence[Step]) -> dict[str, tuple[str, ...]]:
 
 
 def cycles_in(steps: Sequence[Step], *, most: int) -> Iterator[tuple[str, ...]]:
-    """Circles that share no step, at most so many."""
+    """Cycles that share no step, at most `most`."""
     left = list(steps)
     for _ in range(most):
         cycle = cycle_in(left)

@@ -1,6 +1,6 @@
-"""Guards: what a run's or step's state must be before something may happen; Conflict says what is legal instead.
+"""Guards: check the state of a run or step before something happens; Conflict says what is legal instead.
 
-Pure. The legal moves themselves are the table in status.py."""
+Pure. The table of legal moves is in status.py."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from handrail.domain.status import MOVES, RUN_MOVES, RUN_OPEN, STEP_SATISFIED, R
 
 
 def require_run_move(run: Run, target: RunStatus) -> None:
-    """Refuse a move of the run that the table does not know."""
+    """Refuse a move of the run that the table does not allow."""
     legal = RUN_MOVES[run.status]
     if target not in legal:
         raise Conflict(f"run {run.id} is {run.status.value}: it can't become {target.value}", hint=legal_text(legal))
 
 
 def require_step_move(path: str, state: StepState, target: StepStatus) -> None:
-    """Refuse a move of a step that the table does not know."""
+    """Refuse a move of a step that the table does not allow."""
     legal = MOVES[state.status]
     if target not in legal:
         raise Conflict(f"step {path!r} is {state.status.value}: it can't become {target.value}", hint=legal_text(legal))
@@ -35,14 +35,14 @@ def require_open(run: Run, path: str = "") -> None:
 
 
 def require_ready(run: Run, path: str, definition: Definition) -> None:
-    """Refuse to begin a step before everything it waits for is completed or skipped, or while the run is paused."""
+    """Refuse to start a step before everything it waits for is completed or skipped, or while the run is paused."""
     if run.status is RunStatus.PAUSED:
         raise Conflict(f"run {run.id} is paused: nothing new starts", hint="resume it first")
     found = locate(definition, path)
     if missing := _missing(run, found):
         raise Conflict(f"step {path!r} is not ready: it waits for {missing}", hint=f"finish {missing} first")
     if found.parent and not _is_started(run, found):
-        raise Conflict(f"step {path!r} is not ready: {found.parent!r} has not begun", hint=f"begin {found.parent!r}")
+        raise Conflict(f"step {path!r} is not ready: {found.parent!r} has not started", hint=f"start {found.parent!r}")
 
 
 def _missing(run: Run, found: Located) -> str:
@@ -51,7 +51,7 @@ def _missing(run: Run, found: Located) -> str:
 
 
 def _is_started(run: Run, found: Located) -> bool:
-    """Whether the step that holds this one is at work, in this round."""
+    """Whether the step that contains this one is running, in this round."""
     holder = run.step(found.parent)
     if found.prefix.endswith("!undo."):
         return holder.status is StepStatus.COMPENSATING
@@ -64,13 +64,13 @@ def _is_started(run: Run, found: Located) -> bool:
 
 
 def claimant(state: StepState, *, at: int) -> str:
-    """The agent who has claimed a step, as long as the claim lasts; empty if nobody has."""
+    """The agent that has claimed a step, as long as the claim lasts; empty if it is unclaimed."""
     is_claimed = state.status is StepStatus.WAITING and bool(state.agent) and (state.due is None or at < state.due)
     return state.agent if is_claimed else ""
 
 
 def require_quiet(run: Run, definition: Definition) -> None:
-    """Refuse to end while an attempt is under way; steps that only hold others do not count."""
+    """Refuse to end while an attempt is running; steps that only contain others do not count."""
     busy = [path for path, state in run.steps.items() if state.status is StepStatus.RUNNING]
     busy = [path for path in busy if not isinstance(locate(definition, path).step.work, Call | Each | Repeat)]
     if busy:
@@ -80,4 +80,4 @@ def require_quiet(run: Run, definition: Definition) -> None:
 def legal_text(legal: frozenset[RunStatus] | frozenset[StepStatus]) -> str:
     """What is legal from a state, as a hint."""
     words = sorted(status.value for status in legal)
-    return f"from here it can become: {', '.join(words)}" if words else "this is its end; nothing follows"
+    return f"from here it can become: {', '.join(words)}" if words else "this state is final"

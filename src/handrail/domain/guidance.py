@@ -1,6 +1,6 @@
-"""Guidance: what an agent is told of a step, and which of the steps that wait for agents it may have.
+"""Guidance: what an agent is shown of a step, and which of the steps that wait for agents it can take.
 
-Pure. Handing out and taking in is engine/guide.py's work; the words around it are each interface's own."""
+Pure. Steps are assigned and submitted in engine/guide.py; each interface adds its own text around them."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from handrail.domain.run import Run
 from handrail.domain.status import RunStatus, StepStatus
 from handrail.domain.values import holds, holds_of, rendered, spoken_of
 
-OWN_WORDS: Final = frozenset({"value.set", "wait.for"})
-"""Tools that bring nothing into a run that was not in it."""
+TRUSTED_TOOLS: Final = frozenset({"value.set", "wait.for"})
+"""Tools that bring no outside content into a run."""
 UNDO_KIND: Final = "undo"
-"""What the undo of a step is called that an agent has to do."""
+"""The kind shown for the undo of a step that an agent has to do."""
 
 
 class ShownStep(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A step as an agent is told of it; what is empty is left out."""
+    """A step as an agent is shown it; empty fields are left out."""
 
     id: str
     title: str
@@ -38,21 +38,21 @@ class ShownStep(Struct, frozen=True, kw_only=True, omit_defaults=True):
     checks: tuple[str, ...] = ()
     model_hint: str = ""
     outside: tuple[str, ...] = ()
-    """Steps whose results stand in the prompt: words from outside, which are data and no instructions."""
+    """Steps whose results are in the prompt: content from outside, which is data and not instructions."""
 
 
 def is_undo(run: Run, path: str) -> bool:
-    """Whether what an agent does about this step now is to undo it."""
+    """Whether the step is to be undone now, rather than done."""
     return run.status is RunStatus.COMPENSATING and run.step(path).status is StepStatus.COMPENSATING
 
 
 def name_for_agent(run: Run, path: str) -> str:
-    """What an agent is told to call this: the undo of a step has a name of its own, so that nobody mixes them up."""
+    """The step's name as agents use it: the undo of a step has its own name, so that the two are not confused."""
     return path + UNDO if is_undo(run, path) else path
 
 
 def work_of(run: Run, found: Located, path: str) -> Prompt:
-    """What an agent has to do about a step; Conflict if it is not for an agent."""
+    """What an agent has to do for a step; Conflict if it is not for an agent."""
     work = found.step.undo if is_undo(run, path) else found.step.work
     if not isinstance(work, Prompt):
         kind = found.step.kind.value
@@ -63,7 +63,7 @@ def work_of(run: Run, found: Located, path: str) -> Prompt:
 
 
 def shown_step(run: Run, definition: Definition, path: str, models: Sequence[Model] = ()) -> ShownStep:
-    """All that an agent needs to know to do this step; Invalid if its words can't be filled in."""
+    """Everything an agent needs to do this step; Invalid if its prompt can't be filled in."""
     found = locate(definition, path)
     work, step = work_of(run, found, path), found.step
     undoes = is_undo(run, path)
@@ -88,24 +88,24 @@ def shown_step(run: Run, definition: Definition, path: str, models: Sequence[Mod
 
 
 def _outside(prompt: str, found: Located) -> Iterator[str]:
-    """The steps before this one whose tools brought words of the world into its prompt."""
+    """The earlier tool steps whose results from outside are in the prompt."""
     paths = (path[1:] for path in spoken_of(prompt, found.lane) if path[:1] == ("steps",))
     for name in sorted({part for path in paths for part in path if isinstance(part, str)}):
         for _, course in found.lane.outer:
             work = course.named[name].work if name in course.named else None
-            if isinstance(work, Tool) and work.tool not in OWN_WORDS:
+            if isinstance(work, Tool) and work.tool not in TRUSTED_TOOLS:
                 yield f"{name} ({work.tool})"
 
 
 def brief(run: Run, definition: Definition, path: str) -> ShownStep:
-    """The same step, for an agent who has read all of it."""
+    """The same step, shortened for an agent that has seen all of it."""
     step = locate(definition, path).step
     undoes = is_undo(run, path)
     return ShownStep(id=name_for_agent(run, path), title=title_of(step), kind=UNDO_KIND if undoes else step.kind.value)
 
 
 def needs_confirmation(run: Run, found: Located, work: Prompt, output: Any = UNSET) -> bool:
-    """Whether a person has to agree before the step is done; before there is an output it may speak of, probably."""
+    """Whether a person has to agree before the step is done. Without the output that a condition needs, assume yes."""
     if not isinstance(work.confirm, str):
         return work.confirm
     if output is not UNSET:
@@ -117,7 +117,7 @@ def needs_confirmation(run: Run, found: Located, work: Prompt, output: Any = UNS
 
 
 def offered(run: Run, waiting: Iterable[str], *, agent: str, now: int) -> list[str]:
-    """Which of the steps that wait for agents this one may have: its own first, none of another's."""
+    """The waiting steps that this agent can take: those it has claimed first, none that another has claimed."""
     own: list[str] = []
     free: list[str] = []
     for path in waiting:

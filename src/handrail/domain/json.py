@@ -1,6 +1,6 @@
-"""JSON values: the only data that definitions, events, expressions and templates carry.
+"""JSON values: the only data in definitions, events, expressions and templates.
 
-Pure. Also the canonical form, so that equal values have equal bytes and one digest."""
+Pure. Also the canonical form: equal values have equal bytes and the same digest."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _canonical = msgspec.json.Encoder(order="sorted")
 
 
 def json_type(value: Json) -> str:
-    """The JSON Schema word for a value's type; integers are `number` here, as comparison sees them."""
+    """The JSON Schema type of a value; integers are `number`, because comparisons treat them so."""
     match value:
         case None:
             return "null"
@@ -36,7 +36,7 @@ def json_type(value: Json) -> str:
 
 
 def canonical_bytes(value: Json) -> bytes:
-    """One form for equal values: sorted keys, no spaces, whole floats as integers."""
+    """The same bytes for equal values: sorted keys, no spaces, whole floats as integers."""
     return _canonical.encode(_whole(value))
 
 

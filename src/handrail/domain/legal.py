@@ -1,6 +1,6 @@
-"""What may be asked of a run in its present state: the controls that are legal, each with the steps it may name.
+"""The actions that are legal in a run's current state, each with the steps it can be used on.
 
-Pure. The moves themselves are the table in status.py; here they are told in the words of those who control runs."""
+Pure. The table of moves is in status.py; here they are given as the actions that users know."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from handrail.domain.status import RUN_OPEN, RunStatus, StepStatus
 
 
 class Action(StrEnum):
-    """What a person or an agent may do to a run."""
+    """What a person or an agent can do to a run."""
 
     PAUSE = "pause"
     RESUME = "resume"
@@ -52,7 +52,7 @@ _OF_STEP: Final = {
 
 
 def legal_actions(run: Run) -> list[Legal]:
-    """All that may be asked of the run now, steps first."""
+    """All actions that are legal now, those on steps first."""
     of_steps = [Legal(action, path) for path, state in run.steps.items() for action in _of_step(run, path, state)]
     return [*of_steps, *(Legal(action) for action in _OF_RUN.get(run.status, ()))]
 
@@ -61,7 +61,7 @@ def legal_words(run: Run) -> str:
     """The same in words, as a hint."""
     legal = legal_actions(run)
     if not legal:
-        return f"the run is {run.status.value}: nothing can be asked of it now"
+        return f"the run is {run.status.value}: no action is possible now"
     words = [f"{one.action.value} {one.step}".strip() for one in legal]
     return f"legal now: {', '.join(words[:12])}"
 

@@ -1,6 +1,6 @@
 """Model hints: which models suit a step, in one line. Data only: handrail calls no model.
 
-Pure. Which models there are is configuration; the default list is library/models.toml."""
+Pure. The list of models is configuration; the default is library/models.toml."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ SHOWN_MAX: Final = 3
 
 
 class Model(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A model, or a family of them: how strong it is, what it can do, what it costs and how quick it is."""
+    """A model, or a family of them: its tier, what it can do, its cost and its speed."""
 
     name: str
     tier: str
     can: tuple[str, ...] = ()
     cost: float = 1.0
-    """Beside the others in the list; less is cheaper."""
+    """Relative to the others in the list; lower is cheaper."""
     speed: float = 1.0
-    """Beside the others in the list; more is quicker."""
+    """Relative to the others in the list; higher is faster."""
 
 
 def matching(hint: ModelHint, models: Sequence[Model]) -> list[Model]:
-    """The models that a step could do with: those it prefers first, then the cheapest, then the quickest."""
+    """The models that suit a step: preferred ones first, then the cheapest, then the fastest."""
     fitting = [
         model
         for model in models

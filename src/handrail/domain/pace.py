@@ -1,4 +1,4 @@
-"""Pace: how many calls of a tool may begin in a time, as a bucket that fills again. Pure; the time is passed in."""
+"""Rate limits: how many calls of a tool may start per unit of time, as a token bucket. Pure; the time is passed in."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _rate = re.compile(RATE_PATTERN)
 
 
 class Pace(Struct, frozen=True):
-    """So many calls in so many milliseconds."""
+    """A rate: `calls` per `per_ms` milliseconds."""
 
     calls: int
     per_ms: int
 
 
 def pace_of(text: str) -> Pace:
-    """A pace as authors write it: `10/s`, `100/m`."""
+    """A rate as authors write it: `10/s`, `100/m`."""
     found = _rate.match(text)
     if found is None:
         raise Invalid(f"{text!r} is not a rate", hint="write calls and a time: 10/s, 100/m, 1000/h")

@@ -1,7 +1,7 @@
-"""Step paths: how a step of a run is named in the journal: `tag`, `build[2].make`, `announce.post`, `tag!undo.post`.
+"""Step paths: how the journal names a step of a run: `tag`, `build[2].make`, `announce.post`, `tag!undo.post`.
 
-Pure. A path is a step's id, behind the path of the step that holds it; a loop's round stands in brackets, and the
-steps of a workflow that undoes a step stand behind `!undo`. The list of steps that a path leads through is a lane."""
+Pure. A path is the path of the containing step, then the step's own id; a loop's round is in brackets, and the steps
+of a workflow that undoes a step come after `!undo`. A lane is one list of steps that a path leads through."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ UNDO: Final = "!undo"
 
 
 class Loop(Struct, frozen=True):
-    """A loop that a lane stands in: its name and path, which round, and what the item is called."""
+    """A loop that a lane is in: its name and path, which round, and the name of its item."""
 
     name: str
     path: str
@@ -30,23 +30,23 @@ class Loop(Struct, frozen=True):
 
 
 class Lane(Struct, frozen=True):
-    """One list of steps, in one round: where it stands, and what can be spoken of in it."""
+    """One list of steps, in one round: where it is, and which names can be used in it."""
 
     course: Course
     prefix: str = ""
-    """What the paths of its steps begin with: `build[2].`"""
+    """What the paths of its steps start with: `build[2].`"""
     parent: str = ""
-    """The path of the step that holds it; empty for a definition's own list."""
+    """The path of the step that contains it; empty for a definition's top list."""
     root: str = ""
-    """The prefix of the workflow's own list that it belongs to."""
+    """The prefix of the top list of the workflow that it belongs to."""
     caller: str = ""
-    """The path of the step that called that workflow, which knows its inputs."""
+    """The path of the step that called that workflow, where its inputs are."""
     loops: tuple[Loop, ...] = ()
     """The loops between that list and this one, outermost first."""
     outer: tuple[tuple[str, Course], ...] = ()
-    """The lists of steps that can be spoken of here, by their prefix: the workflow's own, and of each loop's round."""
+    """The lists of steps that can be referred to here, by their prefix: the workflow's top list, and each loop's."""
     definition: Definition | None = None
-    """The workflow that it is the own list of, if it is one."""
+    """The workflow whose top list this is, if it is one."""
 
 
 class Located(Struct, frozen=True):
@@ -57,12 +57,12 @@ class Located(Struct, frozen=True):
 
     @property
     def parent(self) -> str:
-        """The path of the step that holds it."""
+        """The path of the step that contains it."""
         return self.lane.parent
 
     @property
     def prefix(self) -> str:
-        """What the paths of its siblings begin with."""
+        """What the paths of its siblings start with."""
         return self.lane.prefix
 
 
@@ -72,18 +72,18 @@ def locate(definition: Definition, path: str) -> Located:
     head, _, last = path[:PATH_LENGTH_MAX].rpartition(".")
     if head:
         for segment in head.split("."):
-            lane = _lane_behind(definition, lane, segment, path)
+            lane = _lane_at(definition, lane, segment, path)
     return Located(_named(lane.course, last, path), lane)
 
 
 def top_lane(definition: Definition) -> Lane:
-    """The lane of a definition's own list."""
+    """The lane of a definition's top list."""
     course = course_of(definition.steps)
     return Lane(course, outer=(("", course),), definition=definition)
 
 
 def lane_in(definition: Definition, found: Located, number: int = 0) -> Lane:
-    """The lane inside a step that holds steps, in this round of it."""
+    """The lane inside a step that contains steps, in this round."""
     step, lane = found.step, found.lane
     path = lane.prefix + step.id
     if isinstance(step.work, Call):
@@ -102,7 +102,7 @@ def lane_in(definition: Definition, found: Located, number: int = 0) -> Lane:
 
 
 def undo_lane(definition: Definition, found: Located) -> Lane | None:
-    """The lane of the workflow that undoes a step; None if something else does."""
+    """The lane of the workflow that undoes a step; None if no workflow does."""
     path = found.lane.prefix + found.step.id
     undo = found.step.undo
     return _called(definition, path, f"{path}{UNDO}.", undo) if isinstance(undo, Call) else None
@@ -116,7 +116,7 @@ def _called(definition: Definition, path: str, prefix: str, call: Call) -> Lane:
 
 
 def holder_of(path: str) -> str:
-    """The path of the step that holds this one; empty if none does."""
+    """The path of the step that contains this one; empty if none does."""
     head, _, _ = path.rpartition(".")
     if head.endswith("]"):
         return head[: head.rindex("[")]
@@ -128,7 +128,7 @@ def is_in_undo(path: str) -> bool:
     return UNDO in path
 
 
-def _lane_behind(definition: Definition, lane: Lane, segment: str, path: str) -> Lane:
+def _lane_at(definition: Definition, lane: Lane, segment: str, path: str) -> Lane:
     found = _segment.match(segment)
     if found is None:
         raise NotFound(f"{path!r} is not a step path", hint="write it as in `build[2].make`")
@@ -146,7 +146,7 @@ def _lane_behind(definition: Definition, lane: Lane, segment: str, path: str) ->
         case Each() | Repeat():
             raise NotFound(f"{path!r} does not say which round of {step.id!r}", hint=f"write `{step.id}[0].<step>`")
         case _:
-            raise NotFound(f"step {step.id!r} in {path!r} holds no steps")
+            raise NotFound(f"step {step.id!r} in {path!r} contains no steps")
 
 
 def _named(course: Course, name: str, path: str) -> Step:

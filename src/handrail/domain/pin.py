@@ -1,7 +1,7 @@
-"""Pins: what a tool server said of a tool when a plan was saved or a run began, and how that differs from now.
+"""Pins: how a tool server described a tool when a plan was saved or a run started, and how that differs from now.
 
-Pure. A server that rewrites a tool's description or arguments under a plan is not trusted: the step stops and asks,
-with the difference in words. Who is asked, and how, is attempt.py's."""
+Pure. A server that changes a tool's description or arguments after that is not trusted: the step stops and a person is
+asked, with the difference in words. engine/attempt.py asks."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ NO_CARDS: Final[Mapping[str, Card]] = MappingProxyType({})
 
 
 def pins_of(cards: Mapping[str, Card]) -> Mapping[str, str]:
-    """The content hash of what is said of each tool."""
+    """The content hash of each tool's description."""
     return {name: digest(card) for name, card in sorted(cards.items())}
 
 
 def texts_of(cards: Mapping[str, Card]) -> tuple[tuple[str, bytes], ...]:
-    """What is said of each tool as the store keeps it, by its content hash."""
+    """Each tool's description as it is stored, by its content hash."""
     return tuple((digest(card), canonical_bytes(card)) for card in cards.values())
 
 
 def difference(before: Card | None, after: Card) -> str:
-    """What has changed in what a server says of a tool, in lines of words; without the old card only the new one."""
+    """What changed in a server's description of a tool, as lines of text; without the old card, only the new one."""
     if before is None:
-        return f"what it said before is not known; now it says: {_short(str(after.get('description', '')))}"
+        return f"its earlier description is unknown; now it is: {_short(str(after.get('description', '')))}"
     lines = list(islice(_changes(before, after), LINES_MAX + 1))
     if len(lines) > LINES_MAX:
         lines[LINES_MAX:] = ["and more"]
@@ -51,7 +51,7 @@ def _changes(before: Card, after: Card) -> Iterator[str]:
 
 
 def _altered(before: Any, after: Any, place: str, depth: int = 0) -> Iterator[str]:
-    """The places in a schema that have changed, each with what stood there and what stands there now."""
+    """The places in a schema that have changed, each with its old and new value."""
     if before == after:
         return
     if not isinstance(before, Mapping) or not isinstance(after, Mapping) or depth >= DEPTH_MAX:

@@ -1,6 +1,6 @@
-"""A plan as the store keeps it: numbered versions, and a tombstone instead of erasure.
+"""A saved plan: numbered versions, and a retirement mark instead of deletion.
 
-Pure: the fold of a plan's stream, the decision on its commands, and its projection row."""
+Pure: the replay of a plan's stream, the decision on its commands, and its projection row."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class PlanVersion(Struct, frozen=True, kw_only=True):
 
 
 class Plan(Struct, frozen=True, kw_only=True):
-    """Where a plan stands: the fold of its events."""
+    """The state of a plan: the result of replaying its events."""
 
     id: str
     versions: tuple[PlanVersion, ...] = ()
@@ -43,7 +43,7 @@ class Plan(Struct, frozen=True, kw_only=True):
 
     @property
     def receipt(self) -> str:
-        """What a caller keeps as proof of the plan's present end."""
+        """What a caller keeps as proof of the plan's current last event."""
         return receipt(self.n, self.head)
 
     @property
@@ -55,7 +55,7 @@ class Plan(Struct, frozen=True, kw_only=True):
 
 
 def decide_plan(plan: Plan, command: PlanCommand) -> list[PlanEvent]:
-    """The events that granting the command means; none when the same text is saved twice in a row."""
+    """The events that the command causes; none if the same text is saved twice in a row."""
     match command:
         case SavePlan():
             if plan.versions and plan.retired is None and _is_same(plan.newest, command):
@@ -64,7 +64,7 @@ def decide_plan(plan: Plan, command: PlanCommand) -> list[PlanEvent]:
         case RetirePlan():
             newest = plan.newest
             if plan.retired is not None:
-                raise Conflict(f"plan {newest.name!r} is retired already", hint="save it anew to bring it back")
+                raise Conflict(f"plan {newest.name!r} is retired already", hint="save it again to restore it")
             return [granted(PlanRetired, command)]
         case _:
             assert_never(command)

@@ -1,7 +1,7 @@
-"""Projections: the rows in which lists of runs, steps and plans are kept for quick reading.
+"""Projections: rows of runs, steps and plans, for fast lists.
 
-Values only; they are derived from events and can be rebuilt bit-equal at any time. The functions that derive them
-stand beside their fold: run.py and plan.py."""
+Values only. They are derived from events and can be rebuilt at any time, byte for byte. The functions that derive them
+are in run.py and plan.py."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class PlanRow(Struct, frozen=True, kw_only=True):
 
 
 class Change(Struct, frozen=True, kw_only=True):
-    """What an append changes beside the events themselves, in the same transaction."""
+    """What an append changes besides adding events, in the same transaction."""
 
     run: RunRow | None = None
     steps: tuple[StepRow, ...] = ()

@@ -1,6 +1,6 @@
-"""A question that a tool asks a person in the middle of a call, and what the person says.
+"""A question that a tool asks a person during a call, and the person's reply.
 
-Pure values. Asking and waiting is done as for approvals; the call is made again when the answer is there."""
+Pure values. The question is asked like an approval; the call is made again once it is answered."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from handrail.domain.json import digest
 
 
 class ToolQuestion(Struct, frozen=True, kw_only=True):
-    """What a tool wants to know; its words come from outside."""
+    """What a tool wants to know; its text comes from outside handrail."""
 
     text: str
     schema: Any = None
-    """The JSON Schema of the answer; None if a yes or no is all that is asked."""
+    """The JSON Schema of the answer; None if a yes or no is enough."""
 
     @property
     def digest(self) -> str:
-        """What the answer is bound to: the same question asked again needs no second answer."""
+        """What the answer is bound to: the same question is not asked twice."""
         return digest({"text": self.text, "schema": self.schema})
 
 
 class PersonReply(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a person said: no, or yes with the answer."""
+    """A person's reply: no, or yes with the answer."""
 
     agreed: bool
     content: Any = None

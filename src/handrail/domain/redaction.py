@@ -1,7 +1,7 @@
-"""Redaction: secrets are taken out of a body before it reaches the journal.
+"""Redaction: removes secrets from a body before it reaches the journal.
 
-Pure. A secret is known by the name it stands under, by its shape (both in secret_forms.py), or literally, because an
-input was marked as one. An ordinary body costs one cheap look; only a suspicious one is decoded and rewritten."""
+Pure. A secret is recognised by its key or its shape (both in secret_forms.py), or by its value, because an input was
+marked as secret. Most bodies need only a cheap scan; only a suspicious one is decoded and rewritten."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ PASSES_MAX: Final = 10
 STRUCTURE: Final = frozenset(
     {"step", "steps", "not_compensated", "definition", "workflow", "digest", "residue", "stream", "store", "by"}
 )
-"""Fields at the top of an event's body that hold the fold together: no words of the world."""
+"""Top-level fields of an event's body that replay needs; they contain no user content."""
 
 _REFERENCE: Final = re.compile(r"(?:[A-Za-z]{1,20} )?\$\{(?:env|secret):[^}]{1,200}\}")
 
-# The cheap look: a literal character each, then what must stand beside it.
+# The cheap scan: each pattern starts with a literal character, then checks what is beside it.
 _hides_letters: Final = re.compile(r"\\[u/]").search
 _at_capital: Final = re.compile(r"A(?:KIA|SIA|Iza)").search
-# From here on in lower case. Six letters of a name tell enough, and keep `version` or `user_id` from being suspicious.
+# From here on in lower case. Six letters of a name are enough, and avoid false alarms for `version` or `user_id`.
 _NAME: Final = (
     "(?:ssword|passwd|phrase|sscode|secret|ecrets|.token|ential|ntials|cookie|ookies|zation|ession|ion.id|sionid"
     "|..[iestgnr]key|.[iestgnr_-][^a-z]key)"
 )
 _at_colon: Final = re.compile(
-    r""":(?<=[^a-cf-kmo-ru-xz]":|.[^"]:)"""  # most names end here: no secret's name has such a last letter
+    r""":(?<=[^a-cf-kmo-ru-xz]":|.[^"]:)"""  # rules out most names: no name of a secret ends with these letters
     rf"""(?:(?<={_NAME}":)|(?<=[^"]:)(?:(?<={_NAME}:)|(?<={_NAME}[ ']:)|(?<=\s:))|(?<=[^a-z]":))"""
 ).search
 _at_equals: Final = re.compile(rf"""=(?:(?<={_NAME}=)|(?<={_NAME}[ "']=)|(?<={_NAME}\\"=))""").search
 _at_score: Final = re.compile(r"_(?:(?<=(?:gh[pousr]|pat|npm)_)|(?<=k_(?:live|test)_))").search
-# A line's end is spelled `\n` in a body: the letter before `sk-` is none then.
+# A line break is written `\n` in a body: its `n` before `sk-` is not a letter of a word.
 _at_dash: Final = re.compile(r"-(?:(?<=(?:pat|ypi|ox.|---)-)|(?<=sk-)(?:(?<![a-z0-9]sk-)|(?<=\\[bfnrt]sk-)))").search
 
 _encode: Final = msgspec.json.Encoder().encode
@@ -50,7 +50,7 @@ _decode: Final = msgspec.json.Decoder().decode
 
 
 def redact_body(body: bytes, known: Sequence[str] = ()) -> bytes:
-    """The body without secrets; the same object if it holds none."""
+    """The body without secrets; the same object if it has none."""
     text = body.decode("latin-1")
     if _shows_sign(text) or _shows_name(text.lower()) or (known and _holds_one_of(known, body)):
         return _rewrite(body, known)
@@ -58,12 +58,12 @@ def redact_body(body: bytes, known: Sequence[str] = ()) -> bytes:
 
 
 def marked_inputs(schemas: Mapping[str, Any]) -> frozenset[str]:
-    """The inputs whose schema says that their value is a secret."""
+    """The inputs whose schema marks them as secret."""
     return frozenset(name for name, schema in schemas.items() if isinstance(schema, Mapping) and _is_marked(schema))
 
 
 def redact_inputs(inputs: Mapping[str, Any], schemas: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[str, ...]]:
-    """The inputs without the values of marked ones, and those values, longest first, to be kept out of all else."""
+    """The inputs without the values of secret ones, and those values, longest first, to remove them elsewhere."""
     marked = marked_inputs(schemas)
     kept = {name: _kept(value) if name in marked else value for name, value in inputs.items()}
     known = {text for name in marked & inputs.keys() for text in _literals(inputs[name])}
@@ -71,7 +71,7 @@ def redact_inputs(inputs: Mapping[str, Any], schemas: Mapping[str, Any]) -> tupl
 
 
 def _shows_sign(text: str) -> bool:
-    """Whether a text may hold a secret that is known by its own letters; wrong only to the safe side, as the next."""
+    """Whether a text may contain a secret with a recognisable prefix; may be wrong only towards yes, like the next."""
     return (
         ("\\" in text and _hides_letters(text) is not None)
         or ("A" in text and _at_capital(text) is not None)
@@ -80,7 +80,7 @@ def _shows_sign(text: str) -> bool:
 
 
 def _shows_name(text: str) -> bool:
-    """Whether a text in lower case may hold a secret that is known by what stands before it."""
+    """Whether a text in lower case may contain a secret that is recognised by what precedes it."""
     return (
         _at_colon(text) is not None
         or _at_score(text) is not None
@@ -127,7 +127,7 @@ class _Scrub:
             case dict():
                 return self._object(value, hides=hides, depth=depth)
             case _:
-                return value  # numbers, yes and no tell no secret
+                return value  # numbers, booleans and null contain no secret
 
     def text(self, text: str) -> str:
         for _ in range(PASSES_MAX):
@@ -135,13 +135,13 @@ class _Scrub:
             if clean == text:
                 return text
             text = clean
-        return REDACTED  # what one mark uncovers may be a secret again; whoever built such a text gets none of it
+        return REDACTED  # each removal uncovered another secret: such a text was crafted, so keep nothing
 
     def _object(self, value: dict[str, Any], *, hides: bool, depth: int) -> dict[str, Any]:
         clean: dict[str, Any] = {}
         for key, item in value.items():
             name = unique = self.text(key)
-            while unique in clean:  # two secrets as keys leave one mark: count them apart
+            while unique in clean:  # two secrets used as keys become the same mark: number them
                 unique = f"{name} ({len(clean)})"
             clean[unique] = self.value(item, hides=hides or names_secret(key), depth=depth + 1)
         return clean
@@ -156,7 +156,7 @@ class _Scrub:
 
 
 def _is_open(text: str) -> bool:
-    """Whether a text under a name for secrets tells nothing: it is empty, or only refers to a secret."""
+    """Whether a text under a secret's key may be shown: it is empty, or only a reference to a secret."""
     return not text or _REFERENCE.fullmatch(text) is not None
 
 
@@ -165,12 +165,12 @@ def _is_marked(schema: Mapping[str, Any]) -> bool:
 
 
 def _kept(value: Any) -> Any:
-    """A marked input as it is kept."""
+    """A secret input as it is stored."""
     return value if value is None or (isinstance(value, str) and _is_open(value)) else REDACTED
 
 
 def _literals(value: Any) -> Iterator[str]:
-    """The texts of a value that are long enough to be recognised elsewhere."""
+    """The texts in a value that are long enough to be recognised elsewhere."""
     match value:
         case str():
             yield from [value] if len(value) >= KNOWN_LENGTH_MIN and not _is_open(value) else []

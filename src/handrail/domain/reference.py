@@ -1,7 +1,7 @@
-"""References: `${secret:NAME}` and `${env:NAME}`, what they look like and where they count.
+"""References: `${secret:NAME}` and `${env:NAME}`, their syntax and where they are filled in.
 
-Pure. A reference counts only where an author wrote it, or where the inputs of the run brought it: the same words in
-the result of a tool are data. Who keeps the values, and who may get them, is told in tools/vault.py."""
+Pure. A reference is filled in only where an author wrote it, or where it came with the run's inputs: the same text in
+a tool's result is data. tools/vault.py has the values and decides which tool may get them."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class ReferenceSource(StrEnum):
     """Where the value behind a reference comes from."""
 
     ENV = "env"
-    SECRET = "secret"  # noqa: S105 - the word that authors write, and no secret
+    SECRET = "secret"  # noqa: S105 - the keyword that authors write, not a secret
 
 
 class Reference(Struct, frozen=True):
-    """The words of an author that stand for a value which nobody writes down."""
+    """A placeholder that an author writes for a value that is never written down."""
 
     source: ReferenceSource
     name: str
@@ -47,22 +47,22 @@ def is_name(text: str) -> bool:
 
 
 def references_in(text: str) -> list[Reference]:
-    """All references in a text, in their order, each as often as it is there."""
+    """All references in a text, in order, with repetitions."""
     if OPENING not in text:
         return []
     return [_reference(found) for found in _REFERENCE.finditer(text)]
 
 
 def filled(text: str, value_of: Callable[[Reference], str]) -> str:
-    """The text with a value in place of each reference; what looks like one in a value is left alone."""
+    """The text with each reference replaced by its value; references inside values are not replaced."""
     return _REFERENCE.sub(lambda found: value_of(_reference(found)), text)
 
 
 def reference_places(written: Any, rendered: Any, *, is_top: bool) -> tuple[Path, ...]:
-    """Where in a step's rendered arguments references stand that may be filled in.
+    """Where in a step's rendered arguments there are references that may be filled in.
 
-    `written` is what the definition says. A text of it counts if it has no templates, or if these speak of `inputs`
-    alone and the step is of the run's own list (`is_top`): inputs of an inlined workflow may be results of tools."""
+    `written` is what the definition says. A text of it is trusted if it has no templates, or if these use only `inputs`
+    and the step is in the run's top list (`is_top`): inputs of an inlined workflow may be results of tools."""
     if not _holds_opening(rendered):
         return ()
     return tuple(_trusted(written, rendered, (), is_top=is_top))
@@ -73,10 +73,10 @@ def _reference(found: re.Match[str]) -> Reference:
 
 
 def _holds_opening(value: Any) -> bool:
-    """The quick look, at which nearly all arguments end."""
+    """The quick check; nearly all arguments have no reference."""
     if isinstance(value, str):
         return OPENING in value
-    if isinstance(value, dict):  # as nearly all are; whether something else is a mapping takes longer to tell
+    if isinstance(value, dict):  # before Mapping: isinstance() with an abstract class is slow
         return any(map(_holds_opening, value.values()))
     if isinstance(value, list | tuple):
         return any(map(_holds_opening, value))
@@ -90,7 +90,7 @@ def _trusted(written: Any, rendered: Any, path: Path, *, is_top: bool) -> Iterat
         if _holds_opening(rendered) and _is_authors(written, is_top=is_top):
             yield from _leaves(rendered, path)
         return
-    # Rendering keeps the shape of what was written; where it did not, nobody vouches for what is there.
+    # Rendering keeps the shape of the written value; where the shapes differ, the content is not the author's.
     items = dict(_items(written))
     for key, item in _items(rendered):
         if (source := items.get(key, _NOTHING)) is not _NOTHING:
@@ -98,9 +98,9 @@ def _trusted(written: Any, rendered: Any, path: Path, *, is_top: bool) -> Iterat
 
 
 def _is_authors(written: str, *, is_top: bool) -> bool:
-    """Whether all words that this text can become are an author's, or of who started the run."""
+    """Whether everything in this text comes from an author, or from the caller who started the run."""
     try:
-        # A template that needs any other name can't be compiled with these alone.
+        # A template that uses any other name does not compile with these names alone.
         compile_template(written, {"inputs": ANY} if is_top else {})
     except TemplateError:
         return False
@@ -108,7 +108,7 @@ def _is_authors(written: str, *, is_top: bool) -> bool:
 
 
 def _leaves(value: Any, path: Path) -> Iterator[Path]:
-    """The texts with a reference in what one text of the definition became: it may be a whole object."""
+    """The texts with a reference in the rendered value of one text, which may be a whole object."""
     if isinstance(value, str):
         if references_in(value):
             yield path

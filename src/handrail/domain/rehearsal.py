@@ -1,6 +1,6 @@
-"""Rehearsal: what a run would do, in waves, with all values filled in that are known before it begins.
+"""A dry run: what a run would do, in waves, with all values filled in that are known before it starts.
 
-Pure; nothing is called. What depends on the outcome of a step stays as it was written."""
+Pure; nothing is called. What depends on the result of a step stays as it was written."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from handrail.domain.values import rendered, spoken_of
 
 
 class Rehearsed(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A step as it would be begun."""
+    """A step as it would be started."""
 
     id: str
     kind: str
@@ -37,7 +37,7 @@ class Rehearsed(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def rehearse(definition: Definition, inputs: Mapping[str, Any], effects: Mapping[str, Effect]) -> list[list[Rehearsed]]:
-    """The steps of a definition in waves; `effects` is what the tools do to the world."""
+    """The steps of a definition in waves; `effects` are the effects of the tools."""
     run, lane = Run(id="run_", inputs=inputs), top_lane(definition)
     named = {step.id: step for step in definition.steps}
     return [[_rehearsed(named[name], run, lane, effects) for name in wave] for wave in waves(definition.steps)]
@@ -63,7 +63,7 @@ def _rehearsed(step: Step, run: Run, lane: Lane, effects: Mapping[str, Effect]) 
 
 
 def _known(value: Any, run: Run, lane: Lane) -> Any:
-    """A value with its templates filled in, as far as no step has to be done first."""
+    """A value with its templates filled in, where no step has to run first."""
     if isinstance(value, Mapping):
         return {key: _known(one, run, lane) for key, one in value.items()}
     if isinstance(value, list | tuple):

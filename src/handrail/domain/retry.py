@@ -1,6 +1,6 @@
-"""Retry: whether a failed try is followed by another, and when.
+"""Retry: whether another attempt follows a failed one, and when.
 
-Pure. The delay is drawn here from a chance that is passed in, journaled by whoever asked, and only then waited for."""
+Pure. Randomness is passed in. The caller journals the due time first and waits after that."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from handrail.domain.definition import Category, Retry
 from handrail.domain.duration import duration_ms
 
 WAIT_MS_MAX: Final = 86_400_000
-"""No wait is longer than a day, whatever a policy or a server asks for."""
+"""No wait is longer than a day, regardless of what a policy or a server asks for."""
 
 
 class Policy(Struct, frozen=True, kw_only=True):
-    """A whole retry policy: nothing is left open."""
+    """A complete retry policy."""
 
     attempts: int = 3
     first_ms: int = 1_000
@@ -31,7 +31,7 @@ DEFAULT: Final = Policy()
 
 
 def policy_of(*retries: Retry | None) -> Policy:
-    """The policy that these add up to: each wins over those behind it, key by key; the default is behind all."""
+    """These policies combined: earlier ones win over later ones, key by key; the default comes last."""
     policy = DEFAULT
     for retry in reversed(retries):
         if retry is not None:
@@ -40,29 +40,29 @@ def policy_of(*retries: Retry | None) -> Policy:
 
 
 def due_of(
-    policy: Policy, failures: int, category: Category, *, now: int, chance: float, retry_after_ms: int | None = None
+    policy: Policy, failures: int, category: Category, *, now: int, random: float, retry_after_ms: int | None = None
 ) -> int | None:
-    """When the next try is due after so many failures, the last of this category; None if there is none.
+    """When the next attempt is due after this many failures, the last of this category; None if there is none.
 
-    `chance` is drawn evenly from [0, 1): with full jitter the wait is that share of the backoff."""
+    `random` is uniform in [0, 1): with full jitter the wait is that share of the backoff."""
     if failures >= policy.attempts or category not in policy.on:
         return None
     delay = backoff_ms(policy, failures)
     if policy.jitter:
-        delay = int(delay * chance)
+        delay = int(delay * random)
     return now + min(max(delay, retry_after_ms or 0), WAIT_MS_MAX)
 
 
 def backoff_ms(policy: Policy, failures: int) -> int:
-    """The longest wait after so many failures."""
+    """The longest wait after this many failures."""
     delay = float(policy.first_ms)
-    for _ in range(min(failures - 1, 64)):  # step by step: a power could be too large for a float
+    for _ in range(min(failures - 1, 64)):  # one multiplication at a time: a power could overflow a float
         delay = min(delay * policy.factor, float(policy.max_ms))
     return int(min(delay, policy.max_ms))
 
 
 def _said(retry: Retry) -> dict[str, Any]:
-    """What a policy says, in the words of a whole one."""
+    """The fields that a policy sets, named as in a complete one."""
     said = {name: value for name, value in asdict(retry).items() if value is not None}
     if "first" in said:
         said["first_ms"] = duration_ms(said.pop("first"))

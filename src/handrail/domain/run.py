@@ -1,7 +1,7 @@
-"""A run: the fold of its events, and the projection rows of that.
+"""A run: replays its events into its state, and derives its projection rows.
 
-Pure. `apply` never refuses: the fact has happened. What may happen is
-decided in decide.py, by the table in status.py."""
+Pure. `apply` never refuses an event: it has already happened. decide.py decides what may happen, by the table in
+status.py."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ from handrail.domain.table import VersionedTable
 
 
 class StepState(Struct, frozen=True, kw_only=True):
-    """Where one step stands."""
+    """The state of one step."""
 
     status: StepStatus = StepStatus.PENDING
     attempts: int = 0
@@ -85,45 +85,45 @@ class StepState(Struct, frozen=True, kw_only=True):
     agent: str = ""
     digest: str = ""
     about: About | None = None
-    """What a person is asked in the middle of it; None if the step itself is the question."""
+    """What a person is asked during it; None if the step itself is the question."""
     proof: str = ""
     checks: tuple[str, ...] = ()
-    """The checks that handrail ran and that have nothing against its output."""
+    """The checks that handrail ran on its output and that passed."""
     compensation: str = ""
     category: Category | None = None
     message: str = ""
     asks: bool = False
-    """Whether somebody must decide on its failure, whatever the policy."""
+    """Whether a person must decide on its failure, regardless of the policy."""
     refused: bool = False
-    """Whether its tool has done its work, and checks have something against it: it may have to be undone."""
+    """Whether its tool did its work but the result failed the checks: it may have to be undone."""
     effect: Effect | None = None
-    """What its last try did to the world at most, by the tool's word of that time; None if nobody has said."""
+    """The greatest effect its last attempt can have had, as the tool declared then; None if not declared."""
     repeatable: bool = False
-    """Whether a try, or a try of its undo, that was lost may be repeated under the same key."""
+    """Whether a lost attempt, of the step or of its undo, may be repeated under the same key."""
     capture: Any = None
-    """What the tool found before its first try, for an undo of its own."""
+    """What the tool captured before the first attempt, for its own undo."""
     failures: int = 0
-    """How many tries have failed since somebody last decided to retry; for the undo: since it was last asked for."""
+    """How many attempts failed since the last manual retry; for the undo: since it was last requested."""
     lost: int = 0
     deferred: int = 0
     round: int = -1
-    """The last round of a repeat that has undoing."""
+    """The last round of a repeat that has started."""
     rounds: int | None = None
     granted: int = 0
-    """How many rounds had undoing when somebody last decided to retry."""
+    """How many rounds had started at the last manual retry."""
     values: Any = None
-    """What the steps inside are given: the items of a loop, or the inputs of an inlined workflow; or what a person
-    was asked."""
+    """The values for the steps inside: the items of a loop, or the inputs of an inlined workflow; or what a person was
+    asked."""
     answers: Mapping[str, PersonReply] | None = None
-    """What persons have said in the middle of the step, by the digest of what they were asked."""
+    """What people replied during the step, by the digest of what they were asked."""
     undo_values: Any = None
     """The inputs of the workflow that undoes it."""
     broke: int = 0
-    """The event at which its undo last failed for good."""
+    """The event at which its undo last failed permanently."""
 
 
 class Run(Struct, frozen=True, kw_only=True):
-    """Where a run stands: the fold of its events, nothing else."""
+    """The state of a run: the result of replaying its events, nothing else."""
 
     id: str
     status: RunStatus = RunStatus.NEW
@@ -141,11 +141,11 @@ class Run(Struct, frozen=True, kw_only=True):
     key: str = ""
     asked: str = ""
     pins: Mapping[str, str] = field(default_factory=dict)
-    """By tool: the content hash of what its server said of it."""
+    """By tool: the content hash of its server's description of it."""
     reason: str = ""
-    """Why it is paused, was cancelled, failed, or is undone."""
+    """Why it is paused, was cancelled, failed, or is being undone."""
     turned: int = 0
-    """The event at which it last turned to undoing."""
+    """The event at which it last started to undo."""
     started: int = 0
     updated: int = 0
     ended: int | None = None
@@ -155,20 +155,23 @@ class Run(Struct, frozen=True, kw_only=True):
 
     @property
     def receipt(self) -> str:
-        """What a caller keeps as proof of the run's present end."""
+        """What a caller keeps as proof of the run's current last event."""
         return receipt(self.n, self.head)
 
     def step(self, path: str) -> StepState:
-        """A step's state; one that no event has touched is pending."""
+        """A step's state; a step without events is pending."""
         return self.steps.get(path, _PENDING)
 
 
 _PENDING: Final = StepState()
 
+# Replay writes this text into rows: another wording would make the rows of existing stores differ from a replay.
+EXPIRED: Final = "nobody answered in time"
+
 
 def replay(entries: Iterable[Entry], start: Run) -> Run:
     """The run after these entries."""
-    # One change of the step table for the whole batch, and one of what every event changes.
+    # Collected first and applied once per batch: copying the run for every event would be slow.
     changed: dict[str, StepState] = {}
     run, done, last = start, start.done, None
     for last in entries:
@@ -192,7 +195,7 @@ def apply(run: Run, entry: Entry) -> Run:
 
 
 def apply_to_run(run: Run, event: RunEvent, entry: Entry) -> Run:
-    """The run after an event that concerns it as a whole."""
+    """The run after an event about the run as a whole."""
     match event:
         case RunStarted():
             return replace(
@@ -236,7 +239,7 @@ def apply_to_run(run: Run, event: RunEvent, entry: Entry) -> Run:
 
 
 def apply_to_step(state: StepState, event: StepEvent, entry: Entry) -> StepState:
-    """A step's state after an event that concerns it."""
+    """A step's state after an event about it."""
     if isinstance(event, AttemptEvent):
         return _after_attempt(state, event, entry)
     if isinstance(event, EndEvent):
@@ -289,7 +292,7 @@ def _after_request(state: StepState, event: ApprovalRequested, entry: Entry) -> 
 def _after_reply(
     state: StepState, event: ApprovalGiven | ApprovalRejected | ApprovalExpired, entry: Entry
 ) -> StepState:
-    """A step that calls a tool goes on with what a person said; unless that is a no to the tool itself."""
+    """A tool step continues with a person's answer, unless the person rejected the tool itself."""
     if state.about is About.TOOL and not isinstance(event, ApprovalGiven):
         return replace(_after_answer(state, event, entry), about=None, digest="", values=None)
     content = event.content if isinstance(event, ApprovalGiven) else None
@@ -309,9 +312,7 @@ def _after_answer(
         case ApprovalRejected():
             return replace(ended, status=StepStatus.FAILED, category=Category.PERMISSION, message=event.reason)
         case ApprovalExpired():
-            return replace(
-                ended, status=StepStatus.FAILED, category=Category.TIMEOUT, message="nobody answered in time"
-            )
+            return replace(ended, status=StepStatus.FAILED, category=Category.TIMEOUT, message=EXPIRED)
         case _:
             assert_never(event)
 
@@ -347,7 +348,7 @@ def _after_attempt_started(state: StepState, event: AttemptStarted, entry: Entry
         effect=event.effect,
         refused=False,
         repeatable=event.idempotent or event.effect is Effect.NONE,
-        # The first try saw the world as it was before the step; a later one may see what that one left.
+        # Keep the first capture: it is the state before the step; a later attempt may see changes of the first.
         capture=event.capture if state.capture is None else state.capture,
     )
 
@@ -382,7 +383,7 @@ def _after_end(state: StepState, event: EndEvent, entry: Entry) -> StepState:
 def _after_undo(state: StepState, event: UndoEvent, entry: Entry) -> StepState:
     match event:
         case UndoStarted():
-            # A first try, and one after the last had failed for good, counts its failures anew.
+            # A first attempt, or one after a permanent failure, counts its failures from zero.
             failures = state.failures if state.status is StepStatus.COMPENSATING else 0
             undoing = replace(state, status=StepStatus.COMPENSATING, undo_attempts=event.attempt, due=None)
             return replace(undoing, repeatable=event.idempotent, failures=failures, undo_values=event.values)

@@ -1,7 +1,7 @@
-"""Scrubbing: known values are taken out of what a tool says, however it spells them.
+"""Scrubbing: removes known secret values from a tool's output, in all common encodings.
 
-Pure. Which values are known is the vault's business (tools/vault.py); secrets that nobody told of are found by their
-shape when something is journaled (redaction.py)."""
+Pure. The known values come from tools/vault.py. Unknown secrets are found by their shape when something is journaled
+(redaction.py)."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _PERCENT: Final = re.compile(r"%[0-9A-F]{2}")
 
 
 def is_scrubbed(value: str) -> bool:
-    """Whether a value is long enough: a shorter one would hit ordinary words."""
+    """Whether a value is long enough: a shorter one would match ordinary words."""
     return len(value) >= KNOWN_LENGTH_MIN
 
 
 def forms_of(value: str) -> tuple[str, ...]:
-    """All spellings by which a value is known: as it is, in JSON, in URLs and in base64; none if it is too short."""
+    """All encodings of a value: as it is, in JSON, in URLs and in base64; none if it is too short."""
     if not is_scrubbed(value):
         return ()
     encoded = value.encode(errors="surrogatepass")
@@ -39,16 +39,16 @@ def forms_of(value: str) -> tuple[str, ...]:
 
 
 def scrubbed(value: Any, forms: Sequence[str]) -> Any:
-    """A JSON value without any of these texts, which stand longest first; the same object if none is in it."""
+    """A JSON value without these texts, which are given longest first; the same object if it has none of them."""
     return _scrubbed(value, forms, 0) if forms else value
 
 
 def _base64(encoded: bytes) -> list[str]:
-    """The value alone, and the part that is the same wherever it stands inside something longer."""
+    """The value alone, and the part that is the same at any offset inside a longer text."""
     whole = b64encode(encoded).decode()
     standard = [whole, whole.rstrip("=")]
     for before in range(3):
-        first = -(-before * 8 // 6)  # the first letter that what stands before has no part in
+        first = -(-before * 8 // 6)  # the first character that does not depend on the bytes before
         after = (before + len(encoded)) * 8 // 6
         core = b64encode(bytes(before) + encoded).decode()[first:after]
         if len(core) >= CORE_LENGTH_MIN:
@@ -58,7 +58,7 @@ def _base64(encoded: bytes) -> list[str]:
 
 def _scrubbed(value: Any, forms: Sequence[str], depth: int) -> Any:
     if depth > DEPTH_MAX:
-        return REDACTED  # nobody looked, so nobody is shown
+        return REDACTED  # too deep to check, so it is not shown
     match value:
         case str():
             return _text(value, forms)
@@ -84,7 +84,7 @@ def _text(text: str, forms: Sequence[str]) -> str:
 
 def _number(number: float, forms: Sequence[str]) -> Any:
     if isinstance(number, int) and number.bit_length() > NUMBER_BITS_MAX:
-        return number  # its digits would take long to write, and no secret is such a number
+        return number  # converting it to text would be slow, and no secret is such a number
     return REDACTED if str(number) in forms else number
 
 

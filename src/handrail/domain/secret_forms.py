@@ -1,7 +1,7 @@
-"""Secret forms: what secrets look like, by the name they stand under and by their own shape.
+"""What secrets look like: the keys they are stored under, and their own shape.
 
-Pure: two tables and the questions they answer. Taking secrets out of a body is redaction.py's work. Every pattern is
-linear: bounded or possessive repetition, never one inside another."""
+Pure: two tables and functions that look things up in them. redaction.py removes secrets from a body. Every pattern is
+linear: bounded or possessive repetition, never nested."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from msgspec import Struct
 
 _START: Final = r"(?<![A-Za-z0-9])"
 _END: Final = r"(?![A-Za-z0-9])"
-_OPAQUE: Final = r"(?!\[redacted|\$\{|\{\{)"  # what is redacted, or only refers to a secret, is none
+_OPAQUE: Final = r"(?!\[redacted|\$\{|\{\{)"  # not what is already redacted, nor a reference or template
 _MIXED: Final = r"(?=[^\s\"'&;,<>]{0,99}[0-9])(?=[^\s\"'&;,<>]{0,99}[A-Za-z])"
 _ASSIGNED: Final = (
     r"(?:passw(?:or)?d|passphrase|secret|api[_-]?key|access[_-]?key|account[_-]?key|private[_-]?key|secret[_-]?key"
@@ -22,7 +22,7 @@ _ASSIGNED: Final = (
 
 
 class Form(Struct, frozen=True):
-    """A kind of secret, the words without which a text can't hold one, and its pattern; group 1, if any, stays."""
+    """A kind of secret: words of which a text must contain one, and its pattern; group 1, if any, is kept."""
 
     kind: str
     signs: tuple[str, ...]
@@ -30,7 +30,7 @@ class Form(Struct, frozen=True):
 
     @property
     def mark(self) -> str:
-        """What is written in place of the secret, as a replacement for `re.sub`."""
+        """What replaces the secret, as a replacement for `re.sub`."""
         return (r"\1" if self.pattern.groups else "") + f"[redacted:{self.kind}]"
 
 
@@ -42,14 +42,14 @@ AWS_ID: Final = _form("aws access key", "akia asia", rf"{_START}(?:AKIA|ASIA)[A-
 AWS_SECRET: Final = _form(
     "aws secret key",
     "",
-    # Forty such characters mean nothing alone; beside an access key id they are its other half.
+    # Forty such characters alone mean nothing; next to an access key id they are its secret.
     r"(?<![A-Za-z0-9/+=])(?=[A-Za-z0-9/+]{0,39}[A-Z])(?=[A-Za-z0-9/+]{0,39}[a-z])[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=])",
 )
 FORMS: Final = (
     _form(
         "private key",
         "-----begin",
-        # Up to the next dashes, wherever they are: a key that was cut off is a key all the same.
+        # Up to the next dashes, wherever they are: a truncated key is still a secret.
         r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----(?:[^-]|-(?!----))*+(?:-----END [A-Z0-9 ]{0,60}-----)?",
     ),
     AWS_ID,
@@ -62,7 +62,7 @@ FORMS: Final = (
     _form(
         "api key",
         "sk-",
-        # Kebab-case names may start with sk- too: a key is one long word, or mixes digits and capitals.
+        # Kebab-case names can start with sk- too: a key is one long word, or mixes digits and capitals.
         rf"{_START}sk-(?:[a-z0-9]{{32,}}+{_END}"
         r"|(?=[A-Za-z0-9_-]{0,99}[0-9])(?=[A-Za-z0-9_-]{0,99}[A-Z])[A-Za-z0-9_-]{20,}+)",
     ),
@@ -92,7 +92,7 @@ FORMS: Final = (
     _form(
         "assigned secret",
         "passw passp secret key token",
-        # A value in quotes behind : or =, or a bare one behind =; digits and letters both, so that code stays code.
+        # A quoted value after : or =, or a bare one after =; with digits and letters, so that code does not match.
         rf"({_ASSIGNED}(?:[ ]?=[ ]?|[\"'](?:[ ]?:|=)[ ]?[\"']|[ ]?[:=][ ]?[\"']))"
         rf"{_OPAQUE}{_MIXED}[^\s\"'&;,<>$%{{}}()\[\]|*]{{6,}}+[^\s\"'&;,<>]*+",
         re.IGNORECASE,
@@ -122,15 +122,15 @@ _ENDS: Final = (
     *("apikey", "privatekey", "accesskey", "secretkey", "signingkey", "encryptionkey", "masterkey", "accountkey"),
     *("sessionid", "sessionkey"),
 )
-_WHOLE: Final = frozenset({"authorization", "cookie", "cookies", "secrets", "session"})  # but no possession
-# A place in a list of pages is called a token by many services; loops live on it.
+_WHOLE: Final = frozenset({"authorization", "cookie", "cookies", "secrets", "session"})  # only as the whole last word
+# Many services call a paging position a token; loops need its value.
 _PLACES: Final = frozenset({"page", "next", "previous", "continuation", "pagination", "cursor", "sync", "stop"})
 
 
 def names_secret(name: str) -> bool:
-    """Whether a value under this name is a secret: `api-key` and `dbPassword` are, `tokens` and `secretary` not."""
+    """Whether a value under this key is a secret: `api-key` and `dbPassword` are, `tokens` and `secretary` are not."""
     if not name.rstrip(_SEPARATORS).lower().endswith(_LAST_LETTERS):
-        return False  # nearly all names end here
+        return False  # rules out nearly all names
     words = [word.lower() for word in _WORDS.findall(name)]
     if words[-1] == "token":
         return _PLACES.isdisjoint(words[-2:-1])
@@ -138,12 +138,12 @@ def names_secret(name: str) -> bool:
 
 
 def looks_secret(text: str) -> str | None:
-    """What kind of secret a text holds, if it holds one that can be recognised by its shape."""
+    """The kind of secret in a text, if it contains one that can be recognised by its shape."""
     return next((form.kind for form in forms_in(text) if form.pattern.search(text)), None)
 
 
 def forms_in(text: str) -> Iterator[Form]:
-    """The forms of which a text shows a sign."""
+    """The forms that a text may contain, by their signs."""
     lowered = text.lower()
     for form in FORMS:
         if any(sign in lowered for sign in form.signs):

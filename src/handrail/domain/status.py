@@ -1,6 +1,6 @@
 """States of runs and steps, and the one table of legal moves that code, tests and docs read.
 
-Pure values. The fold of events into states is run.py's, the refusal of illegal moves decide.py's."""
+Pure values. run.py replays events into states; guard.py refuses illegal moves."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class RunStatus(StrEnum):
 
 
 class StepStatus(StrEnum):
-    """What a step is doing. `ready` is stored only after somebody decided to retry; else it is computed."""
+    """What a step is doing. `ready` is stored only after someone decided to retry; otherwise it is computed."""
 
     PENDING = "pending"
     READY = "ready"
@@ -49,9 +49,9 @@ RUN_MEANINGS: Final[Mapping[RunStatus, str]] = {
     RunStatus.COMPENSATING: "what was done is being undone, newest first",
     RunStatus.COMPLETED: "every step is completed or skipped",
     RunStatus.FAILED: "a step failed and the policy was to stop, or the deadline has passed; what was done stays",
-    RunStatus.CANCELLED: "somebody ended it early; what was done stays",
+    RunStatus.CANCELLED: "someone ended it early; what was done stays",
     RunStatus.COMPENSATED: "everything that can be undone is undone; what can't be is named",
-    RunStatus.COMPENSATION_FAILED: "an undo failed; all that is not undone is named, and somebody must decide",
+    RunStatus.COMPENSATION_FAILED: "an undo failed; all that is not undone is named, and someone must decide",
 }
 STEP_MEANINGS: Final[Mapping[StepStatus, str]] = {
     StepStatus.PENDING: "steps before it are not over yet, or it has not been started",
@@ -59,10 +59,10 @@ STEP_MEANINGS: Final[Mapping[StepStatus, str]] = {
     StepStatus.RUNNING: "an attempt is running, or the steps inside it are",
     StepStatus.WAITING: "for an agent, a person's answer, or the time of the next attempt",
     StepStatus.COMPLETED: "its work is done and its output known",
-    StepStatus.FAILED: "no further attempt is made unless somebody asks for one",
+    StepStatus.FAILED: "no further attempt is made unless someone asks for one",
     StepStatus.SKIPPED: "it was left out; steps after it go on",
     StepStatus.CANCELLED: "it was stopped together with its run",
-    StepStatus.UNCERTAIN: "an attempt started and whether it happened is unknown; somebody must decide",
+    StepStatus.UNCERTAIN: "an attempt started and whether it happened is unknown; someone must decide",
     StepStatus.COMPENSATING: "it is being undone",
     StepStatus.COMPENSATED: "it is undone",
     StepStatus.COMPENSATION_FAILED: "its undo failed; its effect is still there",
@@ -84,17 +84,17 @@ RUN_MOVES: Final[Mapping[RunStatus, frozenset[RunStatus]]] = {
     RunStatus.COMPENSATED: frozenset(),
 }
 
-_STEP_BEGINS: Final = frozenset({StepStatus.RUNNING, StepStatus.WAITING, StepStatus.SKIPPED, StepStatus.CANCELLED})
+_STEP_STARTS: Final = frozenset({StepStatus.RUNNING, StepStatus.WAITING, StepStatus.SKIPPED, StepStatus.CANCELLED})
 
 MOVES: Final[Mapping[StepStatus, frozenset[StepStatus]]] = {
-    StepStatus.PENDING: _STEP_BEGINS | {StepStatus.COMPLETED},  # carried over into a fork
-    StepStatus.READY: _STEP_BEGINS | {StepStatus.UNCERTAIN},  # stopped after a try was lost
+    StepStatus.PENDING: _STEP_STARTS | {StepStatus.COMPLETED},  # carried over into a fork
+    StepStatus.READY: _STEP_STARTS | {StepStatus.UNCERTAIN},  # stopped after an attempt was lost
     StepStatus.RUNNING: frozenset(
         {
             StepStatus.COMPLETED,
             StepStatus.FAILED,
             StepStatus.WAITING,  # for the retry timer
-            StepStatus.READY,  # the try was lost, and may be repeated
+            StepStatus.READY,  # the attempt was lost, and may be repeated
             StepStatus.UNCERTAIN,
             StepStatus.CANCELLED,
         }
@@ -102,9 +102,9 @@ MOVES: Final[Mapping[StepStatus, frozenset[StepStatus]]] = {
     StepStatus.WAITING: frozenset(
         {
             StepStatus.RUNNING,
-            StepStatus.UNCERTAIN,  # stopped while a try that failed may have done something
-            StepStatus.WAITING,  # handed out again, to the same agent or another
-            StepStatus.READY,  # a person said what its tool wanted to know
+            StepStatus.UNCERTAIN,  # stopped after a failed attempt that may have had an effect
+            StepStatus.WAITING,  # assigned again, to the same agent or another
+            StepStatus.READY,  # a person answered its tool's question
             StepStatus.COMPLETED,
             StepStatus.FAILED,
             StepStatus.SKIPPED,
@@ -115,7 +115,7 @@ MOVES: Final[Mapping[StepStatus, frozenset[StepStatus]]] = {
         {
             StepStatus.READY,
             StepStatus.SKIPPED,
-            StepStatus.COMPENSATING,  # its tool did its work, and checks had something against it
+            StepStatus.COMPENSATING,  # its tool did its work, but the result failed the checks
             StepStatus.COMPENSATED,
         }
     ),
@@ -134,7 +134,7 @@ MOVES: Final[Mapping[StepStatus, frozenset[StepStatus]]] = {
         {
             StepStatus.COMPENSATING,
             StepStatus.COMPENSATED,
-            StepStatus.SKIPPED,  # somebody gave up on undoing it; it is listed as not compensated
+            StepStatus.SKIPPED,  # someone gave up on undoing it; it is listed as not compensated
         }
     ),
     StepStatus.SKIPPED: frozenset(),
@@ -142,26 +142,26 @@ MOVES: Final[Mapping[StepStatus, frozenset[StepStatus]]] = {
     StepStatus.COMPENSATED: frozenset(),
 }
 
-# --- named sets: every question of the form "is its status one of ..." has its answer here --------------
+# --- named sets of states: use these instead of comparing with several states elsewhere ------------------
 
 RUN_ENDED: Final = frozenset({RunStatus.COMPLETED, RunStatus.FAILED, RunStatus.CANCELLED, RunStatus.COMPENSATED})
-"""Nothing more happens unless somebody asks for it."""
+"""Nothing more happens unless someone asks for it."""
 RUN_FINAL: Final = frozenset({RunStatus.COMPLETED, RunStatus.COMPENSATED})
-"""No move leads on from here, not even if somebody asks."""
+"""No further move is legal, not even on request."""
 RUN_UNENDED: Final = frozenset(
     {RunStatus.RUNNING, RunStatus.PAUSED, RunStatus.COMPENSATING, RunStatus.COMPENSATION_FAILED}
 )
-"""Started and not ended: something is still to be done or to be decided."""
+"""Started and not ended: something is left to do or to decide."""
 RUN_OPEN: Final = frozenset({RunStatus.RUNNING, RunStatus.PAUSED})
 """Its steps may be worked on: what has started may end, also while the run is paused."""
 RUN_WORKING: Final = frozenset({RunStatus.RUNNING, RunStatus.COMPENSATING})
-"""The engine goes on with it by itself, forwards or undoing."""
+"""The engine works on it by itself, forwards or undoing."""
 RUN_IN_PROGRESS: Final = RUN_OPEN | RUN_WORKING
-"""It works, or is paused and will work again."""
+"""It is working, or paused and will work again."""
 RUN_SHOWN_OPEN: Final = RUN_UNENDED | {RunStatus.WAITING}
-"""Not ended, in the words of readers, who are shown `waiting` too."""
+"""Not ended, in shown states, which include `waiting`."""
 RUN_SHOWN_ASKING: Final = RUN_IN_PROGRESS | {RunStatus.WAITING}
-"""A person may be asked for an approval in it, in the words of readers."""
+"""A person may be asked for an approval in it, in shown states."""
 RUN_UNDOING: Final = frozenset({RunStatus.COMPENSATING, RunStatus.COMPENSATED, RunStatus.COMPENSATION_FAILED})
 """Its work is being undone, was undone, or could not all be undone."""
 RUN_BROKEN_OFF: Final = RUN_UNDOING | {RunStatus.FAILED, RunStatus.CANCELLED}
@@ -176,30 +176,30 @@ STEP_NOT_STARTED: Final = frozenset({StepStatus.PENDING, StepStatus.READY})
 STEP_EXECUTING: Final = frozenset({StepStatus.RUNNING, StepStatus.COMPENSATING})
 """Its work or its undo is being executed."""
 STEP_UNDER_WAY: Final = frozenset({StepStatus.RUNNING, StepStatus.WAITING})
-"""Somebody or something is at it, or it waits for an answer or a timer."""
+"""It is being worked on, or waits for an answer or a timer."""
 STEP_UNENDED: Final = STEP_NOT_STARTED | STEP_UNDER_WAY
-"""It is still open how it ends."""
+"""It has not ended yet."""
 STEP_ENDED: Final = STEP_SATISFIED | {StepStatus.FAILED, StepStatus.CANCELLED, StepStatus.COMPENSATED}
-"""It is known how it ended, and nobody works on it."""
+"""It has ended with a known result."""
 STEP_BETWEEN_ATTEMPTS: Final = frozenset({StepStatus.READY, StepStatus.WAITING})
 """No attempt is running, but an earlier one may have been lost or may have failed."""
 STEP_ANSWERED: Final = frozenset({StepStatus.COMPLETED, StepStatus.FAILED, StepStatus.WAITING})
-"""Where a call's answer leaves a step: done, failed, or waiting for the next attempt."""
+"""The state of a step after a call's answer: done, failed, or waiting for the next attempt."""
 STEP_MOVING: Final = STEP_BETWEEN_ATTEMPTS | {StepStatus.RUNNING, StepStatus.UNCERTAIN}
-"""It started and may still move, by itself or because somebody decides."""
+"""It started and may still move, by itself or by someone's decision."""
 STEP_TRACKED: Final = STEP_UNDER_WAY | {StepStatus.UNCERTAIN, StepStatus.FAILED}
-"""The agenda has to know of it even before the list of steps that it is in is open."""
+"""The agenda must include it even before the list of steps that it is in is open."""
 STEP_REPORT_DUE: Final = frozenset({StepStatus.RUNNING, StepStatus.FAILED})
 """In a run that is only recorded: started, and its agent has not reported it as done."""
 STEP_SUBMITTABLE: Final = STEP_BETWEEN_ATTEMPTS | {StepStatus.PENDING, StepStatus.FAILED}
-"""Its output can be submitted; what failed can be submitted after all."""
+"""Its output can be submitted, also after it failed."""
 STEP_RETRIABLE: Final = frozenset({StepStatus.FAILED, StepStatus.UNCERTAIN})
 """Somebody may decide that it is tried again."""
 STEP_IN_TROUBLE: Final = frozenset({StepStatus.FAILED, StepStatus.UNCERTAIN, StepStatus.COMPENSATION_FAILED})
 """It needs a decision: retry, skip, accept or undo."""
 STEP_ACTED: Final = frozenset({StepStatus.COMPLETED, StepStatus.UNCERTAIN})
-"""Its effect is there, or may be."""
+"""It has had its effect, or may have."""
 STEP_UNDOABLE: Final = STEP_ACTED | {StepStatus.COMPENSATING, StepStatus.COMPENSATION_FAILED}
-"""Its effect is there, or may be, and is not undone yet."""
+"""It has had its effect, or may have, and is not undone yet."""
 STEP_QUIET: Final = STEP_SATISFIED | {StepStatus.PENDING}
-"""Nothing happens on it now; a short view may leave it out."""
+"""Nothing happens on it now; a short view can leave it out."""

@@ -1,6 +1,6 @@
-"""Events beside the runs: of tool servers, of plans, and of the store itself.
+"""Events that are not of runs: of tool servers, plans, and the store itself.
 
-Values only. The events of a run, and the union of all, are event.py's."""
+Values only. The events of a run, and the union of all events, are in event.py."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from handrail.domain.fact import Fact
 
 
 class BreakerOpened(Fact, frozen=True):
-    """A tool server failed so often in a row that nothing calls it until this instant."""
+    """A tool server failed so often in a row that it is not called until this time."""
 
     server: str
     failures: int
@@ -22,21 +22,21 @@ class BreakerOpened(Fact, frozen=True):
 
 
 class BreakerProbed(Fact, frozen=True):
-    """The wait is over: one call is let through to see whether the server is well again."""
+    """The wait is over: one call is let through to test whether the server has recovered."""
 
     server: str
 
 
 class BreakerClosed(Fact, frozen=True):
-    """The tool server is well again."""
+    """The tool server works again."""
 
     server: str
 
 
 class PlanSaved(Fact, frozen=True):
-    """A version of a plan was kept; its text is in the store under this content hash.
+    """A version of a plan was saved; its text is in the store under this content hash.
 
-    `pins` are the content hashes of what tool servers said of the tools that it calls."""
+    `pins` are the content hashes of the tool servers' descriptions of the tools that it calls."""
 
     version: int
     definition: str
@@ -47,13 +47,13 @@ class PlanSaved(Fact, frozen=True):
 
 
 class PlanRetired(Fact, frozen=True):
-    """The plan is no longer offered. Nothing is erased: this is its tombstone."""
+    """The plan is no longer offered. Nothing is deleted."""
 
     reason: str
 
 
 class StoreCreated(Fact, frozen=True):
-    """A store was made, with the public key that signs its checkpoints."""
+    """A store was created, with the public key that verifies its checkpoints."""
 
     store: str
     key: str
@@ -67,7 +67,7 @@ class JournalAccepted(Fact, frozen=True):
 
 
 class PayloadErased(Fact, frozen=True):
-    """The words of one event were erased; its place in the chain stays provable by the two digests."""
+    """The content of one event was erased; the two digests still prove its place in the chain."""
 
     stream: str
     event: int

@@ -1,7 +1,7 @@
-"""Submissions: what an agent says of a step it was given, and what the run makes of that.
+"""Submissions: what an agent submits for a step, and what follows from it.
 
-Pure. Whether a submission repeats an earlier one, whether it may be made now, what the checks mean for it and which
-commands it becomes are decided here. Reading the run, running the checks and dispatching are engine/guide.py's."""
+Pure. Decides whether a submission repeats an earlier one, whether it is allowed now, what the checks mean for it, and
+which commands it becomes. engine/guide.py reads the run, runs the checks and dispatches the commands."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ CLAIM_MS: Final = 15 * 60_000
 
 
 class Submission(Struct, frozen=True, kw_only=True):
-    """What an agent says of a step."""
+    """What an agent submits for a step."""
 
     step: str
     output: Any = None
@@ -52,23 +52,23 @@ class Submission(Struct, frozen=True, kw_only=True):
     vars: Mapping[str, Any] = {}
     note: str = ""
     confirmed: str = ""
-    """By whose word a person has agreed; empty if no person has."""
+    """Who says that a person has agreed; empty if no person has."""
     agent: str = ""
     is_undo: bool = False
     """Whether it is about undoing the step."""
 
 
 class Verdict(Struct, frozen=True, kw_only=True):
-    """What became of a submission."""
+    """The result of a submission."""
 
     accepted: bool
     findings: tuple[Finding, ...] = ()
     repeated: bool = False
     """Whether the same was submitted before."""
     unconfirmed: bool = False
-    """Whether nothing is missing but a person's word."""
+    """Whether only a person's confirmation is missing."""
     passed: tuple[str, ...] = ()
-    """The rules that handrail ran, and that have nothing against it."""
+    """The rules that handrail ran and that passed."""
     evidence: tuple[Evidence, ...] = ()
 
 
@@ -91,7 +91,7 @@ _ENDS: Final = {Outcome.SKIPPED: StepStatus.SKIPPED, Outcome.FAILED: StepStatus.
 
 
 def meant(run: Run, given: Submission) -> Submission:
-    """The submission under the step's own name; Conflict if it is for an undo that is not asked for."""
+    """The submission under the step's own name; Conflict if it is for an undo that was not requested."""
     if not given.step.endswith(UNDO):
         return given
     step = given.step.removesuffix(UNDO)
@@ -104,9 +104,9 @@ def meant(run: Run, given: Submission) -> Submission:
 
 
 def repetition(run: Run, definition: Definition, given: Submission, kept: Callable[[Any], Any]) -> Verdict | None:
-    """The verdict on what was submitted before; None if it is new, Conflict if something else was submitted.
+    """The verdict on a repeated submission; None if it is new, Conflict if something else was submitted before.
 
-    `kept` is an output as the journal keeps it, without secrets: only so can it be compared with the earlier one."""
+    `kept` gives an output as the journal stores it, without secrets: only that form can be compared."""
     locate(definition, given.step)  # NotFound if there is no such step
     state = run.step(given.step)
     if is_undo(run, given.step):
@@ -117,17 +117,17 @@ def repetition(run: Run, definition: Definition, given: Submission, kept: Callab
         if _says_the_same(state, given, kept):
             return REPEATED
         raise Conflict(
-            f"step {given.step!r} is already completed, with another output", hint="go on with the current step"
+            f"step {given.step!r} is already completed, with another output", hint="continue with the current step"
         )
     return REPEATED if state.status is _ENDS.get(given.outcome) else None
 
 
 def _repeated_before_undo(run: Run, given: Submission, kept: Callable[[Any], Any]) -> Verdict | None:
-    """The same for a step that is being undone now: what was submitted for the step itself may come again, late."""
+    """The same for a step that is being undone now: an earlier submission for the step itself may arrive again."""
     if given.is_undo:
         return None
     if _says_the_same(run.step(given.step), given, kept):
-        return REPEATED  # the answer to the first one was lost
+        return REPEATED  # the caller did not get the first answer
     name = given.step + UNDO
     raise Conflict(f"step {given.step!r} is being undone", hint=f"undo it, and submit that as {name!r}")
 
@@ -150,7 +150,7 @@ def _says_the_same(state: StepState, given: Submission, kept: Callable[[Any], An
 def require_turn(
     run: Run, definition: Definition, given: Submission, *, for_agent: Collection[str], now: int, check: InputCheck
 ) -> None:
-    """Refuse a submission whose turn has not come, or whose step another agent has; `for_agent` wait for agents."""
+    """Refuse a submission that is too early, or whose step another agent has; `for_agent` are waiting for agents."""
     step, state = given.step, run.step(given.step)
     if run.mode is Mode.RECORD:
         raise OnlyRecorded(f"run {run.id} is only recorded")
@@ -163,13 +163,13 @@ def require_turn(
             f"step {step!r} is {state.status.value}: nothing can be submitted for it", hint="ask for the current step"
         )
     if state.status is StepStatus.FAILED:
-        return  # it had failed, and is submitted after all
+        return  # an agent may still submit a step that has failed
     if run.status is not RunStatus.PAUSED or state.status is not StepStatus.WAITING:
-        require_ready(run, step, definition)  # what is under way may end, also while the run is paused
+        require_ready(run, step, definition)  # a step in progress may end even while the run is paused
     if not isinstance(begin(run, definition, step, now=now, check=check), ForAgent):
         raise Conflict(f"step {step!r} is not done: its condition does not hold", hint="it is skipped")
     _require_unclaimed(given, state, now)
-    # Rounds are worked on in order, only so many at once: what has not started must be one of those that wait.
+    # Rounds run in order, with a limit on how many at once: a step that has not started must be one of the waiting.
     if state.status in STEP_NOT_STARTED and step not in for_agent:
         raise Conflict(f"step {step!r} is not ready: its round has not come", hint="ask for the current step")
 
@@ -186,14 +186,14 @@ def _require_unclaimed(given: Submission, state: StepState, now: int) -> None:
 
 
 def _seconds_text(milliseconds: int) -> str:
-    return duration_text(-(-milliseconds // UNIT_MS["s"]) * UNIT_MS["s"])  # rounded up: 0s would be free
+    return duration_text(-(-milliseconds // UNIT_MS["s"]) * UNIT_MS["s"])  # rounded up: 0s would look unclaimed
 
 
 # --- what do the checks mean for it? --------------------------------------------------------------
 
 
 def verdict_on(run: Run, definition: Definition, given: Submission, judgement: Judgement) -> Verdict:
-    """What becomes of a submission that the checks have looked at."""
+    """The verdict on a submission, from the results of its checks."""
     if not judgement.is_good:
         blocking = tuple(one for one in judgement.findings if one.severity in BLOCKING[judgement.bar])
         return Verdict(accepted=False, findings=blocking, evidence=judgement.evidence)
@@ -208,12 +208,12 @@ def verdict_on(run: Run, definition: Definition, given: Submission, judgement: J
 
 
 def handed_out(step: str, agent: str, *, now: int) -> HandOutStep:
-    """The step given to an agent: for a while if it has named itself, else to any agent that submits it."""
+    """Assigns a step: for a limited time to an agent that has named itself, else to any agent."""
     return HandOutStep(step=step, agent=agent, until=now + CLAIM_MS if agent else None, at=now)
 
 
 def commands_for(run: Run, definition: Definition, given: Submission, verdict: Verdict, *, now: int) -> list[Command]:
-    """What is asked of the run by a submission with this verdict."""
+    """The commands that a submission with this verdict becomes."""
     step, state = given.step, run.step(given.step)
     if is_undo(run, step):
         return [_undone(given, verdict)]
@@ -231,12 +231,12 @@ def commands_for(run: Run, definition: Definition, given: Submission, verdict: V
 
 
 def _reopening(given: Submission, state: StepState, now: int) -> list[Command]:
-    """What brings the step into the agent's hands, where it is not there yet."""
+    """The commands that assign the step to the agent, if it is not assigned yet."""
     commands: list[Command] = []
     has_failed = state.status is StepStatus.FAILED
     if has_failed and given.outcome is Outcome.DONE:
-        commands.append(RetryStep(step=given.step, reason=given.note or "it is submitted after all"))
-    is_left_out = has_failed and given.outcome is Outcome.SKIPPED  # a failed step is skipped as it is
+        commands.append(RetryStep(step=given.step, reason=given.note or "the agent submitted it later"))
+    is_left_out = has_failed and given.outcome is Outcome.SKIPPED  # a failed step can be skipped directly
     if state.status is not StepStatus.WAITING and not is_left_out:
         commands.append(handed_out(given.step, given.agent, now=now))
     return commands
@@ -266,14 +266,14 @@ def _ended(given: Submission, verdict: Verdict) -> Command:
             message = given.note or "the agent could not do it"
             return FailStep(step=given.step, category=Category.TOOL_ERROR, message=message)
         case Outcome.SKIPPED:
-            return SkipStep(step=given.step, reason=given.note or "the agent left it out")
+            return SkipStep(step=given.step, reason=given.note or "the agent skipped it")
         case _:
             raise Invalid(f"a step can't be submitted as {given.outcome.value!r}", hint="say done, failed or skipped")
 
 
 def _undone(given: Submission, verdict: Verdict) -> Command:
     if not verdict.accepted:
-        raise Invalid("the undo is not accepted as it is", findings=verdict.findings)
+        raise Invalid("the undo was refused", findings=verdict.findings)
     if given.outcome is Outcome.DONE:
         details = {"output": given.output} if given.output is not None else {}
         return CompensateStep(step=given.step, how=How.BY_AGENT, description=given.note, details=details)

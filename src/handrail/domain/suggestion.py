@@ -11,7 +11,7 @@ NAMES_COMPARED_MAX: Final = 500
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """A question with the nearest of the known names, or what is known; nothing if there is none."""
+    """A hint with the closest known name, or the known names; empty if there are none."""
     names = list(islice(known, NAMES_COMPARED_MAX))
     near = get_close_matches(name, names, n=1)
     if near:

@@ -1,8 +1,8 @@
-"""A table that never changes, and costs nothing to change: a new version takes the rows over from the one before.
+"""An immutable table that is cheap to update: a new version takes over the rows of the one before.
 
-Pure. Only the newest version of a table holds its rows; an older one remembers what was different, and copies the
-rows when somebody looks at it again. So a run of thousands of steps moves on in constant time, and whoever keeps an
-older state still sees just that."""
+Pure. Only the newest version of a table has the rows; an older one remembers the difference, and copies the rows when
+it is read again. So an update of a run with thousands of steps takes constant time, and an older state that someone
+still refers to does not change."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MISSING: Final[Any] = object()
 
 
 class VersionedTable(Mapping[str, Value], Generic[Value]):
-    """Rows by name, in the order in which they first came."""
+    """Rows by name, in the order in which they were first added."""
 
     __slots__ = ("_before", "_newer", "_rows")
 
@@ -25,7 +25,7 @@ class VersionedTable(Mapping[str, Value], Generic[Value]):
         self._before: Mapping[str, Value] = {}
 
     def with_rows(self, rows: Mapping[str, Value]) -> VersionedTable[Value]:
-        """The table with these rows put in place of what is there."""
+        """The table with these rows added or replaced."""
         if not rows:
             return self
         own = self._own()
@@ -54,7 +54,7 @@ class VersionedTable(Mapping[str, Value], Generic[Value]):
         return f"Table({self._own()!r})"
 
     def _own(self) -> dict[str, Value]:
-        """This version's rows; a version that gave them away gets a copy of its own."""
+        """This version's rows; a version whose rows were taken over makes a copy."""
         if self._rows is None:
             self._rows = self._copied()
             self._newer, self._before = None, {}

@@ -1,7 +1,7 @@
-"""The trail: every stream of a store followed at once, event by event, beside what the checkpoints say.
+"""The trail: verifies all streams of a store at once, event by event, and against the checkpoints.
 
-Pure: batches in, breaks out. Where the batches come from, and what else is looked at, is engine/audit.py's business.
-Every event passes through here: the loop decodes nothing and makes nothing."""
+Pure: batches in, breaks out. engine/audit.py reads the batches and checks everything else. Every event passes through
+here, so the loop decodes no events and creates no objects."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ FOUND_MAX: Final = 1_000
 
 
 Row: TypeAlias = tuple[Any, ...]
-"""A place in the store, then the fields of the record there, of whatever types they are."""
+"""A place in the store, then the fields of the record there, of any type: they may be damaged."""
 
 
 class Gap(Struct):
-    """Places in the store where nothing can be read, and why; explained once a stream misses an event there."""
+    """Unreadable places in the store, and why; explained once a stream is found to miss an event there."""
 
     first: int
     last: int
@@ -36,7 +36,7 @@ class Gap(Struct):
 
 
 class Trail:
-    """Follows the streams of a store in the order of their places."""
+    """Verifies the streams of a store in store order."""
 
     def __init__(self, checkpoints: Sequence[Checkpoint] = ()) -> None:
         self.events = 0
@@ -56,13 +56,13 @@ class Trail:
 
     @property
     def breaks(self) -> list[tuple[int, Break]]:
-        """All that was found, with its place, first things first."""
+        """All breaks with their places, in store order."""
         found = [(place, Break(stream, n, reason)) for (stream, n), (place, reason) in self._found.items()]
         gaps = [(gap.first, Break(JOURNAL, gap.first, gap.reason)) for gap in self._gaps if not gap.is_explained]
         return sorted(found + gaps, key=lambda one: one[0])
 
     def follow(self, batch: Sequence[Row]) -> None:
-        """Take in the next events."""
+        """Verify the next events."""
         ends, place, due = self.ends, self.place, self._due
         hashes: list[bytes] = []
         for row in batch:
@@ -82,16 +82,16 @@ class Trail:
             if n != last_n + 1:
                 self._note_number(row, last_n)
                 if n <= last_n:
-                    continue  # moved behind its successors: the stream's end stays where it is
+                    continue  # it was moved after its successors: the stream's end stays where it is
             else:
-                try:  # as chain_hash does, written out: this is done for every event
+                try:  # chain_hash, inlined: this runs for every event
                     inner = _sha256(salt + body).digest() if erased is None else erased
                     header = _encode((version, stream, n, at, kind, actor, step, attempt))
-                    is_sound = _sha256(prev + header + inner).digest() == event_hash
-                except TypeError:  # a column of a type that none was written with
-                    is_sound = False
-                if not is_sound:
-                    self._note(stream, n, seq, "its hash does not fit its content and place")
+                    is_valid = _sha256(prev + header + inner).digest() == event_hash
+                except TypeError:  # a column has a type that handrail never writes
+                    is_valid = False
+                if not is_valid:
+                    self._note(stream, n, seq, "its hash does not match its content and place")
             ends[stream] = (n, event_hash, seq)
             hashes.append(event_hash)
             if stream == STORE_STREAM:
@@ -103,12 +103,12 @@ class Trail:
         self.place = place
 
     def skip(self, reason: str) -> None:
-        """Take in that the next place can't be read."""
+        """Note that the next place can't be read."""
         self.place += 1
         self._add_gap(Gap(self.place, self.place, reason))
 
     def finish(self) -> None:
-        """Take in that nothing follows: whatever was sealed and has not come is missing."""
+        """Note the end of the store: everything sealed that was not seen is missing."""
         self._judge_due(self.place + 1)
         for checkpoint in reversed(self._checkpoints):
             reason = shorter(self.events, checkpoint.events, f"checkpoint {checkpoint.number}")
@@ -127,7 +127,7 @@ class Trail:
 
     def _note(self, stream: str, n: int, place: int, reason: str) -> None:
         if len(self._found) < FOUND_MAX:
-            self._found.setdefault((stream, n), (place, reason))  # the first to be seen is nearest to the deed
+            self._found.setdefault((stream, n), (place, reason))  # keep the first reason: it is closest to the cause
 
     def _note_gap(self, place: int, seq: int) -> None:
         if seq <= place:
@@ -146,10 +146,10 @@ class Trail:
             _, _, place = self.ends.get(stream, _BEFORE)
             self._note_missing(stream, last_n + 1, (place, seq), f"it is missing: {n} follows {last_n}")
         else:
-            self._note(stream, n, seq, f"it stands behind event {last_n}: it was moved or inserted")
+            self._note(stream, n, seq, f"it is after event {last_n}: it was moved or inserted")
 
     def _note_missing(self, stream: str, n: int, between: tuple[int, int], reason: str) -> None:
-        """An event is missing; if nothing can be read at a place between its neighbours, that is where it stood."""
+        """Note a missing event; an unreadable place between its neighbours is where it was."""
         after, before = between
         place = before if before < NEVER else self.place + 1
         for gap in self._gaps:
@@ -160,7 +160,7 @@ class Trail:
         self._note(stream, n, place, reason)
 
     def _judge_due(self, seq: int) -> None:
-        """Compare with every checkpoint that was made before place `seq` was filled."""
+        """Compare with every checkpoint made before place `seq` was written."""
         while self._checkpoints and self._checkpoints[-1].events < seq:
             checkpoint = self._checkpoints.pop()
             self._judge(checkpoint)
@@ -172,12 +172,12 @@ class Trail:
         missing = [head for head in checkpoint.heads if self.ends.get(head[0], _BEFORE)[0] < head[1]]
         for stream, n, _ in missing:
             end_n, _, place = self.ends.get(stream, _BEFORE)
-            reason = f"checkpoint {checkpoint.number} knows {n} events of {stream}, and {end_n} were left"
+            reason = f"checkpoint {checkpoint.number} has {n} events of {stream}, the store has {end_n}"
             self._note_missing(stream, end_n + 1, (place, checkpoint.events + 1), reason)
-        for stream, n, hash_hex in () if missing else checkpoint.heads:  # what is missing lets others slide in
+        for stream, n, hash_hex in () if missing else checkpoint.heads:  # a missing event shifts others
             end_n, end_hash, place = self.ends[stream]
             if end_n > n:
-                reason = f"it stands among the events of checkpoint {checkpoint.number}, which knows {n}"
+                reason = f"it is among the events of checkpoint {checkpoint.number}, which has only {n}"
                 self._note(stream, n + 1, place, reason)
             elif end_hash.hex() != hash_hex:
                 reason = f"its hash is not the one in checkpoint {checkpoint.number}: the stream was rewritten"
@@ -186,12 +186,12 @@ class Trail:
             self._explain_order(checkpoint)
 
     def _explain_order(self, checkpoint: Checkpoint) -> None:
-        """Every end is right, and yet the events are not those that were sealed, or not in that order."""
+        """All stream ends match, but the events differ from the sealed ones, or their order does."""
         known = {stream for stream, _, _ in checkpoint.heads}
         for stream, (_, _, place) in self.ends.items():
             if place > self._sealed and stream not in known:
                 n = self._known.get(stream, 0) + 1
-                reason = f"it stands among the events of checkpoint {checkpoint.number}, which does not know it"
+                reason = f"it is among the events of checkpoint {checkpoint.number}, which does not have it"
                 self._note(stream, n, place, reason)
         if not self._found:
             first = self._sealed + 1

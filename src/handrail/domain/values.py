@@ -1,7 +1,7 @@
-"""Values: what the names in an expression or a template stand for, at one place of a run.
+"""The values of the names in an expression or a template, at one place of a run.
 
-Pure. Only what is spoken of is gathered, so that a step of a long run costs no more than one of a short one. Which
-names are known where is told by analysis/names.py; here they get their values."""
+Pure. Only values that are referred to are collected, so that a step costs the same in a long run as in a short one.
+analysis/names.py says which names are known where."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from handrail.domain.status import StepStatus
 
 COMPILED_MAX: Final = 10_000
 OWN_RESULTS: Final = frozenset({"output", "status"})
-"""Names under a loop that speak of the loop itself, and not of a step of this round."""
+"""Names under a loop that refer to the loop itself, not to a step of this round."""
 
 
 def evaluate(source: str, run: Run, lane: Lane) -> Json:
@@ -34,7 +34,7 @@ def evaluate(source: str, run: Run, lane: Lane) -> Json:
 
 
 def holds(source: str, run: Run, lane: Lane) -> bool:
-    """Whether a condition holds at this place; ExpressionError if that can't be said."""
+    """Whether a condition is true at this place; ExpressionError if it can't be evaluated."""
     condition = _condition(source, _names(lane))
     return condition.evaluate(values_of(condition.paths, run, lane)) is True
 
@@ -46,31 +46,31 @@ def rendered(value: Any, run: Run, lane: Lane) -> Any:
         return value
     filled = template.render(values_of(template.paths, run, lane))
     if _has_redacted(filled):
-        # Better to fail than to hand the mark on as if it were the value.
-        raise Invalid("a value in it is a secret, which is never kept: handrail does not know it any more")
+        # Fail rather than pass the redaction mark on as if it were the value.
+        raise Invalid("it needs a secret value, which handrail never stores and no longer has")
     return filled
 
 
 def spoken_of(value: Any, lane: Lane) -> Sequence[Path]:
-    """The paths that the templates in a value speak of."""
+    """The paths that the templates in a value refer to."""
     template = _template(value, lane)
     return template.paths if template is not None else ()
 
 
 def evaluated_of(output: Any, source: str, *, run: Run, lane: Lane) -> Json:
-    """The value of an expression that may also speak of an `output`, at this place."""
+    """The value of an expression that may also use `output`, at this place."""
     expression = compile_expression(source, _shapes(_names(lane)) | {"output": ANY})
     return expression.evaluate({**values_of(expression.paths, run, lane), "output": output})
 
 
 def holds_of(output: Any, source: str, run: Run, lane: Lane) -> bool:
-    """Whether a condition that may also speak of an `output` holds at this place."""
+    """Whether a condition that may also use `output` is true at this place."""
     condition = compile_condition(source, _shapes(_names(lane)) | {"output": ANY})
     return condition.evaluate({**values_of(condition.paths, run, lane), "output": output}) is True
 
 
 def rendered_of(output: Any, value: Any, run: Run, lane: Lane) -> Any:
-    """A value with its templates filled in, which may also speak of an `output`, at this place."""
+    """A value with its templates filled in, which may also use `output`, at this place."""
     if not has_templates(value):
         return value
     template = compile_value(value, _shapes(_names(lane)) | {"output": ANY})
@@ -90,7 +90,7 @@ def _has_redacted(value: Any) -> bool:
 
 
 def values_of(paths: Sequence[Path], run: Run, lane: Lane) -> dict[str, Any]:
-    """The values behind these paths, by the names they begin with."""
+    """The values at these paths, by their first name."""
     values: dict[str, Any] = {
         "inputs": _inputs(run, lane),
         "vars": run.vars,
@@ -116,7 +116,7 @@ def _inputs(run: Run, lane: Lane) -> Any:
 
 
 def _gather(steps: dict[str, Any], path: Path, run: Run, lane: Lane) -> None:
-    """Put what a path behind `steps` speaks of into its place."""
+    """Add the results that a path under `steps` refers to."""
     prefix, level = lane.root, steps
     for loop in lane.loops:
         if path[:1] != (loop.name,) or len(path) == 1 or path[1] in OWN_RESULTS:
@@ -126,13 +126,14 @@ def _gather(steps: dict[str, Any], path: Path, run: Run, lane: Lane) -> None:
         path = path[1:]
     here = _lane_at(lane, prefix)
     name = path[0] if path else None
-    for one in [name] if isinstance(name, str) else list(here.named):  # all, if only the values tell which
+    # All steps if the name is an index that is only known at run time.
+    for one in [name] if isinstance(name, str) else list(here.named):
         if one in here.named:
             level.setdefault(one, {}).update(_result(run, here.named[one], prefix + one))
 
 
 def _lane_at(lane: Lane, prefix: str) -> Course:
-    """The list of steps with this prefix, among those that the lane stands in."""
+    """The list of steps with this prefix, among those that the lane is in."""
     return next(course for known, course in lane.outer if known == prefix)
 
 
@@ -145,7 +146,7 @@ def _result(run: Run, step: Step, path: str) -> dict[str, Any]:
 
 
 def outputs_of_rounds(run: Run, loop: Step, path: str) -> list[dict[str, Any]]:
-    """What a loop leaves: for each round the outputs of its steps. Gathered when asked for: it stands there already."""
+    """A loop's output: the outputs of its steps, for each round. Collected on demand, not stored twice."""
     state = run.step(path)
     rounds = state.round + 1 if state.rounds is None else state.rounds
     return [
@@ -177,8 +178,8 @@ _templates: dict[int, tuple[Any, tuple[str, ...], ValueTemplate | None]] = {}
 
 
 def _template(value: Any, lane: Lane) -> ValueTemplate | None:
-    """The template that a value is; None if there is nothing to fill in."""
-    # By identity: the arguments of a step live as long as its definition, and may hold lists, which have no hash.
+    """The compiled template of a value; None if there is nothing to fill in."""
+    # Cached by identity: a step's arguments live as long as its definition, and may contain unhashable lists.
     names = _names(lane)
     known = _templates.get(id(value))
     if known is not None and known[0] is value and known[1] == names:

@@ -1,7 +1,7 @@
-"""An answer: what came of one call of a tool, within its time and size, whatever the tool does.
+"""The result of one tool call, within limits of time and size.
 
-Async. A tool may fail, hang, raise anything or answer nonsense; here all of that becomes one value. Nothing is
-journaled here: that is attempt.py's work."""
+Async. A tool may fail, hang, raise anything or return nonsense; here all of that becomes one value. The result is
+journaled in attempt.py."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from handrail.engine.tool import Later, PlanTool, ToolAsks, ToolCall, ToolFailed
 OUTPUT_BYTES_MAX: Final = 900_000
 MESSAGE_LENGTH_MAX: Final = 2_000
 HEARTBEATS_MAX: Final = 10
-"""How many times its timeout a tool may take at most, however often it says that it is still at work."""
-GOODBYE_S: Final = 1.0
-"""How long a call that was given up may take to end."""
+"""How many times its timeout a tool may take at most, however often it reports progress."""
+CANCEL_WAIT_S: Final = 1.0
+"""How long to wait for a cancelled call to end."""
 
 _encode = msgspec.json.Encoder().encode
 
 
 @dataclass(frozen=True)
 class ToolAnswer:
-    """What came of a call: an output, a failure with its category, a wish to be called again later, or a question."""
+    """The result of a call: an output, a failure with its category, a request to be called later, or a question."""
 
     output: Any = None
     category: Category | None = None
@@ -38,19 +38,19 @@ class ToolAnswer:
     retry_after_ms: int | None = None
     later_ms: int | None = None
     question: ToolQuestion | None = None
-    """What a person must say before the call can be made again."""
+    """What a person must answer before the call can be made again."""
     took_ms: int = 0
     late: Any = None
-    """A task of a call that was given up and has not ended yet."""
+    """The answer of a call that ended after its timeout."""
 
 
 async def answer_of(tool: PlanTool, call: ToolCall, *, timeout_ms: int, is_undo: bool = False) -> ToolAnswer:
-    """Call the tool and wait for what it says, as long as its timeout allows."""
+    """Call the tool and wait for its answer, up to its timeout."""
     loop = asyncio.get_running_loop()
-    began = heard = loop.time()
+    started = heard = loop.time()
 
     def timed(answer: ToolAnswer) -> ToolAnswer:
-        return replace(answer, took_ms=round(1_000 * (loop.time() - began)))
+        return replace(answer, took_ms=round(1_000 * (loop.time() - started)))
 
     def progress(words: str) -> None:
         nonlocal heard
@@ -61,11 +61,12 @@ async def answer_of(tool: PlanTool, call: ToolCall, *, timeout_ms: int, is_undo:
     work = loop.create_task(_said(tool.undo if is_undo else tool.call, heeded))
     try:
         while True:
-            until = min(heard + timeout_ms / 1_000, began + HEARTBEATS_MAX * timeout_ms / 1_000)
+            # Progress restarts the timeout, but only up to a limit: a tool must not run forever by reporting.
+            until = min(heard + timeout_ms / 1_000, started + HEARTBEATS_MAX * timeout_ms / 1_000)
             await asyncio.wait({work}, timeout=max(0.0, until - loop.time()))
             if work.done():
                 return timed(work.result())
-            if loop.time() >= min(heard + timeout_ms / 1_000, began + HEARTBEATS_MAX * timeout_ms / 1_000):
+            if loop.time() >= min(heard + timeout_ms / 1_000, started + HEARTBEATS_MAX * timeout_ms / 1_000):
                 return timed(await _given_up(work, timeout_ms))
     finally:
         work.cancel()
@@ -78,7 +79,7 @@ async def instant_answer(tool: PlanTool, call: ToolCall) -> ToolAnswer:
 
 async def _given_up(work: asyncio.Task[ToolAnswer], timeout_ms: int) -> ToolAnswer:
     work.cancel()
-    await asyncio.wait({work}, timeout=GOODBYE_S)
+    await asyncio.wait({work}, timeout=CANCEL_WAIT_S)
     timed_out = ToolAnswer(category=Category.TIMEOUT, message=f"no answer within {duration_text(timeout_ms)}")
     if work.done() and not work.cancelled():
         return replace(timed_out, late=work.result())
@@ -97,7 +98,7 @@ async def _said(deed: Callable[[ToolCall], Awaitable[Any]], call: ToolCall) -> T
         )
     except ToolAsks as asking:
         return ToolAnswer(question=asking.question)
-    except Exception as error:  # a tool is not ours: whatever it raises is a fact about the call, not a crash
+    except Exception as error:  # tools are foreign code: anything they raise is a failed call, not a crash
         message = f"{type(error).__name__}: {error}"[:MESSAGE_LENGTH_MAX]
         return ToolAnswer(category=Category.INTERNAL, message=message)
     if isinstance(output, Later):
@@ -109,8 +110,8 @@ def _sized(output: Any) -> ToolAnswer:
     try:
         size = len(_encode(output))
     except (TypeError, ValueError, RecursionError) as error:
-        return ToolAnswer(category=Category.TOOL_ERROR, message=f"the output is no JSON: {error}"[:MESSAGE_LENGTH_MAX])
+        return ToolAnswer(category=Category.TOOL_ERROR, message=f"the output is not JSON: {error}"[:MESSAGE_LENGTH_MAX])
     if size > OUTPUT_BYTES_MAX:
-        message = f"the output has {size} bytes; at most {OUTPUT_BYTES_MAX} fit into the journal"
+        message = f"the output has {size} bytes; the limit is {OUTPUT_BYTES_MAX}"
         return ToolAnswer(category=Category.TOOL_ERROR, message=message)
     return ToolAnswer(output=output)

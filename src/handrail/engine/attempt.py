@@ -1,7 +1,7 @@
-"""An attempt: one try of a step, or of its undo, from its first event to its last.
+"""One attempt of a step, or of its undo, from its first event to its last.
 
-Async. For a step with an effect the beginning is synced before the tool is called; a step without one may have its
-beginning and its end in one commit. An outcome is reported until the journal has taken it."""
+Async. For a step with an effect, the start is synced before the tool is called; a step without one may write its start
+and its end in one commit. Writing the outcome is retried until the journal has it."""
 
 from __future__ import annotations
 
@@ -53,19 +53,19 @@ from handrail.engine.tool import NO_ANSWERS, OWN, PlanTool, Progress, Toolbox, T
 
 TIMEOUT_MS_DEFAULT: Final = 60_000
 QUIET_S: Final = 0.05
-"""How long a call without effect may take before its beginning is journaled, so that it can be seen."""
+"""How long a call without effect may take before its start is journaled, so that readers see it."""
 DEFER_MS_MAX: Final = 366 * 86_400_000
-"""A tool may ask to be called again within a year."""
+"""A tool can defer its next call by up to a year."""
 TROUBLE_S_FIRST: Final = 0.1
 TROUBLE_S_MAX: Final = 5.0
 QUESTIONS_MAX: Final = 20
-"""How many questions a step's tool may ask."""
+"""How many questions a step's tool can ask."""
 
 SchemaCheck: TypeAlias = Callable[[Any, Any], Sequence[str]]
-"""What is wrong with a value by a JSON Schema, in words."""
+"""Validates a value against a JSON Schema: the errors, as messages."""
 
 ResultJudge: TypeAlias = Callable[[Work, Any, Run, Lane], Awaitable[Judgement]]
-"""What is to be said of what a tool came to, by the checks of its step."""
+"""Applies a step's checks to its tool's result."""
 
 
 log = logging.getLogger(__name__)
@@ -73,7 +73,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class AttemptServices:
-    """What all runs of a worker share."""
+    """What all attempts of a worker share."""
 
     dispatch: Dispatch
     toolbox: Toolbox
@@ -85,17 +85,17 @@ class AttemptServices:
     check: InputCheck
     fits: SchemaCheck
     judge: ResultJudge | None = None
-    """Applies the checks of a step to what its tool came to."""
+    """Applies the checks of a step to its tool's result."""
 
 
 def key_of(run: str, path: str, *, is_undo: bool = False) -> str:
-    """The idempotency key of a step, or of its undo: the same over all attempts and restarts."""
+    """The idempotency key of a step, or of its undo: the same for all attempts and after restarts."""
     return f"{run}:{path}:undo" if is_undo else f"{run}:{path}"
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """One try of a step that calls a tool."""
+    """One attempt of a tool step."""
 
     means: AttemptServices
     run: Run
@@ -113,18 +113,18 @@ class Attempt:
 
     @property
     def _called(self) -> PlanTool:
-        """The tool that is called in the end: a server's own undo is another tool of it."""
+        """The tool that is actually called: a server's undo is another tool of that server."""
         undo = self.tool.spec.undo
         if not self.todo.own_undo or undo in {"", OWN}:
             return self.tool
         try:
             return self.means.toolbox.find(undo)
         except NotFound:
-            return self.tool  # which says so itself when it is to undo
+            return self.tool  # its own undo() reports the missing tool
 
     @property
     def effect(self) -> Effect:
-        """What the step does to the world: its own word wins over the tool's."""
+        """The effect of the step: its own declaration wins over the tool's."""
         return self.step.effect if self.step.effect is not None else self.tool.effect(self.todo.args)
 
     @property
@@ -133,14 +133,14 @@ class Attempt:
         return self.tool.server(self.todo.args)
 
     async def instantly(self) -> list[Command]:
-        """Try a step without effect whose tool waits for nothing: all that it comes to, not journaled yet."""
+        """Run a step without effect whose tool never waits: the commands that result, not journaled yet."""
         if wrong := self.tool.misfits(self.todo.args):
             return self._misfit(wrong)
         start = StartAttempt(step=self.path, effect=Effect.NONE)
         return [start, self._outcome(self._checked(await instant_answer(self.tool, self._call())))]
 
     async def make(self) -> None:
-        """Try it, and journal what came of it."""
+        """Make the attempt and journal the result."""
         try:
             await self.tool.ready()
         except ToolFailed as failure:
@@ -156,14 +156,14 @@ class Attempt:
             await self._do()
 
     async def _not_started(self, answer: ToolAnswer) -> None:
-        """Journal a try that could not even begin: nothing was called, so what earlier tries may have done stands."""
+        """Journal an attempt that could not start: nothing was called, so the effect of earlier attempts is kept."""
         state = self.run.step(self.path)
         before = state.effect if state.attempts and state.effect is not None else Effect.NONE
         start = StartAttempt(step=self.path, effect=before, idempotent=state.repeatable and before is not Effect.NONE)
         await self._finish(answer, StartUndo(step=self.path, idempotent=True) if self.is_undo else start)
 
     def _changed(self) -> Card | None:
-        """What the tool's server says of it now, if that is not what the run is pinned to and nobody agreed to it."""
+        """The tool's current description, if it differs from what the run is pinned to and was not approved."""
         card = self._called.card
         if card is None:
             return None
@@ -173,18 +173,18 @@ class Attempt:
         return card if pin and pin != now and not is_agreed else None
 
     async def _stopped(self, card: Card) -> None:
-        """Stop before a tool that is not what it was, and ask; an undo fails, and is made when somebody retries it."""
+        """Stop before calling a tool that has changed, and ask; an undo fails instead, and runs when it is retried."""
         name = self._called.spec.name
         pinned = await self.means.dispatch.text(self.run.pins[name])
         before = msgspec.json.decode(pinned) if pinned is not None else None
-        text = f"{name} is not what it was when the plan was pinned:\n{difference(before, card)}"
+        text = f"{name} has changed since the run was pinned to it:\n{difference(before, card)}"
         text = text[:MESSAGE_LENGTH_MAX]
         state = self.run.step(self.path)
         if not self.is_undo:
             question = f"{text}\nMay it be called as it is now?"
             await self._grant(AskPerson(step=self.path, digest=digest(card), text=question, about=About.TOOL))
         elif state.broke and state.message == text:
-            await self._undo()  # whoever asked for it again has read this
+            await self._undo()  # someone retried after this message: the change is accepted
         else:
             await self._not_started(ToolAnswer(category=Category.CONFLICT, message=text))
 
@@ -206,7 +206,7 @@ class Attempt:
         await self._finish(answer)
 
     async def _do_quietly(self, start: StartAttempt, call: ToolCall) -> None:
-        """A call without effect: its beginning is journaled with its end, or alone if the end is long in coming."""
+        """A call without effect: its start is journaled together with its end, or alone if the call takes long."""
         work = asyncio.ensure_future(answer_of(self.tool, call, timeout_ms=self._timeout_ms()))
         try:
             await asyncio.wait({work}, timeout=QUIET_S)
@@ -219,7 +219,7 @@ class Attempt:
             work.cancel()
 
     async def _undo(self) -> None:
-        # A reversible tool can be repeated by what it had captured before; a declared undo has nothing of that kind.
+        # A reversible tool is safe to repeat because of its capture; as a declared undo it has no capture.
         spec = self.tool.spec
         is_safe = spec.idempotent and spec.effect is not Effect.REVERSIBLE
         idempotent = spec.undo_idempotent if self.todo.own_undo else self.todo.work.idempotent or is_safe
@@ -236,7 +236,7 @@ class Attempt:
         capture = await self.tool.capture(call)
         return replace(call, capture=capture), replace(start, capture=capture)
 
-    # --- what came of it ----------------------------------------------------------------------------
+    # --- the result ---------------------------------------------------------------------------------
 
     async def _finish(self, answer: ToolAnswer, *before: Command) -> None:
         answer = _undone(answer) if self.is_undo else self._checked(answer)
@@ -247,7 +247,7 @@ class Attempt:
         await self.means.breakers.note(self.server, answer.category, answer.message, now=self.means.clock())
 
     def _checked(self, answer: ToolAnswer) -> ToolAnswer:
-        """The answer, unless its output is not what the step promises."""
+        """The answer, or a failure if its output does not match the step's schema."""
         schema = self.todo.work.output
         if schema is None or answer.category is not None or answer.later_ms is not None or answer.question is not None:
             return answer
@@ -255,7 +255,7 @@ class Attempt:
         return ToolAnswer(category=Category.TOOL_ERROR, message=f"output: {_listed(wrong)}") if wrong else answer
 
     async def _judged(self, answer: ToolAnswer) -> Command | None:
-        """What the step's checks say of a result; None if there is nothing to be said, or it is no result yet."""
+        """The command that the step's checks lead to; None without checks, or if there is no result yet."""
         work, judge = self.todo.work, self.means.judge
         is_result = answer.category is None and answer.later_ms is None and answer.question is None
         if not is_result or self.is_undo or not work.checks or judge is None:
@@ -275,7 +275,7 @@ class Attempt:
         return RefuseResult(
             step=self.path,
             output=answer.output,
-            message=f"what it came to is not accepted: {_listed([one.message for one in judgement.findings])}",
+            message=f"the result failed its checks: {_listed([one.message for one in judgement.findings])}",
             findings=tuple(map(finding_data, judgement.findings)),
             evidence=evidence,
             took=answer.took_ms,
@@ -297,7 +297,7 @@ class Attempt:
 
     def _asked(self, question: ToolQuestion) -> Command:
         if len(self.run.step(self.path).answers or ()) >= QUESTIONS_MAX:
-            message = f"it asked {QUESTIONS_MAX} questions, and still has one: {question.text}"[:MESSAGE_LENGTH_MAX]
+            message = f"it asked {QUESTIONS_MAX} questions and has another one: {question.text}"[:MESSAGE_LENGTH_MAX]
             return FailAttempt(step=self.path, category=Category.TOOL_ERROR, message=message)
         text, schema = question.text[:MESSAGE_LENGTH_MAX], question.schema
         return AskPerson(step=self.path, digest=question.digest, text=text, schema=schema, about=About.QUESTION)
@@ -305,13 +305,13 @@ class Attempt:
     def _due(self, answer: ToolAnswer, category: Category, now: int) -> int | None:
         state = self.run.step(self.path)
         policy = policy_of(self.todo.work.retry, self.tool.spec.retry)
-        chance = int.from_bytes(self.means.entropy(6), "big") / 2**48
+        random = int.from_bytes(self.means.entropy(6), "big") / 2**48
         is_fresh_undo = self.is_undo and state.status is not StepStatus.COMPENSATING
         failures = 1 if is_fresh_undo else state.failures + 1
-        return due_of(policy, failures, category, now=now, chance=chance, retry_after_ms=answer.retry_after_ms)
+        return due_of(policy, failures, category, now=now, random=random, retry_after_ms=answer.retry_after_ms)
 
     async def _report(self, answer: ToolAnswer, *commands: Command) -> None:
-        """Journal an outcome, however long that takes; what no longer counts is journaled as late."""
+        """Journal an outcome, however long that takes; one that no longer counts is journaled as late."""
         patience = _patience()
         while True:
             try:
@@ -326,10 +326,10 @@ class Attempt:
             except (Unavailable, Limited) as error:
                 log.warning("the outcome of %s can't be journaled yet: %s", self.path, error)
                 if await self._is_journaled(patience):
-                    raise  # whoever conducts the run has to look at the journal, too
+                    raise  # the conductor's state is stale: it must read the journal again
 
     async def _is_journaled(self, patience: Iterator[float]) -> bool:
-        """Whether the outcome is in the journal though the store did not say so: pinned twice, it would count twice."""
+        """Whether the outcome was journaled although the store reported an error: it must not be written twice."""
         for pause_s in patience:
             await asyncio.sleep(pause_s)
             try:
@@ -367,7 +367,7 @@ class Attempt:
             run=self.run.id,
             step=self.path,
             attempt=(state.undo_attempts if self.is_undo else state.attempts) + 1,
-            capture=None if self.is_undo and not self.todo.own_undo else state.capture,  # else it is another call's
+            capture=None if self.is_undo and not self.todo.own_undo else state.capture,  # another call has its own
             deferred=state.deferred,
             output=state.output if self.is_undo else None,
             references=self.todo.references,
@@ -391,9 +391,9 @@ class Attempt:
 
 
 def _undone(answer: ToolAnswer) -> ToolAnswer:
-    """The answer of an undo: one that wants to be called again, or to know something, has not undone anything yet."""
+    """The answer of an undo: if it asks a question, or to be called again, nothing is undone yet."""
     if answer.question is not None:
-        message = f"it asks a person, which an undo can't: {answer.question.text}"[:MESSAGE_LENGTH_MAX]
+        message = f"an undo can't ask a person: {answer.question.text}"[:MESSAGE_LENGTH_MAX]
         return ToolAnswer(category=Category.PERMISSION, message=message, took_ms=answer.took_ms)
     if answer.later_ms is None:
         return answer
@@ -410,7 +410,7 @@ def _listed(wrong: Sequence[str]) -> str:
 
 
 def _patience() -> Iterator[float]:
-    """How long to wait for a store in trouble, time after time, without end."""
+    """The pauses between retries while the store fails, without end."""
     pause_s = TROUBLE_S_FIRST
     while True:
         yield pause_s

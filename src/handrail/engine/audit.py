@@ -1,8 +1,8 @@
-"""The audit: the whole journal, or one stream, proved against its chain, its checkpoints and all other evidence.
+"""The audit: verifies the journal, or one stream, against its chain, its checkpoints and all other evidence.
 
-Async; reads only. Following the chain is domain/trail.py's work, the evidence beside it evidence.py's. What an audit
-can't see: events behind the last checkpoint that were rewritten together with all that follows them, and a database
-and a checkpoint log that were both put back to the same earlier moment. Receipts show either."""
+Async; reads only. domain/trail.py follows the chain; evidence.py checks everything else. An audit can't detect two
+things: events after the last checkpoint that were rewritten together with all that follow, and a database and
+checkpoint log that were both restored to the same earlier state. Receipts reveal either."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from handrail.engine.replay import change_of
 from handrail.engine.stream import ahead, entries_of, pages_of
 
 DATABASE: Final = "database"
-"""Where a break stands that the database itself reports."""
+"""The `stream` of a break that the database itself reports."""
 
 BATCH: Final = 10_000
 DAMAGES_MAX: Final = 100
@@ -36,7 +36,7 @@ TRIES_MAX: Final = 3
 
 
 class AuditResult(Struct, frozen=True, kw_only=True):
-    """What an audit found: all breaks, the first of them by place, and what is worth knowing beside them."""
+    """The result of an audit: all breaks, the first of them in store order, and notes."""
 
     ok: bool
     events: int
@@ -51,7 +51,7 @@ class AuditResult(Struct, frozen=True, kw_only=True):
 
 @dataclass
 class _ReadCheckpoints:
-    """The checkpoints that hold, oldest first, and what is wrong with the first that does not."""
+    """The valid checkpoints, oldest first, and what is wrong with the first invalid one."""
 
     checkpoints: list[Checkpoint] = field(default_factory=list)
     breaks: list[Break] = field(default_factory=list)
@@ -59,7 +59,7 @@ class _ReadCheckpoints:
 
 @dataclass
 class _Inspection:
-    """What a look at the store, or at one stream, has shown."""
+    """What was found in the store, or in one stream."""
 
     events: int = 0
     streams: int = 0
@@ -78,7 +78,7 @@ async def verify(
     receipts: Sequence[tuple[str, str]] = (),
     fold: ChangeOf = change_of,
 ) -> AuditResult:
-    """Prove the journal, or one stream of it; `replay` also folds every stream anew. Without a key, nothing signed."""
+    """Verify the journal, or one stream; `replay` also replays each stream. Without a key no signature is checked."""
     seals = await _seals(log, verifier)
     if stream is None:
         look = await _look_at_store(store, seals, verifier, fold=fold if replay else None)
@@ -119,7 +119,7 @@ def _flaw(previous: Checkpoint | None, sealed: SealedCheckpoint, verifier: Verif
 async def _look_at_store(
     store: WholeStore, seals: _ReadCheckpoints, verifier: Verifier | None, *, fold: ChangeOf | None
 ) -> _Inspection:
-    flaws = asyncio.ensure_future(store.flaws(thorough=fold is not None))  # the database looks at itself meanwhile
+    flaws = asyncio.ensure_future(store.flaws(thorough=fold is not None))  # the database checks itself in the meantime
     try:
         look = await _look_at_events(store, seals, verifier, fold=fold)
         look.breaks += [Break(DATABASE, 0, flaw) for flaw in await flaws]
@@ -144,7 +144,7 @@ async def _look_at_events(
 
 
 def _in_order(trail: Trail, erasures: list[Break]) -> list[Break]:
-    """What the trail and the erasures show, by place; but where notes of erasures may be missing, those come last."""
+    """Breaks of the trail and of erasures, in store order; if notes of erasures may be missing, those come last."""
     placed = {(record.stream, record.n): seq for seq, record in trail.erased}
     is_whole = not any(broken.stream in (STORE_STREAM, JOURNAL) for _, broken in trail.breaks)
     last = [(placed.get((one.stream, one.n), NEVER) if is_whole else NEVER, one) for one in erasures]
@@ -154,7 +154,7 @@ def _in_order(trail: Trail, erasures: list[Break]) -> list[Break]:
 async def _beside_the_chain(
     store: WholeStore, trail: Trail, fold: ChangeOf | None, *, is_broken: set[str]
 ) -> list[Break]:
-    """What rows and definitions show; folding is only for streams that hold by themselves."""
+    """Breaks of rows and definitions; only streams with a valid chain are replayed."""
     breaks, wanted = await evidence.row_breaks(store, trail.ends)
     if fold is not None:
         reported = is_broken | {broken.stream for broken in breaks}
@@ -167,18 +167,18 @@ async def _beside_the_chain(
 
 
 async def _swapped(store: WholeStore, seals: _ReadCheckpoints) -> list[Break]:
-    """Whether this is another store than the one that the checkpoints speak of."""
+    """The break if the checkpoints are of another store."""
     try:
         created = await store_created(store)
     except IntegrityBroken:
-        return []  # the trail leads there, and names it
+        return []  # the trail will find and report it
     if created is None or not seals.checkpoints or created.store == seals.checkpoints[-1].store:
         return []
     return [Break(STORE_STREAM, 1, another_store(seals.checkpoints[-1].store, created.store))]
 
 
 async def _follow(store: WholeStore, trail: Trail) -> None:
-    """Lead the trail through the store, past places that can't be read."""
+    """Follow the store to its end, past places that can't be read."""
     size = BATCH
     for _ in range(2 * DAMAGES_MAX):
         try:
@@ -188,7 +188,7 @@ async def _follow(store: WholeStore, trail: Trail) -> None:
         except IntegrityBroken as error:
             if size == 1:
                 trail.skip(str(error))
-            size = 1 if size == BATCH else BATCH  # step up to the damaged place one by one, then go on behind it
+            size = 1 if size == BATCH else BATCH  # read one by one up to the damaged place, then in batches again
     trail.finish()
 
 
@@ -196,7 +196,7 @@ async def _look_at_stream(
     store: WholeStore, stream: str, seals: _ReadCheckpoints, *, fold: ChangeOf | None
 ) -> _Inspection:
     look = _Inspection()
-    for _ in range(TRIES_MAX):  # someone may append or erase between two looks: only what stays broken is broken
+    for _ in range(TRIES_MAX):  # another writer may append or erase between two reads: a break counts only if it stays
         look = await _look_once(store, stream, seals, fold)
         if not look.breaks:
             break
@@ -210,13 +210,13 @@ async def _look_once(store: WholeStore, stream: str, seals: _ReadCheckpoints, fo
     head, breaks = await _follow_stream(store, stream, sealed)
     signed = max(sealed, default=0)
     if not breaks and signed > head.n:
-        breaks = [Break(stream, head.n + 1, f"a checkpoint knows {signed} events of it, and {head.n} were left")]
+        breaks = [Break(stream, head.n + 1, f"a checkpoint has {signed} events of it, the store has {head.n}")]
     breaks = breaks or await _beside_the_stream(store, stream, fold)
     return _Inspection(events=head.n, streams=1, signed=min(signed, head.n), breaks=breaks)
 
 
 async def _follow_stream(store: WholeStore, stream: str, sealed: Mapping[int, str]) -> tuple[Head, list[Break]]:
-    """Where a stream ends, and what is wrong with it up to the first event that does not hold."""
+    """Where a stream ends, and its breaks up to the first invalid event."""
     head, erased, breaks = Head(stream), list[Record](), list[Break]()
     try:
         async for page in pages_of(store, stream):
@@ -260,17 +260,17 @@ def _entries(records: Sequence[Record]) -> tuple[list[Entry], list[Break]]:
 
 
 def _other_key(entries: Sequence[Entry], seals: _ReadCheckpoints, verifier: Verifier | None) -> list[Break]:
-    """Whether the key at hand is another than the store was made with, and no operator has sealed that anew."""
+    """The break if the key is not the one the store was created with, unless an operator restarted the log since."""
     made = [entry.event.key for entry in entries if isinstance(entry.event, StoreCreated)]
-    is_accepted = any(checkpoint.anew for checkpoint in seals.checkpoints[:1])
+    is_accepted = any(checkpoint.is_restart for checkpoint in seals.checkpoints[:1])
     if verifier is None or is_accepted or not any(made) or made[0] == verifier.public:
         return []
-    return [Break(STORE_STREAM, 1, "the store was made with another key than the one at hand")]
+    return [Break(STORE_STREAM, 1, "the store was created with a different key than the one in use")]
 
 
 def _accepted(entries: Sequence[Entry]) -> list[str]:
     return [
-        f"{instant_text(entry.at)}: {entry.actor} accepted a journal that was not what its checkpoint said"
+        f"{instant_text(entry.at)}: {entry.actor} accepted a journal that differed from its checkpoint"
         f" ({entry.event.reason}): {entry.event.found}"
         for entry in entries
         if isinstance(entry.event, JournalAccepted)
@@ -280,6 +280,6 @@ def _accepted(entries: Sequence[Entry]) -> list[str]:
 def _notes(look: _Inspection, seals: _ReadCheckpoints, verifier: Verifier | None) -> list[str]:
     if not seals.checkpoints:
         return ["there is no checkpoint: nothing is signed"]
-    notes = [] if verifier else ["there is no key at hand: signatures were not checked"]
+    notes = [] if verifier else ["no key is available: signatures were not checked"]
     unsigned_events = look.events - look.signed
     return [*notes, f"{unsigned_events} events since the last checkpoint are not signed"] if unsigned_events else notes

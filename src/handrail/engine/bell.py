@@ -1,6 +1,6 @@
-"""The bell: rings when a run has changed, so that whoever waits for it need not look all the time.
+"""Notifies waiting callers when a run has changed, so that they need not poll.
 
-Async. What other processes write it hears of only by looking: waits are short."""
+Async. Changes made by other processes are only found by reading again, so waits are short."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from handrail.domain.run import Run
 from handrail.engine.dispatch import Dispatch
 
 LOOK_S: Final = 0.2
-"""How long to wait at most before looking again: somebody else may have written."""
+"""The longest wait before reading again: another process may have written."""
 
 
 @dataclass(frozen=True)
 class Ear:
-    """Hears every change of one run from the moment it listens."""
+    """Receives every change of one run from the moment it was created."""
 
     heard: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def next_change(self, *, within_s: float) -> None:
-        """Wait until the run has changed since the last wait, or for a while."""
+        """Wait until the run has changed since the last wait, at most `within_s` seconds."""
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(max(0.0, min(within_s, LOOK_S))):  # wait_for can lose a cancellation
+            async with asyncio.timeout(max(0.0, min(within_s, LOOK_S))):  # not wait_for, which can lose a cancellation
                 await self.heard.wait()
         self.heard.clear()
 
@@ -43,7 +43,7 @@ class Bell:
 
     @contextlib.contextmanager
     def listening(self, run_id: str) -> Iterator[Ear]:
-        """An ear for a run: listen first, then look, so that no change falls between the two."""
+        """A subscription to a run. Subscribe first, then read the run, so that no change is missed in between."""
         ear = Ear()
         self._ears.setdefault(run_id, []).append(ear)
         try:

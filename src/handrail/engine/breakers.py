@@ -1,6 +1,7 @@
-"""Breakers: the circuit breakers of all tool servers, kept in the journal so that a restart knows them.
+"""The circuit breakers of all tool servers, stored in the journal so that they survive a restart.
 
-Async. When a breaker moves is decided in domain/breaker.py; only moves are written: a healthy server costs nothing."""
+Async. domain/breaker.py decides when a breaker changes state; only changes are written, so a healthy server costs
+nothing."""
 
 from __future__ import annotations
 
@@ -34,7 +35,7 @@ LOOK_AGAIN_MS: Final = 1_000
 
 @dataclass
 class Breakers:
-    """Says whether a server may be called, and takes in how calls went."""
+    """Says whether a server may be called, and records how calls ended."""
 
     journal: Journal
     scribe: Scribe
@@ -42,16 +43,16 @@ class Breakers:
     _known: dict[str, Breaker] = field(default_factory=dict)
     _ends: dict[str, Head] = field(default_factory=dict)
     _probes: dict[str, int] = field(default_factory=dict)
-    """Until when the call that finds out may take; after that another one does, for it may have been cancelled."""
+    """When the current probe call times out; then another call probes, because the first may have been cancelled."""
 
     async def breaker(self, server: str) -> Breaker:
-        """How a server is doing, as far as this process knows."""
+        """A server's breaker, as far as this process knows."""
         if server not in self._known:
             await self._read(server)
         return self._known[server]
 
     async def hold(self, server: str, *, now: int) -> int | None:
-        """Until when a server must be left alone; None if it may be called now, be it only to see how it is."""
+        """Until when a server must not be called; None if it may be called now, perhaps as a probe."""
         if not server:
             return None
         breaker = await self.breaker(server)
@@ -61,13 +62,13 @@ class Breakers:
             return breaker.until
         probe_ends = self._probes.get(server, now)
         if breaker.status is BreakerStatus.HALF_OPEN and now < probe_ends:
-            return min(probe_ends, now + LOOK_AGAIN_MS)  # another call is finding out
+            return min(probe_ends, now + LOOK_AGAIN_MS)  # another call is the probe
         self._probes[server] = now + PROBE_MS
         await self._write(server, [BreakerProbed(server=server)])
         return None
 
     async def note(self, server: str, category: Category | None, message: str, *, now: int) -> None:
-        """Take in how a call went; None is a success."""
+        """Record how a call ended; a category of None is a success."""
         if not server:
             return
         breaker = await self.breaker(server)
@@ -84,7 +85,7 @@ class Breakers:
         last = entries[-1] if entries else None
         self._ends[server] = Head(stream, last.n, last.hash) if last else Head(stream)
         breaker = replay_breaker(entries, Breaker(server=server))
-        if breaker.status is BreakerStatus.HALF_OPEN:  # whoever was finding out is gone
+        if breaker.status is BreakerStatus.HALF_OPEN:  # the process that probed is gone
             breaker = replace(breaker, status=BreakerStatus.OPEN)
         self._known[server] = breaker
 
@@ -96,4 +97,4 @@ class Breakers:
         try:
             await self.journal.append(records, NO_CHANGE)
         except JournalConflict:
-            await self._read(server)  # another process saw the same; what it wrote is as good
+            await self._read(server)  # another process recorded the same change first

@@ -1,7 +1,7 @@
-"""Making a proof bundle: one run, taken out of the store with all that proves it, and signed by the store's key.
+"""Makes a proof bundle: one run with everything that proves it, signed with the store's key.
 
-Async; reads the store and the checkpoint log, and writes neither. What a bundle looks like is domain/bundle.py's; it is
-checked by bundle_check.py before it is handed out: a run that does not hold gets none."""
+Async; reads the store and the checkpoint log, and writes neither. The format is in domain/bundle.py. Each bundle is
+verified by bundle_check.py before it is returned: a run with an invalid journal gets none."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ EVENTS_MAX: Final = 500_000
 async def make_bundle(
     store: Journal, log: CheckpointLog, run: str, *, signer: Signer, clock: Clock
 ) -> tuple[bytes, Proven]:
-    """The proof bundle of a run as it stands now, and what it proves."""
+    """The proof bundle of a run in its current state, and what it proves."""
     if not run.startswith(RUN_PREFIX):
-        raise Invalid(f"{run!r} is not a run", hint="`handrail run list` shows the runs; a bundle is of one of them")
+        raise Invalid(f"{run!r} is not a run", hint="`handrail run list` shows the runs")
     records = await _records(store, run)
     try:
         parts = await _texts(store, records[0])
@@ -85,7 +85,7 @@ async def _records(store: Journal, run: str) -> list[Record]:
 
 
 async def _texts(store: Journal, first: Record) -> list[Part]:
-    """The definition, and what was said of the tools, as the run's first event names them."""
+    """The definition and the tool descriptions that the run's first event names."""
     started = entry_of(first).event
     if not isinstance(started, RunStarted):
         raise IntegrityBroken("its first event does not start a run")
@@ -126,7 +126,7 @@ async def _erasures(store: Journal, run: str) -> list[ErasurePart]:
 
 
 async def _checkpoint(log: CheckpointLog, run: str, records: Sequence[Record], signer: Signer) -> list[CheckpointPart]:
-    """The newest checkpoint that knows events of the run which are here; none if there is none yet."""
+    """The newest checkpoint that covers these events of the run; empty if there is none yet."""
     newest: tuple[SealedCheckpoint, int, str] | None = None
     async for sealed in log.all():
         ends = [(n, hash_hex) for stream, n, hash_hex in sealed.checkpoint.heads if stream == run]

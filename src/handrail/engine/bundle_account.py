@@ -1,7 +1,7 @@
-"""The account of a proof bundle: what the run came to, by its events alone.
+"""The account of a proof bundle: the result of the run, from its events alone.
 
-Pure. Says of each step how it is known to be done: handrail executed it, checks verified it, a person approved it, or
-somebody claims it. Whether the bundle holds is bundle_check.py's business, and comes first."""
+Pure. Says for each step how it is known to be done: handrail executed it, checks verified it, a person approved it, or
+someone claims it. bundle_check.py verifies the bundle first."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ NONSENSE: Final = (
     ArithmeticError,
     OSError,
 )
-"""What comes of events and definitions that were never decided on, but made up and signed."""
+"""What made-up but correctly signed events and definitions can raise."""
 
 
 class ProofKind(StrEnum):
@@ -56,7 +56,7 @@ class ProofKind(StrEnum):
 
 
 class ProvenStep(Shown, frozen=True):
-    """One step, and how it is known."""
+    """One step, and how it is known to be done."""
 
     id: str
     status: StepStatus
@@ -64,15 +64,15 @@ class ProvenStep(Shown, frozen=True):
     by: str = ""
     checks: tuple[str, ...] = ()
     evidence: tuple[Mapping[str, Any], ...] = ()
-    """Of the check that it passed, not of those that it failed before."""
+    """Of the checks that it passed, not of those that it failed before."""
     refused: int = 0
-    """How often something was refused before."""
+    """How many outputs were refused before."""
     compensation: str = ""
     message: str = ""
 
 
 class Approval(Shown, frozen=True):
-    """What somebody was asked or said."""
+    """What a person was asked or answered."""
 
     step: str
     what: str
@@ -83,7 +83,7 @@ class Approval(Shown, frozen=True):
 
 
 class Account(Shown, frozen=True):
-    """What a run came to."""
+    """The result of a run."""
 
     run: str
     workflow: str
@@ -101,25 +101,25 @@ class Account(Shown, frozen=True):
     steps: tuple[ProvenStep, ...] = ()
     approvals: tuple[Approval, ...] = ()
     not_undone: tuple[str, ...] = ()
-    """Steps whose effect stays, though the run did not complete."""
+    """Steps whose effect remains although the run did not complete."""
     tools: tuple[str, ...] = ()
     erased: tuple[int, ...] = ()
-    """Events whose words are gone."""
+    """Events whose content was erased."""
     sealed: int = 0
-    """How many events a checkpoint knows."""
+    """How many events a checkpoint covers."""
     checkpoint: int = 0
     """Its number."""
     has_checkpoint_itself: bool = False
 
 
 def account_of(proven: Proven) -> Account:
-    """What the run of a bundle came to; events that do not add up are told as broken."""
+    """The result of a bundle's run; inconsistent events are reported as broken."""
     try:
         definition = definition_from(msgspec.json.decode(proven.definition))
         run = replay(proven.entries, Run(id=proven.header.run))
         return _account(proven, run, definition)
     except NONSENSE as error:
-        raise broken(f"its events do not add up: {error}") from error
+        raise broken(f"its events are inconsistent: {error}") from error
 
 
 def _account(proven: Proven, run: Run, definition: Definition) -> Account:
@@ -149,7 +149,7 @@ def _account(proven: Proven, run: Run, definition: Definition) -> Account:
 
 
 def _steps(entries: Sequence[Entry], run: Run, definition: Definition) -> Iterable[ProvenStep]:
-    """All steps that events have touched, then those that never began."""
+    """All steps that have events, then those that never started."""
     events = [entry.event for entry in entries]
     ends = {event.step: event for event in events if isinstance(event, StepCompleted | StepCarried)}
     refused = Counter(event.step for event in events if isinstance(event, OutputRefused))
@@ -168,7 +168,7 @@ def _step(path: str, state: StepState, kind: Kind, end: StepCompleted | StepCarr
         id=path, status=state.status, by=state.actor, compensation=state.compensation, message=state.message
     )
     if not state.proof or kind in HOLDERS:
-        return step  # it was not done, or only holds steps that speak for themselves
+        return step  # it was not done, or only contains other steps
     if isinstance(end, StepCarried):
         return replace(step, how=ProofKind.CARRIED)
     checks, evidence = (end.checks, end.evidence) if end else ((), ())
@@ -203,5 +203,5 @@ def _approvals(proven: Proven) -> Iterable[Approval]:
 
 def _not_undone(run: Run, definition: Definition) -> tuple[str, ...]:
     if run.status not in RUN_BROKEN_OFF:
-        return ()  # it completed, and its effects are what it was for; or nobody knows yet how it ends
+        return ()  # it completed, so its effects are wanted; or it has not ended yet
     return tuple(not_undone(run, definition))

@@ -1,8 +1,8 @@
-"""Checking a proof bundle: whether what stands in it is what a store's key signed, and fits together.
+"""Verifies a proof bundle: whether a store's key signed its content, and whether its parts match.
 
-No I/O, no store, no settings: bytes in, and either what is proven or IntegrityBroken with the first thing that is
-wrong. Whoever made the bundle may be hostile, and may have signed it with a key of their own: that the signature holds
-says only whose word it is. What the run came to is stated by bundle_account.py."""
+No I/O, no store, no settings: bytes in, and either what is proven or IntegrityBroken with the first error. The author
+of a bundle may be hostile and may have signed it with another key: a valid signature says only which key signed.
+bundle_account.py describes the result of the run."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from handrail.engine.signature import fingerprint, holds
 
 
 class Proven(Struct, frozen=True, kw_only=True):
-    """What a bundle holds, once all of it was found to fit."""
+    """The content of a bundle, after all of it was verified."""
 
     header: BundleHeader
     entries: tuple[Entry, ...]
@@ -57,11 +57,11 @@ class Proven(Struct, frozen=True, kw_only=True):
 
 
 def check_bundle(data: bytes, *, trusted: str = "") -> Proven:
-    """What a bundle proves; `trusted` is the fingerprint of the only key whose word counts."""
+    """What a bundle proves; `trusted` is the fingerprint of the only accepted key."""
     bundle = bundle_from(data)
     header = bundle.header
     if not holds(header.key, signed_bytes(header), header.signature):
-        raise broken("its signature does not fit: its header was edited, or another key signed it")
+        raise broken("its signature is invalid: its header was edited, or another key signed it")
     owner = fingerprint(header.key)
     if trusted and owner != trusted:
         raise broken(f"it is signed by another key than the one you trust: {owner}, not {trusted}")
@@ -84,17 +84,17 @@ def check_bundle(data: bytes, *, trusted: str = "") -> Proven:
 
 
 def _records(bundle: Bundle) -> list[Record]:
-    """The events, chained from the first to the one that the header names as the last."""
+    """The events, with a valid chain from the first to the last one named in the header."""
     header = bundle.header
     parts: list[EventPart] = bundle.of(EventPart)
     if not header.run.startswith(RUN_PREFIX) or not parts:
-        raise broken("it is not of a run, or holds no event")
+        raise broken("it is not of a run, or has no events")
     records = [record_of(header.run, part) for part in parts]
     end, found = first_break(Head(header.run), records)
     if found:
         raise broken(f"event {found.n} of {found.stream}: {found.reason}")
     if (end.n, end.hash.hex()) != (header.n, header.head):
-        raise broken(f"it ends with event {end.n}, and its header names another end: event {header.n}")
+        raise broken(f"it ends with event {end.n}, but its header says event {header.n}")
     _compare_befores(parts)
     return records
 
@@ -103,7 +103,7 @@ def _compare_befores(parts: Sequence[EventPart]) -> None:
     before = GENESIS.hex()
     for part in parts:
         if part.prev != before:
-            raise broken(f"event {part.n}: it names another event before it than the one that is there")
+            raise broken(f"event {part.n}: its link to the previous event is wrong")
         before = part.hash
 
 
@@ -115,16 +115,16 @@ def _entry(record: Record) -> Entry:
 
 
 def _texts(bundle: Bundle, entries: Sequence[Entry]) -> tuple[str, tuple[str, ...]]:
-    """The text of the definition, and the names of the tools that are pinned."""
+    """The text of the definition, and the names of the pinned tools."""
     started = entries[0].event
     if not isinstance(started, RunStarted):
         raise broken("its first event does not start a run")
     definitions: list[DefinitionPart] = bundle.of(DefinitionPart)
     if [part.hash for part in definitions] != [started.definition]:
-        raise broken(f"it does not hold the one definition that the run is pinned to: {started.definition}")
+        raise broken(f"it does not contain the one definition that the run is pinned to: {started.definition}")
     tools: list[ToolPart] = bundle.of(ToolPart)
     if [(part.name, part.hash) for part in tools] != sorted(started.pins.items()):
-        raise broken("it does not hold just those tools that the run is pinned to")
+        raise broken("it does not contain exactly the tools that the run is pinned to")
     _compare_texts([*definitions, *tools])
     return definitions[0].text, tuple(started.pins)
 
@@ -151,19 +151,19 @@ def _erasures(bundle: Bundle, records: Sequence[Record]) -> tuple[ErasurePart, .
 
 def _in_order(numbers: Iterable[int]) -> None:
     if any(after <= before for before, after in pairwise(numbers)):
-        raise broken("it tells of one erasure twice, or out of order")
+        raise broken("its erasures are repeated or out of order")
 
 
 def _compare_readable(bundle: Bundle, records: Sequence[Record]) -> None:
-    """What is there for reading must be what the events say."""
+    """The parts for readers must match the events."""
     try:
         evidence, approvals = evidence_parts(records), approval_parts(records)
     except (msgspec.MsgspecError, RecursionError) as error:
         raise broken(f"an event can't be read: {error}") from error
     if bundle.of(EvidencePart) != evidence:
-        raise broken("the evidence that it shows is not the evidence in its events")
+        raise broken("the evidence in it differs from its events")
     if bundle.of(ApprovalPart) != approvals:
-        raise broken("the approvals that it shows are not those in its events")
+        raise broken("the approvals in it differ from its events")
 
 
 def _checkpoint(bundle: Bundle, records: Sequence[Record]) -> CheckpointPart | None:
@@ -172,21 +172,21 @@ def _checkpoint(bundle: Bundle, records: Sequence[Record]) -> CheckpointPart | N
         return None
     part, name = parts[0], f"checkpoint {parts[0].number}"
     if len(parts) > 1:
-        raise broken("it holds more than one checkpoint")
+        raise broken("it contains more than one checkpoint")
     if not 1 <= part.n <= len(records) or records[part.n - 1].hash.hex() != part.hash:
-        raise broken(f"{name} knows another event {part.n} of the run than the one that is there")
+        raise broken(f"{name} has a different event {part.n} of the run")
     if part.sealed is not None:
         _check_sealed(bundle.header, part, part.sealed)
     return part
 
 
 def _check_sealed(header: BundleHeader, part: CheckpointPart, sealed: SealedCheckpoint) -> None:
-    """A checkpoint that stands in the bundle itself was signed by the same key, and says what is stated of it."""
+    """Check that an included checkpoint was signed by the same key and matches its description."""
     checkpoint, name = sealed.checkpoint, f"checkpoint {part.number}"
     if not holds(header.key, checkpoint_bytes(checkpoint), sealed.signature_bytes.hex()):
-        raise broken(f"the signature of {name} does not fit")
+        raise broken(f"the signature of {name} is invalid")
     stated = (part.number, part.at, part.digest)
     if stated != (checkpoint.number, checkpoint.at, checkpoint_digest(checkpoint)):
-        raise broken(f"{name} is not the one that is stated of")
+        raise broken(f"{name} does not match its description")
     if (header.run, part.n, part.hash) not in checkpoint.heads:
-        raise broken(f"{name} does not know event {part.n} of the run")
+        raise broken(f"{name} does not cover event {part.n} of the run")

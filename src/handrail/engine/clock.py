@@ -1,4 +1,4 @@
-"""The clock and chance, as protocols: the engine never reads either by itself, so tests can pass them in."""
+"""The clock and randomness, as protocols: the engine gets both passed in, so tests can control them."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ Clock: TypeAlias = Callable[[], int]
 """Now, as milliseconds since 1970 in UTC."""
 
 Entropy: TypeAlias = Callable[[int], bytes]
-"""That many bytes nobody can foresee."""
+"""Returns that many unpredictable bytes."""
 
-ID_ALPHABET: Final = "23456789abcdefghjkmnpqrstuvwxyz"  # no 0/o, 1/l/i: an agent retypes it
+ID_ALPHABET: Final = "23456789abcdefghjkmnpqrstuvwxyz"  # no 0/o, 1/l/i: agents retype ids
 ID_LENGTH: Final = 8
 POOL_BYTES: Final = 4_096
 
@@ -27,21 +27,21 @@ def system_clock() -> int:
 
 
 def steady_clock(wall: Clock, seconds: Callable[[], float] | None = None) -> Clock:
-    """The wall's time as of now, going on by a clock that nobody can set: what is due never comes early by a jump."""
+    """The wall clock's time now, continued by a clock that can't be set: a jump of the wall clock changes nothing."""
     read = seconds or _seconds_since_boot
     start_ms, start_s = wall(), read()
     return lambda: start_ms + int((read() - start_s) * 1_000)
 
 
 def _seconds_since_boot() -> float:
-    # Where there is one, a clock that also counts while the machine sleeps.
+    # CLOCK_BOOTTIME also counts while the machine sleeps, so timers that became due then are not late.
     if hasattr(time, "CLOCK_BOOTTIME"):
         return time.clock_gettime(time.CLOCK_BOOTTIME)
     return time.monotonic()
 
 
 class _Pool:
-    """Unforeseeable bytes, fetched many at a time: each call into the system is dear."""
+    """Unpredictable bytes, fetched many at a time: each system call is expensive."""
 
     def __init__(self) -> None:
         self.bytes = b""
@@ -59,31 +59,31 @@ class _Pool:
 
 _pool = _Pool()
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_pool.forget)  # else parent and child would draw the same
+    os.register_at_fork(after_in_child=_pool.forget)  # else parent and child would use the same bytes
 
 system_entropy: Entropy = _pool.draw
 
 
 def new_id(prefix: str, entropy: Entropy) -> str:
-    """A fresh id that is short enough to retype: `w-7k3m9q2x`."""
+    """A new id that is short enough to retype: `w-7k3m9q2x`."""
     return prefix + _letters(int.from_bytes(entropy(2 * ID_LENGTH), "big"), ID_LENGTH)
 
 
 def timed_id(prefix: str, now: int, entropy: Entropy) -> str:
-    """A fresh id of the same look whose first half counts seconds: what is begun together is kept close together.
+    """A new id of the same form whose first half counts seconds: rows created together are stored close together.
 
-    It can happen to be taken; whoever writes it first finds out."""
+    It may already be taken; then the first append under it fails."""
     half = ID_LENGTH // 2
     return prefix + _letters(now // 1_000, half) + _letters(int.from_bytes(entropy(ID_LENGTH), "big"), half)
 
 
 def key_digest(key: str) -> str:
-    """What is kept of a key: it may look like a secret, and nothing of those is kept as it was said."""
+    """What is stored of a key: its digest, because a key may contain a secret."""
     return "sha256:" + hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def keyed_id(prefix: str, key: str, number: int = 0) -> str:
-    """The id of the same look that a key stands for; `number` tells ids apart should two keys stand for one."""
+    """The id of the same form for a key; `number` gives another one if two keys have the same id."""
     known = hashlib.sha256(f"{number}:{key}".encode("utf-8", "surrogatepass")).digest()
     return prefix + _letters(int.from_bytes(known, "big"), ID_LENGTH)
 

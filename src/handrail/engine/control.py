@@ -1,7 +1,7 @@
-"""Control: what a person or an agent asks of a run, each with a reason, each an event.
+"""Control of a run by a person or an agent: each action has a reason and becomes an event.
 
-Async. Turns the words of those who control into commands; whether one is legal is decided in the domain, and a refusal
-says what is. Who may answer for an approval is decided here, by configuration."""
+Async. Turns actions into commands; the domain decides whether one is legal, and a refusal says what is. Who may answer
+an approval is decided here, by configuration."""
 
 from __future__ import annotations
 
@@ -47,17 +47,17 @@ AGENT: Final = "agent:"
 
 @dataclass(frozen=True)
 class Say:
-    """Who may answer for an approval."""
+    """Who may answer an approval."""
 
     agents_may_approve: bool = False
     groups: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """Which people belong to the groups that steps name; without any group, every person may answer."""
+    """The members of the groups that steps name; without any groups, every person may answer."""
 
     def require_answer(self, actor: str, by: Sequence[str]) -> None:
-        """Refuse an answer by somebody who may not give it."""
+        """Refuse an answer by an actor who may not give it."""
         if actor.startswith(AGENT) and not self.agents_may_approve:
             raise Forbidden(
-                "an agent can't answer for an approval: that is for a person",
+                "an agent can't answer an approval: a person must",
                 hint="ask a person to run `handrail approve`, or set agents_may_approve in config.toml",
             )
         name = actor.partition(":")[2]
@@ -70,22 +70,22 @@ class Say:
 
 @dataclass(frozen=True)
 class Control:
-    """Grants what is asked of runs."""
+    """Performs actions on runs."""
 
     dispatch: Dispatch
     clock: Clock
     say: Say = field(default_factory=Say)
     worker: Worker | None = None
     fits: SchemaCheck | None = None
-    """What is wrong with an answer by the form that was asked for."""
+    """Validates an answer against the form that was asked for."""
 
     async def act(
         self, run_id: str, action: Action, *, actor: str, reason: str, step: str = "", output: Any = None
     ) -> Run:
-        """Do to a run what is asked: the run after it; for a fork, the new run."""
+        """Perform an action on a run: the run after it; for a fork, the new run."""
         reason = reason.strip()
         if not reason or len(reason) > REASON_LENGTH_MAX:
-            raise Invalid("a reason is missing, in a few words", hint="say why: it becomes an event")
+            raise Invalid("a short reason is missing", hint="say why: the reason is recorded")
         run = await self.dispatch.current(run_id)
         if action is Action.FORK:
             return await self.fork(run, step, actor=actor, reason=reason)
@@ -101,13 +101,13 @@ class Control:
     async def record_compensation(
         self, run_id: str, step: str, *, how: How, description: str, actor: str, details: Mapping[str, Any]
     ) -> Run:
-        """Note that a step was undone by hand, or needs no undo."""
+        """Record that a step was undone by hand, or needs no undo."""
         command = CompensateStep(step=step, how=how, description=description, details=details)
         after = await self.dispatch.grant(run_id, command, actor=actor)
         return await self._close_compensation(after, actor)
 
     async def fork(self, run: Run, step: str, *, actor: str, reason: str) -> Run:
-        """A new run that shares what was done before a step; what is not undone by that is named in its first event."""
+        """A new run that takes over what was done before a step; effects that are not undone are in its first event."""
         definition = await self.dispatch.definition(run.definition)
         again = _from_step_on(definition, step)
         effects = [path for path in run.steps if path.split(".")[0].split("[")[0] in again]
@@ -128,7 +128,7 @@ class Control:
         )
 
     def _only_step(self, run: Run, action: Action) -> str:
-        """The one step that an action can mean; empty if the action is about the run."""
+        """The only step that an action can apply to; empty if the action is on the run."""
         steps = [legal.step for legal in legal_actions(run) if legal.action is action]
         if steps == [""] or action in _ON_RUN:
             return ""
@@ -168,7 +168,7 @@ class Control:
         return GiveApproval(step=step, digest=state.digest, reason=reason, at=self.clock(), content=content)
 
     def _require_form(self, step: str, schema: Any, content: Any) -> None:
-        """Refuse a yes without the answer that was asked for."""
+        """Refuse an approval without the answer that was asked for."""
         if schema is None:
             return
         wrong = self.fits(schema, content) if self.fits is not None else []
@@ -176,27 +176,26 @@ class Control:
             flaw = "; ".join(wrong) if content is not None else "the answer is missing"
             form = json.encode(schema).decode()
             raise Invalid(
-                f"step {step!r} asks for an answer in a form: {flaw}",
+                f"step {step!r} needs an answer in a given form: {flaw}",
                 hint=f"give the answer (`output`, or --answer) in this form: {form}",
             )
 
     async def _close_compensation(self, run: Run, actor: str) -> Run:
-        """Go on with a compensation that had failed, when nothing of it is in the way any more; or end one that the
-        agent performs itself."""
+        """Continue a failed compensation once no failed undo is left; or end one that the agent performs itself."""
         is_own_work = run.mode is Mode.RECORD and run.status is RunStatus.COMPENSATING
         if run.status is not RunStatus.COMPENSATION_FAILED and not is_own_work:
             return run
         rest = undo_order(run, await self.dispatch.definition(run.definition))
         if is_own_work and rest:
-            return run  # whoever performs the run has more to undo
+            return run  # the agent has more to undo
         if any(run.step(path).status is StepStatus.COMPENSATION_FAILED for path in rest):
             return run
-        command = StartCompensation(reason="nothing is in the way any more") if rest else FinishCompensation()
+        command = StartCompensation(reason="no failed undo is left") if rest else FinishCompensation()
         return await self.dispatch.grant(run.id, command, actor=actor)
 
 
 def fork_key(run: Run, step: str, *, actor: str, reason: str) -> str:
-    """What a fork is started under: asked for twice in a row by the same actor for the same reason, there is one."""
+    """The key of a fork: the same request by the same actor, repeated, makes one fork."""
     return digest(["fork", run.id, run.n, step, actor, reason])
 
 
@@ -204,7 +203,7 @@ _ON_RUN: Final = frozenset({Action.PAUSE, Action.RESUME, Action.CANCEL, Action.C
 
 
 def _from_step_on(definition: Definition, step: str) -> set[str]:
-    """A step and all that could only begin after it."""
+    """A step and all that could only start after it."""
     found = locate(definition, step)
     if found.parent:
         raise Invalid(f"{step!r} is inside {found.parent!r}", hint=f"fork from {found.parent!r}, as a whole")
@@ -229,7 +228,7 @@ def _carried(run: Run, definition: Definition, again: set[str]) -> list[StepCarr
 
 
 def _lasting(run: Run, definition: Definition, paths: Sequence[str]) -> list[str]:
-    """Those of the steps that changed the world and were not undone."""
+    """The steps that had a lasting effect and were not undone."""
     return [
         path
         for path in paths

@@ -1,6 +1,6 @@
-"""Custody: what is written down about the store itself: that it was made, and that an operator accepted it.
+"""Events about the store itself: that it was created, and that an operator accepted a changed journal.
 
-Async; speaks to the journal's protocol alone. Erasures, the third such thing, are erasing.py's."""
+Async; uses only the journal's protocol. Erasures are recorded in erasure.py."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ STORE_PREFIX: Final = "store_"
 
 
 async def create(journal: Journal, scribe: Scribe, *, key: str) -> None:
-    """Write down that the store was made, and with which public key, unless that is written already."""
+    """Record that the store was created, and with which public key, unless that is recorded already."""
     if not await journal.read(STORE_STREAM, limit=1):
         created = StoreCreated(store=new_id(STORE_PREFIX, scribe.entropy), key=key)
         try:
             await _note(journal, scribe, Head(STORE_STREAM), created, actor="handrail")
         except JournalConflict:
-            return  # another process made it at the same moment
+            return  # another process created it at the same time
 
 
 async def accept(journal: Journal, scribe: Scribe, *, reason: str, found: str, actor: str) -> None:
-    """Write down that an operator accepted a journal that differs from its last checkpoint."""
+    """Record that an operator accepted a journal that differs from its last checkpoint."""
     accepted = JournalAccepted(reason=reason, found=found)
     for _ in range(CONFLICTS_MAX):
         try:
             return await _note(journal, scribe, await end_of(journal, STORE_STREAM), accepted, actor=actor)
         except JournalConflict:
             continue
-    raise JournalConflict("the store's own stream is written by many at once")
+    raise JournalConflict("too many writers append to the store's stream at once")
 
 
 async def _note(journal: Journal, scribe: Scribe, head: Head, event: StoreEvent, *, actor: str) -> None:

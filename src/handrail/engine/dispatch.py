@@ -1,6 +1,6 @@
-"""Dispatch: the one entrance for change of a run. Read, replay, decide, append, and only then answer.
+"""Dispatch: the only way to change a run. Read, replay, decide, append, then answer.
 
-Async; speaks to the journal's protocol alone. What is granted is decided in domain/decide.py."""
+Async; uses only the journal's protocol. domain/decide.py decides which commands are granted."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class CachedRun:
-    """Where a run stands in memory, and whether that is synced already."""
+    """A run's state in memory, and whether it is synced already."""
 
     run: Run
     settled: asyncio.Future[bool] | None = None
@@ -60,7 +60,7 @@ class CachedRun:
 
 @dataclass(frozen=True)
 class Draft:
-    """What is to be written, and the run as it would be then."""
+    """What is to be written, and the run as it will be then."""
 
     run: Run
     records: list[Record]
@@ -69,18 +69,18 @@ class Draft:
 
 @dataclass
 class Dispatch:
-    """Grants commands on runs and remembers where the latest of them stand."""
+    """Grants commands on runs, and caches the state of recent runs."""
 
     journal: Journal
     scribe: Scribe
     clock: Clock | None = None
-    """Draws the instants that are waited for; the scribe's, if there is no steadier one."""
+    """The clock for due times; the scribe's if no steadier one is given."""
     watchers: list[Watcher] = field(default_factory=list)
     _cache: BoundedCache[str, CachedRun] = field(default_factory=lambda: BoundedCache(RUNS_KEPT))
     _definitions: BoundedCache[str, Definition] = field(default_factory=lambda: BoundedCache(DEFINITIONS_KEPT))
     _last: tuple[Definition, str, bytes] | None = None
     _secrets: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """By run, until it ends: the values of marked inputs, so that they are kept out of later events, too."""
+    """By run, until it ends: the values of secret inputs, so that they are removed from later events, too."""
 
     async def start(
         self,
@@ -92,11 +92,11 @@ class Dispatch:
         owner: str = "",
         texts: Texts = (),
     ) -> Run:
-        """Start a run pinned to the definition; the inputs have been checked and are complete.
+        """Start a run pinned to the definition; the inputs are validated and complete.
 
-        `ask` holds what else is wanted (goal, mode, priority, fork, key); `owner` executes the run from its first
-        moment; `texts` are what its pins stand for. What was begun under the same key before is Conflict: `begun`
-        tells of it."""
+        `ask` has the other options (goal, mode, priority, fork, key); `owner` executes the run from its start; `texts`
+        are the tool descriptions that it is pinned to. Conflict if the key has started a run already: see
+        `started_under_key`."""
         content_hash, text = self._pinned(definition)
         kept, secrets = redact_inputs(inputs, definition.inputs)
         workflow = f"{definition.id}@{definition.version}" if definition.version else definition.id
@@ -117,17 +117,17 @@ class Dispatch:
         raise JournalConflict("no free id could be found for the run")
 
     async def started_under_key(self, ask: StartRun) -> Run | None:
-        """The run that was begun under the same key, if any was; Conflict if the key stood for something else."""
+        """The run that was started under the same key, if any; Conflict if that was a different request."""
         run = await self._keyed(ask.key) if ask.key else None
         if run is None or not run.n:
             return None
         if run.asked != ask.asked:
-            hint = "take a fresh key, or repeat exactly what was asked"
-            raise Conflict(f"the key {ask.key!r} has started {run.id}, with something else in it", hint=hint)
+            hint = "use a new key, or repeat exactly the same request"
+            raise Conflict(f"the key {ask.key!r} has started {run.id} with a different request", hint=hint)
         return run
 
     async def _keyed(self, key: str) -> Run:
-        """The run that a key stands for; without any event if there is none yet."""
+        """The run of a key; without events if it is not started yet."""
         for number in range(CONFLICTS_MAX):
             run_id = keyed_id(RUN_PREFIX, key, number)
             try:
@@ -147,7 +147,7 @@ class Dispatch:
         return run
 
     async def grant(self, run_id: str, *commands: Command, actor: str, lease: Lease | None = None) -> Run:
-        """Grant commands on a run, all or none: the run after them, synced; Conflict says what is legal instead."""
+        """Grant commands on a run, all or none: the synced run after them; Conflict says what is legal instead."""
         for _ in range(CONFLICTS_MAX):
             cached = await self._cached(run_id)
             definition = await self.definition(cached.run.definition)
@@ -158,7 +158,7 @@ class Dispatch:
             except LeaseLost:
                 raise
             except JournalConflict:
-                await self._catch_up(cached)  # someone else was first: read what they wrote, then decide anew
+                await self._catch_up(cached)  # another writer was first: read what it wrote, then decide again
                 continue
             except Conflict:
                 if await self._catch_up(cached):
@@ -166,21 +166,21 @@ class Dispatch:
                 raise
             if not await self._catch_up(cached):
                 return cached.run
-        raise JournalConflict(f"run {run_id} is written by many at once")
+        raise JournalConflict(f"too many writers append to run {run_id} at once")
 
     async def current(self, run_id: str) -> Run:
-        """Where a run stands, as far as it is synced, whoever wrote it."""
+        """The current synced state of a run, including what other processes wrote."""
         cached = await self._cached(run_id)
         while await self._catch_up(cached):
             cached = await self._cached(run_id)
         return cached.run
 
     def kept(self, run_id: str, event: EventT) -> EventT:
-        """An event of a run as the journal would keep it, without secrets: to compare with what was kept before."""
+        """An event of a run as the journal would store it, without secrets, to compare it with a stored one."""
         return cast("EventT", self.scribe.kept(event, self._secrets.get(run_id, ())))
 
     async def text(self, content_hash: str) -> bytes | None:
-        """The text that the store keeps under a content hash: of a definition, or of what is said of a tool."""
+        """The text stored under a content hash: a definition, or a tool's description."""
         return await self.journal.definition(content_hash)
 
     async def definition(self, content_hash: str) -> Definition:
@@ -194,7 +194,7 @@ class Dispatch:
         return known
 
     def _pinned(self, definition: Definition) -> tuple[str, bytes]:
-        """The content hash of a definition and its text; those of the last one are remembered."""
+        """The content hash of a definition and its text; the last result is cached."""
         if self._last is None or self._last[0] is not definition:
             data = definition_data(definition)
             self._last = (definition, digest(data), canonical_bytes(data))
@@ -218,10 +218,10 @@ class Dispatch:
         return read
 
     async def _catch_up(self, cached: CachedRun) -> bool:
-        """Whether the journal says something else than this cached; the next look then sees it."""
+        """Whether the journal is ahead of this cached state; the cache is then updated."""
         run = cached.run
         if cached.settled is not None and not await asyncio.shield(cached.settled):
-            return True  # what this state counted on was refused, and the cached is gone
+            return True  # an append that this state built on was refused, and the cache entry is gone
         tail = await entries_of(self.journal, run.id, after=run.n)
         if tail and self._cache.get(run.id) is cached:  # else another caller has caught up already
             caught_up = replay(tail, run)
@@ -230,7 +230,7 @@ class Dispatch:
         return bool(tail)
 
     def _drafted(self, run: Run, commands: Sequence[Command], definition: Definition, *, actor: str) -> Draft:
-        """What granting these commands one after the other would write."""
+        """What granting these commands in order would write."""
         known = self._secrets.get(run.id, ())
         records: list[Record] = []
         entries: list[Entry] = []
@@ -247,7 +247,7 @@ class Dispatch:
         after = draft.run
         change = replace(project(after, steps_in(draft.entries)), definitions=texts)
         await self._append(after, draft.records, change, lease)
-        if after.status in RUN_ENDED:  # it is asked for seldom from now on, and can be read again
+        if after.status in RUN_ENDED:  # it is rarely needed from now on, and can be read again
             self._secrets.pop(after.id, None)
             cached = self._cache.get(after.id)
             if cached is not None and cached.run is after:
@@ -257,8 +257,8 @@ class Dispatch:
         return after
 
     async def _append(self, after: Run, records: Sequence[Record], change: Change, lease: Lease | None) -> None:
-        # The next command may build on this state before it is synced: its append is queued behind this one, and
-        # the store refuses it should this one fail. So many commands on one run share one sync.
+        # The next command may build on this state before it is synced: its append is queued after this one, and the
+        # store refuses it if this one fails. So many commands on one run share one sync.
         settled = asyncio.get_running_loop().create_future()
         self._cache.put(after.id, CachedRun(after, settled))
         is_synced = False
@@ -276,7 +276,7 @@ class Dispatch:
 
 
 def _log_commit(run: Run, records: Sequence[Record], start_s: float) -> None:
-    """A line in the log: of every command when debugging, else of the beginning and the end of a run."""
+    """Log a commit: every one at debug level, else only the start and the end of a run."""
     last = records[-1]
     level = logging.INFO if run.n == 1 or run.status in RUN_ENDED else logging.DEBUG
     if log.isEnabledFor(level):

@@ -1,7 +1,7 @@
-"""Erasure: the words of one event are taken out of the store, and its chain goes on holding.
+"""Erasure: removes the content of one event from the store while its chain stays valid.
 
-Async; speaks to the store's protocols. What is left of an event is decided in domain/erasure.py; that it was done is
-an event of its own, in the store's own stream."""
+Async; uses the store's protocols. domain/erasure.py decides what is left of an event. The erasure itself is recorded
+as an event in the store's own stream."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ async def erase_payload(
         try:
             await archive.erase(erased, note, fold(stream, map(entry_of, left)))
         except JournalConflict:
-            continue  # someone wrote to the store's stream first: the note goes behind theirs
+            continue  # another writer appended to the store's stream first: the note must follow its event
         await _settle(archive, journal, stream, len(records), fold)
         return erased
-    raise JournalConflict("the store's own stream is written by many at once")
+    raise JournalConflict("too many writers append to the store's stream at once")
 
 
 async def erasable_record(journal: Journal, stream: str, n: int) -> Record:
@@ -89,7 +89,7 @@ def _note(erased: Record, reason: str) -> PayloadErased:
 
 
 async def _settle(archive: Archive, journal: Journal, stream: str, folded: int, fold: ChangeOf) -> None:
-    """Fold again if someone appended while the projections were rewritten."""
+    """Rebuild the projections again if a writer appended while they were rewritten."""
     for _ in range(TRIES_MAX):
         if not await journal.read(stream, after=folded, limit=1):
             return

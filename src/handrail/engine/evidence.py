@@ -1,6 +1,6 @@
-"""Evidence beside the chain: what erasures, definitions, rows and receipts say about the events, and whether it is so.
+"""Evidence besides the chain: whether erasures, definitions, rows and receipts match the events.
 
-Async; reads only. Each function looks at one kind of evidence and tells what does not fit. audit.py asks them all."""
+Async; reads only. Each function checks one kind of evidence and returns what does not match. audit.py calls them."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from handrail.engine.mending import TRIES_MAX, ChangeOf, WholeStore, difference,
 from handrail.engine.stream import pages_of
 
 DEFINITIONS: Final = "definitions"
-"""Where a break stands that concerns the text of a definition."""
+"""The `stream` of a break in the text of a definition."""
 
 ROWS: Final = "rows"
-"""Where a break stands that concerns a row which can't be read."""
+"""The `stream` of a break in a row that can't be read."""
 
 Wanted: TypeAlias = dict[str, str]
 """By content hash of a definition: a stream that is pinned to it."""
@@ -32,7 +32,7 @@ _RECEIPT: Final = re.compile(rf"([1-9][0-9]{{0,17}}):([0-9a-f]{{{RECEIPT_DIGITS}
 
 
 class RowEnd(Struct, frozen=True):
-    """What the row of a run or plan says of its stream's end, and the definition it is pinned to."""
+    """A run's or plan's row: the end of its stream, and the definition it is pinned to."""
 
     stream: str
     n: int
@@ -41,27 +41,27 @@ class RowEnd(Struct, frozen=True):
 
 
 def erasure_breaks(erased: Iterable[Record], notes: Iterable[PayloadErased]) -> list[Break]:
-    """Events whose words are gone without a matching note, and notes whose event still has its words."""
+    """Erased events without a matching note, and notes whose event still has its content."""
     noted = {(note.stream, note.event): note for note in notes}
     found = []
     for record in erased:
         note = noted.pop((record.stream, record.n), None)
         if note is None:
-            found.append(Break(record.stream, record.n, "its words are gone, and no payload_erased event says so"))
+            found.append(Break(record.stream, record.n, "its content is gone, and no payload_erased event says so"))
         elif record.erased is None or note.digest != record.erased.hex():
             found.append(Break(record.stream, record.n, "its digest is not the one that its erasure recorded"))
         elif record.salt or note.residue != body_digest(b"", record.body).hex():
-            found.append(Break(record.stream, record.n, "what is left of it is not what its erasure left"))
-    return found + [Break(stream, n, "it was erased, and words stand there again") for stream, n in noted]
+            found.append(Break(record.stream, record.n, "what is left of it differs from what its erasure recorded"))
+    return found + [Break(stream, n, "it was erased, but has content again") for stream, n in noted]
 
 
 async def receipt_breaks(store: WholeStore, receipts: Sequence[tuple[str, str]]) -> list[Break]:
-    """Receipts, each with its stream, that the journal does not bear out."""
+    """Receipts, each with its stream, that the journal contradicts."""
     found = []
     for stream, receipt in receipts:
         parts = _RECEIPT.fullmatch(receipt)
         if parts is None:
-            raise Invalid(f"{receipt!r} is no receipt", hint="a receipt reads like 14:9f2c41d07ab3e655")
+            raise Invalid(f"{receipt!r} is not a receipt", hint="a receipt looks like 14:9f2c41d07ab3e655")
         n = int(parts[1])
         try:
             records = await store.read(stream, after=n - 1, limit=1)
@@ -69,14 +69,14 @@ async def receipt_breaks(store: WholeStore, receipts: Sequence[tuple[str, str]])
             found.append(Break(stream, n, str(error)))
             continue
         if not records or records[0].n != n:
-            found.append(Break(stream, n, f"the receipt {receipt} was given for it, and it is gone"))
+            found.append(Break(stream, n, f"the receipt {receipt} is for it, but it is gone"))
         elif not records[0].hash.hex().startswith(parts[2]):
-            found.append(Break(stream, n, f"the receipt {receipt} was given for another event in its place"))
+            found.append(Break(stream, n, f"the receipt {receipt} is for a different event in its place"))
     return found
 
 
 async def definition_breaks(store: WholeStore, wanted: Wanted) -> list[Break]:
-    """Definitions whose text is not what its hash says, and streams whose definition is gone."""
+    """Definitions whose text does not match its hash, and streams whose definition is missing."""
     texts = await store.definitions()
     found = [
         Break(DEFINITIONS, 0, f"the text of {content_hash} has changed")
@@ -88,7 +88,7 @@ async def definition_breaks(store: WholeStore, wanted: Wanted) -> list[Break]:
 
 
 async def row_breaks(store: WholeStore, ends: Mapping[str, tuple[int, bytes, int]]) -> tuple[list[Break], Wanted]:
-    """Streams whose row does not stand at their end, is missing or stands for no events, and all wanted definitions."""
+    """Streams whose row does not match their end, is missing or has no events; and all definitions needed."""
     wanted: Wanted = {}
     doubtful = {stream: None for stream in ends if has_row(stream)}
     damage: list[Break] = []
@@ -101,20 +101,20 @@ async def row_breaks(store: WholeStore, ends: Mapping[str, tuple[int, bytes, int
             else:
                 doubtful[row.stream] = None
     except IntegrityBroken as error:
-        damage = [Break(ROWS, 0, str(error))]  # every stream not seen yet is now looked at, so that it can be named
+        damage = [Break(ROWS, 0, str(error))]  # each stream not seen yet is checked below, so that it can be named
     found = [broken for stream in doubtful if (broken := await row_break(store, stream))]
     return found or damage, wanted
 
 
 def has_row(stream: str) -> bool:
-    """Whether a stream is projected at all."""
+    """Whether a stream has a projection row."""
     return stream.startswith((RUN_PREFIX, PLAN_PREFIX))
 
 
 async def row_break(store: WholeStore, stream: str) -> Break | None:
-    """Why the row of one stream does not stand at the stream's end."""
+    """Why the row of one stream does not match the stream's end."""
     broken, n = None, 0
-    for _ in range(TRIES_MAX):  # someone may append between two looks: only what stays different is different
+    for _ in range(TRIES_MAX):  # another writer may append between two reads: a difference counts only if it stays
         try:
             row = await _row_end(store, stream)
             n = row.n if row else 0
@@ -127,7 +127,7 @@ async def row_break(store: WholeStore, stream: str) -> Break | None:
 
 
 async def replay_breaks(store: WholeStore, streams: Iterable[str], fold: ChangeOf) -> tuple[list[Break], Wanted]:
-    """Streams whose events can't be decoded or whose projections are not their fold, and all wanted definitions."""
+    """Streams whose events can't be decoded or whose projections differ from a replay; and all definitions needed."""
     found: list[Break] = []
     wanted: Wanted = {}
     for stream in streams:
@@ -171,7 +171,7 @@ def _row_judged(stream: str, row: RowEnd | None, records: Sequence[Record]) -> B
     if row is None:
         return Break(stream, records[-1].n, "its row is missing") if records else None
     if not records or records[0].n != row.n:
-        return Break(stream, row.n, f"its row says that it has {row.n} events, and there is no event {row.n}")
+        return Break(stream, row.n, f"its row says {row.n} events, but there is no event {row.n}")
     if len(records) > 1:
-        return Break(stream, records[-1].n, f"its row stands at event {row.n}, and the stream goes on")
-    return None if records[0].hash == row.head else Break(stream, row.n, "its row has another hash than its last event")
+        return Break(stream, records[-1].n, f"its row is at event {row.n}, but the stream has more")
+    return None if records[0].hash == row.head else Break(stream, row.n, "its row has a different hash")

@@ -1,7 +1,8 @@
-"""The guide: gives an agent one step of a run at a time, takes what it submits, and lets handrail do its own steps.
+"""The guide: gives an agent one step of a run at a time, accepts its submissions, and waits for handrail's own steps.
 
-Async. It reads, has the gate judge, dispatches and answers; what it decides with is pure: domain/submission.py says
-what a submission means, domain/guidance.py what an agent is shown of a step. The answer's shape is guide_view.py's."""
+Async. It reads the run, has the gate check outputs, and dispatches commands. The decisions are pure:
+domain/submission.py says what a submission means, domain/guidance.py what an agent is shown of a step. guide_view.py
+has the shape of the answer."""
 
 from __future__ import annotations
 
@@ -44,14 +45,14 @@ from handrail.engine.tool import silent
 from handrail.engine.worker import Terms
 
 HAND_OUTS_MAX: Final = 20
-"""How often a step may be snatched away between the look and the claim."""
+"""How often another agent may take a step between reading and claiming it."""
 
 Progress: TypeAlias = Callable[[int, int], Awaitable[None]]
-"""Told how many steps are done, of how many."""
+"""Called with the number of steps done, and of all steps."""
 
 
 class RunForAgent(Struct, frozen=True, kw_only=True):
-    """A run as it stands for one agent: what it is to do next, if anything."""
+    """A run as one agent sees it: which step it is to do next, if any."""
 
     run: Run
     definition: Definition
@@ -73,7 +74,7 @@ class Guide:
     async def look(
         self, run_id: str, *, agent: str = "", within_s: float = 0, report: Progress | None = None
     ) -> RunForAgent:
-        """What an agent is to do next; waits so long for handrail's own steps before it."""
+        """What an agent is to do next; waits up to `within_s` seconds for handrail's own steps."""
         until_s = asyncio.get_running_loop().time() + within_s
         reported = -1
         with self.bell.listening(run_id) as ear:
@@ -88,22 +89,22 @@ class Guide:
                 await ear.next_change(within_s=left_s)
 
     async def claim(self, seen: RunForAgent, agent: str, *, actor: str) -> RunForAgent:
-        """The same step, claimed by the agent who has named itself; another one if somebody was quicker."""
+        """The same step, claimed by the named agent; another step if another agent was faster."""
         for _ in range(HAND_OUTS_MAX):
             if not seen.step or is_undo(seen.run, seen.step):
                 return seen
             if claimant(seen.run.step(seen.step), at=self.terms.clock()) == agent:
                 return seen
             command = handed_out(seen.step, agent, now=self.terms.clock())
-            with contextlib.suppress(Conflict):  # it was taken, or ended, meanwhile: look again
+            with contextlib.suppress(Conflict):  # it was taken, or ended, in the meantime: read again
                 await self.dispatch.grant(seen.run.id, command, actor=actor)
             seen = await self._seen(seen.run.id, agent)
         return seen
 
     async def submit(self, run_id: str, given: Submission, *, actor: str, progress: ToolProgress = silent) -> Verdict:
-        """Take what an agent submits; what fails a check is not accepted, and the findings progress why.
+        """Process a submission; output that fails a check is refused, and the findings say why.
 
-        `progress` hears, in words, what checks that take a while are doing."""
+        `progress` gets messages about what slow checks are doing."""
         now = self.terms.clock()
         run, definition, outlook = await self.horizon.look(run_id, now=now)
         given = meant(run, given)
@@ -120,14 +121,14 @@ class Guide:
         except Conflict:
             after = await self.dispatch.current(run_id)
             if (known := repetition(after, definition, given, kept)) is not None:
-                return known  # it came twice at the same time
+                return known  # the same submission arrived twice at the same time
             raise
         return verdict
 
     async def judged(
         self, run: Run, definition: Definition, step: str, output: Any, *, progress: ToolProgress = silent
     ) -> Judgement:
-        """What the checks would find in an output if it were submitted."""
+        """What the checks find in an output, without submitting it."""
         step = step.removesuffix(UNDO)
         found = locate(definition, step)
         work = work_of(run, found, step) if is_undo(run, step) else found.step.work
@@ -136,7 +137,7 @@ class Guide:
         judging = asyncio.ensure_future(self.gate.judge(work, output, run, found.lane, progress=progress))
         self.judging.add(judging)
         judging.add_done_callback(self.judging.discard)
-        # It goes on when the caller is gone: what it finds is remembered for the next submission.
+        # It continues when the caller is gone: the results are cached for the next submission.
         return await asyncio.shield(judging)
 
     async def _seen(self, run_id: str, agent: str) -> RunForAgent:
@@ -153,5 +154,5 @@ class Guide:
         return verdict_on(run, definition, given, judgement)
 
     def _kept(self, run_id: str, step: str, output: Any) -> Any:
-        """An output as the journal would keep it, without secrets."""
+        """An output as the journal would store it, without secrets."""
         return self.dispatch.kept(run_id, StepCompleted(step=step, output=output)).output

@@ -1,6 +1,6 @@
-"""What an agent is answered while it is guided: one shape for every interface.
+"""The answer to an agent that is being guided: one shape for every interface.
 
-Pure functions over what the guide has seen. The run as others see it is view.py's."""
+Pure functions. The view of a run for other readers is in view.py."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ from handrail.engine.step_view import Shown
 from handrail.engine.view import Failure, Progress, RecoveryOption, Status, WaitingFor, Whom, status_of
 
 RECAPPED_MAX: Final = 50
-"""How many steps a recap names; the latest count."""
+"""How many steps a recap names, the latest ones."""
 READY_MAX: Final = 50
 
 
 class Recap(Shown, frozen=True):
-    """What a run is about and what was done, for somebody who begins anew with it."""
+    """What a run is about and what was done, for an agent that continues it without context."""
 
     goal: str = ""
     done: tuple[str, ...] = ()
     verified: Mapping[str, tuple[str, ...]] = {}
-    """Steps of those that checks of handrail vouch for, and which."""
+    """Which of them handrail's checks verified, and which checks."""
     claimed: tuple[str, ...] = ()
-    """Steps of those that only somebody's word vouches for."""
+    """Which of them are only claimed to be done."""
     decisions: tuple[str, ...] = ()
     vars: Mapping[str, Any] = {}
     inputs: Mapping[str, Any] = {}
 
 
 class Guided(Shown, frozen=True):
-    """Where a run stands for the agent who is guided through it."""
+    """The state of a run for the agent that is guided through it."""
 
     run: str
     status: RunStatus
@@ -69,10 +69,10 @@ class Guided(Shown, frozen=True):
 
 
 class ReplyContext(Struct, frozen=True, kw_only=True):
-    """What an answer is about, beside where the run stands."""
+    """What an answer is about, besides the state of the run."""
 
     verdict: Verdict | None = None
-    """What became of a submission, and of which step."""
+    """The result of a submission; `submitted` is its step."""
     submitted: str = ""
     recap: Recap | None = None
     is_first: bool = False
@@ -85,7 +85,7 @@ class ReplyContext(Struct, frozen=True, kw_only=True):
 
     @property
     def unconfirmed(self) -> str:
-        """The step that waits for a person's word and for nothing else."""
+        """The step that waits only for a person's confirmation."""
         return self.submitted if self.verdict is not None and self.verdict.unconfirmed else ""
 
 
@@ -93,7 +93,7 @@ PLAIN: Final = ReplyContext()
 
 
 def guided(seen: RunForAgent, *, now: int, about: ReplyContext = PLAIN) -> Guided:
-    """What an agent is answered: the whole next step, or only its name if it has read it and was not accepted."""
+    """The answer to an agent: the whole next step, or only its name if its output was refused, since it has read it."""
     run, definition, verdict = seen.run, seen.definition, about.verdict
     status = status_of(run, definition, now=now, outlook=seen.outlook)
     path = about.submitted.removesuffix(UNDO) if about.is_refused else seen.step
@@ -121,7 +121,7 @@ def guided(seen: RunForAgent, *, now: int, about: ReplyContext = PLAIN) -> Guide
 
 
 def _rules(definition: Definition, about: ReplyContext) -> Mapping[str, Any]:
-    """What holds for the whole run: told at its start, and to whoever begins anew with it."""
+    """What applies to the whole run: shown at its start, and to an agent that resumes it."""
     if about.is_first:
         return {
             "preconditions": definition.preconditions,
@@ -132,7 +132,7 @@ def _rules(definition: Definition, about: ReplyContext) -> Mapping[str, Any]:
 
 
 def recap_of(seen: RunForAgent, decisions: Sequence[str]) -> Recap:
-    """A run in few words."""
+    """A short summary of a run."""
     run = seen.run
     done = [path for path, state in run.steps.items() if state.status in STEP_SATISFIED]
     named_done = [path if run.step(path).status is StepStatus.COMPLETED else f"{path} (skipped)" for path in done]
@@ -156,7 +156,7 @@ def _step(seen: RunForAgent, path: str, about: ReplyContext) -> ShownStep | None
         return known
     try:
         return shown_step(seen.run, seen.definition, path, about.models)
-    except Invalid as error:  # what was submitted is accepted all the same, and must be answered
+    except Invalid as error:  # the submission was accepted, so it must still be answered
         return replace(known, prompt=f"({error}; {error.hint})")
 
 

@@ -1,7 +1,7 @@
-"""The journal's protocols: what this room asks of a store. The stores are in storage/.
+"""The journal's protocols: what the engine needs from a store. The stores are in storage/.
 
-Each protocol is as small as its caller's need: `Journal` for dispatch, `Shelf` for views, `Archive` for audit and
-operators. One store implements all three."""
+Each protocol is as small as its caller's need: `Journal` for dispatch, `ProjectionReader` for views, `Archive` for
+audit and operators. One store implements all three."""
 
 from __future__ import annotations
 
@@ -15,19 +15,18 @@ from handrail.domain.projection import Change, PlanRow, RunRow, StepRow
 from handrail.engine.lease import Lease
 
 FAR_BEHIND: Final = 2**62
-"""A place behind every event: who asks for the ends of streams from there on gets the number of events alone."""
+"""A place after every event: `heads(after=FAR_BEHIND)` returns only the number of events."""
 
 
 class Journal(Protocol):
-    """Append and read: all that deciding needs."""
+    """Append and read: all that dispatch needs."""
 
     async def append(self, records: Sequence[Record], change: Change, *, lease: Lease | None = None) -> None:
         """Append the records of one stream and their change, all or nothing, synced when this returns.
 
-        Raises JournalConflict unless the first record follows the stream's present end (by number and hash). With a
-        lease, raises LeaseLost unless the run is held just so, or nobody has held it since it began or last ended and
-        this is the first epoch: then the append claims it. A change that ends the run frees its lease, whoever
-        appends."""
+        Raises JournalConflict unless the first record follows the stream's current end (by number and hash). With a
+        lease, raises LeaseLost unless that lease is current; if the run has had no owner since it started or last ended
+        and this is the first epoch, the append claims it. A change that ends the run frees its lease."""
         ...
 
     async def read(self, stream: str, *, after: int = 0, limit: int = 100_000) -> list[Record]:
@@ -40,18 +39,18 @@ class Journal(Protocol):
 
 
 class ProjectionReader(Protocol):
-    """The projections, for quick reading."""
+    """Reads the projections, for fast lists."""
 
     async def run(self, run: str) -> RunRow | None:
         """One run at a glance."""
         ...
 
     async def runs(self, *, status: Sequence[str] = (), after: str = "", limit: int = 50) -> list[RunRow]:
-        """Runs by id, those with the given statuses only, if any are given."""
+        """Runs by id; only those with the given statuses, if any are given."""
         ...
 
     async def steps(self, run: str) -> list[StepRow]:
-        """The steps of a run that events have touched, by path."""
+        """The steps of a run that have events, by path."""
         ...
 
     async def plan(self, plan: str) -> PlanRow | None:
@@ -77,17 +76,17 @@ class Archive(Protocol):
     """The whole store: for verification, checkpoints and operators."""
 
     def scan(self, *, after: int = 0, size: int = 2_000) -> AsyncIterator[list[Placed]]:
-        """All records by place in the store, in batches, from one unchanging view."""
+        """All records in store order, in batches, from one consistent snapshot."""
         ...
 
     def rows(self, *, after: int = 0, size: int = 2_000) -> AsyncIterator[list[Row]]:
-        """The same as plain columns (place, then the fields of a Record), whatever is stored in them.
+        """The same as plain columns (place, then the fields of a Record), unvalidated.
 
-        For whoever proves every byte: values of wrong types are handed on, not refused."""
+        For the audit: values of wrong types are passed on, not refused."""
         ...
 
     async def heads(self, *, after: int = 0) -> tuple[int, list[Head]]:
-        """The number of events in the store, and the ends of all streams that changed behind place `after`."""
+        """The number of events in the store, and the ends of all streams that changed after place `after`."""
         ...
 
     async def definitions(self) -> list[tuple[str, bytes]]:
@@ -95,13 +94,13 @@ class Archive(Protocol):
         ...
 
     async def flaws(self, *, thorough: bool = True) -> list[str]:
-        """What the database itself finds wrong with its file, in words; empty when sound.
+        """What the database itself finds wrong with its file, as messages; empty if nothing.
 
         `thorough` also compares every index with its table."""
         ...
 
     async def rebuild(self, stream: str, change: Change) -> None:
-        """Put a stream's projections in place of whatever is stored for it."""
+        """Replace a stream's stored projections."""
         ...
 
     async def forget(self, stream: str) -> None:
@@ -109,6 +108,6 @@ class Archive(Protocol):
         ...
 
     async def erase(self, record: Record, note: Sequence[Record], change: Change) -> None:
-        """Put `record` (same place and hash, words erased) in place of the stored one, append the note that says so,
-        and rewrite the projections of its stream, in one transaction; leave no copy of the old bytes in the file."""
+        """Replace the stored record by `record` (same place and hash, content erased), append the note, and rewrite the
+        projections of its stream, in one transaction; no copy of the old bytes stays in the file."""
         ...

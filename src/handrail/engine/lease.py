@@ -1,7 +1,7 @@
 """Leases: which worker executes a run, as a protocol. An older epoch is refused by the store itself.
 
-A worker beats once for all its leases. Whoever sees an owner's beat stand still for the length of a lease, by its own
-monotonic clock, may take its runs over: no two clocks are ever compared."""
+A worker sends one heartbeat for all its leases. Another worker that sees no new heartbeat for the length of a lease,
+by its own monotonic clock, may take over the runs: no two clocks are ever compared."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Lease(Struct, frozen=True):
 
 
 class Holding(Struct, frozen=True):
-    """A run that has work, and who holds it as far as one can see; without an owner it is free."""
+    """A run that has work, and its owner as last seen; without an owner it is free."""
 
     run: str
     n: int
@@ -28,18 +28,18 @@ class Holding(Struct, frozen=True):
     owner: str = ""
     epoch: int = 0
     beat: int = 0
-    """How often the owner has beaten."""
+    """The owner's heartbeat count."""
 
 
 class Leases(Protocol):
     """The leases of a store."""
 
     async def beat(self, owner: str) -> None:
-        """Say that the owner is at work."""
+        """Record a heartbeat of the owner."""
         ...
 
     async def holdings(self, *, after: str = "", limit: int = 1_000) -> list[Holding]:
-        """The runs by id that are stored as running or compensating and that handrail executes, with their owners."""
+        """The runs that handrail executes and that are stored as running or compensating, by id, with their owners."""
         ...
 
     async def holding(self, run: str) -> Holding | None:
@@ -47,15 +47,15 @@ class Leases(Protocol):
         ...
 
     async def claim(self, owner: str, holdings: Sequence[Holding]) -> list[Lease]:
-        """Take those runs whose lease is still just as it was seen, the owner's beat included; those that were taken.
+        """Take those runs whose lease has not changed since it was read, heartbeat included; returns those taken.
 
-        All in one transaction. The claimer's own worker row is made with it."""
+        All in one transaction, which also creates the claimer's own worker row."""
         ...
 
     async def release(self, leases: Sequence[Lease]) -> None:
-        """Give leases back that are still held as given; others are left alone."""
+        """Release these leases if they are still current; others are ignored."""
         ...
 
     async def retire(self, owner: str) -> None:
-        """Give all leases of an owner back, and forget that it was there."""
+        """Release all leases of an owner, and delete its worker row."""
         ...

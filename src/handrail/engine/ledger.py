@@ -1,4 +1,4 @@
-"""The ledger: events as readers see them, in words and in data. A read model; nothing is decided or written here."""
+"""The ledger: events for readers, as text and as data. A read model; nothing is decided or written here."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from handrail.engine.journal import FAR_BEHIND, Archive, Journal, Placed
 SHOWN_MAX: Final = 1_000
 BATCH: Final = 1_000
 READ_MAX: Final = 50_000
-"""How many events are looked at for one answer; the next one goes on from there."""
+"""How many events are read for one answer; the next one continues from there."""
 DECISION: Final = "decision_recorded"
 DIGEST: Final = re.compile(r"(?:sha256:)?[0-9a-f]{64}")
 DIGEST_SHOWN: Final = 16
@@ -26,7 +26,7 @@ HEADER_KEYS: Final = frozenset({"step", "attempt"})
 
 
 class Query(Struct, frozen=True, kw_only=True):
-    """Which events are asked for; what is empty does not matter."""
+    """Which events to return; empty fields match everything."""
 
     stream: str = ""
     kinds: frozenset[str] = frozenset()
@@ -37,10 +37,10 @@ class Query(Struct, frozen=True, kw_only=True):
     until: int = FAR_BEHIND
     limit: int = 50
     after: int | None = None
-    """Where the last answer ended: an event's number in a stream, or a place in the store to go back from."""
+    """Where the last answer ended: an event's number in a stream, or a place in the store."""
 
     def wants(self, record: Record) -> bool:
-        """Whether an event is asked for."""
+        """Whether an event matches."""
         return (
             (not self.kinds or record.kind in self.kinds)
             and (not self.step or record.step == self.step)
@@ -51,14 +51,14 @@ class Query(Struct, frozen=True, kw_only=True):
 
 
 class Hit(Struct, frozen=True):
-    """An event that was asked for, and the place that an answer begins with it from."""
+    """A matching event, and the place from which an answer would start with it."""
 
     place: int
     record: Record
 
 
 class Found(Struct, frozen=True):
-    """Events, and where to go on; nowhere if that was all."""
+    """Events, and where to continue; None if there are no more."""
 
     hits: tuple[Hit, ...]
     after: int | None
@@ -79,7 +79,7 @@ class Ledger:
         return records
 
     async def query(self, asked: Query) -> Found:
-        """The events that were asked for: of one stream in order, or of the whole store, newest first."""
+        """The matching events: of one stream in order, or of the whole store, newest first."""
         if asked.stream:
             await self.of_stream(asked.stream, limit=1)
             return await self._in_stream(asked)
@@ -118,7 +118,7 @@ class Ledger:
         return Found(tuple(found), place)
 
     async def _between(self, start: int, end: int) -> list[Placed]:
-        """The events behind place `start`, up to place `end`."""
+        """The events after place `start`, up to place `end`."""
         placed: list[Placed] = []
         async for batch in self.archive.scan(after=start, size=BATCH):
             placed += [one for one in batch if one.seq <= end]
@@ -127,7 +127,7 @@ class Ledger:
         return placed
 
     async def decisions(self, stream: str, *, limit: int) -> list[str]:
-        """The latest decisions of a run, each in a line."""
+        """The latest decisions of a run, one line each."""
         found = await self.query(Query(stream=stream, kinds=frozenset({DECISION}), limit=READ_MAX))
         bodies = [msgspec.json.decode(hit.record.body) for hit in found.hits[-limit:]]
         return [_short(f"{body['decision']}: {body['reason']}", 200) for body in bodies]
@@ -138,7 +138,7 @@ class Ledger:
         return [placed async for batch in self.archive.scan(after=max(0, events - limit)) for placed in batch]
 
     async def export(self, stream: str | None = None) -> AsyncIterator[dict[str, Any]]:
-        """Every event, of one stream or of all, with all that another machine needs to check the chain."""
+        """Every event, of one stream or all, with everything needed to verify the chain elsewhere."""
         ends: dict[str, bytes] = {}
         if stream is not None:
             await self.of_stream(stream, limit=1)
@@ -169,7 +169,7 @@ def event_view(record: Record) -> dict[str, Any]:
 
 
 def export_view(record: Record, prev: bytes) -> dict[str, Any]:
-    """An event with all that another machine needs to check its hash."""
+    """An event with everything needed to verify its hash elsewhere."""
     proof: dict[str, Any] = {
         "prev": prev.hex(),
         "format": record.format,
@@ -182,7 +182,7 @@ def export_view(record: Record, prev: bytes) -> dict[str, Any]:
 
 
 def summary(record: Record) -> str:
-    """What happened, in one line: the values of an event's body that a person would look for first."""
+    """An event in one line: the values of its body, shortened."""
     body = msgspec.json.decode(record.body)
     shown = [
         f"{key}={_short(value)}" for key, value in body.items() if key not in HEADER_KEYS and value not in ("", [])
@@ -191,7 +191,7 @@ def summary(record: Record) -> str:
 
 
 def _as_written(text: str) -> str:
-    """A text as it stands in a body, where quotes and line breaks are escaped; in lower case."""
+    """A text as it is in a body, with escaped quotes and line breaks; in lower case."""
     said = text.encode("utf-8", "replace").decode()
     return msgspec.json.encode(said)[1:-1].decode().lower()
 
@@ -199,6 +199,6 @@ def _as_written(text: str) -> str:
 def _short(value: Any, width: int = 60) -> str:
     text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
     if DIGEST.fullmatch(text):
-        width = DIGEST_SHOWN  # enough to recognise it; nobody reads the rest
+        width = DIGEST_SHOWN  # enough to recognise it
     line = " ".join(text.split())
     return line if len(line) <= width else f"{line[: width - 1]}…"

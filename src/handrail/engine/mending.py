@@ -1,7 +1,6 @@
-"""Mending: projections beside the events they are derived from, and rewritten where they differ.
+"""Compares projections with the events they are derived from, and rewrites them where they differ.
 
-Async; speaks to the store's protocols. Events are read here and never written. That a stream's own chain holds is
-audit.py's business."""
+Async; uses the store's protocols. Events are only read. audit.py verifies a stream's chain."""
 
 from __future__ import annotations
 
@@ -23,11 +22,11 @@ ChangeOf: TypeAlias = Callable[[str, Iterable[Entry]], Change]
 
 
 class WholeStore(Journal, ProjectionReader, Archive, Leases, Protocol):
-    """A whole store: its events, its projections, the file they are in, and who works on what."""
+    """A whole store: its events, its projections, its file, and its leases."""
 
 
 async def rebuild(store: WholeStore, *, fold: ChangeOf = change_of) -> int:
-    """Rewrite the projections of every stream where they differ from its events; how many were rewritten."""
+    """Rewrite the projections of every stream where they differ from its events; returns how many were rewritten."""
     _, heads = await store.heads()
     streams = {head.stream for head in heads}
     rewritten = 0
@@ -41,9 +40,9 @@ async def rebuild(store: WholeStore, *, fold: ChangeOf = change_of) -> int:
 
 
 async def difference(store: WholeStore, stream: str, *, fold: ChangeOf = change_of) -> str | None:
-    """How a stream's projections differ from its events, in words; None if they are equal, bit for bit."""
+    """How a stream's projections differ from its events, as a message; None if they are equal."""
     reason = None
-    for _ in range(TRIES_MAX):  # someone may append between two looks: only what stays different is different
+    for _ in range(TRIES_MAX):  # another writer may append between two reads: a difference counts only if it stays
         try:
             reason = _compared(await stored_change(store, stream), await folded_change(store, stream, fold))
         except IntegrityBroken as error:
@@ -63,12 +62,12 @@ async def stored_change(store: WholeStore, stream: str) -> Change:
 
 
 async def folded_change(store: Journal, stream: str, fold: ChangeOf) -> Change:
-    """The projections of a stream as its events say."""
+    """The projections of a stream, computed from its events."""
     entries = await entries_of(store, stream)
     try:
         change = fold(stream, entries)
-    except Exception as error:  # a forged history need not make sense: that is a finding, not a crash of ours
-        raise IntegrityBroken(f"its events can't be folded: {error!r}") from error
+    except Exception as error:  # forged events can raise anything: that is a finding, not a crash
+        raise IntegrityBroken(f"its events can't be replayed: {error!r}") from error
     steps = tuple(sorted(change.steps, key=lambda step: step.path))
     return Change(run=change.run, steps=steps, plan=change.plan)
 
@@ -100,12 +99,12 @@ async def plan_rows(store: ProjectionReader) -> AsyncIterator[PlanRow]:
 
 
 async def _rewrite(store: WholeStore, stream: str, fold: ChangeOf) -> bool:
-    """Whether a stream's projections had to be rewritten; if someone appends meanwhile, the last fold wins."""
+    """Whether a stream's projections had to be rewritten; if a writer appends meanwhile, they are rewritten again."""
     for tries in range(TRIES_MAX):
         if await difference(store, stream, fold=fold) is None:
             return tries > 0
         await store.rebuild(stream, await folded_change(store, stream, fold))
-    raise Unavailable(f"{stream} is written too fast to be rewritten", hint="repeat it when the run rests")
+    raise Unavailable(f"{stream} changes too fast to be rebuilt", hint="repeat it when the run is idle")
 
 
 def _compared(stored: Change, folded: Change) -> str | None:
@@ -124,5 +123,5 @@ def _differs(what: str, stored: object, folded: object) -> str:
     if stored is None:
         return f"its {what} is missing"
     if folded is None:
-        return f"its {what} stands for nothing in its events"
-    return f"its {what} is not what its events say"
+        return f"its {what} has no events"
+    return f"its {what} does not match its events"

@@ -1,6 +1,6 @@
-"""Plans: save a version, retire, look up. The same walk as a run's: read, replay, decide, append.
+"""Plans: save a version, retire, look up. Works like dispatch for runs: read, replay, decide, append.
 
-Async; speaks to the journal's protocol alone. What is granted is decided in domain/plan.py."""
+Async; uses only the journal's protocol. domain/plan.py decides what is granted."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ class Plans:
     async def save(
         self, definition: Definition, *, actor: str, note: str = "", cards: Mapping[str, Card] = NO_CARDS
     ) -> Plan:
-        """Keep a version of a plan, pinned to what tool servers say of its tools (`cards`); the same twice in a row is
-        one version."""
+        """Save a version of a plan, pinned to the descriptions of its tools (`cards`); the same twice in a row is one
+        version."""
         data = definition_data(definition)
         content_hash = digest(data)
         steps, pins = len(definition.steps), pins_of(cards)
@@ -50,15 +50,15 @@ class Plans:
         return await self._grant(definition.id, command, actor=actor, texts=texts)
 
     async def retire(self, plan_id: str, *, reason: str, actor: str) -> Plan:
-        """Offer a plan no longer; nothing is erased."""
+        """Stop offering a plan; nothing is deleted."""
         return await self._grant(plan_id, RetirePlan(reason=reason), actor=actor)
 
     async def get(self, plan_id: str) -> Plan:
-        """A plan with all its versions; without any if none was ever saved."""
+        """A plan with all its versions; without any if it was never saved."""
         return replay_plan(await entries_of(self.journal, PLAN_PREFIX + plan_id), Plan(id=plan_id))
 
     async def newest(self, plan_id: str) -> tuple[Definition, Mapping[str, str]]:
-        """A plan's newest version, and what its tools are pinned to; NotFound if there is none, or no longer."""
+        """A plan's newest version, and what its tools are pinned to; NotFound if there is none, or it is retired."""
         plan = await self.get(plan_id)
         if not plan.versions or plan.retired is not None:
             raise NotFound(f"there is no plan {plan_id!r}", hint="list the plans, or save one first")
@@ -84,10 +84,10 @@ class Plans:
             try:
                 await self.journal.append(records, replace(project_plan(after), definitions=texts))
             except JournalConflict:
-                continue  # someone else saved meanwhile: decide on what is there now
+                continue  # another writer saved in the meantime: decide again on the new state
             log.info("%s %s, version %d", records[-1].kind, plan_id, after.newest.number)
             return after
-        raise JournalConflict(f"plan {plan_id!r} is written by many at once")
+        raise JournalConflict(f"too many writers save plan {plan_id!r} at once")
 
 
 def version_of(plan: Plan, number: int | None) -> PlanVersion:

@@ -1,6 +1,6 @@
-"""Replay: a whole stream folded into its projection rows, for proof and repair.
+"""Replays a whole stream into its projection rows, for audit and repair.
 
-No I/O. What a stream is, its name says: a run, a plan, or the store's own."""
+No I/O. A stream's name says whether it is of a run, a plan, or the store."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from handrail.domain.run import Run, project, replay
 
 
 def change_of(stream: str, entries: Iterable[Entry]) -> Change:
-    """The projection rows that a stream's events stand for; none for streams that have no projection."""
+    """The projection rows of a stream's events; none for streams without projections."""
     if stream.startswith(RUN_PREFIX):
         run = replay(entries, Run(id=stream))
         return project(run, run.steps) if run.n else NO_CHANGE

@@ -1,6 +1,6 @@
-"""Rules, as the gate applies them: what they are given to work with, and how they fail.
+"""The protocol of rules: what they are given, and how they fail.
 
-Protocols and values only. The rules are in rules/; which checks apply when is gate.py's."""
+Protocols and values only. The rules are in rules/; gate.py decides which checks apply."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from handrail.engine.tool import Progress, silent
 
 
 class Setting(Struct, frozen=True, kw_only=True):
-    """What a rule may look at, and work with."""
+    """What a rule may read and use."""
 
     given: Given
     """The output, expressions over the run, and schemas."""
     project: Path
-    """The folder of the project; a rule looks nowhere else."""
+    """The project's folder; a rule reads nothing else."""
     private: tuple[Path, ...] = ()
-    """Folders that no rule may look into."""
+    """Folders that no rule may read."""
     sandbox: Sandbox
     """Where commands run; its `trial` says whether it may be used."""
     progress: Progress = silent
 
 
 class RuleUnavailable(Exception):
-    """A rule could not come to an end this time, and might the next: the network is down, a lock is held."""
+    """A rule could not finish this time, but a retry may work: the network is down, a lock is held."""
 
 
 class Rule(Protocol):
@@ -38,16 +38,16 @@ class Rule(Protocol):
 
     @property
     def card(self) -> RuleCard:
-        """What the rule says of itself."""
+        """The rule's description."""
         ...
 
     async def apply(self, parameters: Mapping[str, Any], setting: Setting) -> Outcome:
-        """What it finds. Whatever it raises is told as a broken rule; RuleUnwell is tried again first."""
+        """What it finds. Any exception is reported as a broken rule; RuleUnavailable is retried first."""
         ...
 
     async def inputs(self, parameters: Mapping[str, Any], setting: Setting) -> str:
-        """The digest of all that its outcome depends on, beside its parameters; empty if that can't be told, so that
-        nothing is remembered."""
+        """The digest of everything its outcome depends on, besides its parameters; empty if that is unknown, so that
+        nothing is cached."""
         ...
 
 
@@ -59,33 +59,33 @@ class RuleSet(Protocol):
         ...
 
     def names(self) -> Collection[str]:
-        """What there is."""
+        """The names of all rules."""
         ...
 
     @property
     def broken(self) -> Mapping[str, str]:
-        """Rules that can't be used, each with the reason, as far as somebody has tried."""
+        """Rules that can't be used, each with the reason, as far as they were tried."""
         ...
 
 
 class Memory(Protocol):
-    """What rules found before, by the digest of all that it depends on."""
+    """A cache of outcomes, by the digest of everything they depend on."""
 
     async def find(self, key: str) -> Outcome | None:
-        """What was found then."""
+        """The cached outcome, if any."""
         ...
 
     async def keep(self, key: str, outcome: Outcome) -> None:
-        """Remember it; what was not asked for longest is forgotten first."""
+        """Cache an outcome; the least recently used is dropped first."""
         ...
 
 
 class NoMemory:
-    """A memory that keeps nothing."""
+    """A cache that stores nothing."""
 
     async def find(self, key: str) -> Outcome | None:
-        """Nothing was ever kept."""
+        """Always None."""
         return None
 
     async def keep(self, key: str, outcome: Outcome) -> None:
-        """Let it go."""
+        """Do nothing."""

@@ -1,4 +1,4 @@
-"""A sandbox, as whoever runs a command in one sees it: what is run, within which bounds, and what came of it.
+"""The protocol of a sandbox: the command to run, its limits, and its result.
 
 A protocol and values only. The sandbox itself is in tools/."""
 
@@ -14,29 +14,29 @@ from handrail.engine.tool import Progress
 GIB: Final = 1_073_741_824
 
 Stopped: TypeAlias = Literal["", "time", "memory", "processes", "output"]
-"""The bound that a command went beyond; empty if it ended by itself."""
+"""The limit that a command exceeded; empty if it ended by itself."""
 
 
 class Bounds(Struct, frozen=True, kw_only=True):
-    """How much a command may use up, all its processes together."""
+    """How much a command may use, all its processes together."""
 
     time_ms: int = 60_000
     memory_bytes: int = GIB
     processes: int = 64
     output_bytes: int = 1_000_000
-    """Of standard output and of standard error, each."""
+    """For standard output and standard error, each."""
     file_bytes: int = GIB
-    """How large any one file may grow."""
+    """The largest size of any file."""
     network: bool = False
     """Whether it may reach the network, this machine's own services included."""
 
 
 class Job(Struct, frozen=True, kw_only=True):
-    """A command to run: never read by a shell."""
+    """A command to run, without a shell."""
 
     argv: tuple[str, ...]
     cwd: str = ""
-    """The folder to start in, relative to the project's."""
+    """The working folder, relative to the project's."""
     env: Mapping[str, str] = field(default_factory=dict)
     stdin: str = ""
     bounds: Bounds = Bounds()
@@ -45,7 +45,7 @@ class Job(Struct, frozen=True, kw_only=True):
 
 
 class Ran(Struct, frozen=True, kw_only=True):
-    """What came of a command."""
+    """The result of a command."""
 
     exit: int
     stdout: str
@@ -55,19 +55,19 @@ class Ran(Struct, frozen=True, kw_only=True):
 
 
 class Sandbox(Protocol):
-    """A place where a command can do no harm outside the project."""
+    """A place where a command can change nothing outside the project."""
 
     async def run(self, job: Job, *, progress: Progress = ...) -> Ran:
-        """Run it to its end, or to one of its bounds; nothing of it is alive afterwards, also if the caller is
-        cancelled. ToolFailed if it could not be begun."""
+        """Run it to its end, or to one of its limits; none of its processes is left afterwards, even if the caller is
+        cancelled. ToolFailed if it could not be started."""
         ...
 
     async def trial(self) -> str:
-        """Try to get out, once in a process: empty if nothing did, else why the sandbox may not be used, and how to
-        get one that may."""
+        """Try to escape, once per process: empty if that failed, else why the sandbox can't be used, and how to get
+        one that can."""
         ...
 
 
 def as_output(ran: Ran) -> dict[str, Any]:
-    """What a step gets to see of a command."""
+    """A command's result as a step's output."""
     return {"exit": ran.exit, "stdout": ran.stdout, "stderr": ran.stderr}

@@ -1,6 +1,6 @@
-"""The scribe: events become records: redacted, encoded, salted and chained, ready to be appended.
+"""Turns events into records: redacted, encoded, salted and chained, ready to be appended.
 
-Whatever reaches a journal was written here. No I/O; time and chance are passed in."""
+Everything in a journal was written here. No I/O; time and randomness are passed in."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Scribe:
     def write(
         self, head: Head, events: Sequence[Event], *, actor: str, known: Sequence[str] = ()
     ) -> tuple[list[Record], list[Entry]]:
-        """The records that follow `head`, and the entries they stand for; `known` secrets appear in neither."""
+        """The records that follow `head`, and their entries; `known` secrets appear in neither."""
         at = self.clock()
         records: list[Record] = []
         entries: list[Entry] = []
@@ -41,14 +41,15 @@ class Scribe:
         return records, entries
 
     def kept(self, event: Event, known: Sequence[str] = ()) -> Event:
-        """An event as it would be kept: itself, or what is left of it without secrets."""
+        """An event as it would be stored, without secrets."""
         return _kept(event, known)[1]
 
 
 def _kept(event: Event, known: Sequence[str]) -> tuple[str, Event, bytes]:
-    """What is kept of an event: its kind, itself without secrets, and its body."""
+    """What is stored of an event: its kind, the event without secrets, and its body."""
     kind, body = kind_of(event), encode_body(event)
     clean = redact_body(body, known)
     if clean is body:
         return kind, event, body
-    return kind, decode_event(kind, FORMAT, clean), clean  # state is folded from what is kept, not from what was said
+    # The state in memory must come from what is stored, so that a replay gives the same state.
+    return kind, decode_event(kind, FORMAT, clean), clean

@@ -1,6 +1,6 @@
-"""Sealing: a journal that has its ends signed at the end of each run and every so many events.
+"""A journal that has a checkpoint signed at the end of each run and after every `every` events.
 
-Async; a Journal around a Journal. An append never waits for a seal, and a seal that fails never fails an append."""
+Async; wraps a Journal. An append never waits for a checkpoint, and a failed checkpoint never fails an append."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ ENDS: Final = frozenset(
     {"run_completed", "run_failed", "run_cancelled", "run_compensated", "run_compensation_failed", "plan_saved"}
 )
 REST_S: Final = 1.0
-"""The least time between two seals: many runs that end at once share one."""
+"""The shortest time between two checkpoints: many runs that end at once share one."""
 
 log = logging.getLogger(__name__)
 
 
 class Sealer(Protocol):
-    """Signs where the store stands; the notary does."""
+    """Signs a checkpoint of the store's current state; see notary.py."""
 
     async def seal(self) -> Checkpoint | None:
         """A checkpoint of what changed since the last one, or None."""
@@ -37,7 +37,7 @@ class Sealer(Protocol):
 
 @dataclass
 class SealingJournal:
-    """Hands everything on to the journal, and asks the notary for a seal when it is time."""
+    """Passes everything on to the journal, and asks for a checkpoint when one is due."""
 
     journal: Journal
     notary: Sealer
@@ -49,7 +49,7 @@ class SealingJournal:
     _closing: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def append(self, records: Sequence[Record], change: Change, *, lease: Lease | None = None) -> None:
-        """Append; soon after the end of a run, or when enough has gathered, a seal follows."""
+        """Append; soon after the end of a run, or after enough events, a checkpoint follows."""
         await self.journal.append(records, change, lease=lease)
         self._unsealed += len(records)
         if self._unsealed >= self.every or any(record.kind in ENDS for record in records):
@@ -65,7 +65,7 @@ class SealingJournal:
         return await self.journal.definition(content_hash)
 
     async def close(self) -> None:
-        """Seal what is not sealed yet."""
+        """Sign a checkpoint of what is not sealed yet."""
         self._closing.set()
         if self._task is not None:
             await self._task

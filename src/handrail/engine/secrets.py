@@ -1,7 +1,7 @@
-"""Secrets, as whoever needs one sees them: found by name, with the tools that a plan may give them to.
+"""The protocol of secrets: found by name, with the tools that may receive them.
 
-Protocols and values only. Keeping them is storage's work; giving them to tools, and taking them out of what tools
-say, is done in tools/vault.py."""
+Protocols and values only. Secrets are stored in storage/; tools/vault.py passes them to tools and removes them from
+what tools return."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ Kept: TypeAlias = Literal["file", "keyring"]
 
 
 class Secret(Struct, frozen=True, kw_only=True):
-    """A value that is never written down outside its keeping."""
+    """A value that is never written anywhere but in its store."""
 
     value: str
     given_to: tuple[str, ...] = ()
-    """The tools that a plan may give it to, as patterns: `git.*`, `http.request:api.example.com`."""
+    """The tools that may receive it, as patterns: `git.*`, `http.request:api.example.com`."""
 
     def __repr__(self) -> str:
         return f"Secret(given_to={self.given_to!r})"
 
 
 class SecretCard(Struct, frozen=True, kw_only=True):
-    """What may be shown of a secret: everything but its value."""
+    """What may be shown of a secret: everything except its value."""
 
     name: str
     given_to: tuple[str, ...]
@@ -43,10 +43,10 @@ class Secrets(Protocol):
 
 
 class SecretStore(Secrets, Protocol):
-    """Where a person keeps secrets."""
+    """Where a person stores secrets."""
 
     def keep(self, name: str, value: str | None, given_to: Sequence[str] | None) -> SecretCard:
-        """Set a secret; None leaves its value, or the tools that it may be given to, as they are."""
+        """Set a secret; None leaves its value, or the tools that may receive it, unchanged."""
         ...
 
     def cards(self) -> Sequence[SecretCard]:
@@ -54,5 +54,5 @@ class SecretStore(Secrets, Protocol):
         ...
 
     def remove(self, name: str) -> None:
-        """Forget a secret; NotFound if there is none of that name."""
+        """Delete a secret; NotFound if there is none of that name."""
         ...

@@ -1,7 +1,7 @@
-"""Signatures checked by the public key alone: for whoever holds a proof bundle, and has no store or key folder.
+"""Verifies signatures with the public key alone: for a proof bundle, without a store or key folder.
 
-The cryptography library is imported when a signature is checked: a start goes without. The key that signs, and the
-files that it is kept in, are storage/keys.py's."""
+The cryptography library is imported when a signature is checked, so that a start does not pay for it. The signing key
+and its files are in storage/keys.py."""
 
 from __future__ import annotations
 
@@ -18,18 +18,19 @@ _HEX: Final = re.compile(r"(?:sha256:)?([0-9a-f]{64})")
 
 
 def fingerprint(public: str) -> str:
-    """What people compare to know a public key again: the digest of it."""
+    """A public key's digest, by which people recognise it."""
     return FINGERPRINT + hashlib.sha256(bytes.fromhex(public)).hexdigest()
 
 
 def holds(public: str, message: bytes, signature: str) -> bool:
-    """Whether the key with this public half, in hex, made this signature, in hex, of this message."""
+    """Whether the private key of `public` made this signature of this message; both in hex."""
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
     try:
         key, made = bytes.fromhex(public), bytes.fromhex(signature)
-        if key.hex() != public or made.hex() != signature:  # two writings of one signature would be one byte changed
+        # Only lower-case hex: otherwise a bundle could be changed in its letter case and still verify.
+        if key.hex() != public or made.hex() != signature:
             return False
         Ed25519PublicKey.from_public_bytes(key).verify(made, message)
     except (InvalidSignature, ValueError):
@@ -38,7 +39,7 @@ def holds(public: str, message: bytes, signature: str) -> bool:
 
 
 def trusted(text: str) -> str:
-    """The fingerprint of the key that somebody trusts: as it is written, or of the public key in a PEM file."""
+    """The fingerprint of a trusted key: given as text, or of the public key in a PEM file."""
     if found := _HEX.fullmatch(text.strip().lower()):
         return FINGERPRINT + found[1]
     try:
@@ -59,8 +60,8 @@ def _public_in(content: bytes, name: str) -> str:
         key = load_pem_public_key(content)
     except ValueError as error:
         raise Invalid(
-            f"{name} holds no public key", hint="it is journal.pub in the keys folder of the store"
+            f"{name} contains no public key", hint="it is journal.pub in the keys folder of the store"
         ) from error
     if not isinstance(key, Ed25519PublicKey):
-        raise Invalid(f"{name} holds a key of another kind", hint="it is journal.pub in the keys folder of the store")
+        raise Invalid(f"{name} is a key of another kind", hint="it is journal.pub in the keys folder of the store")
     return key.public_bytes_raw().hex()

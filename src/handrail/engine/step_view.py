@@ -1,6 +1,6 @@
-"""The steps of a run as readers see them: in the order they were written, rounds below their loop.
+"""The steps of a run for readers: in written order, rounds below their loop.
 
-Pure, and one pass over the steps that events have touched, however many there are. The run as a whole is view.py's."""
+Pure, in one pass over the steps that have events. The run as a whole is in view.py."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from handrail.engine.outlook import Outlook
 
 
 class Shown(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The shape of all that readers are shown: what is empty is left out."""
+    """The base of everything shown to readers: empty fields are left out."""
 
 
 class Why(StrEnum):
@@ -36,7 +36,7 @@ class Why(StrEnum):
 
 
 class Held(Shown, frozen=True):
-    """Something that a step waits for: another step, a time, or the reason why it is held back."""
+    """Something that a step waits for: another step, a time, or a limit with its reason."""
 
     kind: Why
     step: str = ""
@@ -45,7 +45,7 @@ class Held(Shown, frozen=True):
 
 
 class LiveState(Struct, frozen=True):
-    """What the journal does not tell: why ready steps do not begin, and what tools at work say of how far they are."""
+    """What is not in the journal: why ready steps do not start, and the progress that running tools report."""
 
     held: Mapping[str, Held] = {}
     words: Mapping[str, str] = {}
@@ -72,7 +72,7 @@ class StepView(Shown, frozen=True):
     category: Category | None = None
     message: str = ""
     says: str = ""
-    """What its tool says of how far it is."""
+    """The progress that its tool reports."""
     round: int = 0
     rounds: int = 0
     waits_for: tuple[Held, ...] = ()
@@ -81,13 +81,13 @@ class StepView(Shown, frozen=True):
 def steps_of(
     run: Run, definition: Definition, outlook: Outlook, within: LiveState, lasting: Sequence[str]
 ) -> tuple[StepView, ...]:
-    """Every step that is known by now."""
+    """Every step that is known so far."""
     lister = _StepLister(run, definition, outlook, within, frozenset(lasting))
     return tuple(lister.views(definition.steps, ""))
 
 
 class _StepLister:
-    """Tells the steps of one run."""
+    """Lists the steps of one run."""
 
     def __init__(
         self, run: Run, definition: Definition, outlook: Outlook, within: LiveState, lasting: frozenset[str]

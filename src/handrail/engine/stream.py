@@ -1,4 +1,4 @@
-"""A stream from its beginning to its end, however long it is: read in pages, never all or nothing."""
+"""Reads a whole stream in pages, so that long streams need no large read."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ async def records_of(journal: Journal, stream: str) -> list[Record]:
 
 
 async def entries_of(journal: Journal, stream: str, *, after: int = 0) -> list[Entry]:
-    """All events of a stream with n > after, in their places."""
+    """All events of a stream with n > after, with their places."""
     return [entry_of(record) async for page in pages_of(journal, stream, after=after) for record in page]
 
 
@@ -49,12 +49,12 @@ async def end_of(journal: Journal, stream: str) -> Head:
 
 
 async def ahead(batches: AsyncIterator[Batch]) -> AsyncIterator[Batch]:
-    """The same batches; the next one is fetched while the caller looks at this one."""
+    """The same batches; the next one is fetched while the caller processes this one."""
     upcoming = asyncio.ensure_future(anext(batches, None))
     try:
         while (batch := await upcoming) is not None:
             upcoming = asyncio.ensure_future(anext(batches, None))
-            await asyncio.sleep(0)  # let the fetching begin
+            await asyncio.sleep(0)  # let the fetch start before the caller blocks the loop
             yield batch
     finally:
         upcoming.cancel()

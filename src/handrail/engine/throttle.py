@@ -1,7 +1,7 @@
-"""The throttle: how many calls are under way at once, in all, of each tool and of each server, and whose turn is next.
+"""The throttle: limits how many calls run at once, in all, per tool and per server, and decides which run is next.
 
-No I/O. When all hands are full, runs queue up: the higher priority first, and among equals each gets one turn after
-the other, so that a run with thousands of ready steps does not starve the rest."""
+No I/O. When the limit is reached, runs queue up: the highest priority first; runs of equal priority take turns, so
+that a run with thousands of ready steps does not starve the others."""
 
 from __future__ import annotations
 
@@ -21,44 +21,44 @@ CALLS_MAX: Final = 100
 
 @dataclass(frozen=True)
 class Hold:
-    """A call that can't begin yet, and why; `due` if time alone will help."""
+    """A call that can't start yet, and why; `due` if it only has to wait until then."""
 
     reason: str
     due: int | None = None
     is_breaker: bool = False
-    """Whether its server is left alone; else it is a limit."""
+    """Whether its server's breaker is open; else it is a limit."""
 
 
 @dataclass
 class Throttle:
-    """Lets calls begin, or holds them back; `wake` is called for a run whose turn has come."""
+    """Lets calls start, or holds them back; `wake` is called for the run that is next."""
 
     wake: Callable[[str], None]
     calls_max: int = CALLS_MAX
     _under_way: int = 0
     _by_name: Counter[str] = field(default_factory=Counter)
-    """How many calls of each tool, and of each server as a whole, are under way."""
+    """How many calls are running, by tool and by server."""
     _buckets: dict[str, TokenBucket] = field(default_factory=dict)
     _queue: list[tuple[int, int, str]] = field(default_factory=list)
     _queued: set[str] = field(default_factory=set)
     _turns: Counter[str] = field(default_factory=Counter)
     _waiting: dict[str, OrderedDict[str, None]] = field(default_factory=dict)
     _offers: dict[str, dict[str, None]] = field(default_factory=dict)
-    """By run: tools and servers that have a free place, which the run was told of and has not asked for yet."""
+    """By run: tools and servers with a free place, offered to the run and not used yet."""
     _tickets: count[int] = field(default_factory=count)
 
     def enter(self, run: str, priority: int, spec: ToolSpec, *, now: int) -> Hold | None:
-        """Let a call begin (None), or say why it can't; the run is woken when it may try again."""
+        """Let a call start (None), or say why it can't; the run is woken when it may try again."""
         limits = _limits_of(spec)
         for limit in limits:
             self._offers.get(run, {}).pop(limit.name, None)
         for limit in limits:
             if limit.concurrency is not None and self._by_name[limit.name] >= limit.concurrency:
                 self._waiting.setdefault(limit.name, OrderedDict())[run] = None
-                return Hold(f"{limit.concurrency} calls of {limit.name} are under way")
+                return Hold(f"{limit.concurrency} calls of {limit.name} are running")
         if not self._has_turn(run):
             self._enqueue(run, priority)
-            return Hold(f"all {self.calls_max} hands of handrail are full")
+            return Hold(f"{self.calls_max} calls are running, the most that handrail makes at once")
         if held := self._too_soon(limits, now):
             return held
         if self._turns[run]:
@@ -69,7 +69,7 @@ class Throttle:
         return None
 
     def _too_soon(self, limits: Sequence[CallLimits], now: int) -> Hold | None:
-        """Why a call would come too soon after the others; if it does not, it is counted."""
+        """Why a call would exceed a rate limit; if it does not, it is counted."""
         after: dict[str, TokenBucket] = {}
         for limit in limits:
             if limit.rate is not None:
@@ -78,11 +78,11 @@ class Throttle:
                     self._buckets[limit.name] = bucket
                     return Hold(f"{limit.name} is called at most {limit.rate}", due)
                 after[limit.name] = bucket
-        self._buckets.update(after)  # only now: a call that does not begin counts nowhere
+        self._buckets.update(after)  # only now: a call that does not start must not count towards any limit
         return None
 
     def leave(self, spec: ToolSpec) -> None:
-        """Note that a call has ended, and give its place to whoever is next."""
+        """Note that a call has ended, and give its place to the next run."""
         for limit in _limits_of(spec):
             self._by_name[limit.name] -= 1
             self._offer(limit.name)
@@ -90,7 +90,7 @@ class Throttle:
         self._give_turn()
 
     def give_back(self, run: str) -> None:
-        """Pass on a turn, or a free place of a tool or server, that the run had no use for."""
+        """Pass on a turn, or a free place of a tool or server, that the run did not use."""
         for name in self._offers.pop(run, {}):
             self._offer(name)
         while self._turns[run]:
@@ -100,14 +100,14 @@ class Throttle:
         del self._turns[run]
 
     def forget(self, run: str) -> None:
-        """Let a run go that needs no turns any more."""
+        """Remove a run that needs no more turns."""
         self._queued.discard(run)
         for waiting in self._waiting.values():
             waiting.pop(run, None)
         self.give_back(run)
 
     def _offer(self, name: str) -> None:
-        """Tell the next run that waits for a tool or server that there is a place."""
+        """Offer a free place to the next run that waits for a tool or server."""
         waiting = self._waiting.get(name)
         if waiting:
             run, _ = waiting.popitem(last=False)
@@ -133,7 +133,7 @@ class Throttle:
 
 
 def _limits_of(spec: ToolSpec) -> tuple[CallLimits, ...]:
-    """What bounds the calls of a tool: its own limits, and those of its server as a whole."""
+    """The limits on calls of a tool: its own, and those of its server as a whole."""
     if spec.concurrency is None and spec.rate is None:
         return () if spec.shared is None else (spec.shared,)
     own = CallLimits(name=spec.name, concurrency=spec.concurrency, rate=spec.rate)

@@ -1,6 +1,6 @@
-"""Tools, as whoever runs a plan sees them: what they say of themselves, how they are called, and how they fail.
+"""The protocol of tools: their description, how they are called, and how they fail.
 
-Protocols and values only. The tools are in tools/; choosing when to call one is the conductor's work."""
+Protocols and values only. The tools are in tools/; conductor.py decides when to call one."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from handrail.domain.pin import Card
 from handrail.domain.question import PersonReply, ToolQuestion
 
 Progress: TypeAlias = Callable[[str], None]
-"""How a tool says that it is still at work, in a few words; each time its timeout starts anew, up to a bound."""
+"""Reports progress in a few words; each report restarts the tool's timeout, up to a limit."""
 
 
 def silent(_words: str) -> None:
-    """Nobody listens."""
+    """Ignore progress."""
 
 
 OWN: Final = "own"
-"""What is said of a tool that takes back by itself what it did."""
+"""The `undo` of a tool that undoes its own effect."""
 
 
 NO_ANSWERS: Final[Mapping[str, PersonReply]] = MappingProxyType({})
 
 
 class CallLimits(Struct, frozen=True, kw_only=True):
-    """Bounds on all calls of one server together."""
+    """Limits on calls of one tool, or of all tools of a server together."""
 
     name: str
     concurrency: int | None = None
@@ -39,36 +39,36 @@ class CallLimits(Struct, frozen=True, kw_only=True):
 
 
 class ToolSpec(Struct, frozen=True, kw_only=True):
-    """What a tool says of itself."""
+    """A tool's description of itself."""
 
     name: str
     """`<server>.<tool>`"""
     description: str
     effect: Effect
-    """What a call does to the world, at most."""
+    """The greatest effect that a call can have."""
     args: Mapping[str, Any] = field(default_factory=dict)
     """The JSON Schema of its arguments."""
     output: Any = None
     """The JSON Schema of its output; None if it promises nothing."""
     idempotent: bool = False
-    """Whether a call that is repeated under the same key has its effect once."""
+    """Whether a call that is repeated under the same key has its effect only once."""
     is_instant: bool = False
     """Whether a call never waits for anything outside this process."""
     retry: Retry | None = None
-    """Its own retry policy: configuration over the tool's word over its server's; a step's own wins over it."""
+    """Its retry policy: configuration wins over the tool's own, then its server's; a step's own wins over all."""
     timeout: str | None = None
     concurrency: int | None = None
-    """How many calls may be under way at once."""
+    """How many calls may run at once."""
     rate: str | None = None
-    """How many calls may begin in a time: `10/s`, `100/m`."""
+    """How many calls may start per unit of time: `10/s`, `100/m`."""
     server: str = ""
-    """The tool server that it is on; empty for a tool of this process."""
+    """Its tool server; empty for a tool of this process."""
     shared: CallLimits | None = None
-    """What its server as a whole allows, over all its tools."""
+    """The limits of its server, over all its tools."""
     undo: str = ""
-    """How its effect is taken back without a word of the plan: `own`, or the tool that does it; empty if by nobody."""
+    """How its effect is undone if the plan does not say: `own`, or another tool; empty if it is not."""
     undo_idempotent: bool = True
-    """Whether that undo may be repeated when nobody knows whether it has been done."""
+    """Whether that undo may be repeated when its outcome is unknown."""
 
 
 class ToolCall(Struct, frozen=True, kw_only=True):
@@ -77,26 +77,26 @@ class ToolCall(Struct, frozen=True, kw_only=True):
     tool: str
     args: Mapping[str, Any]
     key: str
-    """The idempotency key: the same over all attempts and restarts; an undo has its own."""
+    """The idempotency key: the same for all attempts and after restarts; an undo has its own."""
     run: str
     step: str
     attempt: int = 1
     capture: Any = None
-    """What `capture` found before the first attempt."""
+    """What `capture` returned before the first attempt."""
     deferred: int = 0
     """How often the tool has asked to be called again later."""
     output: Any = None
-    """For an undo: what the call came to, as far as that is known."""
+    """For an undo: the result of the call, if it is known."""
     references: tuple[Path, ...] = ()
-    """Where in the arguments `${secret:NAME}` and `${env:NAME}` stand by an author's hand: only there they are filled
-    in. The same words inside a tool's result are data."""
+    """Where in the arguments an author wrote `${secret:NAME}` or `${env:NAME}`: only there they are filled in. The
+    same text in a tool's result is data."""
     answers: Mapping[str, PersonReply] = NO_ANSWERS
-    """What persons have said to questions of this tool, by the question's digest."""
+    """What people answered to this tool's questions, by the question's digest."""
     progress: Progress = silent
 
 
 class Later(Struct, frozen=True):
-    """An answer of a tool that wants to be called again after a while; handrail waits, and survives meanwhile."""
+    """A tool's request to be called again after a while; the wait is journaled and survives a restart."""
 
     delay_ms: int
 
@@ -109,7 +109,7 @@ class ToolFailed(Exception):
         self.category = category
         self.message = message
         self.retry_after_ms = retry_after_ms
-        """How long the other side asked to be left alone."""
+        """How long the server asked to wait."""
 
 
 class ToolAsks(Exception):
@@ -125,43 +125,42 @@ class PlanTool(Protocol):
 
     @property
     def spec(self) -> ToolSpec:
-        """What the tool says of itself."""
+        """The tool's description of itself."""
         ...
 
     @property
     def card(self) -> Card | None:
-        """Name, description and schema, as a tool server tells them: what a plan is pinned to; None for our own."""
+        """Name, description and schema from a tool server: what a plan is pinned to; None for built-in tools."""
         ...
 
     async def ready(self) -> None:
-        """Make sure that the tool can be called and has said what it is; ToolFailed says why not, and nothing was
-        called."""
+        """Make sure that the tool can be called and its description is known, without calling it; else ToolFailed."""
         ...
 
     def effect(self, args: Mapping[str, Any]) -> Effect:
-        """What a call with these arguments does to the world."""
+        """The effect of a call with these arguments."""
         ...
 
     def server(self, args: Mapping[str, Any]) -> str:
-        """Which server such a call reaches, for its circuit breaker; empty if it stays on this machine."""
+        """Which server such a call reaches, for its circuit breaker; empty for calls within this machine."""
         ...
 
     def misfits(self, args: Mapping[str, Any]) -> Sequence[str]:
-        """What is wrong with the arguments, in words; nothing has been called."""
+        """What is wrong with the arguments, as messages; nothing is called."""
         ...
 
     async def capture(self, call: ToolCall) -> Any:
-        """What the tool's own undo will need, looked up before the effect; None if it brings no undo of its own.
+        """What the tool's own undo will need, read before the effect; None if it has no undo of its own.
 
         It is journaled with the attempt: small, JSON, and without the contents of files."""
         ...
 
     async def call(self, call: ToolCall) -> Any:
-        """Do it: the output as JSON, or Later; ToolFailed says why not, ToolAsks what a person must say first."""
+        """Do it: the output as JSON, or Later; ToolFailed says why not, ToolAsks what a person must answer first."""
         ...
 
     async def undo(self, call: ToolCall) -> Any:
-        """Take back what `call` did, by its capture; doing so twice is as good as once."""
+        """Undo what `call` did, using its capture; repeating it has no further effect."""
         ...
 
 
@@ -173,14 +172,14 @@ class Toolbox(Protocol):
         ...
 
     def specs(self) -> Sequence[ToolSpec]:
-        """What all tools say of themselves, by name."""
+        """The descriptions of all tools, by name."""
         ...
 
     async def meet(self, names: Collection[str]) -> Mapping[str, Card]:
-        """Learn of the tools of these names, starting servers that were not met yet: what these say of them, by name;
-        our own are not among them. Unavailable names a server that can't be reached."""
+        """Look up these tools, starting their servers if needed: their servers' descriptions, by name, without built-in
+        tools. Unavailable names a server that can't be reached."""
         ...
 
     async def forget(self, run: str) -> None:
-        """Let go of everything kept for undoing this run: it has ended for good."""
+        """Delete everything stored for undoing this run: it has ended permanently."""
         ...

@@ -1,7 +1,6 @@
-"""Figures of tools and their servers, read from the journal: so they survive restarts, and cover all processes.
+"""Statistics of tools and their servers, read from the journal: so they survive restarts and cover all processes.
 
-Async; reads through the store's protocols, newest events within a bound, and writes nothing. Adding up is
-tool_tally.py's work."""
+Async; reads the newest events up to a limit, and writes nothing. tool_tally.py adds them up."""
 
 from __future__ import annotations
 
@@ -27,10 +26,10 @@ from handrail.engine.tool_tally import Called, ServerHistory, Tally, ToolFigures
 from handrail.foundation.bounded_cache import BoundedCache
 
 EVENTS_MAX: Final = 1_000_000
-"""How many of the latest events are looked at; what lies before is left out, and that is said."""
+"""How many of the latest events are read; if older ones are left out, the report says so."""
 BATCH: Final = 2_000
 EARLIER_MS: Final = 3_600_000
-"""How long before the asked time reading begins: calls that end in it began earlier, and clocks differ a little."""
+"""How long before `since` to start reading: calls that end after it started earlier, and clocks differ a little."""
 RUNS_KEPT: Final = 10_000
 DEFINITIONS_KEPT: Final = 100
 STEPS_KEPT: Final = 10_000
@@ -61,26 +60,26 @@ _round = re.compile(r"\[\d+\]")
 
 
 class FiguresStore(Journal, ProjectionReader, Archive, Protocol):
-    """What the figures are read from."""
+    """What the statistics are read from."""
 
 
 class ToolReport(Struct, frozen=True, kw_only=True):
-    """What the journal knows of tools and of their servers."""
+    """The statistics of tools and their servers."""
 
     tools: tuple[ToolFigures, ...]
     servers: tuple[ServerHistory, ...]
     events: int
-    """How many events were looked at."""
+    """How many events were read."""
     is_cut: bool = False
     """Whether older events were left out because there are too many."""
     unread: int = 0
-    """How many events could not be read, or are of runs that could not be."""
+    """How many events could not be read, or belong to runs that could not."""
     untold: int = 0
-    """How many calls were of tools beyond those that are told apart."""
+    """How many calls were of tools beyond the limit of listed tools."""
 
 
 async def tool_figures(store: FiguresStore, *, since: int = 0, events_max: int = EVENTS_MAX) -> ToolReport:
-    """The figures of all tools that were called since an instant, and the outages of servers."""
+    """The statistics of all tools that were called since a time, and the outages of servers."""
     end, _ = await store.heads(after=FAR_BEHIND)
     first = max(0, end - events_max)
     asked = await _place_of(store, since - EARLIER_MS, end) if since else 0
@@ -103,14 +102,14 @@ async def tool_figures(store: FiguresStore, *, since: int = 0, events_max: int =
 
 
 async def breakers_of(journal: Journal, servers: Iterable[str]) -> Mapping[str, Breaker]:
-    """How these servers are doing, by what was journaled last."""
+    """The breakers of these servers, from the journal."""
     return {
         name: replay_breaker(await entries_of(journal, SERVER_PREFIX + name), Breaker(server=name)) for name in servers
     }
 
 
 async def _place_of(store: FiguresStore, at: int, end: int) -> int:
-    """The place behind which events are of this instant or later: places are filled in the order of time."""
+    """The place after which events are of this time or later: places are in time order, so a binary search works."""
     low, high = 0, end
     while low < high:
         middle = (low + high) // 2
@@ -140,7 +139,7 @@ class _FiguresReader:
     _steps: BoundedCache[tuple[str, str], Called] = field(default_factory=lambda: BoundedCache(STEPS_KEPT))
 
     async def take(self, record: Record) -> None:
-        """Take in an event, if it says something about a call or a server."""
+        """Add an event, if it is about a call or a server."""
         if record.kind not in READ_KINDS:
             return
         try:
@@ -150,9 +149,9 @@ class _FiguresReader:
                 self._note_run(entry_of(record))
             elif record.step is not None:
                 called = await self._called(record.stream, record.step)
-                if called is not NO_TOOL:  # what agents and people do is not even decoded
+                if called is not NO_TOOL:  # events of agents and people are skipped without decoding
                     self.tally.take(entry_of(record), called)
-        except HandrailError:  # one that is damaged must not hide the others
+        except HandrailError:  # a damaged event must not hide the others
             self.unread += 1
 
     def _note_run(self, entry: Entry) -> None:
@@ -167,7 +166,7 @@ class _FiguresReader:
             self._runs.put(run, definition)
         if not definition:
             return NO_TOOL
-        place = (definition, _round.sub("[0]", path))  # all rounds of a loop do the same
+        place = (definition, _round.sub("[0]", path))  # all rounds of a loop call the same tool
         called = self._steps.get(place)
         if called is None:
             called = called_by(await self._definition(definition), place[1])
@@ -186,7 +185,7 @@ class _FiguresReader:
 
 
 def called_by(definition: Definition, path: str) -> Called:
-    """Which tool does a step, and which takes it back; its own tool, if the step does not say who else."""
+    """Which tool does a step, and which undoes it; by default the same tool."""
     step = locate(definition, path).step
     tool = step.work.tool if isinstance(step.work, Tool) else None
     if step.undo is None:

@@ -1,6 +1,6 @@
-"""The tally of tool calls: events in, figures out: how often, how long, how they failed, when servers were left alone.
+"""Counts tool calls from events: how many, how long, how they failed, and when servers were unavailable.
 
-No I/O, and bounded memory however many calls there are. Reading the events is tool_figures.py's work."""
+No I/O; memory is bounded however many calls there are. tool_figures.py reads the events."""
 
 from __future__ import annotations
 
@@ -33,28 +33,28 @@ from handrail.domain.store_event import BreakerClosed, BreakerOpened, BreakerPro
 from handrail.foundation.bounded_cache import BoundedCache
 
 TOOLS_MAX: Final = 1_000
-"""How many tools are told apart; the calls of others are counted, and that is said."""
+"""How many tools are listed; calls of other tools are only counted."""
 SERVERS_MAX: Final = 1_000
 OUTAGES_MAX: Final = 20
-"""How many of the latest outages are kept for each server."""
+"""How many of the latest outages of each server are listed."""
 OPEN_MAX: Final = 10_000
-"""How many calls under way are remembered, to know how long they took."""
+"""How many running calls are remembered, to know how long they took."""
 EXACT_MS: Final = 1_000
-"""Below this, lengths of time are exact; above, they are kept to three digits: so the number of buckets is bounded."""
+"""Below this, durations are exact; above, they have three digits, so that the number of buckets is bounded."""
 TOOK_MS_MAX: Final = 10**10
 MESSAGE_SHOWN: Final = 200
 LOST: Final = "lost"
-"""How a call ended whose outcome nobody saw; no category, for the tool has not said anything."""
+"""The failure of a call whose outcome was never seen; not a category, because the tool did not report one."""
 CANCELLED: Final = "cancelled"
 
 
 class Called(Struct, frozen=True):
-    """Which tool does a step, and which takes it back; None where no tool does."""
+    """Which tool does a step, and which undoes it; None if no tool does."""
 
     tool: str | None
     undo: str | None
     is_own_undo: bool = False
-    """Whether the tool takes its effect back itself."""
+    """Whether the tool undoes its own effect."""
 
 
 class _Ending(Struct, frozen=True, kw_only=True):
@@ -64,17 +64,17 @@ class _Ending(Struct, frozen=True, kw_only=True):
     is_undo: bool = False
     failure: str = ""
     took: int | None = None
-    """As the engine measured it; 0 if that is not known, None if it says nothing about the tool."""
+    """As the engine measured it; 0 if unknown, None if it says nothing about the tool."""
     again: bool = False
-    """Whether it is tried again by itself."""
+    """Whether it is retried automatically."""
 
 
 class ToolFigures(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What the journal knows of the calls of a tool."""
+    """The statistics of the calls of a tool."""
 
     tool: str
     is_undo: bool = False
-    """Whether these are the times it took its own effect back."""
+    """Whether these are calls of the tool's own undo."""
     calls: int = 0
     failures: dict[str, int] = {}
     """By category; `lost` are those whose outcome was never seen."""
@@ -87,7 +87,7 @@ class ToolFigures(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Outage(Struct, kw_only=True, omit_defaults=True):
-    """A time in which a server was left alone, from the first opening of its breaker to its closing."""
+    """A time in which a server was not called, from the first opening of its breaker to its closing."""
 
     opened: int
     reason: str
@@ -98,7 +98,7 @@ class Outage(Struct, kw_only=True, omit_defaults=True):
     closed: int | None = None
 
     def take(self, entry: Entry) -> None:
-        """Take in what happened next to the breaker."""
+        """Add the breaker's next event."""
         match entry.event:
             case BreakerOpened(failures=failures, until=until):
                 self.openings, self.failures, self.until = self.openings + 1, failures, until
@@ -116,20 +116,20 @@ class ServerHistory(Struct, frozen=True, kw_only=True):
 
 
 class Times:
-    """Lengths of time, in buckets: exact below a second, to three digits above."""
+    """Durations in buckets: exact below a second, three digits above."""
 
     def __init__(self) -> None:
         self._buckets: Counter[int] = Counter()
         self.max: int | None = None
 
     def add(self, milliseconds: int) -> None:
-        """Take one in."""
+        """Add a duration."""
         took = min(max(0, milliseconds), TOOK_MS_MAX)
         self.max = took if self.max is None else max(self.max, took)
         self._buckets[_rounded(took)] += 1
 
     def at(self, *percents: int) -> list[int | None]:
-        """The lengths that so many of a hundred do not exceed, the percents rising; None if nothing was taken in."""
+        """The durations at these percentiles, given in rising order; None if there are none."""
         wanted = [max(1, ceil(percent * self._buckets.total() / 100)) for percent in percents]
         found: list[int | None] = []
         seen = 0
@@ -149,7 +149,7 @@ class _Line:
         self.times = Times()
 
     def add(self, ending: _Ending, *, at: int, lasted: int | None) -> None:
-        """Take one in; `lasted` is what lies between its two events, if both were seen."""
+        """Add a call; `lasted` is the time between its two events, if both were seen."""
         self.calls += 1
         self.last = max(self.last, at)
         self.retries += ending.again
@@ -160,7 +160,7 @@ class _Line:
             self.times.add(took)
 
     def figures(self, tool: str, *, is_undo: bool) -> ToolFigures:
-        """What they add up to."""
+        """Their statistics."""
         p50, p95, p99 = self.times.at(50, 95, 99)
         return ToolFigures(
             tool=tool,
@@ -177,7 +177,7 @@ class _Line:
 
 
 class Tally:
-    """Takes in events in the order of the store, and adds them up; calls that ended before `since` do not count."""
+    """Adds up events in store order; calls that ended before `since` do not count."""
 
     def __init__(self, *, since: int = 0) -> None:
         self._since = since
@@ -185,10 +185,10 @@ class Tally:
         self._started: BoundedCache[tuple[str, str, bool], int] = BoundedCache(OPEN_MAX)
         self._outages: dict[str, deque[Outage]] = {}
         self.untold = 0
-        """How many calls were of tools that are not told apart."""
+        """How many calls were of tools that are not listed."""
 
     def take(self, entry: Entry, called: Called) -> None:
-        """Take in an event of a step that a tool does or undoes."""
+        """Add an event of a step that a tool does or undoes."""
         match entry.event:
             case AttemptStarted(step=step):
                 self._start_call((entry.stream, step, False), entry.at)
@@ -204,7 +204,7 @@ class Tally:
                     self._end(entry, called, ending)
 
     def take_breaker(self, server: str, entry: Entry) -> None:
-        """Take in an event of a server's breaker."""
+        """Add an event of a server's breaker."""
         if entry.at < self._since or (server not in self._outages and len(self._outages) >= SERVERS_MAX):
             return
         outages = self._outages.setdefault(server, deque(maxlen=OUTAGES_MAX))
@@ -217,12 +217,12 @@ class Tally:
             outages.append(Outage(opened=entry.at, reason=reason, failures=event.failures, until=event.until))
 
     def figures(self) -> Sequence[ToolFigures]:
-        """What the calls add up to, by tool."""
+        """The statistics of the calls, by tool."""
         lines = sorted(self._lines.items())
         return [line.figures(tool, is_undo=is_undo) for (tool, is_undo), line in lines]
 
     def history(self) -> Sequence[ServerHistory]:
-        """The servers that were left alone, by name."""
+        """The servers with outages, by name."""
         known = sorted(self._outages.items())
         return [ServerHistory(server=name, outages=tuple(outages)) for name, outages in known if outages]
 
@@ -233,7 +233,7 @@ class Tally:
         started = self._started.pop((entry.stream, ending.step, ending.is_undo))
         tool = called.undo if ending.is_undo else called.tool
         if tool is None or entry.at < self._since or (ending.failure == CANCELLED and started is None):
-            return  # what was cancelled before it began was no call
+            return  # it was cancelled before it started, so there was no call
         line = self._line(tool, is_undo=ending.is_undo and called.is_own_undo)
         if line is None:
             self.untold += 1
@@ -259,7 +259,7 @@ def _ending(event: Event) -> _Ending | None:
         case UndoFailed(step=step, category=category, final=final):
             return _Ending(step=step, is_undo=True, took=event.took, failure=category.value, again=not final)
         case StepDeferred(step=step) | ApprovalRequested(step=step, about=About.QUESTION):
-            return _Ending(step=step)  # it is called again: how long it took in the end, that call tells
+            return _Ending(step=step)  # it is called again: that call has the duration
         case AttemptLost(step=step):
             return _Ending(step=step, failure=LOST, again=True)
         case StepBecameUncertain(step=step):
@@ -271,7 +271,7 @@ def _ending(event: Event) -> _Ending | None:
 
 
 def _rounded(milliseconds: int) -> int:
-    """The bucket of a length: itself below a second, else its first three digits."""
+    """The bucket of a duration: itself below a second, else its first three digits."""
     if milliseconds < EXACT_MS:
         return milliseconds
     unit: int = 10 ** (len(str(milliseconds)) - 3)

@@ -1,7 +1,7 @@
-"""The view of a run: where it stands, in one shape for every interface.
+"""The view of a run: its state, in one shape for every interface.
 
-Pure functions over a run and its definition; the time is passed in. Fetching them is lookout.py's work, the steps one
-by one are step_view.py's, and the words for people and the calls for agents are each interface's own."""
+Pure functions of a run and its definition; the time is passed in. lookout.py reads them, step_view.py shows single
+steps, and each interface adds its own text for people and calls for agents."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from handrail.engine.outlook import Outlook, outlook_of
 from handrail.engine.step_view import NOTHING, LiveState, Shown, StepView, steps_of
 
 NAMED_MAX: Final = 10
-"""How many steps are named in one line of words."""
+"""How many steps are named in one line."""
 OF_RUN: Final = (Action.COMPENSATE, Action.CANCEL)
-"""What of all that may be asked of a run is a way out of a failure."""
+"""The actions on a run that can resolve a failure."""
 
 
 class Detail(StrEnum):
-    """How much is told."""
+    """How much is shown."""
 
     SUMMARY = "summary"
     FULL = "full"
@@ -44,7 +44,7 @@ class Whom(StrEnum):
 
 
 class Progress(Shown, frozen=True):
-    """How far a run is, in steps that are known by now: `done` are over, and `skipped` of those were not done."""
+    """The progress of a run, in steps known so far: `done` are over, of which `skipped` were skipped."""
 
     done: int
     total: int
@@ -52,7 +52,7 @@ class Progress(Shown, frozen=True):
 
 
 class WaitingFor(Shown, frozen=True):
-    """Somebody a run waits for, and what for."""
+    """Who a run waits for, and what for."""
 
     kind: Whom
     step: str
@@ -65,7 +65,7 @@ class WaitingFor(Shown, frozen=True):
 
 
 class RecoveryOption(Shown, frozen=True):
-    """A way out of a failure: what may be done, to which step if to one, and what that means."""
+    """A way to resolve a failure: the action, its step if it has one, and what it does."""
 
     action: Action
     means: str
@@ -73,7 +73,7 @@ class RecoveryOption(Shown, frozen=True):
 
 
 class Try(Shown, frozen=True):
-    """One attempt that failed: when, how long it took, and what was said."""
+    """One failed attempt: when, how long it took, and its message."""
 
     attempt: int
     at: str
@@ -83,21 +83,21 @@ class Try(Shown, frozen=True):
 
 
 class Failure(Shown, frozen=True):
-    """What went wrong, and the ways out; without a category it is unknown whether it happened."""
+    """What went wrong, and how to resolve it; without a category it is unknown whether the attempt happened."""
 
     step: str
     message: str
     attempts: int
     tool: str = ""
-    """The tool that was called: what the message says may be its words, which come from outside."""
+    """The tool that was called: the message may be its text, which comes from outside."""
     category: Category | None = None
     tries: tuple[Try, ...] = ()
-    """The last of its attempts, as the journal tells them."""
+    """Its last attempts, from the journal."""
     options: tuple[RecoveryOption, ...] = ()
 
 
 class ForkView(Shown, frozen=True):
-    """Where a run came from, and what it does not undo of that."""
+    """The run that this one was forked from, and which effects are not undone."""
 
     run: str
     step: str
@@ -105,7 +105,7 @@ class ForkView(Shown, frozen=True):
 
 
 class Status(Shown, frozen=True):
-    """Where a run stands, for whoever asks."""
+    """The state of a run."""
 
     run: str
     workflow: str
@@ -115,7 +115,7 @@ class Status(Shown, frozen=True):
     waiting_for: tuple[WaitingFor, ...] = ()
     failure: Failure | None = None
     options: tuple[RecoveryOption, ...] = ()
-    """What may still be done about a run that was cancelled."""
+    """What can still be done about a cancelled run."""
     reason: str = ""
     priority: int = 0
     started: str = ""
@@ -151,8 +151,8 @@ def status_of(
     within: LiveState = NOTHING,
     outlook: Outlook | None = None,
 ) -> Status:
-    """Where a run stands; `within` is what only the process that executes it knows, and `outlook` what it could do
-    next, if somebody has looked already."""
+    """The state of a run; `within` is known only to the process that executes it; `outlook` can be passed in if it was
+    computed already."""
     outlook = outlook or outlook_of(run, definition, now=now)
     lasting = _lasting(run, definition)
     steps = steps_of(run, definition, outlook, within, lasting) if detail is Detail.FULL else ()
@@ -179,13 +179,13 @@ def status_of(
 
 
 def shown_status(run: Run, outlook: Outlook) -> RunStatus:
-    """What a run is doing: one that only an agent or a person can move is waiting."""
+    """The status to show: a run that only an agent or a person can move is waiting."""
     is_waiting = run.status is RunStatus.RUNNING and outlook.is_settled
     return RunStatus.WAITING if is_waiting else run.status
 
 
 def listed(row: RunRow, seen: Status | None = None) -> RunSummary:
-    """A run in a list: by its row, and by a closer look if there was one."""
+    """A run in a list: from its row, and from its full status if that was read."""
     return RunSummary(
         run=row.id,
         workflow=row.workflow,
@@ -200,7 +200,7 @@ def listed(row: RunRow, seen: Status | None = None) -> RunSummary:
 
 
 def waiting_for(run: Run, outlook: Outlook) -> tuple[WaitingFor, ...]:
-    """Everybody a run waits for, and what for."""
+    """Everyone a run waits for, and what for."""
     agents = [
         WaitingFor(
             kind=Whom.AGENT,
@@ -241,7 +241,7 @@ def _progress(run: Run, definition: Definition, outlook: Outlook) -> Progress:
 
 
 def _total(run: Run, definition: Definition, outlook: Outlook) -> int:
-    """How many steps are known: those that events have touched, and those to come in lists that are open."""
+    """How many steps are known: those with events, and those to come in lists that are open."""
     top = outlook.agenda.lanes.get("")
     names = top.left if top is not None else [step.id for step in definition.steps]
     to_come = sum(name not in run.steps for name in names)
@@ -254,7 +254,7 @@ def _total(run: Run, definition: Definition, outlook: Outlook) -> int:
 
 
 def _lasting(run: Run, definition: Definition) -> tuple[str, ...]:
-    """What stays of a run that is undone: what nothing undoes, and once that has ended, all that is not undone."""
+    """Effects that remain of a run that is undone: those without an undo, and after its end all that are not undone."""
     if run.status not in RUN_UNDOING:
         return ()
     return tuple((not_compensated if run.status is RunStatus.COMPENSATING else not_undone)(run, definition))
@@ -284,7 +284,7 @@ def _failure(run: Run, definition: Definition, outlook: Outlook) -> Failure | No
 
 
 def _untried(run: Run, definition: Definition) -> str:
-    """What a failed compensation did not even try to undo, since a failed undo is in the way."""
+    """What a failed compensation did not try to undo, because a failed undo comes first."""
     if run.status is not RunStatus.COMPENSATION_FAILED:
         return ""
     rest = undo_order(run, definition)
@@ -301,7 +301,7 @@ def _failed_step(run: Run, outlook: Outlook) -> str | None:
 
 
 def _options(run: Run, definition: Definition, path: str = "") -> tuple[RecoveryOption, ...]:
-    """The ways out of the failure of a step, or of a run that has ended."""
+    """The ways to resolve the failure of a step, or of a run that has ended."""
     undone = undo_order(run, definition)
     legal = legal_actions(run)
     of_step = [one for one in legal if path and one.step == path]
@@ -325,13 +325,13 @@ def _means(action: Action, definition: Definition, path: str, state: StepState, 
         case Action.RETRY:
             return "try its undo again" if is_undo else AGAIN[locate(definition, path).step.kind]
         case Action.SKIP:
-            return "give up on undoing it: its effect stays" if is_undo else "go on without it"
+            return "give up on undoing it: its effect stays" if is_undo else "continue without it"
         case Action.ACCEPT:
             return "it did happen: count it as completed"
         case Action.COMPENSATE:
             return f"undo {named(undone)}"
         case Action.FORK:
-            return "start a new run from there, which shares what was done before"
+            return "start a new run from there that takes over what was done before"
         case _:
             return f"end the run; what was done stays: {named(undone)}" if undone else "end the run"
 
@@ -340,9 +340,9 @@ AGAIN: Final[Mapping[Kind, str]] = {
     Kind.TOOL: "call it again under the same key",
     Kind.PROMPT: "give it to the agent again",
     Kind.APPROVE: "ask again",
-    Kind.WORKFLOW: "go on with it",
-    Kind.EACH: "go on with its rounds",
-    Kind.REPEAT: "let it have as many rounds again",
+    Kind.WORKFLOW: "continue it",
+    Kind.EACH: "continue its rounds",
+    Kind.REPEAT: "allow as many rounds again",
 }
 
 

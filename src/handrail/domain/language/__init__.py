@@ -1,1 +1,1 @@
-"""The small, safe, typed language that authors write in definitions: expressions and templates."""
+"""The small typed language of definitions: expressions and templates."""

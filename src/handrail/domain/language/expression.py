@@ -1,8 +1,8 @@
-"""Expressions: the small typed language of conditions, loops and outputs. Python's look, JSON values, no surprises.
+"""Expressions: the small typed language of conditions, loops and outputs, with Python's syntax and JSON values.
 
-Pure. The way of a text: expression_text.py makes it a syntax tree of allowed signs; expression_compiler.py makes the
-tree a function of values, which reads by expression_path.py, compares by expression_comparison.py and calls
-expression_functions.py. What shapes make certain is an error at load, the rest is one at evaluation."""
+Pure. expression_text.py parses the text into a syntax tree; expression_compiler.py turns the tree into a function of
+values, which uses expression_path.py, expression_comparison.py and expression_functions.py. What is certainly wrong by
+the known shapes is an error at load; the rest is an error at evaluation."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ Scope: TypeAlias = Mapping[str, Shape]
 
 
 class ExpressionError(Invalid):
-    """An expression that can't be read or does not fit the types and values it meets; the message is the reason."""
+    """An expression that can't be parsed or does not match its types and values; the message is the reason."""
 
     def __init__(self, message: str, *, source: str, column: int) -> None:
-        super().__init__(message, hint="mend the expression at the named column")
+        super().__init__(message, hint="fix the expression at the named column")
         self.source = source
         self.column = column
 
 
 class Expression(Struct, frozen=True):
-    """An expression that fits its scope."""
+    """An expression that was checked against its scope."""
 
     source: str
     shape: Shape
@@ -46,7 +46,7 @@ class Expression(Struct, frozen=True):
     read: Read
 
     def evaluate(self, values: Mapping[str, Json]) -> Json:
-        """Its value; what the values don't allow is an ExpressionError."""
+        """Its value; ExpressionError if the values do not allow it."""
         try:
             return self.read(Frame(values))
         except ExpressionRefused as refused:
@@ -62,7 +62,7 @@ def compile_expression(source: str, scope: Scope) -> Expression:
 
 
 def compile_condition(source: str, scope: Scope) -> Expression:
-    """The expression, sure to give true or false: at load where shapes tell, else when it is evaluated."""
+    """The expression, checked to give true or false: at load if the shape is known, else when it is evaluated."""
     try:
         return condition(source, scope)
     except ExpressionRefused as refused:
@@ -70,7 +70,7 @@ def compile_condition(source: str, scope: Scope) -> Expression:
 
 
 def piped_expression(source: str, scope: Scope, filters: Mapping[str, ExpressionFunction]) -> Expression:
-    """For templates: an expression that filters may follow, `path | upper`; what does not fit is Refused."""
+    """For templates: an expression with optional filters, `path | upper`; raises ExpressionRefused."""
     parsed = parse(source)
     compiler = Compiler(source, scope, parsed.strings, filters)
     term = compiler.piped(parsed.tree)
@@ -78,7 +78,7 @@ def piped_expression(source: str, scope: Scope, filters: Mapping[str, Expression
 
 
 def condition(source: str, scope: Scope) -> Expression:
-    """For templates: an expression that gives true or false; what does not fit is Refused."""
+    """For templates: an expression that gives true or false; raises ExpressionRefused."""
     expression = piped_expression(source, scope, filters={})
     read, column = expression.read, len(source) - len(source.lstrip()) + 1
     if not expression.shape.admits("boolean"):

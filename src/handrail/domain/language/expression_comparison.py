@@ -1,7 +1,7 @@
-"""How two values compare: the rules for shapes, known at load, and the same rules for values.
+"""Comparison of two values: the rules for shapes, at load, and the same rules for values.
 
-Pure. Booleans are never numbers, a question that types alone answer is refused rather than answered with false, and
-nothing recurses, however deep a value is."""
+Pure. Booleans are never numbers. A comparison whose result follows from the types alone is refused, since it is most
+likely a mistake. Nothing recurses, so deep values are safe."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ Test: TypeAlias = Callable[[Frame, Json, Json], bool]
 
 NEVER_EQUAL: Final = "values of different types are never equal"
 NO_ORDER: Final = "only two numbers or two strings have an order"
-NOT_A_NAME: Final = "only a string can be part of a string or a name in an object"
-HOLDS_NOTHING: Final = "only a list, an object or a string can hold something"
-NOT_AMONG: Final = "no item is of the type that is looked for"
+NOT_A_NAME: Final = "only a string can be in a string or be a name in an object"
+HOLDS_NOTHING: Final = "only a list, an object or a string can contain something"
+NOT_AMONG: Final = "no item has the type that is searched for"
 
 
 class Comparison(NamedTuple):
@@ -32,17 +32,17 @@ class Comparison(NamedTuple):
 
 
 def equality_clash(left: Shape, right: Shape) -> str:
-    """Why these can't be asked for equality."""
+    """Why two shapes can't be tested for equality; empty if they can."""
     return NEVER_EQUAL if _can_never_be_equal(left, right) else ""
 
 
 def order_clash(left: Shape, right: Shape) -> str:
-    """Why these have no order."""
+    """Why two shapes have no order; empty if they have."""
     return "" if any(left.admits(what) and right.admits(what) for what in ("number", "string")) else NO_ORDER
 
 
 def membership_clash(wanted: Shape, container: Shape) -> str:
-    """Why the one can't be in the other."""
+    """Why one shape can't be in the other; empty if it can."""
     if not container.admits("array", "object", "string"):
         return HOLDS_NOTHING
     if not container.admits("array"):
@@ -57,8 +57,8 @@ def _can_never_be_equal(left: Shape, right: Shape) -> bool:
 
 
 def equal(frame: Frame, left: Json, right: Json) -> bool:
-    """Whether two values are equal; values of different types can't be asked, except for null."""
-    if isinstance(left, str) and isinstance(right, str):  # by far the commonest
+    """Whether two values are equal; values of different types are refused, except null."""
+    if isinstance(left, str) and isinstance(right, str):  # by far the most common case
         frame.spend(len(left))
         return left == right
     kinds = {kind(left), kind(right)}
@@ -68,7 +68,7 @@ def equal(frame: Frame, left: Json, right: Json) -> bool:
 
 
 def same(frame: Frame, left: Json, right: Json) -> bool:
-    """Whether two values are of one type and equal, all the way down."""
+    """Whether two values have the same type and are equal, at every level."""
     pairs: list[tuple[Any, Any]] = [(left, right)]
     while pairs:
         inner = _inner_pairs(frame, *pairs.pop())
@@ -79,7 +79,7 @@ def same(frame: Frame, left: Json, right: Json) -> bool:
 
 
 def _inner_pairs(frame: Frame, left: Any, right: Any) -> Iterable[tuple[Any, Any]] | None:
-    """What else must be the same for these to be; None if they differ already."""
+    """The pairs inside that must also be equal; None if these already differ."""
     what = kind(left)
     if what != kind(right):
         return None
@@ -121,7 +121,7 @@ def _among(frame: Frame, wanted: Json, items: Sequence[Json]) -> bool:
     what = kind(wanted)
     if isinstance(wanted, str):
         frame.spend(len(items) * (1 + len(wanted) // 16))
-        is_there = wanted in items  # nothing but a string equals a string: Python's own search is right, and quick
+        is_there = wanted in items  # only a string equals a string, so Python's own fast search is correct
     else:
         frame.spend(len(items) * 8)
         is_there = any(same(frame, item, wanted) for item in items)

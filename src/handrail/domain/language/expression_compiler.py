@@ -1,6 +1,6 @@
-"""From syntax tree to term: the shape of each part of an expression, and a function that reads its value.
+"""Compiles a syntax tree into terms: the shape of each part of an expression, and a function that reads its value.
 
-Pure. Only the nodes named in `Compiler._term` exist; everything else is refused, with what to write instead."""
+Pure. Only the nodes named in `Compiler._term` are allowed; everything else is refused, with what to write instead."""
 
 from __future__ import annotations
 
@@ -41,19 +41,19 @@ from handrail.domain.language.shape import (
 
 _CONSTANTS: Final[Mapping[str, Json]] = {"true": True, "false": False, "null": None}
 _SPECIAL: Final = {"matches": 2, "contains": 2, "default": 2, "exists": 1}  # how many arguments
-_NOT_ALLOWED: Final = "this can't stand in an expression"
+_NOT_ALLOWED: Final = "this is not allowed in an expression"
 _REFUSED: Final[Mapping[type[ast.AST], str]] = {
     ast.Tuple: "write a list in brackets: [a, b]",
     ast.Set: "write a list in brackets: [a, b]",
     ast.UnaryOp: "only a written number can have a minus; there is no arithmetic here",
     ast.Call: "there are no methods here; write the function first: lower(x), starts_with(x, y)",
     ast.Sub: "there is no arithmetic here; let a step compute it and read its output",
-    ast.BitOr: "a filter stands last in {{ }} and takes all before it, e.g. (a == b) | json; elsewhere write lower(x)",
+    ast.BitOr: "a filter comes last in {{ }}, after the whole expression: (a == b) | json; elsewhere write lower(x)",
 }
 
 
 class Compiler:
-    """Compiles one expression, and remembers the paths it reads."""
+    """Compiles one expression, and collects the paths it reads."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class Compiler:
         self.paths: dict[Path, None] = {}
 
     def piped(self, node: ast.expr) -> Term:
-        """The term of a whole expression, with the filters behind it."""
+        """The term of a whole expression, with the filters after it."""
         if not (self.filters and isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr)):
             return self._term(node)
         name, arguments = _filter_call(node.right)
@@ -138,10 +138,10 @@ class Compiler:
         fields: dict[str, Term] = {}
         for key, value in zip(node.keys, node.values, strict=True):
             if not (isinstance(key, ast.Constant) and isinstance(key.value, str)):
-                raise ExpressionRefused("the names in an object are written in quotes", (key or node).col_offset)
+                raise ExpressionRefused("write the names in an object in quotes", (key or node).col_offset)
             name = self.strings[key.col_offset]
             if name in fields:
-                raise ExpressionRefused("the name stands here a second time", key.col_offset)
+                raise ExpressionRefused("this name is already used", key.col_offset)
             fields[name] = self._term(value)
         shape = object_shape({name: field.shape for name, field in fields.items()})
         return self._made(node, shape, lambda frame: {name: field.read(frame) for name, field in fields.items()})
@@ -152,7 +152,7 @@ class Compiler:
         return self._made(node, path_shape(path, self.scope), reader(path))
 
     def _tolerant(self, node: ast.expr, otherwise: Callable[[ast.expr], Term]) -> Term:
-        """The term of a part that may be missing: a path that leads nowhere reads as null."""
+        """The term of a part that may be missing: a path that does not exist reads as null."""
         is_constant = isinstance(node, ast.Name) and node.id in _CONSTANTS
         is_path = isinstance(node, ast.Name | ast.Attribute | ast.Subscript) and not is_constant
         return self._path(node, tolerant_reader) if is_path else otherwise(node)
@@ -253,7 +253,7 @@ class Compiler:
 
     def _matches(self, node: ast.expr, term: Term, pattern: ast.expr) -> Term:
         if not (isinstance(pattern, ast.Constant) and isinstance(pattern.value, str)):
-            raise ExpressionRefused("the pattern must be written out, as a string", pattern.col_offset)
+            raise ExpressionRefused("the pattern must be a literal string", pattern.col_offset)
         try:
             occurs = linear_pattern(self.strings[pattern.col_offset])
         except Invalid as error:
@@ -282,7 +282,7 @@ def _filter_call(node: ast.expr) -> tuple[str, list[ast.expr]]:
 
 
 def _no_path(node: ast.expr) -> Term:
-    raise ExpressionRefused("exists(...) asks for a path, e.g. exists(output.file)", node.col_offset)
+    raise ExpressionRefused("exists(...) needs a path, e.g. exists(output.file)", node.col_offset)
 
 
 def _refused(node: ast.expr) -> ExpressionRefused:

@@ -1,7 +1,7 @@
-"""The plain functions of expressions: which types they take, what they give, what they do.
+"""The functions of expressions: which types they take, what they return, what they do.
 
-Pure. Those that need more than values (a path for `default` and `exists`, a pattern for `matches`) are in
-expression.py; the filters of templates, which are functions too, are in template_filters.py."""
+Pure. Functions that need more than values (a path for `default` and `exists`, a pattern for `matches`) are in
+expression_compiler.py; the filters of templates are in template_filters.py."""
 
 from __future__ import annotations
 

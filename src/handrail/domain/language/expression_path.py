@@ -1,6 +1,6 @@
-"""Paths: `steps.notes.output["file"][0]` as keys, what is known about their end at load, and reading them from values.
+"""Paths: `steps.notes.output["file"][0]` as keys, the shape at their end, and reading them from values.
 
-Pure. A path is written out in the source, so the paths that an expression reads are known before it is evaluated."""
+Pure. A path is literal in the source, so the paths that an expression reads are known before it is evaluated."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ Read: TypeAlias = Callable[[Frame], Json]
 
 
 class WrittenPath(NamedTuple):
-    """A path as it stands in a source: its keys, and the column of each."""
+    """A path in a source: its keys, and the column of each."""
 
     keys: Path
     columns: tuple[int, ...]
 
 
 def written_path(node: ast.expr, strings: Mapping[int, str]) -> WrittenPath:
-    """The path that a node spells out."""
+    """The path that a node describes."""
     keys: list[tuple[str | int, int]] = []
     while not isinstance(node, ast.Name):
         key, column, node = _last_key(node, strings)
@@ -41,7 +41,7 @@ def written_path(node: ast.expr, strings: Mapping[int, str]) -> WrittenPath:
 
 
 def path_shape(path: WrittenPath, scope: Mapping[str, Shape]) -> Shape:
-    """What is known of the value at the end of a path; names that can't be there are refused."""
+    """The shape of the value at the end of a path; unknown names are refused."""
     root = str(path.keys[0])
     if root not in scope or root.startswith("_"):
         raise ExpressionRefused(name_reason("there is no name", root, scope), path.columns[0])
@@ -52,7 +52,7 @@ def path_shape(path: WrittenPath, scope: Mapping[str, Shape]) -> Shape:
 
 
 def path_reader(path: WrittenPath) -> Read:
-    """Reads the value at the end of a path; a key that is not there is refused."""
+    """Reads the value at the end of a path; a missing key is refused."""
     keys = path.keys
 
     def read(frame: Frame) -> Json:
@@ -70,12 +70,12 @@ def path_reader(path: WrittenPath) -> Read:
             raise _missing(path, frame)
         return cast("Json", value)
 
-    # Python would find items in a string, too: a path with an index is followed with care.
+    # Python also indexes strings: a path with an index needs a check of each value's type.
     return read_carefully if any(isinstance(key, int) for key in keys) else read
 
 
 def tolerant_reader(path: WrittenPath) -> Read:
-    """Reads the value at the end of a path, or null where the path leads nowhere."""
+    """Reads the value at the end of a path, or null if the path does not exist."""
     keys = path.keys
 
     def read(frame: Frame) -> Json:
@@ -86,12 +86,12 @@ def tolerant_reader(path: WrittenPath) -> Read:
 
 
 def path_text(path: Iterable[str | int]) -> str:
-    """A path as an author writes it, in a form that can be put behind another: `.headers["X-Id"][0]`."""
+    """A path as an author writes it, in a form that can be appended to another: `.headers["X-Id"][0]`."""
     return "".join(_key_text(key) for key in path)
 
 
 def name_reason(what: str, name: str, known: Iterable[str]) -> str:
-    """That a name is not known, which ones are, and which may be meant."""
+    """The message for an unknown name: which names are known, and which may be meant."""
     names = [each[:NAME_LENGTH_SHOWN_MAX] for each in islice(known, NAMES_COMPARED_MAX)]
     shown = ", ".join(names[:NAMES_SHOWN_MAX]) + (", ..." if len(names) > NAMES_SHOWN_MAX else "")
     near = get_close_matches(name[:NAME_LENGTH_SHOWN_MAX], names, n=1)
@@ -105,7 +105,7 @@ def _last_key(node: ast.expr, strings: Mapping[int, str]) -> tuple[str | int, in
         case ast.Attribute(value=before, attr=name):
             column = (node.end_col_offset or 0) - len(name)
             if name.startswith("_"):
-                raise ExpressionRefused(f'a field with a leading _ is written in quotes: x["{name}"]', column)
+                raise ExpressionRefused(f'write a field with a leading _ in quotes: x["{name}"]', column)
             return name, column, before
         case ast.Subscript(value=before, slice=ast.Constant(value=str()) as index):
             return strings[index.col_offset], index.col_offset, before
@@ -113,10 +113,10 @@ def _last_key(node: ast.expr, strings: Mapping[int, str]) -> tuple[str | int, in
             return number, index.col_offset, before
         case ast.Subscript(slice=index):
             raise ExpressionRefused(
-                'an index is written out and counts from the front: x[0], x["name"]', index.col_offset
+                'an index must be a literal, counted from the start: x[0], x["name"]', index.col_offset
             )
         case _:
-            raise ExpressionRefused("fields and items are read by a path, which starts with a name", node.col_offset)
+            raise ExpressionRefused("a path to a field or item must start with a name", node.col_offset)
 
 
 def _step_shape(shape: Shape, key: str | int, *, before: Path, column: int) -> Shape:
@@ -130,7 +130,7 @@ def _step_shape(shape: Shape, key: str | int, *, before: Path, column: int) -> S
 
 
 def _walk(values: Mapping[str, Json], path: Path) -> tuple[int, Any]:
-    """How many keys of the path could be followed, and the value that they lead to."""
+    """How many keys of the path exist, and the value at the last of them."""
     value: Any = values
     for followed, key in enumerate(path):
         if not _has(value, key):
@@ -152,7 +152,7 @@ def _missing(path: WrittenPath, frame: Frame) -> ExpressionRefused:
 
 
 def _missing_reason(before: str, key: str | int, value: Any) -> str:
-    """Why a key leads nowhere from the value before it."""
+    """Why a key does not exist in the value before it."""
     what = kind(value)
     if not before:
         return name_reason("there is no value yet for", str(key), value)

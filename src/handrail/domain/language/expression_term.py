@@ -1,6 +1,6 @@
-"""Terms: the parts of an expression with what is known of them, and the checks that all kinds of parts share.
+"""Terms: the compiled parts of an expression, and the checks that all kinds of parts share.
 
-Pure. Which parts there are, and what each does, is in expression_compiler.py."""
+Pure. The kinds of parts are in expression_compiler.py."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TEXT_SHOWN_MAX: Final = 60
 
 
 class Term(NamedTuple):
-    """A part of an expression: what is known of its value, how to read it, and how to speak of it."""
+    """A part of an expression: the shape of its value, how to read it, and its text for messages."""
 
     shape: Shape
     read: Read
@@ -33,7 +33,7 @@ def shown(text: str) -> str:
 
 
 def tested(operation: ast.cmpop, left: Term, right: Term) -> Test:
-    """The comparison of two terms, whose shapes allow it."""
+    """The comparison of two terms; refused if their shapes do not allow it."""
     comparison = COMPARISONS[type(operation)]
     if reason := comparison.clash(left.shape, right.shape):
         raise _clash(reason, left, spoken_shape(left.shape), right, spoken_shape(right.shape))
@@ -48,7 +48,7 @@ def tested(operation: ast.cmpop, left: Term, right: Term) -> Test:
 
 
 def checked(name: str, takes: frozenset[str], term: Term) -> Term:
-    """The term, if its shape admits the types that are taken (none named: all)."""
+    """The term, if its shape allows one of these types (empty: any type); else refused."""
     if takes and not term.shape.admits(*takes):
         reason = f"{name} needs {spoken(*takes)}, but {term.text} is {spoken_shape(term.shape)}"
         raise ExpressionRefused(reason, term.column)
@@ -66,7 +66,7 @@ def check_count(node: ast.expr, name: str, arguments: Sequence[object], *, most:
 
 
 def wrong_type(name: str, takes: frozenset[str], term: Term, value: Json) -> ExpressionRefused:
-    """That a value turned out not to be of the types that are taken."""
+    """The error for a value that does not have one of these types."""
     advice = "; use default(...)" if value is None else ""
     reason = f"{name} needs {spoken(*takes)}, but {term.text} is {spoken(kind(value))}{advice}"
     return ExpressionRefused(reason, term.column)

@@ -1,7 +1,7 @@
-"""The text of an expression: which signs and words may reach Python's parser, and how large it may be.
+"""Parses the text of an expression: which symbols and words may reach Python's parser, and how long it may be.
 
-Pure. What the parts mean is judged in expression_compiler.py. The parser sees plain ASCII only: strings are blanked out
-at the same length beforehand, so columns stay true and escapes, look-alike letters and warnings never reach it."""
+Pure. expression_compiler.py checks what the parts mean. The parser sees only plain ASCII: strings are blanked out at
+the same length first, so columns stay correct and escapes, look-alike letters and warnings never reach it."""
 
 from __future__ import annotations
 
@@ -49,21 +49,21 @@ _REFUSED_SIGNS: Final = {
     "&": "write 'and'",
     "||": "write 'or'",
     "!": "write 'not'",
-    "#": "comments can't stand in an expression",
+    "#": "comments are not allowed in an expression",
     ";": "write one expression, without ';'",
-    "\\": "a backslash can only stand inside a string",
+    "\\": "a backslash is only allowed in a string",
 }
 _REFUSED_WORDS: Final = {
     "is": "write == to compare",
     "if": "there is no if/else here; use 'and'/'or', or {% if %} in a template",
     "else": "there is no if/else here; use 'and'/'or', or {% if %} in a template",
     "for": "there are no comprehensions here; use an `each` step, or {% for %} in a template",
-    "lambda": "functions can't be written here; use an `each` step or a tool",
+    "lambda": "functions can't be defined here; use an `each` step or a tool",
 }
 
 
 class Token(NamedTuple):
-    """A word, string, number or sign, and where it stands (counted from 1)."""
+    """A word, string, number or symbol, and its column (from 1)."""
 
     kind: str
     text: str
@@ -71,7 +71,7 @@ class Token(NamedTuple):
 
 
 class Parsed(NamedTuple):
-    """A syntax tree, how many parts it has, and the strings that were blanked out in it, by their column."""
+    """A syntax tree, its number of nodes, and the strings that were blanked out in it, by column."""
 
     tree: ast.expr
     size: int
@@ -79,12 +79,12 @@ class Parsed(NamedTuple):
 
 
 def parse(source: str) -> Parsed:
-    """The syntax tree of an expression that is small and made of allowed signs; columns count from 1."""
+    """The syntax tree of an expression; refused if it is too large or has symbols that are not allowed."""
     if len(source) > SOURCE_LENGTH_MAX:
         reason = f"the expression has {len(source):,} characters; at most {SOURCE_LENGTH_MAX:,} are allowed"
         raise ExpressionRefused(reason, 1)
     strings: dict[int, str] = {}
-    # Parentheses around all let it span lines, and make the parser's columns count from 1.
+    # Parentheses around everything allow line breaks, and make the parser's columns count from 1.
     plain = ["(", *" " * len(source), ")"]
     for token in _checked_tokens(source):
         text = token.text
@@ -97,7 +97,7 @@ def parse(source: str) -> Parsed:
 
 
 def _checked_tokens(source: str) -> list[Token]:
-    """The tokens, each allowed where it stands, with brackets that match."""
+    """The tokens, each allowed in its place, with matching brackets."""
     tokens = list(islice(_tokens(source), TOKENS_MAX + 1))
     if not tokens:
         raise ExpressionRefused("the expression is empty", 1)
@@ -115,7 +115,7 @@ def _tokens(source: str) -> Iterator[Token]:
     while position < len(source):
         found = _TOKEN.match(source, position)
         if found is None:
-            reason = f'{source[position]!a} can\'t stand outside a string; such a name is written in quotes: x["..."]'
+            reason = f'{source[position]!a} is only allowed in a string; write such a name in quotes: x["..."]'
             raise ExpressionRefused(reason, position + 1)
         if found.lastgroup != "space":
             yield Token(str(found.lastgroup), found[0], position + 1)
@@ -123,14 +123,14 @@ def _tokens(source: str) -> Iterator[Token]:
 
 
 def _refusal(token: Token, before: Token) -> str:
-    """Why a token can't stand here, or nothing."""
+    """Why a token is not allowed here; empty if it is."""
     match token.kind:
         case "string" if before.kind == "string":
-            return "two strings stand side by side; write one"
+            return "two strings are next to each other; write one"
         case "string" if before.kind == "name" and before.column + len(before.text) == token.column:
             return "" if before.text in _WORDS else f"write the string without '{before.text}' before it"
         case "dashed":
-            return f'a name with a dash is written in quotes: x["{token.text}"]; there is no arithmetic'
+            return f'write a name with a dash in quotes: x["{token.text}"]; there is no arithmetic'
         case "number" if len(token.text) > NUMBER_LENGTH_MAX:
             return f"the number has more than {NUMBER_LENGTH_MAX} characters"
         case "wrong":
@@ -147,8 +147,8 @@ def _refusal(token: Token, before: Token) -> str:
 
 def _word_refusal(word: str, *, follows_dot: bool) -> str:
     if follows_dot:
-        return f'a field with the name {word} is written in quotes: x["{word}"]'
-    return "" if word in _WORDS else _REFUSED_WORDS.get(word, f"the word '{word}' can't stand here")
+        return f'write a field named {word} in quotes: x["{word}"]'
+    return "" if word in _WORDS else _REFUSED_WORDS.get(word, f"the word '{word}' is not allowed here")
 
 
 def _check_brackets(tokens: Iterable[Token]) -> None:
@@ -165,7 +165,7 @@ def _check_brackets(tokens: Iterable[Token]) -> None:
 
 
 def _blanked(token: Token) -> tuple[str, str, int]:
-    """The token with prefix and content blanked out, what it says, and the length of its prefix."""
+    """The token with prefix and content blanked out, its string value, and the length of its prefix."""
     prefix = int(token.text[0] in "rR")
     quote, content = token.text[-1], token.text[1 + prefix : -1]
     if len(content) > STRING_LENGTH_MAX:
@@ -173,7 +173,7 @@ def _blanked(token: Token) -> tuple[str, str, int]:
         raise ExpressionRefused(reason, token.column)
     try:
         said = content if prefix else _ESCAPE.sub(_unescaped, content)
-        # Joins two escapes that make one character; half of such a pair is no text.
+        # Joins a surrogate pair written as two escapes; half a pair is not valid text.
         said = said if said.isascii() else said.encode("utf-16", "surrogatepass").decode("utf-16")
     except UnicodeDecodeError:
         raise ExpressionRefused("the string holds half a character", token.column) from None
@@ -187,7 +187,7 @@ def _unescaped(escape: re.Match[str]) -> str:
     if len(sign) > 1:
         return chr(int(sign[1:], 16))
     if sign == "u":
-        raise ValueError("\\u is followed by four hexadecimal digits")
+        raise ValueError("\\u needs four hexadecimal digits")
     if sign in _TWO_MEANINGS:
         raise ValueError(f'\\{sign} means one thing in a string and another in a pattern; write r"..." for a pattern')
     return _ESCAPED.get(sign, escape[0])
@@ -205,7 +205,7 @@ def _tree(plain: str, source: str) -> ast.expr:
 
 
 def _syntax_reason(said: str, rest: str) -> str:
-    if "comma" in said:  # so the parser calls two values side by side
+    if "comma" in said:  # the parser's message for two values next to each other
         return "an operator is missing between two values, e.g. == or and"
     return f"'{rest.split()[0][:30]}' is not expected here" if rest.strip() else "something is missing here"
 

@@ -1,6 +1,6 @@
-"""Values while an expression is evaluated: their types, the frame they are read from, and what is said of them.
+"""Values during evaluation: their types, the frame they are read from, and their names in messages.
 
-Pure. How values are read, compared and changed is in expression_path.py, expression_comparison.py and
+Pure. Values are read, compared and changed in expression_path.py, expression_comparison.py and
 expression_functions.py."""
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _SPOKEN: Final = {
 
 
 class ExpressionRefused(Exception):
-    """Something that an expression can't be or do: why, and at which column (from 1; 0 while it is not known).
+    """Something that an expression is not allowed to do: why, and at which column (from 1; 0 if not known yet).
 
     It becomes an ExpressionError or a TemplateError where the source is known."""
 
@@ -47,8 +47,8 @@ class ExpressionRefused(Exception):
 class Frame:
     """One evaluation: the values it reads, and how much work it may still do.
 
-    A unit of work is a part of an expression evaluated, or a character or item looked at. Each single operation is
-    linear; the allowance bounds what loops in a template can make of many."""
+    A unit of work is one evaluated part of an expression, or one character or item read. Each operation is linear;
+    the limit bounds what loops in a template can add up to."""
 
     __slots__ = ("values", "work_left")
 
@@ -57,23 +57,23 @@ class Frame:
         self.work_left = WORK_MAX
 
     def spend(self, units: int) -> None:
-        """Count work that is about to be done, unless the allowance is used up."""
+        """Count work before it is done; refused if the limit is used up."""
         if self.work_left < 0:
             raise ExpressionRefused("this needs too much work; make the lists or texts smaller")
         self.work_left -= units
 
 
 def kind(value: Json) -> str:
-    """The JSON type of a value, quickly."""
+    """The JSON type of a value, fast for the usual Python types."""
     return _KINDS.get(type(value)) or json_type(value)
 
 
 def spoken(*kinds: str) -> str:
-    """JSON types in an author's words."""
+    """JSON types as messages name them."""
     words = [_SPOKEN[name] for name in _SPOKEN if name in kinds]
     return ", ".join(words[:-1]) + " or " + words[-1] if len(words) > 1 else "".join(words)
 
 
 def spoken_shape(shape: Shape) -> str:
-    """What a shape lets a value be, in an author's words."""
+    """The types that a shape allows, as messages name them."""
     return spoken(*shape.types) or "anything"

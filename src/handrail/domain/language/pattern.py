@@ -1,4 +1,4 @@
-"""Patterns: regular expressions that match in linear time, whatever the text.
+"""Patterns: regular expressions that match any text in linear time.
 
 Pure. The syntax is that of JSON Schema (ECMA 262), without look-around and back-references, which are not linear."""
 
@@ -26,13 +26,13 @@ def linear_pattern(source: str) -> Callable[[str], bool]:
     """A test whether the pattern occurs anywhere in a text."""
     if len(source) > PATTERN_LENGTH_MAX:
         raise Invalid(f"the pattern has {len(source):,} characters; at most {PATTERN_LENGTH_MAX:,} are allowed")
-    # Imported here because it costs 47 ms, which the cold path must not pay.
+    # Imported here because it takes 47 ms, too long for every cold start.
     from jsonschema_rs import Draft7Validator, RegexOptions
 
     options = RegexOptions(size_limit=PATTERN_BYTES_MAX)
     try:
         is_valid = Draft7Validator({"pattern": source}, pattern_options=options).is_valid
-    except ValueError:  # the engine's own words show its schema, not the mistake
+    except ValueError:  # the engine's own message shows its schema, not the mistake
         raise Invalid(f"{source!r} is not a pattern: {_reason(source)}") from None
     return lambda text: is_valid(_encodable(text))
 
@@ -41,9 +41,9 @@ def _reason(source: str) -> str:
     for sign, reason in _UNSUPPORTED:
         if sign.search(source):
             return reason
-    return "it can't be read, or repeats too much"
+    return "it can't be parsed, or repeats too much"
 
 
 def _encodable(text: str) -> str:
-    # Half a surrogate pair can come in by JSON escapes; the engine reads UTF-8, which has no form for it.
+    # JSON escapes can produce half a surrogate pair, which can't be encoded as UTF-8 for the engine.
     return text if text.isascii() else text.encode(errors="replace").decode()

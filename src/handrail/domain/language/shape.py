@@ -1,6 +1,6 @@
-"""Shapes: what is known at load about the type of a value, so that a clash is found before anything runs.
+"""Shapes: what is known at load about the type of a value, so that type errors are found before anything runs.
 
-Pure. A shape promises less than a JSON Schema and never judges a value: values are validated where they come in."""
+Pure. A shape says less than a JSON Schema and never validates a value; that is done where values come in."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ _FIELDS_ELSEWHERE: Final = frozenset({"patternProperties", "if", "then", "else",
 
 
 class Shape(Struct, frozen=True):
-    """What is known of a value; the default knows nothing."""
+    """What is known about a value; by default nothing."""
 
     types: frozenset[str] = frozenset()
     """JSON types it can have: null boolean number string array object; empty means anything."""
     fields: Mapping[str, Shape] = {}
     is_open: bool = True
-    """Whether an object may have other fields than the known."""
+    """Whether an object may have fields other than these."""
     items: Shape | None = None
 
     def admits(self, *types: str) -> bool:
@@ -55,12 +55,12 @@ def object_shape(fields: Mapping[str, Shape], *, is_open: bool = False) -> Shape
 
 
 def array_shape(items: Shape | None = None) -> Shape:
-    """A list whose items have one shape, as far as it is known."""
+    """A list whose items have this shape, if it is known."""
     return Shape(types=frozenset({"array"}), items=items)
 
 
 def shape_of(schema: Json) -> Shape:
-    """What a JSON Schema (Draft 7) lets us know; odd, remote and very deep parts are simply unknown."""
+    """The shape of a JSON Schema (Draft 7); unusual, remote and very deep parts are unknown."""
     return _SchemaReader().shape(schema, DEPTH_MAX)
 
 
@@ -96,7 +96,7 @@ def without_null(shape: Shape) -> Shape:
 
 
 class _SchemaReader:
-    """Reads one schema. Shared parts are read each time they are met, hence the limit on how many in all."""
+    """Reads one schema. Shared parts are read each time they occur, so the total is limited."""
 
     def __init__(self) -> None:
         self.schemas_left = SCHEMAS_MAX
@@ -115,7 +115,7 @@ class _SchemaReader:
         for word, combined in (("allOf", both), ("anyOf", either), ("oneOf", either)):
             if parts := [self.shape(part, depth - 1) for part in _listed(schema.get(word))]:
                 own = both(own, combined(*parts))
-        # Here fields are declared in ways that a shape does not follow: then any name may be right.
+        # These keywords declare fields in ways that a shape does not follow, so any name may be valid.
         return own if _FIELDS_ELSEWHERE.isdisjoint(schema) else replace(own, is_open=True)
 
     def fields(self, schema: Mapping[str, Json], depth: int) -> dict[str, Shape]:
@@ -138,8 +138,8 @@ def _listed(value: Json) -> Sequence[Json]:
 
 
 def _is_open(schema: Mapping[str, Json]) -> bool:
-    # JSON Schema itself leaves objects open; authors who list the properties mean these, and a misspelt name
-    # should be found at load. Whoever means more says so.
+    # JSON Schema leaves objects open by default. Authors who list properties mean only these, and a misspelt name
+    # should be found at load; additionalProperties says otherwise.
     more = schema.get("additionalProperties", False)
     return not isinstance(schema.get("properties"), Mapping) or more is True or isinstance(more, Mapping)
 

@@ -1,9 +1,9 @@
 """Templates: text with `{{ expression | filter }}`, `{% if %}` and `{% for %}`, in the language of expressions.
 
-Pure. The text is cut in template_text.py, the blocks are built in template_blocks.py, the filters are in
-template_filters.py. As in Jinja, a line that holds only a block tag keeps its line end (a dash, `{%-` or `-%}`, takes
-the white space on that side); unlike Jinja, the last line end of the text stays. Values are data: braces in them mean
-nothing. A template that is exactly one `{{ }}` gives the value itself, with its type."""
+Pure. The text is split in template_text.py, the blocks are built in template_blocks.py, the filters are in
+template_filters.py. As in Jinja, a line with only a block tag keeps its line break (a dash, `{%-` or `-%}`, removes the
+white space on that side); unlike Jinja, the last line break stays. Values are data: braces in them are not evaluated.
+A template that is exactly one `{{ }}` gives the value itself, with its type."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ VALUE_DEPTH_MAX: Final = 40
 
 
 class TemplateError(Invalid):
-    """A template that can't be read or does not fit what it meets; line and column count from 1 inside its text."""
+    """A template that can't be parsed or does not match its values; line and column count from 1 in its text."""
 
     def __init__(self, message: str, *, line: int, column: int, path: Path = ()) -> None:
-        super().__init__(message, hint="mend the template at the named line and column")
+        super().__init__(message, hint="fix the template at the named line and column")
         self.line = line
         self.column = column
         self.path = path
@@ -37,12 +37,12 @@ class TemplateError(Invalid):
 
     @property
     def where(self) -> str:
-        """The path inside a nested value, to be put behind that value's own: `.headers.X`; empty for the root."""
+        """The path inside a nested value, to be appended to that value's own: `.headers.X`; empty for the root."""
         return path_text(self.path)
 
 
 class Template(Struct, frozen=True):
-    """A template that fits its scope."""
+    """A template that was checked against its scope."""
 
     source: str
     paths: tuple[Path, ...]
@@ -52,7 +52,7 @@ class Template(Struct, frozen=True):
     draw: Draw
 
     def render(self, values: Mapping[str, Json]) -> Json:
-        """The text, or the value of the only `{{ }}`; what the values don't allow is a TemplateError."""
+        """The text, or the value of the only `{{ }}`; TemplateError if the values do not allow it."""
         return _drawn(self, Page(values))
 
 
@@ -64,7 +64,7 @@ class ValueTemplate(Struct, frozen=True):
     """The value, with a Template in place of each string that has tags."""
 
     def render(self, values: Mapping[str, Json]) -> Json:
-        """The value with all its templates rendered; together they may grow as large as one."""
+        """The value with all its templates rendered; one size limit applies to all of them together."""
         return _filled(self.parts, Page(values), ())
 
 
@@ -106,7 +106,7 @@ def template_errors(value: Json, scope: Scope) -> list[TemplateError]:
 
 
 class _ValueCompiler:
-    """Compiles the strings of one nested value, and remembers what is wrong and which paths are read."""
+    """Compiles the strings of one nested value, and collects the errors and the paths read."""
 
     def __init__(self, scope: Scope) -> None:
         self.scope = scope

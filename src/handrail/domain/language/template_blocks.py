@@ -1,7 +1,7 @@
-"""The blocks of a template: from its pieces to a function that draws them on a page.
+"""The blocks of a template: turns its pieces into a function that writes them to a page.
 
-Pure. The pieces are cut in template_text.py. Everything that grows is counted while it grows: the text, the rounds of
-loops and the work of expressions. Columns here are counted from 1 over the whole text; template.py makes them lines."""
+Pure. template_text.py splits the text into pieces. Output length, loop rounds and work are counted and limited while
+rendering. Columns count from 1 over the whole text; template.py converts them to lines."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ OUTPUT_LENGTH_MAX: Final = 200_000
 ROUNDS_MAX: Final = 100_000
 BLOCKS_NESTED_MAX: Final = 20
 LOOPS_NESTED_MAX: Final = 3
-TAG_WORK: Final = 5  # what a tag costs beside its expression, in units of work
+TAG_WORK: Final = 5  # the cost of a tag besides its expression, in units of work
 
 _BLOCK: Final = re.compile(r"\s*+([A-Za-z]*+)\s*+")
 _LOOP: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_]*+)\s++in\s++(?=\S)")
@@ -36,7 +36,7 @@ _RESERVED: Final = frozenset({"loop", "true", "false", "null", *kwlist})
 
 
 class Page:
-    """One rendering: the values and loop names, the text so far, and what may still be added."""
+    """One rendering: the values and loop names, the text so far, and how much may be added."""
 
     __slots__ = ("frame", "length_left", "parts", "rounds_left", "values")
 
@@ -48,10 +48,10 @@ class Page:
         self.rounds_left = ROUNDS_MAX
 
     def write(self, text: str, column: int) -> None:
-        """Add to the text, as long as there is room."""
+        """Add to the text, up to the limit."""
         self.length_left -= len(text)
         if self.length_left < 0:
-            raise ExpressionRefused(f"the text grows over {OUTPUT_LENGTH_MAX:,} characters here", column)
+            raise ExpressionRefused(f"the text is longer than {OUTPUT_LENGTH_MAX:,} characters here", column)
         self.parts.append(text)
 
     def count_round(self, column: int) -> None:
@@ -61,7 +61,7 @@ class Page:
             raise ExpressionRefused(f"the loops take more than {ROUNDS_MAX:,} rounds", column)
 
     def taken(self) -> str:
-        """The text, which is then begun anew."""
+        """The text so far; the page is then empty."""
         text = "".join(self.parts)
         self.parts.clear()
         return text
@@ -72,7 +72,7 @@ Piece: TypeAlias = Callable[[Page], None]
 
 
 class Block(NamedTuple):
-    """A block tag: its word, what follows the word, and where that begins (from 0)."""
+    """A block tag: its word, what follows the word, and where that starts (from 0)."""
 
     word: str
     rest: str
@@ -90,7 +90,7 @@ class PlacedExpression(NamedTuple):
 
 
 class Builder:
-    """Builds one template, and remembers the paths it reads and the loops it is in."""
+    """Builds one template, and collects the paths it reads and the loops it is in."""
 
     def __init__(self, tags: Sequence[Tag], scope: Scope) -> None:
         self.tags = iter(tags)
@@ -100,12 +100,12 @@ class Builder:
         self.depth = 0
 
     def value(self, tag: Tag) -> tuple[Shape, Draw]:
-        """The value of an output tag that stands alone, and what is known of it."""
+        """The value of an output tag that is the whole template, and its shape."""
         value = self._placed(_output_expression, tag.text, tag.offset)
         return value.shape, lambda page: value.read(page.frame)
 
     def text(self) -> Draw:
-        """The text that all the pieces draw."""
+        """The text of all the pieces."""
         pieces, _ = self._pieces(None)
 
         def draw(page: Page) -> Json:
@@ -206,7 +206,7 @@ class Builder:
         return draw
 
     def _loop_head(self, block: Block) -> tuple[str, PlacedExpression]:
-        """The name of a loop and the list it goes through."""
+        """The item name of a loop and the list it iterates over."""
         found = _LOOP.match(block.rest)
         if found is None:
             raise ExpressionRefused("write {% for name in list %}", block.column)

@@ -1,7 +1,7 @@
-"""The filters of templates, and how a value looks in a text.
+"""The filters of templates, and how a value is written in a text.
 
-Pure. A filter is a function of the value before the `|`. `default` is not here: it needs the path, not its value, and
-lives in expression_compiler.py."""
+Pure. A filter is a function of the value before the `|`. `default` needs the path, not its value: it is in
+expression_compiler.py."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ _WORD: Final = re.compile(r"[^-\s({\[<]+")
 
 
 def text_of(value: Json) -> str:
-    """A value as it stands in a text: strings as they are, everything else as compact JSON; null never."""
+    """A value as text: strings as they are, everything else as compact JSON; null is refused."""
     if isinstance(value, str):
         return value
     if value is None:
-        raise ExpressionRefused("is null: use default(...)")  # a hole in a text is never wanted
+        raise ExpressionRefused("is null: use default(...)")  # an empty gap in a text would go unnoticed
     return json_text(value)
 
 
@@ -93,7 +93,7 @@ def _json(frame: Frame, value: Json) -> str:
 
 def _round(_: Frame, number: float, digits: float = 0) -> Json:
     if not (isinstance(digits, int) and 0 <= digits <= DIGITS_MAX):
-        raise ExpressionRefused(f"the digits are a whole number from 0 to {DIGITS_MAX}")
+        raise ExpressionRefused(f"the digits must be a whole number from 0 to {DIGITS_MAX}")
     if isinstance(number, float) and not isfinite(number):
         raise ExpressionRefused("the number is not finite")
     return round(number, digits) if digits else round(number)

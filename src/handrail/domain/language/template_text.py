@@ -1,7 +1,7 @@
-"""The text of a template: cutting it into plain text, `{{ outputs }}` and `{% blocks %}`.
+"""Splits the text of a template into plain text, `{{ outputs }}` and `{% blocks %}`.
 
-Pure. What stands inside the tags is read in template.py. Each character is looked at a fixed number of times, also in
-a text full of openings that are never closed."""
+Pure. The content of the tags is compiled in template_blocks.py. Each character is read a fixed number of times, even
+in a text full of openings that are never closed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SOURCE_LENGTH_MAX: Final = 20_000
 
 _OPENING: Final = re.compile(r"\{[{%#]")
 _STRING: Final = r""""(?:[^"\\\n]|\\.)*+"|'(?:[^'\\\n]|\\.)*+'"""
-_INSIDE: Final = {  # up to the closing, or to a quote that opens no string
+_INSIDE: Final = {  # up to the closing, or to an unclosed quote
     "{{": (re.compile(rf"""(?:{_STRING}|[^"'}}]++|}}(?!}}))*+"""), "}}"),
     "{%": (re.compile(rf"""(?:{_STRING}|[^"'%]++|%(?!}}))*+"""), "%}"),
     "{#": (re.compile(r"(?:[^#]++|#(?!\}))*+"), "#}"),
@@ -33,7 +33,7 @@ class Part(Enum):
 
 
 class Tag(NamedTuple):
-    """A piece of a template: plain text, or what stands between the braces; `offset` counts from 0."""
+    """A piece of a template: plain text, or the text between the braces; `offset` counts from 0."""
 
     part: Part
     text: str
@@ -41,7 +41,7 @@ class Tag(NamedTuple):
 
 
 class _Cut(NamedTuple):
-    """One tag with its braces: from where to where, which dashes it has, and what it leaves behind."""
+    """One tag with its braces: its start and end, which dashes it has, and its content."""
 
     start: int
     end: int
@@ -56,7 +56,7 @@ def has_tags(source: str) -> bool:
 
 
 def cut(source: str) -> list[Tag]:
-    """The pieces of a template in order; a dash inside a tag has taken the white space beside it."""
+    """The pieces of a template in order; white space next to a tag with a dash is removed."""
     if len(source) > SOURCE_LENGTH_MAX:
         raise ExpressionRefused(
             f"the template has {len(source):,} characters; at most {SOURCE_LENGTH_MAX:,} are allowed", 1
@@ -81,10 +81,10 @@ def _cuts(source: str) -> Iterator[_Cut]:
 
 
 def _cut_at(source: str, start: int) -> _Cut:
-    """The tag that opens here; its dashes are no part of its text."""
+    """The tag that opens here; its dashes are not part of its text."""
     brace = source[start : start + 2]
     inside, closing = _INSIDE[brace]
-    end = cast("re.Match[str]", inside.match(source, start + 2)).end()  # it matches nothing, too
+    end = cast("re.Match[str]", inside.match(source, start + 2)).end()  # never None: it also matches the empty text
     if not source.startswith(closing, end):
         if end < len(source):
             raise ExpressionRefused("the string is never closed", end + 1)

@@ -229,7 +229,7 @@ class Stage:
         failed = answer if isinstance(answer, Failed) else Failed()
         retry = question.work.retry if isinstance(question.work, Tool) else None
         failures = self.run.step(question.path).failures + 1
-        due = due_of(policy_of(retry), failures, failed.category, now=self.now, chance=0.5)
+        due = due_of(policy_of(retry), failures, failed.category, now=self.now, random=0.5)
         due = None if failed.is_final else due
         return FailAttempt(step=question.path, category=failed.category, message=failed.message, due=due)
 
