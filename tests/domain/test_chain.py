@@ -74,7 +74,7 @@ def test_a_removed_event_shows_even_when_the_rest_is_renumbered() -> None:
     records = chain(5)
     renumbered = [*records[:2], *(replace(record, n=record.n - 1) for record in records[3:])]
     _, broken = first_break(Head(STREAM), renumbered)
-    assert broken == Break(STREAM, 3, "its hash does not fit its content and place")
+    assert broken == Break(STREAM, 3, "its hash does not match its content and place")
 
 
 def test_an_inserted_or_swapped_event_shows() -> None:

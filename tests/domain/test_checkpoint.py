@@ -53,15 +53,15 @@ def test_a_line_holds_the_exact_bytes_that_were_signed() -> None:
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ((b'"key"', b' "key"'), "not written as handrail writes"),
+        ((b'"key"', b' "key"'), "not in the form that handrail writes"),
         ((b'"number":2', b'"number":2.0'), "can't be read"),
-        ((b'"number":2', b'"number": 2'), "not written as handrail writes"),
+        ((b'"number":2', b'"number": 2'), "not in the form that handrail writes"),
         ((b'"number":2', b'"number":"2"'), "can't be read"),
         ((b'"number":2,', b""), "can't be read"),
         ((b'"number":2', b'"number":2,"more":1'), "can't be read"),
-        ((b'"key":"abc"', b'"key":"abc","key":"abc"'), "not written as handrail writes"),
+        ((b'"key":"abc"', b'"key":"abc","key":"abc"'), "not in the form that handrail writes"),
         ((b'"format":1', b'"format":2'), "format 2 is not known"),
-        ((b"}\n", b"}"), "not written as handrail writes"),
+        ((b"}\n", b"}"), "not in the form that handrail writes"),
         ((b'"store":"st_one"', b'"store":"st_\xff"'), "can't be read"),
         ((b"{", b""), "can't be read"),
     ],
@@ -79,15 +79,15 @@ def test_a_checkpoint_follows_the_one_before_it() -> None:
 
 def test_a_checkpoint_that_was_left_out_moved_or_edited_shows() -> None:
     third = following(SECOND)
-    assert misplaced(None, SECOND) == "checkpoint 1 is missing: 2 stands in its place"
-    assert misplaced(FIRST, third) == "checkpoint 2 is missing: 3 stands in its place"
-    assert misplaced(SECOND, FIRST) == "checkpoint 3 is missing: 1 stands in its place"
-    assert misplaced(replace(SECOND, at=1), third) == "it does not follow the checkpoint before it"
-    assert misplaced(None, replace(FIRST, previous="00")) == "it does not follow the checkpoint before it"
-    assert misplaced(FIRST, following(FIRST, store="st_two")) == "it speaks of another store"
-    assert misplaced(FIRST, replace(SECOND, is_restart=True)) == "it begins the log anew, and is not the first"
+    assert misplaced(None, SECOND) == "checkpoint 1 is missing: 2 is in its place"
+    assert misplaced(FIRST, third) == "checkpoint 2 is missing: 3 is in its place"
+    assert misplaced(SECOND, FIRST) == "checkpoint 3 is missing: 1 is in its place"
+    assert misplaced(replace(SECOND, at=1), third) == "it does not refer to the checkpoint before it"
+    assert misplaced(None, replace(FIRST, previous="00")) == "it does not refer to the checkpoint before it"
+    assert misplaced(FIRST, following(FIRST, store="st_two")) == "it is of another store"
+    assert misplaced(FIRST, replace(SECOND, is_restart=True)) == "it restarts the log, but is not the first"
     assert misplaced(None, replace(FIRST, is_restart=True)) is None
-    assert misplaced(FIRST, following(FIRST, more=0)) == "it counts no more events than the checkpoint before it"
+    assert misplaced(FIRST, following(FIRST, more=0)) == "it has no more events than the checkpoint before it"
 
 
 def test_the_order_of_events_is_part_of_what_is_sealed() -> None:

@@ -364,7 +364,7 @@ def test_steps_inside_a_loop_start_only_once_the_loop_has_begun() -> None:
             "steps": [{"id": "make", "tool": "x.y"}, {"id": "test", "tool": "x.z"}],
         }
     )
-    with pytest.raises(Conflict, match="'build' has not begun"):
+    with pytest.raises(Conflict, match="'build' has not started"):
         decide(fresh(loop), StartAttempt(step="build[0].make"), loop)
     run = after(fresh(loop), [OpenStep(step="build", rounds=2), StartAttempt(step="build[1].make")], loop)
     assert decide(fresh(loop), OpenStep(step="build", rounds=2), loop) == [StepOpened(step="build", rounds=2)]

@@ -301,7 +301,7 @@ def test_the_last_refusal_asks_for_a_decision() -> None:
     [
         (Outcome.FAILED, "", FailStep(step="write", category=Category.TOOL_ERROR, message="the agent could not do it")),
         (Outcome.FAILED, "no pen", FailStep(step="write", category=Category.TOOL_ERROR, message="no pen")),
-        (Outcome.SKIPPED, "", SkipStep(step="write", reason="the agent left it out")),
+        (Outcome.SKIPPED, "", SkipStep(step="write", reason="the agent skipped it")),
         (Outcome.SKIPPED, "late", SkipStep(step="write", reason="late")),
     ],
 )
@@ -314,7 +314,7 @@ def test_a_failed_step_is_tried_again_by_a_submission_and_left_as_it_is_by_a_ski
     failure = FailStep(step="write", category=Category.TOOL_ERROR, message="no")
     run = after(fresh(TWO), [HandOutStep(step="write"), failure], TWO)
     commands = asked(run, Submission(step="write", output=1))
-    assert commands[0] == RetryStep(step="write", reason="it is submitted after all")
+    assert commands[0] == RetryStep(step="write", reason="the agent submitted it later")
     assert after(run, commands, TWO).step("write").status is StepStatus.COMPLETED
     assert asked(run, Submission(step="write", outcome=Outcome.SKIPPED, note="no matter")) == [
         SkipStep(step="write", reason="no matter")
@@ -336,6 +336,6 @@ def test_an_undo_is_done_or_failed() -> None:
     (failed,) = asked(run, Submission(step="write", outcome=Outcome.FAILED), definition=UNDOABLE)
     assert failed == FailUndo(step="write", category=Category.TOOL_ERROR, message="the agent could not undo it")
     assert after(run, [failed], UNDOABLE).status is RunStatus.COMPENSATING
-    with pytest.raises(Invalid, match="the undo is not accepted") as refused:
+    with pytest.raises(Invalid, match="the undo was refused") as refused:
         asked(run, done, Verdict(accepted=False, findings=(MAJOR,)), UNDOABLE)
     assert refused.value.findings == (MAJOR,)

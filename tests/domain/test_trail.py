@@ -203,7 +203,7 @@ def test_an_event_among_the_sealed_ones_that_the_checkpoint_does_not_know_is_nam
     checkpoints = [replace(checkpoints[0], events=3)]
     trail = walked(places, checkpoints)
     assert found(trail) == [(C, 1)]
-    assert "which does not know it" in trail.breaks[0][1].reason
+    assert "which does not have it" in trail.breaks[0][1].reason
 
 
 def test_more_events_of_a_stream_than_the_checkpoint_knows_are_named() -> None:
@@ -216,7 +216,7 @@ def test_a_cut_tail_names_the_first_missing_event_of_every_stream() -> None:
     places = journal(SCRIPT)
     trail = walked(places[:6], sealed(places, 3, 10))
     assert sorted(found(trail)) == [(A, 4), (B, 3), (C, 2)]
-    words = "the journal is shorter than checkpoint 2 (6 < 10): it was cut, or an older copy was put back"
+    words = "the journal is shorter than checkpoint 2 (6 < 10): it was cut, or an older copy was restored"
     assert {broken.reason for _, broken in trail.breaks} == {words}
 
 

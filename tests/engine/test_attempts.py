@@ -129,7 +129,7 @@ def test_whatever_a_tool_raises_or_answers_is_a_failure_with_a_category() -> Non
 
     for deed, category, words in (
         (raises, Category.INTERNAL, "KeyError"),
-        (nonsense, Category.TOOL_ERROR, "no JSON"),
+        (nonsense, Category.TOOL_ERROR, "not JSON"),
         (huge, Category.TOOL_ERROR, "bytes"),
     ):
         stage = Stage(puppet("x.odd", deed))

@@ -109,7 +109,7 @@ async def test_without_a_key_the_chain_is_proved_and_the_verdict_says_what_was_n
     await notary_of(store, tmp_path).seal()
     verdict = await verify(store, CheckpointFile(tmp_path), None)
     assert verdict.ok
-    assert verdict.notes == ("there is no key at hand: signatures were not checked",)
+    assert verdict.notes == ("no key is available: signatures were not checked",)
 
 
 class Busy(Tampered):
@@ -150,7 +150,7 @@ async def test_a_changed_event_is_named(store: Tampered, tmp_path: Path) -> None
     store.change(RUN_A, 3, body=b'{"step":"tag","output":"forged"}')
     verdict = await audited(store, tmp_path)
     assert not verdict.ok
-    assert verdict.first_bad == Break(RUN_A, 3, "its hash does not fit its content and place")
+    assert verdict.first_bad == Break(RUN_A, 3, "its hash does not match its content and place")
 
 
 async def test_the_first_of_several_is_named_first(store: Tampered, tmp_path: Path) -> None:
@@ -235,7 +235,7 @@ async def test_an_edited_checkpoint_is_named(store: Tampered, tmp_path: Path) ->
     edited = replace(sealed, checkpoint=replace(sealed.checkpoint, at=7))
     (tmp_path / "log.jsonl").write_bytes(b"".join([lines[0], checkpoint_line(edited), lines[2]]))
     verdict = await audited(store, tmp_path)
-    assert verdict.breaks == (Break("checkpoints", 2, "its signature does not fit: it was edited"),)
+    assert verdict.breaks == (Break("checkpoints", 2, "its signature is invalid: it was edited"),)
     assert verdict.checkpoints == 1
 
 
@@ -262,14 +262,14 @@ async def test_a_store_made_with_another_key_is_named_until_somebody_accepts_it(
     await notary_of(store, tmp_path).seal()
     verdict = await audited(store, tmp_path)
     assert places(verdict) == [("store", 1)]
-    assert "made with another key" in verdict.breaks[0].reason
+    assert "created with a different key" in verdict.breaks[0].reason
     accepted = JournalAccepted(reason="the key was lost", found="another key")
     await write(store, "store", accepted, by=scribe(9), actor="person:ada")
     assert not (await audited(store, tmp_path)).ok  # whoever has no key can write this too
     await notary_of(store, tmp_path).seal(restart=True)
     verdict = await audited(store, tmp_path)
     assert verdict.ok
-    assert "person:ada accepted a journal that was not what its checkpoint said (the key was lost)" in verdict.notes[0]
+    assert "person:ada accepted a journal that differed from its checkpoint (the key was lost)" in verdict.notes[0]
 
 
 async def test_a_rewritten_stream_is_seen_by_its_checkpoint(store: Tampered, tmp_path: Path) -> None:
@@ -289,7 +289,7 @@ async def test_another_database_is_named_as_such_and_nothing_else(store: Tampere
     await fill(other, name="st_two", seed=1)
     verdict = await audited(other, tmp_path)
     assert places(verdict) == [("store", 1)]
-    assert verdict.breaks[0].reason.startswith("another database was put in place")
+    assert verdict.breaks[0].reason.startswith("the database was replaced by another")
     assert verdict.signed_events == 0
 
 
@@ -312,8 +312,8 @@ def body_of(record: Record) -> bytes:
     ("digest", "salt", "body", "words"),
     [
         ("00", b"", b"{}", "its digest is not the one"),
-        ("", b"s" * 16, b"{}", "what is left of it is not"),
-        ("", b"", b"[]", "what is left of it is not"),
+        ("", b"s" * 16, b"{}", "what is left of it differs"),
+        ("", b"", b"[]", "what is left of it differs"),
     ],
 )
 async def test_what_an_erasure_left_must_be_what_its_note_says(
@@ -334,7 +334,7 @@ async def test_words_that_stand_where_an_erasure_was_noted_are_named(store: Tamp
     note = PayloadErased(stream=RUN_B, event=3, digest="00", residue="00", reason="asked")
     await write(store, "store", note, by=scribe(9))
     verdict = await audited(store, tmp_path)
-    assert verdict.breaks == (Break(RUN_B, 3, "it was erased, and words stand there again"),)
+    assert verdict.breaks == (Break(RUN_B, 3, "it was erased, but has content again"),)
 
 
 async def test_a_changed_or_missing_definition_is_named(store: Tampered, tmp_path: Path) -> None:
@@ -366,12 +366,12 @@ async def test_a_receipt_is_borne_out_by_its_event(store: Tampered, tmp_path: Pa
     verdict = await audited(store, tmp_path, receipts=[*given, gone, other])
     assert places(verdict) == [(RUN_A, 5), (RUN_B, 2)]
     assert "it is gone" in verdict.breaks[0].reason
-    assert "another event in its place" in verdict.breaks[1].reason
+    assert "a different event in its place" in verdict.breaks[1].reason
 
 
 @pytest.mark.parametrize("text", ["", "14", "14:", "14:9f2c", "0:" + "00" * 8, "x:" + "00" * 8, "1:" + "zz" * 8])
 async def test_what_is_no_receipt_is_refused(store: Tampered, tmp_path: Path, text: str) -> None:
-    with pytest.raises(Invalid, match="is no receipt"):
+    with pytest.raises(Invalid, match="is not a receipt"):
         await audited(store, tmp_path, receipts=[(RUN_A, text)])
 
 
@@ -396,9 +396,9 @@ async def test_what_the_database_finds_is_told_last(store: Tampered, tmp_path: P
 @pytest.mark.parametrize(
     ("fields", "n", "words"),
     [
-        ({"n": 3}, 4, "its row stands at event 3, and the stream goes on"),
+        ({"n": 3}, 4, "its row is at event 3, but the stream has more"),
         ({"n": 9}, 9, "there is no event 9"),
-        ({"head": bytes(32)}, 4, "another hash than its last event"),
+        ({"head": bytes(32)}, 4, "its row has a different hash"),
     ],
     ids=str,
 )
@@ -437,10 +437,10 @@ async def test_rows_are_compared_with_the_fold_when_asked(store: Tampered, tmp_p
     assert (await audited(store, tmp_path)).ok
     verdict = await audited(store, tmp_path, replay=True)
     assert [(broken.stream, broken.reason) for broken in verdict.breaks] == [
-        (PLAN, "its row is not what its events say"),
-        (RUN_A, "its row is not what its events say"),
-        (RUN_B, "its row of step 'extra' stands for nothing in its events"),
-        (RUN_C, "its row of step 'tag' is not what its events say"),
+        (PLAN, "its row does not match its events"),
+        (RUN_A, "its row does not match its events"),
+        (RUN_B, "its row of step 'extra' has no events"),
+        (RUN_C, "its row of step 'tag' does not match its events"),
     ]
     del store._steps[RUN_C]["tag"]
     verdict = await audited(store, tmp_path, stream=RUN_C, replay=True)
@@ -464,7 +464,7 @@ async def test_a_history_that_makes_no_sense_is_a_break_and_no_crash(store: Tamp
 
     verdict = await audited(store, tmp_path, replay=True, fold=stumble)
     assert not verdict.ok
-    assert "its events can't be folded" in verdict.breaks[0].reason
+    assert "its events can't be replayed" in verdict.breaks[0].reason
 
 
 # --- one stream -----------------------------------------------------------------------------------
@@ -488,7 +488,7 @@ async def test_one_stream_is_compared_with_its_checkpoints(store: Tampered, tmp_
     assert places(await audited(store, tmp_path, stream=RUN_A)) == [(RUN_A, 4)]
     store._streams[RUN_A].pop()
     verdict = await audited(store, tmp_path, stream=RUN_A)
-    assert verdict.breaks == (Break(RUN_A, 4, "a checkpoint knows 4 events of it, and 3 were left"),)
+    assert verdict.breaks == (Break(RUN_A, 4, "a checkpoint has 4 events of it, the store has 3"),)
 
 
 async def test_a_stream_that_can_not_be_read_is_a_break(store: Tampered, tmp_path: Path) -> None:
@@ -534,7 +534,7 @@ async def test_rows_that_never_settle_are_told(store: Tampered, monkeypatch: pyt
 
     monkeypatch.setattr(Tampered, "rebuild", ignore)
     store.change_run(RUN_A, status="running")
-    with pytest.raises(Unavailable, match="too fast to be mended"):
+    with pytest.raises(Unavailable, match="changes too fast to be rebuilt"):
         await rebuild(store)
 
 

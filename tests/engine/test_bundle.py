@@ -113,8 +113,8 @@ async def test_who_can_sign_still_can_not_take_out_move_or_change_an_event(tmp_p
         return why(signed(header, [*parts[:place], *instead, *parts[place + 1 :]]))
 
     assert "event 3 is missing" in shown()
-    assert "its hash does not fit" in shown(replace(event, actor="eve"))
-    assert "names another event before it" in shown(replace(event, prev="00"))
+    assert "its hash does not match" in shown(replace(event, actor="eve"))
+    assert "link to the previous event is wrong" in shown(replace(event, prev="00"))
     assert "hex" in shown(replace(event, salt="zz"))
     assert "not in their order" in why(signed(header, [*parts[1:], parts[0]]))
     assert "names another end" in why(signed(replace(header, n=4), parts))
@@ -136,7 +136,7 @@ async def test_texts_evidence_and_approvals_must_be_those_that_the_events_name(t
     assert "the one definition" in shown(DefinitionPart)
     assert "the one definition" in shown(DefinitionPart, other)
     assert "the text of" in shown(DefinitionPart, DefinitionPart(hash=digest(PLAN), text=text + " "))
-    assert "just those tools" in shown(ToolPart)
+    assert "exactly the tools" in shown(ToolPart)
     assert "the text of" in shown(ToolPart, ToolPart(name="git.tag", hash=digest(CARD), text="{}"))
     assert "the evidence" in shown(EvidencePart)
     assert "the evidence" in shown(EvidencePart, EvidencePart(event=5, step="code", evidence=GREEN))
@@ -149,7 +149,7 @@ async def test_another_key_is_found_by_whoever_knows_the_right_one(tmp_path: Pat
     assert account(forged).key == fingerprint(OTHER_KEY.public), "by itself it holds: it is only somebody else's word"
     with pytest.raises(IntegrityBroken, match="another key than the one you trust"):
         check_bundle(forged, trusted=fingerprint(KEY.public))
-    assert "the signature of checkpoint 1 does not fit" in why(signed(header, parts, OTHER_KEY))
+    assert "the signature of checkpoint 1 is invalid" in why(signed(header, parts, OTHER_KEY))
     assert check_bundle(await bundle_of(tmp_path / "two"), trusted=fingerprint(KEY.public)).fingerprint
 
 
@@ -173,11 +173,11 @@ async def test_a_checkpoint_of_this_run_alone_is_in_the_bundle_and_must_fit(tmp_
     heads = tuple((stream, n, "00" if stream == RUN else end) for stream, n, end in told.heads)
     unknowing = sealed_again(last, replace(told, heads=heads))
     for wrong, reason in (
-        (replace(last, hash="00"), "knows another event 9"),
-        (replace(last, n=10), "knows another event 10"),
-        (replace(last, at=1), "is not the one that is told of"),
-        (replace(last, sealed=replace(last.sealed, signature="!")), "the signature of checkpoint 1 does not fit"),
-        (unknowing, "does not know event 9"),
+        (replace(last, hash="00"), "has a different event 9"),
+        (replace(last, n=10), "has a different event 10"),
+        (replace(last, at=1), "does not match its description"),
+        (replace(last, sealed=replace(last.sealed, signature="!")), "the signature of checkpoint 1 is invalid"),
+        (unknowing, "does not cover event 9"),
     ):
         assert reason in why(signed(header, [*parts[:-1], wrong]))
     assert "more than one checkpoint" in why(signed(header, [*parts, last]))
@@ -245,7 +245,7 @@ async def test_an_erased_event_still_proves_its_place_and_is_named(tmp_path: Pat
     without = [part for part in parts if part is not note]
     assert "no payload_erased event says so" in why(signed(header, without))
     twice = [*parts[: parts.index(note)], note, *parts[parts.index(note) :]]
-    assert "twice" in why(signed(header, twice))
+    assert "repeated" in why(signed(header, twice))
 
 
 async def test_a_run_that_does_not_hold_gets_no_bundle(tmp_path: Path) -> None:
@@ -260,7 +260,7 @@ async def test_a_run_that_does_not_hold_gets_no_bundle(tmp_path: Path) -> None:
     for store, run, reason in (
         (without_texts, RUN, "is not in the store"),
         (headless, RUN, "does not start a run"),
-        (damaged, RUN_A, "can't be proven: event 3 of run_aaaaaaaa: its hash does not fit"),
+        (damaged, RUN_A, "can't be proven: event 3 of run_aaaaaaaa: its hash does not match"),
     ):
         with pytest.raises(IntegrityBroken, match=reason):
             await make_bundle(store, log, run, signer=KEY, clock=ticking_clock())
@@ -280,7 +280,7 @@ async def test_sizes_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(bundles, "PARTS_MAX", 3)
     assert "too many lines" in why(data)
     monkeypatch.setattr(bundles, "HEADER_BYTES_MAX", 10)
-    assert "its first line is no header" in why(data)
+    assert "its first line is not a header" in why(data)
 
 
 async def test_what_handrail_would_not_have_written_is_refused_even_when_it_is_signed(tmp_path: Path) -> None:
@@ -288,11 +288,11 @@ async def test_what_handrail_would_not_have_written_is_refused_even_when_it_is_s
     for rest, reason in (
         (b'{"part": "tool"}\n', "can't be read"),
         (b'{"part":"other"}\n', "can't be read"),
-        (rest_of(parts).replace(b'{"hash":', b'{ "hash":', 1), "is not written as handrail writes"),
+        (rest_of(parts).replace(b'{"hash":', b'{ "hash":', 1), "is not in the form that handrail writes"),
         (b"[" * 100_000 + b"\n", "can't be read"),
         (b"\xff\n", "can't be read"),
-        (rest_of(parts)[:-1], "does not end where a line ends"),
-        (b"", "does not end where a line ends"),
+        (rest_of(parts)[:-1], "does not end with a line break"),
+        (b"", "does not end with a line break"),
     ):
         told = replace(header, digest=digest_of(rest))
         assert reason in why(bundle_bytes(replace(told, signature=KEY.sign(signed_bytes(told)).hex()), rest))
@@ -310,7 +310,7 @@ async def test_a_trusted_key_is_a_fingerprint_or_a_file(tmp_path: Path) -> None:
     with pytest.raises(Invalid, match="another kind"):
         trusted(str(file))
     file.write_text("nothing")
-    with pytest.raises(Invalid, match="holds no public key"):
+    with pytest.raises(Invalid, match="contains no public key"):
         trusted(str(file))
     with pytest.raises(NotFound, match="no key file"):
         trusted(str(tmp_path / "missing"))

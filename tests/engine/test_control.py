@@ -255,7 +255,7 @@ def test_an_agent_can_not_approve_unless_it_was_allowed() -> None:
         run = await stage.play(GO, {"v": "1.0"})
         return await stage.control.act(run.id, Action.APPROVE, actor="agent:claude", reason="sure")
 
-    with pytest.raises(Forbidden, match="for a person"):
+    with pytest.raises(Forbidden, match="a person must"):
         in_virtual_time(lambda: scene(Stage()))
     allowed = Stage(say=Say(agents_may_approve=True))
     assert in_virtual_time(lambda: scene(allowed)).step("go").status is StepStatus.COMPLETED

@@ -200,7 +200,7 @@ async def test_endless_competition_ends_in_a_conflict_that_says_so() -> None:
 
     dispatch = make(Racing())
     run = await start(dispatch)
-    with pytest.raises(JournalConflict, match="many at once"):
+    with pytest.raises(JournalConflict, match="too many writers"):
         await dispatch.grant(run.id, PauseRun(reason="x"), actor=ADA)
 
 

@@ -308,7 +308,7 @@ def test_after_so_many_tries_somebody_must_decide_whatever_the_policy() -> None:
     state = failed.step("write")
     assert failed.status is RunStatus.RUNNING
     assert (state.status, state.asks, state.category) == (StepStatus.FAILED, True, Category.INVALID_INPUT)
-    assert state.message == "what was submitted was not accepted, 3 times"
+    assert state.message == "the output was refused 3 times"
     assert run.status is RunStatus.COMPLETED
 
 
@@ -375,7 +375,7 @@ def test_a_result_that_fails_its_checks_fails_the_step_and_what_was_done_is_undo
     assert refused.output == {"did": "a"}
     [failed] = [event for event in events if isinstance(event, AttemptFailed)]
     assert failed.category is Category.TOOL_ERROR
-    assert "not accepted" in failed.message
+    assert "failed its checks" in failed.message
 
 
 def test_an_instant_tools_result_is_checked_too() -> None:

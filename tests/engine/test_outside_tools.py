@@ -414,7 +414,7 @@ def test_the_tool_that_undoes_by_a_servers_map_is_pinned_as_well() -> None:
 
     run = in_virtual_time(scene)
     assert run.status is RunStatus.COMPENSATION_FAILED
-    assert "git.unpush is not what it was" in run.step("a").message
+    assert "git.unpush has changed since" in run.step("a").message
     assert not tool.undone
 
 

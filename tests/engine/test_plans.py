@@ -84,7 +84,7 @@ async def test_endless_competition_ends_in_a_conflict() -> None:
         async def append(self, records: Sequence[Record], change: Change, *, lease: Lease | None = None) -> None:
             raise JournalConflict("someone was first")
 
-    with pytest.raises(JournalConflict, match="many at once"):
+    with pytest.raises(JournalConflict, match="too many writers"):
         await make(Racing()).save(CHAIN, actor=ADA)
 
 

@@ -70,9 +70,9 @@ def test_the_same_key_with_another_body_is_a_conflict_that_names_the_run() -> No
         stage = Stage()
         worker = await stage.open()
         run = await start(worker, "deploy-42")
-        with pytest.raises(Conflict, match=f"'deploy-42' has started {run.id}, with something else") as refused:
+        with pytest.raises(Conflict, match=f"'deploy-42' has started {run.id} with a different request") as refused:
             await start(worker, "deploy-42", asked="sha256:b")
-        assert "fresh key" in refused.value.hint
+        assert "new key" in refused.value.hint
         assert await runs_in(stage.store) == 1
 
     in_virtual_time(scene)

@@ -358,7 +358,7 @@ def test_an_undo_that_was_lost_and_can_not_be_repeated_is_never_guessed() -> Non
 
     run = in_virtual_time(scene)
     assert run.status is RunStatus.COMPENSATION_FAILED
-    assert "not known" in run.step("a").message
+    assert "is unknown" in run.step("a").message
     assert len(stage.box.tools["x.slow-undo"].calls) == 1
 
 

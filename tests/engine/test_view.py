@@ -141,7 +141,7 @@ def test_a_failure_that_asks_comes_with_every_way_out() -> None:
     assert (failure["step"], failure["category"], failure["attempts"]) == ("publish", "permission", 1)
     assert {one["action"]: one["means"] for one in failure["options"]} == {
         "retry": "call it again under the same key",
-        "skip": "go on without it",
+        "skip": "continue without it",
         "compensate": "undo tag",
         "cancel": "end the run; what was done stays: tag",
     }

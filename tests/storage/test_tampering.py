@@ -188,7 +188,7 @@ async def test_a_receipt_names_what_was_removed(home: Path) -> None:
         raw.execute("DELETE FROM event WHERE stream = ? AND n = 2", (RUN_A,))
     receipt = f"2:{given.hash.hex()[:16]}"
     verdict = await audited(home, receipts=[(RUN_A, receipt)])
-    assert Break(RUN_A, 2, f"the receipt {receipt} was given for it, and it is gone") in verdict.breaks
+    assert Break(RUN_A, 2, f"the receipt {receipt} is for it, but it is gone") in verdict.breaks
 
 
 @pytest.mark.parametrize(("stream", "n"), [(RUN_A, 2), (RUN_B, 1), (RUN_C, 5), ("store", 1), (PLAN, 2), (RUN_A, 5)])
@@ -307,7 +307,7 @@ async def test_a_cut_tail_is_named(home: Path) -> None:
         raw.execute("DELETE FROM event WHERE seq > 18")
     verdict = await audited(home)
     assert first(verdict) in {(RUN_A, 5), ("store", 2)}
-    words = "the journal is shorter than checkpoint 2 (18 < 20): it was cut, or an older copy was put back"
+    words = "the journal is shorter than checkpoint 2 (18 < 20): it was cut, or an older copy was restored"
     assert verdict.breaks[0].reason == words
 
 
@@ -323,7 +323,7 @@ async def test_an_older_copy_put_back_is_seen_by_the_audit_and_at_start(home: Pa
     shutil.copy(home / "older.db", home / "journal.db")
     verdict = await audited(home, replay=True)
     assert not verdict.ok
-    assert "(16 < 20): it was cut, or an older copy was put back" in verdict.breaks[0].reason
+    assert "(16 < 20): it was cut, or an older copy was restored" in verdict.breaks[0].reason
     assert {(broken.stream, broken.n) for broken in verdict.breaks} == {
         (RUN_A, 5),
         (RUN_B, 5),
@@ -350,10 +350,10 @@ async def test_another_database_put_in_place_is_seen_by_the_audit_and_at_start(h
         await fill(store, name="st_two", seed=1)
     verdict = await audited(home)
     assert first(verdict) == ("store", 1)
-    assert "another database was put in place" in verdict.breaks[0].reason
+    assert "the database was replaced by another" in verdict.breaks[0].reason
     async with await SqliteStore.open(home / "journal.db") as store:
         (found,) = await notary_of(store, home / "checkpoints").compare()
-        assert "another database was put in place" in found.reason
+        assert "the database was replaced by another" in found.reason
 
 
 async def test_another_database_that_claims_to_be_this_one_is_seen(home: Path) -> None:
@@ -474,7 +474,7 @@ async def test_words_put_into_the_rest_of_an_erased_event_are_named(home: Path) 
         )
     verdict = await audited(home)
     assert first(verdict) == (RUN_B, 3)
-    assert verdict.breaks[0].reason == "what is left of it is not what its erasure left"
+    assert verdict.breaks[0].reason == "what is left of it differs what its erasure left"
 
 
 async def test_erased_words_put_back_from_an_older_copy_are_named(home: Path) -> None:
@@ -486,7 +486,7 @@ async def test_erased_words_put_back_from_an_older_copy_are_named(home: Path) ->
         )
     verdict = await audited(home)
     assert first(verdict) == (RUN_B, 3)
-    assert verdict.breaks[0].reason == "it was erased, and words stand there again"
+    assert verdict.breaks[0].reason == "it was erased, but has content again"
 
 
 async def test_a_number_where_words_should_be_is_a_break_and_no_crash(home: Path) -> None:

@@ -217,8 +217,8 @@ def test_filters_change_the_value_before_them(source: str, value: Json) -> None:
         ("{{ inputs.targets | join(^1) }}", "join needs a string, but 1 is a number"),
         ("{{ vars.x | ^default }}", "default takes 1 argument in (...), not 0"),
         ("{{ ^inputs.count | upper }}", "upper needs a string, but inputs.count is a number"),
-        ("{{ inputs.count == ^3 | json }}", "a filter stands last in {{ }} and takes all before it"),
-        ("{{ default(^vars.x | upper, 'a') }}", "a filter stands last in {{ }}"),
+        ("{{ inputs.count == ^3 | json }}", "a filter comes last in {{ }}, after the whole expression"),
+        ("{{ default(^vars.x | upper, 'a') }}", "a filter comes last in {{ }}"),
         ("a{{ ^null }}", "null is always null"),
         ("{{^ }}", "the expression is empty"),
         ("a\n^{{ inputs.count", "'{{' is never closed"),
@@ -244,7 +244,7 @@ def test_filters_change_the_value_before_them(source: str, value: Json) -> None:
         ("{% ^for t of inputs.targets %}{% endfor %}", "write {% for name in list %}"),
         ("{% ^for a, b in inputs.files %}{% endfor %}", "write {% for name in list %}"),
         ("{% for t in ^inputs.count %}{% endfor %}", "for needs a list, but inputs.count is a number"),
-        ("{% for t in ^inputs.targets | first %}{% endfor %}", "a filter stands last in {{ }}"),
+        ("{% for t in ^inputs.targets | first %}{% endfor %}", "a filter comes last in {{ }}"),
         ("{% for ^_t in inputs.targets %}{% endfor %}", "'_t' can't be the name of a loop's item"),
         ("{% for ^loop in inputs.targets %}{% endfor %}", "'loop' can't be the name of a loop's item"),
         ("{% for ^null in inputs.targets %}{% endfor %}", "'null' can't be the name of a loop's item"),
@@ -274,8 +274,8 @@ def test_what_does_not_fit_is_refused_at_load_at_its_line_and_column(marked: str
         ("{{ ^vars.price | upper }}", "upper needs a string, but vars.price is a number"),
         ("{{ ^vars.empty | first | upper }}", "upper needs a string, but vars.empty | first is null; use default(...)"),
         ("{{ [vars.price, null] | ^join }}", "join: item [1] is null: use default(...)"),
-        ("{{ vars.price | ^round(99) }}", "round: the digits are a whole number from 0 to 10"),
-        ("{{ vars.price | ^round(vars.price) }}", "round: the digits are a whole number from 0 to 10"),
+        ("{{ vars.price | ^round(99) }}", "round: the digits must be a whole number from 0 to 10"),
+        ("{{ vars.price | ^round(vars.price) }}", "round: the digits must be a whole number from 0 to 10"),
         ("{% if ^vars.empty %}{% endif %}", "a condition must be true or false; this is a list"),
         ("{% for t in ^vars.price %}{% endfor %}", "for needs a list, but vars.price is a number"),
         ("{% for row in vars.grid %}\n{{ row.^x }}{% endfor %}", "row is a list: it has no field 'x'"),
@@ -405,7 +405,7 @@ def test_a_value_that_is_nested_too_deeply_is_refused() -> None:
 
 def test_the_templates_of_one_value_share_its_allowance() -> None:
     template = compile_value(["{{ vars.long }}." for _ in range(3)], SCOPE)
-    with pytest.raises(TemplateError, match="the text grows over 200,000 characters") as caught:
+    with pytest.raises(TemplateError, match="the text is longer than 200,000 characters") as caught:
         template.render({"vars": {"long": "x" * 90_000}})
     assert caught.value.where == "[2]"
 
