@@ -129,7 +129,7 @@ def test_a_failed_attempt_with_a_due_time_waits_for_its_retry() -> None:
     assert decide(waiting, StartAttempt(step="tag"), CHAIN) == [AttemptStarted(step="tag", attempt=2)]
 
 
-def test_a_failed_attempt_without_a_due_time_fails_the_step_for_good() -> None:
+def test_a_failed_attempt_without_a_due_time_fails_the_step_permanently() -> None:
     run = after(fresh(), [StartAttempt(step="tag")])
     events = decide(run, FailAttempt(step="tag", category=Category.PERMISSION, message="403"), CHAIN)
     assert events[-1] == StepFailed(step="tag", category=Category.PERMISSION, message="403")
@@ -286,7 +286,7 @@ def test_a_try_that_was_lost_is_uncertain_when_the_run_is_stopped_before_it_is_r
     assert decide(run, CancelRun(reason="x"), CHAIN)[0] == StepBecameUncertain(step="tag", attempt=1)
 
 
-def test_an_agents_step_is_handed_out_refused_and_handed_in() -> None:
+def test_an_agents_step_is_handed_out_refused_and_submitted() -> None:
     notes = plan({"id": "notes", "prompt": "write"}, {"id": "send", "tool": "x.y"})
     run = after(fresh(notes), [HandOutStep(step="notes", agent="claude", until=99)], notes)
     assert run.step("notes").agent == "claude"
@@ -356,7 +356,7 @@ def test_values_left_for_later_steps_add_up() -> None:
     assert decide(run, SetVars(vars={}), CHAIN) == [VarsSet(vars={})]
 
 
-def test_steps_inside_a_loop_start_only_once_the_loop_has_begun() -> None:
+def test_steps_inside_a_loop_start_only_once_the_loop_has_started() -> None:
     loop = plan(
         {
             "id": "build",
@@ -389,7 +389,7 @@ def test_the_end_of_a_run_is_final(command: Command) -> None:
         decide(given(RunCompleted()), command, CHAIN)
 
 
-def test_a_final_undo_failure_is_told_with_its_reason() -> None:
+def test_a_final_undo_failure_is_shown_with_its_reason() -> None:
     run = after(fresh(), [*DONE_TAG, StartCompensation(reason="bad"), StartUndo(step="tag")])
     failed = decide(run, FailUndo(step="tag", category=Category.PERMISSION, message="no"), CHAIN)
     assert failed == [UndoFailed(step="tag", attempt=1, category=Category.PERMISSION, message="no", final=True)]

@@ -36,7 +36,7 @@ UNDOING = (
 )
 
 
-def test_a_step_is_told_with_all_that_an_agent_needs() -> None:
+def test_a_step_is_shown_with_all_that_an_agent_needs() -> None:
     assert shown_step(given(TOPIC), DEFINITION, "write-notes") == ShownStep(
         id="write-notes",
         title="Write notes",
@@ -63,7 +63,7 @@ def test_the_same_step_in_short_is_its_name() -> None:
     assert brief(given(*UNDOING), DEFINITION, "write-notes").kind == "undo"
 
 
-def test_an_undo_is_told_as_one_without_the_rules_of_the_doing() -> None:
+def test_an_undo_is_shown_as_one_without_the_rules_of_the_doing() -> None:
     run = given(*UNDOING)
     assert is_undo(run, "write-notes")
     assert shown_step(run, DEFINITION, "write-notes") == ShownStep(
@@ -124,14 +124,14 @@ def test_a_tools_step_that_an_agent_undoes_is_for_the_agent_only_then() -> None:
     assert shown_step(run, DEFINITION, "build").prompt == "unbuild"
 
 
-def test_a_step_in_a_loop_is_told_with_its_item() -> None:
+def test_a_step_in_a_loop_is_shown_with_its_item() -> None:
     definition = plan({"id": "l", "each": "['x', 'y']", "steps": [{"id": "make", "prompt": "make {{ item }}"}]})
     run = given(StepOpened(step="l", rounds=2, values=["x", "y"]))
     assert shown_step(run, definition, "l[1].make").prompt == "make y"
     assert shown_step(run, definition, "l[1].make").id == "l[1].make"
 
 
-def test_a_step_of_an_inlined_workflow_is_told_with_its_own_inputs() -> None:
+def test_a_step_of_an_inlined_workflow_is_shown_with_its_own_inputs() -> None:
     inner = {"id": "inner", "version": "1.0.0", "steps": [{"id": "make", "prompt": "make {{ inputs.what }}"}]}
     definition = definition_from(
         {"id": "a-plan", "steps": [{"id": "k", "workflow": "inner@1.0.0"}], "pinned": {"inner@1.0.0": inner}}
@@ -153,7 +153,7 @@ def test_an_agent_is_offered_its_own_first_then_what_is_free_and_nothing_of_anot
     assert offered(run, [], agent="bob", now=99) == []
 
 
-def test_an_agent_is_told_which_words_in_its_prompt_come_from_outside() -> None:
+def test_an_agent_is_shown_which_words_in_its_prompt_come_from_outside() -> None:
     definition = plan(
         {"id": "fetch", "tool": "http.request"},
         {"id": "count", "tool": "value.set", "args": {"value": 3}},

@@ -43,7 +43,7 @@ def moves(run: Run, report: RecordAction) -> list[Event]:
     return rest
 
 
-def test_a_report_that_a_step_is_done_begins_and_ends_it_as_claimed() -> None:
+def test_a_report_that_a_step_is_done_starts_and_ends_it_as_claimed() -> None:
     assert moves(recorded(), said("a", Outcome.DONE, output=7)) == [
         AttemptStarted(step="a", attempt=1),
         StepCompleted(step="a", output=7, proof=Proof.CLAIMED),
@@ -75,7 +75,7 @@ def test_a_step_that_failed_may_be_left_out() -> None:
     assert moves(run, said("a", Outcome.SKIPPED)) == [StepSkipped(step="a", reason="so it was")]
 
 
-def test_while_the_run_is_paused_nothing_begins_not_even_again_but_what_is_under_way_may_end() -> None:
+def test_while_the_run_is_paused_nothing_starts_not_even_again_but_what_is_under_way_may_end() -> None:
     failed = after(recorded(said("a", Outcome.FAILED)), [PauseRun(reason="lunch")], DEFINITION)
     pending = after(recorded(), [PauseRun(reason="lunch")], DEFINITION)
     running = after(recorded(said("a", Outcome.STARTED)), [PauseRun(reason="lunch")], DEFINITION)

@@ -93,7 +93,7 @@ def test_what_an_input_brings_counts_with_all_its_texts() -> None:
     assert reference_places({"json": "{{ steps.a.output }}"}, {"json": brought}, is_top=True) == ()
 
 
-def test_only_places_that_hold_a_reference_are_told() -> None:
+def test_only_places_that_hold_a_reference_are_reported() -> None:
     written = {"a": "$" + "{b}", "b": SECRET, "c": None, "d": 1}
     assert reference_places(written, written, is_top=True) == (("b",),)
 

@@ -150,7 +150,7 @@ def test_a_removed_event_shows_even_when_all_places_are_closed_up() -> None:
     assert "shorter than checkpoint 2 (9 < 10)" in trail.breaks[0][1].reason
 
 
-def test_several_places_that_are_empty_are_told_together() -> None:
+def test_several_places_that_are_empty_are_shown_together() -> None:
     places = journal(SCRIPT)
     del places[3:5]
     trail = walked(places)
@@ -220,7 +220,7 @@ def test_a_cut_tail_names_the_first_missing_event_of_every_stream() -> None:
     assert {broken.reason for _, broken in trail.breaks} == {words}
 
 
-def test_a_journal_that_is_too_short_for_reasons_no_stream_explains_is_told() -> None:
+def test_a_journal_that_is_too_short_for_reasons_no_stream_explains_is_reported() -> None:
     places = journal([A])
     checkpoints = [replace(sealed(places, 1)[0], events=5)]
     assert found(walked(places, checkpoints)) == [("journal", 2)]
@@ -230,7 +230,7 @@ def test_an_empty_store_under_a_checkpoint_is_cut() -> None:
     assert sorted(found(walked([], sealed(journal(SCRIPT), 10)))) == [(A, 1), (B, 1), (C, 1)]
 
 
-def test_a_place_that_can_not_be_read_is_told_as_the_event_that_stood_there() -> None:
+def test_a_place_that_can_not_be_read_is_shown_as_the_event_that_stood_there() -> None:
     places = journal(SCRIPT)
     trail = Trail()
     trail.follow(rows(places[:2]))
@@ -240,7 +240,7 @@ def test_a_place_that_can_not_be_read_is_told_as_the_event_that_stood_there() ->
     assert [(broken.stream, broken.n, broken.reason) for _, broken in trail.breaks] == [(A, 2, "place 3 can't be read")]
 
 
-def test_places_out_of_order_are_told() -> None:
+def test_places_out_of_order_are_reported() -> None:
     places = journal([A, B, C])
     assert ("journal", 1) in found(walked([Place(2, places[0].record), Place(1, places[1].record)]))
 

@@ -97,7 +97,7 @@ async def test_an_empty_store_is_proved(tmp_path: Path) -> None:
     assert (verdict.ok, verdict.events, verdict.streams) == (True, 0, 0)
 
 
-async def test_a_store_without_checkpoints_is_told_so_and_is_no_broken_one(store: Tampered, tmp_path: Path) -> None:
+async def test_a_store_without_checkpoints_is_shown_so_and_is_no_broken_one(store: Tampered, tmp_path: Path) -> None:
     verdict = await audited(store, tmp_path)
     assert (verdict.ok, verdict.checkpoints, verdict.signed_events) == (True, 0, 0)
     assert verdict.notes == ("there is no checkpoint: nothing is signed",)
@@ -381,7 +381,7 @@ async def test_a_receipt_for_a_stream_that_can_not_be_read_is_a_break(store: Tam
     assert places(verdict) == [("run_nowhere2", 1)]
 
 
-async def test_what_the_database_finds_is_told_last(store: Tampered, tmp_path: Path) -> None:
+async def test_what_the_database_finds_is_shown_last(store: Tampered, tmp_path: Path) -> None:
     store.told_flaws = ["row 3 missing from index"]
     store.change(RUN_A, 3, actor="eve")
     verdict = await audited(store, tmp_path)
@@ -508,11 +508,11 @@ async def test_the_stores_own_stream_can_be_proved_by_itself(store: Tampered, tm
 # --- mending --------------------------------------------------------------------------------------
 
 
-async def test_nothing_is_mended_where_nothing_is_broken(store: Tampered) -> None:
+async def test_nothing_is_fixed_where_nothing_is_broken(store: Tampered) -> None:
     assert await rebuild(store) == 0
 
 
-async def test_rows_are_mended_from_the_events_alone(store: Tampered, tmp_path: Path) -> None:
+async def test_rows_are_fixed_from_the_events_alone(store: Tampered, tmp_path: Path) -> None:
     before = (dict(store._runs), {run: dict(steps) for run, steps in store._steps.items()}, dict(store._plans))
     events = list(store._places)
     store.change_run(RUN_A, status="running")
@@ -528,7 +528,7 @@ async def test_rows_are_mended_from_the_events_alone(store: Tampered, tmp_path: 
     assert await rebuild(store) == 0
 
 
-async def test_rows_that_never_settle_are_told(store: Tampered, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_rows_that_never_settle_are_reported(store: Tampered, monkeypatch: pytest.MonkeyPatch) -> None:
     async def ignore(self: MemoryStore, stream: str, change: Change) -> None:
         assert change != NO_CHANGE
 

@@ -116,8 +116,8 @@ async def test_who_can_sign_still_can_not_take_out_move_or_change_an_event(tmp_p
     assert "its hash does not match" in shown(replace(event, actor="eve"))
     assert "link to the previous event is wrong" in shown(replace(event, prev="00"))
     assert "hex" in shown(replace(event, salt="zz"))
-    assert "not in their order" in why(signed(header, [*parts[1:], parts[0]]))
-    assert "names another end" in why(signed(replace(header, n=4), parts))
+    assert "out of order" in why(signed(header, [*parts[1:], parts[0]]))
+    assert "is not the one named in its header" in why(signed(replace(header, n=4), parts))
     assert "not of a run" in why(signed(replace(header, run="plan/x"), parts))
     eventless = [part for part in parts if not isinstance(part, EventPart)]
     assert "not of a run" in why(signed(header, eventless))
@@ -143,7 +143,7 @@ async def test_texts_evidence_and_approvals_must_be_those_that_the_events_name(t
     assert "the approvals" in shown(ApprovalPart)
 
 
-async def test_another_key_is_found_by_whoever_knows_the_right_one(tmp_path: Path) -> None:
+async def test_another_key_is_found_by_the_right_fingerprint(tmp_path: Path) -> None:
     header, parts = opened(await bundle_of(tmp_path))
     forged = signed(header, [part for part in parts if not isinstance(part, CheckpointPart)], OTHER_KEY)
     assert account(forged).key == fingerprint(OTHER_KEY.public), "by itself it holds: it is only somebody else's word"
@@ -183,7 +183,7 @@ async def test_a_checkpoint_of_this_run_alone_is_in_the_bundle_and_must_fit(tmp_
     assert "more than one checkpoint" in why(signed(header, [*parts, last]))
 
 
-async def test_a_checkpoint_that_names_others_is_told_by_its_digest_alone(tmp_path: Path) -> None:
+async def test_a_checkpoint_that_names_others_is_shown_by_its_digest_alone(tmp_path: Path) -> None:
     store = MemoryStore()
     await fill(store)
     data, proven = await bundle_in(store, tmp_path, RUN_A)

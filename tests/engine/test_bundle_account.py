@@ -69,7 +69,7 @@ async def test_effects_that_stay_are_named_when_a_run_was_broken_off(tmp_path: P
     assert (told.status, told.not_undone) == (RunStatus.CANCELLED, ("tag",))
 
 
-async def test_steps_that_were_carried_over_failed_or_hold_others_are_told_as_such(tmp_path: Path) -> None:
+async def test_steps_that_were_carried_over_failed_or_hold_others_are_reported(tmp_path: Path) -> None:
     loop: JsonObject = {"id": "all", "each": "[1]", "steps": [{"id": "one", "prompt": "Do it."}]}
     plan: JsonObject = {
         "id": "ship",
@@ -96,7 +96,7 @@ async def test_steps_that_were_carried_over_failed_or_hold_others_are_told_as_su
     assert told.steps[-1].message == "it broke"
 
 
-async def test_made_up_events_that_do_not_add_up_are_told_as_broken() -> None:
+async def test_made_up_events_that_do_not_add_up_are_shown_as_broken() -> None:
     empty: Any = {"id": "x", "steps": []}
     started = RunStarted(definition=digest(empty), workflow="x")
     nowhere = StepCompleted(step="nowhere")

@@ -124,7 +124,7 @@ def test_a_failed_step_waits_for_a_decision_and_each_of_them_leads_on(action: Ac
     assert in_virtual_time(scene).status is ends
 
 
-def test_a_retry_grants_the_policys_attempts_anew() -> None:
+def test_a_retry_grants_the_policys_attempts_again() -> None:
     stage = Stage(puppet("x.bad", always(Category.TRANSIENT)))
 
     async def scene() -> Run:
@@ -232,7 +232,7 @@ def test_an_approval_counts_once_and_a_rejection_fails_the_step() -> None:
     assert run.step("go").message == "not today"
 
 
-def test_nobody_answering_in_time_fails_the_step_and_a_retry_asks_anew() -> None:
+def test_nobody_answering_in_time_fails_the_step_and_a_retry_asks_again() -> None:
     stage = Stage()
 
     async def scene() -> tuple[Run, Run]:

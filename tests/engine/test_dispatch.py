@@ -133,7 +133,7 @@ async def test_two_processes_at_once_on_one_run_lose_nothing() -> None:
     assert first_break(Head(run.id), records)[1] is None
 
 
-async def test_a_failed_append_is_told_and_leaves_no_trace_in_memory() -> None:
+async def test_a_failed_append_is_shown_and_leaves_no_trace_in_memory() -> None:
     store = Flaky()
     dispatch = make(store)
     run = await start(dispatch)
@@ -144,7 +144,7 @@ async def test_a_failed_append_is_told_and_leaves_no_trace_in_memory() -> None:
     assert (await dispatch.grant(run.id, PauseRun(reason="lunch"), actor=ADA)).status is RunStatus.PAUSED
 
 
-async def test_what_counted_on_a_failed_append_is_decided_anew() -> None:
+async def test_what_counted_on_a_failed_append_is_decided_again() -> None:
     store = Flaky()
     dispatch = make(store)
     run = await start(dispatch)

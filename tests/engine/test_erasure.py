@@ -145,7 +145,7 @@ async def test_an_append_during_an_erasure_is_not_lost_from_the_projections(tmp_
     assert (await verify(store, CheckpointFile(tmp_path), KEY, replay=True)).breaks == ()
 
 
-async def test_a_store_that_is_always_ahead_is_told() -> None:
+async def test_a_store_that_is_always_ahead_is_reported() -> None:
     store = Raced()
     store.races = erasures.TRIES_MAX
     await fill(store)

@@ -295,7 +295,7 @@ def test_a_tool_that_wants_to_be_called_later_is_and_nothing_is_held_meanwhile()
     assert "step_deferred w" in kinds
 
 
-def test_a_step_without_effect_has_its_beginning_and_end_in_one_commit_and_one_with_effect_begins_first() -> None:
+def test_a_step_without_effect_has_its_beginning_and_end_in_one_commit_and_one_with_effect_starts_first() -> None:
     appends: list[list[str]] = []
 
     async def scene() -> None:
@@ -364,7 +364,7 @@ def test_many_runs_compete_fairly_and_the_urgent_one_goes_first() -> None:
     assert abs(took["plain"] - took["other"]) <= 2_000
 
 
-def test_what_is_kept_for_an_undo_is_let_go_when_a_run_has_ended_for_good() -> None:
+def test_what_is_kept_for_an_undo_is_let_go_when_a_run_has_ended_permanently() -> None:
     stage = Stage()
 
     async def scene() -> Run:

@@ -59,7 +59,7 @@ def test_steps_come_one_by_one_and_handrail_does_its_own_between_them() -> None:
     assert run.step("write").proof == Proof.CLAIMED.value
 
 
-def test_whoever_can_not_wait_for_handrails_own_steps_is_told_that_they_go_on() -> None:
+def test_whoever_can_not_wait_for_handrails_own_steps_is_shown_that_they_go_on() -> None:
     definition = plan({"id": "build", "tool": "x.slow"}, {"id": "read", "prompt": "read"})
 
     async def scene() -> tuple[str, bool, str]:
@@ -70,7 +70,7 @@ def test_whoever_can_not_wait_for_handrails_own_steps_is_told_that_they_go_on() 
     assert in_virtual_time(scene) == ("", False, "read")
 
 
-def test_while_it_waits_an_agent_is_told_how_far_handrail_is_each_number_once() -> None:
+def test_while_it_waits_an_agent_is_shown_how_far_handrail_is_each_number_once() -> None:
     steps = [{"id": f"s{number}", "tool": "x.slow"} for number in range(3)]
     definition = plan(*steps, {"id": "read", "prompt": "read"})
     told: list[tuple[int, int]] = []
@@ -117,7 +117,7 @@ def test_a_step_whose_condition_does_not_hold_is_not_offered_nor_taken_in() -> N
     assert in_virtual_time(scene) == "read"
 
 
-def test_a_paused_run_has_nothing_for_agents_and_takes_in_no_step_that_was_not_begun() -> None:
+def test_a_paused_run_has_nothing_for_agents_and_takes_in_no_step_that_was_not_started() -> None:
     async def scene() -> str:
         climb = await led(TWO)
         await climb.act(Action.PAUSE)
@@ -128,7 +128,7 @@ def test_a_paused_run_has_nothing_for_agents_and_takes_in_no_step_that_was_not_b
     assert in_virtual_time(scene) == ""
 
 
-def test_what_an_agent_has_begun_before_the_run_was_paused_it_may_submit() -> None:
+def test_what_an_agent_has_started_before_the_run_was_paused_it_may_submit() -> None:
     async def scene() -> tuple[Verdict, Run, str]:
         climb = await led(TWO)
         await climb.next("ann")
@@ -208,7 +208,7 @@ def test_an_output_with_a_secret_in_it_is_known_again_when_it_comes_twice() -> N
     assert verdict.repeated
 
 
-def test_a_repeated_submission_is_known_even_when_the_run_has_ended_and_was_read_anew() -> None:
+def test_a_repeated_submission_is_known_even_when_the_run_has_ended_and_was_read_again() -> None:
     async def scene() -> Verdict:
         climb = await led(ONE)
         await climb.submit("write", "x")
@@ -338,7 +338,7 @@ def test_nobody_has_to_fit_what_it_could_not_do() -> None:
     assert in_virtual_time(scene).accepted
 
 
-def test_a_check_that_nobody_runs_is_told_and_does_not_count_as_passed() -> None:
+def test_a_check_that_nobody_runs_is_shown_and_does_not_count_as_passed() -> None:
     definition = plan({"id": "write", "prompt": "write", "checks": [{"rule": "file_exists", "severity": "critical"}]})
 
     async def scene() -> tuple[Verdict, list[Event]]:
@@ -388,7 +388,7 @@ def test_a_step_that_a_person_must_agree_to_is_not_accepted_without_their_word(c
         assert DecisionRecorded(decision="confirmed", reason="ada said yes", step="write") in events
 
 
-def test_what_does_not_fit_is_mended_before_anybody_is_asked_to_agree() -> None:
+def test_what_does_not_fit_is_fixed_before_anybody_is_asked_to_agree() -> None:
     definition = plan({"id": "write", "prompt": "write", "confirm": True, "output": {"type": "object"}})
 
     async def scene() -> Verdict:

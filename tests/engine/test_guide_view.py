@@ -90,7 +90,7 @@ def test_what_was_refused_is_named_in_short_with_its_findings_and_tries() -> Non
     assert data["waiting_for"][0]["kind"] == "agent"
 
 
-def test_a_hand_in_that_came_before_says_so() -> None:
+def test_a_submission_that_came_before_says_so() -> None:
     async def scene() -> dict[str, Any]:
         climb = await led(DEFINITION, {"what": "a poem"})
         verdicts = [await climb.submit("write", {}) for _ in range(2)]
@@ -177,7 +177,7 @@ def test_a_failure_comes_with_its_ways_out() -> None:
     assert "step" not in data
 
 
-def test_an_undo_is_told_as_one() -> None:
+def test_an_undo_is_shown_as_one() -> None:
     definition = plan(
         {"id": "write", "prompt": "x", "effect": "compensatable", "undo": {"prompt": "delete it"}},
         {"id": "read", "prompt": "y"},
@@ -194,7 +194,7 @@ def test_an_undo_is_told_as_one() -> None:
     assert (data["status"], data["reason"]) == ("compensating", "so be it")
 
 
-def test_a_hand_in_is_answered_also_if_the_next_prompt_cant_be_filled_in() -> None:
+def test_a_submission_is_answered_also_if_the_next_prompt_cant_be_filled_in() -> None:
     definition = plan({"id": "a", "prompt": "x"}, {"id": "b", "prompt": "Use {{ vars.never.set }}."})
 
     async def scene() -> Guided:

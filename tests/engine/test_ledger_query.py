@@ -64,7 +64,7 @@ async def shelf(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
 # --- filters -----------------------------------------------------------------------------------------------
 
 
-async def test_a_run_is_told_in_order_and_the_whole_store_newest_first(shelf: Shelf) -> None:
+async def test_a_run_is_shown_in_order_and_the_whole_store_newest_first(shelf: Shelf) -> None:
     one = await shelf.begin(2)
     two = await shelf.begin(1)
     assert await shelf.found(stream=one) == [(one, 1), (one, 2), (one, 3)]
@@ -215,7 +215,7 @@ async def test_a_place_beyond_the_end_is_the_end(shelf: Shelf) -> None:
 # --- decisions ---------------------------------------------------------------------------------------------
 
 
-async def test_the_latest_decisions_are_told_in_a_line_each(shelf: Shelf) -> None:
+async def test_the_latest_decisions_are_shown_in_a_line_each(shelf: Shelf) -> None:
     run = await shelf.begin(4)
     await shelf.dispatch.grant(run, CancelRun(reason="enough"), actor="person:ada")
     await shelf.note(run, "two\nlines " + "x" * 300)

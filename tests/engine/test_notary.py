@@ -210,7 +210,7 @@ async def test_a_checkpoint_of_another_key_or_an_edited_one_counts_for_nothing(t
     assert signature_problem(replace(sealed, signature="no base64"), KEY) is not None
 
 
-async def test_a_damaged_log_is_told_at_start(tmp_path: Path) -> None:
+async def test_a_damaged_log_is_shown_at_start(tmp_path: Path) -> None:
     (tmp_path / "log.jsonl").write_bytes(b"{}\n")
     (broken,) = await notary_of(MemoryStore(), tmp_path).compare()
     assert broken.stream == "checkpoints"
@@ -260,11 +260,11 @@ async def test_nobody_without_the_key_can_accept_a_journal(tmp_path: Path) -> No
     assert [(broken.stream, broken.n) for broken in await notary.compare()] == [(RUN_A, 4)]
 
 
-async def test_an_empty_store_is_not_sealed_anew(tmp_path: Path) -> None:
+async def test_an_empty_store_is_not_sealed_again(tmp_path: Path) -> None:
     assert await notary_of(MemoryStore(), tmp_path).seal(restart=True) is None
 
 
-def test_what_was_found_is_told_in_one_line() -> None:
+def test_what_was_found_is_shown_in_one_line() -> None:
     assert found_text([]) == "nothing"
     assert found_text([Break("run_a", 3, "gone"), Break("journal", 1, "cut")]) == "run_a 3: gone; journal 1: cut"
     many = [Break("run_a", n, "gone") for n in range(notaries.FOUND_MAX + 5)]

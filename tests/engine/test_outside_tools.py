@@ -189,7 +189,7 @@ def test_a_yes_without_the_answer_that_was_asked_for_is_refused() -> None:
     assert in_virtual_time(scene).step("a").status is StepStatus.WAITING
 
 
-def test_a_no_is_told_to_the_tool_which_says_what_that_means() -> None:
+def test_a_no_is_shown_to_the_tool_which_says_what_that_means() -> None:
     stage = Stage(puppet("git.push", asking(ToolQuestion(text="Sure?"))))
 
     async def scene() -> Run:
@@ -201,7 +201,7 @@ def test_a_no_is_told_to_the_tool_which_says_what_that_means() -> None:
     assert in_virtual_time(scene).step("a").output == ["no"]
 
 
-def test_answers_are_kept_over_a_restart_and_a_second_question_waits_anew() -> None:
+def test_answers_are_kept_over_a_restart_and_a_second_question_waits_again() -> None:
     second = ToolQuestion(text="And which tag?")
     stage = Stage(puppet("git.push", asking(BASE, second)))
 
@@ -319,7 +319,7 @@ def test_a_server_that_can_not_be_started_opens_its_breaker() -> None:
 # --- undo, limits, figures --------------------------------------------------------------------------
 
 
-def test_a_tools_own_undo_is_told_what_the_call_came_to() -> None:
+def test_a_tools_own_undo_is_shown_what_the_call_returned() -> None:
     async def made(call: ToolCall) -> Any:
         return {"sha": "1f"}
 

@@ -44,7 +44,7 @@ def test_ids_are_short_and_can_not_be_mistaken() -> None:
     assert not set("01ilo") & set(ID_ALPHABET)
 
 
-def test_instants_are_told_in_utc() -> None:
+def test_instants_are_shown_in_utc() -> None:
     assert instant_text(0) == "1970-01-01T00:00:00Z"
     assert instant_text(1_763_230_000_250) == "2025-11-15T18:06:40.250Z"
     assert abs(system_clock() - START) < 10**12

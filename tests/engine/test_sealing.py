@@ -30,7 +30,7 @@ class CountingNotary:
         self.fails = False
         self.sealed = asyncio.Event()
 
-    async def seal(self, *, anew: bool = False) -> Checkpoint | None:
+    async def seal(self, *, restart: bool = False) -> Checkpoint | None:
         self.asked += 1
         self.sealed.set()
         if self.fails:
@@ -87,7 +87,7 @@ async def test_closing_seals_the_rest_and_nothing_twice(notary: CountingNotary) 
     assert notary.asked == 1
 
 
-async def test_a_seal_that_fails_fails_nobody_and_is_told(
+async def test_a_seal_that_fails_fails_nobody_and_is_reported(
     notary: CountingNotary, caplog: pytest.LogCaptureFixture
 ) -> None:
     notary.fails = True

@@ -92,7 +92,7 @@ def test_two_at_once_under_one_key_begin_one_run(mode: Mode, store: Callable[[],
 
 
 @pytest.mark.parametrize("store", [MemoryStore, Slow])
-def test_of_two_at_once_with_different_bodies_one_begins_and_the_other_is_a_conflict(store: Callable[[], Any]) -> None:
+def test_of_two_at_once_with_different_bodies_one_starts_and_the_other_is_a_conflict(store: Callable[[], Any]) -> None:
     async def scene() -> tuple[list[str], int]:
         stage = Stage(store=store())
         worker = await stage.open()
@@ -181,7 +181,7 @@ async def test_a_key_is_known_though_the_words_of_the_start_were_erased() -> Non
         await anew.start(ONE, {}, actor=ADA, ask=ask)
 
 
-def test_the_id_of_a_key_looks_like_any_other_and_is_told_apart_by_its_number() -> None:
+def test_the_id_of_a_key_looks_like_any_other_and_is_distinguished_by_its_number() -> None:
     assert keyed_id("run_", "k") == keyed_id("run_", "k")
     assert len({keyed_id("run_", "k", number) for number in range(10)} | {keyed_id("run_", "l")}) == 11
     assert len(keyed_id("run_", "k")) == len("run_") + ID_LENGTH
@@ -215,7 +215,7 @@ async def test_a_start_that_could_not_be_written_leaves_the_key_free(monkeypatch
     assert (await books.start(ONE, {}, actor=ADA, ask=ask)).n == 1
 
 
-def test_what_a_run_was_begun_with_is_in_its_first_event() -> None:
+def test_what_a_run_was_started_with_is_in_its_first_event() -> None:
     started = RunStarted(definition="sha256:0", workflow="a-plan", key=key_digest("k"), asked="sha256:a")
     (record,), (entry,) = scribe().write(Head("run_a"), [started], actor=ADA)
     assert entry.event == started

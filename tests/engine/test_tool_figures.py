@@ -163,7 +163,7 @@ async def test_what_agents_do_is_no_call_of_a_tool(journalist: Journalist) -> No
     assert not (await tool_figures(journalist.store)).tools
 
 
-async def test_lost_cancelled_and_deferred_calls_are_told_without_times(journalist: Journalist) -> None:
+async def test_lost_cancelled_and_deferred_calls_are_shown_without_times(journalist: Journalist) -> None:
     await journalist.write(BEGUN, AttemptStarted(step="tag", attempt=1))
     await journalist.write(AttemptLost(step="tag", attempt=1), after_ms=90_000)
     await journalist.write(AttemptStarted(step="tag", attempt=2))

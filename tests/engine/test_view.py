@@ -217,7 +217,7 @@ def test_a_compensated_run_says_how_each_step_was_undone_and_names_what_was_not(
     assert [step(status, one).compensation for one in ("tag", "publish")] == ["recorded", "executed"]
 
 
-def test_an_effect_that_nothing_undoes_is_told_loudly() -> None:
+def test_an_effect_that_nothing_undoes_is_shown_loudly() -> None:
     definition = plan({"id": "tell", "tool": "mail.send", "effect": "irreversible"}, {"id": "next", "tool": "x.y"})
     run = after(fresh(definition), [*done("tell", Effect.IRREVERSIBLE), StartCompensation(reason="x")], definition)
     status = seen(run, definition)
@@ -323,7 +323,7 @@ def test_a_fork_names_its_origin_and_what_it_does_not_undo() -> None:
     assert told["fork"] == {"run": "run_old", "step": "x", "effects": ["y"]}
 
 
-def test_what_a_worker_holds_back_is_told() -> None:
+def test_what_a_worker_holds_back_is_reported() -> None:
     held = {"tag": Held(kind=Why.LIMIT, reason="all hands are full")}
     assert step(seen(fresh(), within=LiveState(held)), "tag").waits_for == (held["tag"],)
 
@@ -439,5 +439,5 @@ async def test_steps_that_reach_no_server_are_held_by_none() -> None:
         assert [one.waits_for for one in status.steps if one.id != "ask"] == [(), (), ()]
 
 
-def test_given_facts_are_told_as_they_are() -> None:
+def test_given_facts_are_shown_as_they_are() -> None:
     assert seen(given(), CHAIN).workflow == "a-plan"

@@ -474,7 +474,7 @@ async def test_words_put_into_the_rest_of_an_erased_event_are_named(home: Path) 
         )
     verdict = await audited(home)
     assert first(verdict) == (RUN_B, 3)
-    assert verdict.breaks[0].reason == "what is left of it differs what its erasure left"
+    assert verdict.breaks[0].reason == "what is left of it differs from what its erasure recorded"
 
 
 async def test_erased_words_put_back_from_an_older_copy_are_named(home: Path) -> None:

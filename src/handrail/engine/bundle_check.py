@@ -94,7 +94,7 @@ def _records(bundle: Bundle) -> list[Record]:
     if found:
         raise broken(f"event {found.n} of {found.stream}: {found.reason}")
     if (end.n, end.hash.hex()) != (header.n, header.head):
-        raise broken(f"it ends with event {end.n}, but its header says event {header.n}")
+        raise broken(f"its last event, {end.n}, is not the one named in its header: event {header.n}")
     _compare_befores(parts)
     return records
 

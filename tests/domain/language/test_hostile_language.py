@@ -431,7 +431,7 @@ def test_a_template_bomb_is_stopped_while_it_grows(source: str, reason: str) -> 
         compile_template(source, SCOPE).render({"a": BIG, "b": LONG, "inputs": [1] * 1_000})
 
 
-def test_a_misspelt_field_of_a_huge_object_is_told_at_once() -> None:
+def test_a_misspelt_field_of_a_huge_object_is_shown_at_once() -> None:
     fields: dict[str, Json] = {f"{number:050}": 1 for number in range(200_000)}
     error = error_of(lambda: compile_expression("a['" + "0" * 49 + "x']", SCOPE).evaluate({"a": fields}))
     assert error is not None
