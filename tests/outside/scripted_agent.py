@@ -176,7 +176,7 @@ class _Chat:
 
     async def another_go(self, failure: Data) -> None:
         """After too much rubbish somebody has to decide: let it be tried again, by the call that stands ready."""
-        assert "was not accepted" in failure["message"], failure
+        assert "was refused" in failure["message"], failure
         (again,) = (one["next"] for one in failure["options"] if one["action"] == "retry")
         await self.line.ask(again["tool"], {**again["arguments"], "reason": "it was only rubbish"})
 
