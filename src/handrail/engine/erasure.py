@@ -37,7 +37,7 @@ async def erase_payload(
     entropy: Entropy,
     fold: ChangeOf = change_of,
 ) -> Record:
-    """Take the words out of one event, for ever; the event as it is now."""
+    """Remove the content of one event permanently; returns the event as it is now."""
     scribe = Scribe(clock, entropy)
     for _ in range(TRIES_MAX):
         records = await records_of(journal, stream)
@@ -61,19 +61,19 @@ async def erasable_record(journal: Journal, stream: str, n: int) -> Record:
 def _erasable(records: list[Record], stream: str, n: int) -> Record:
     if stream == STORE_STREAM:
         raise Forbidden(
-            "the store's own stream says what was done to the journal; nothing of it can be erased",
+            "the store's own stream records what was done to the journal; nothing in it can be erased",
             hint="name an event of a run or a plan",
         )
     record = next((record for record in records if record.n == n), None)
     if record is None:
         raise NotFound(f"there is no event {n} of {stream!r}", hint=f"{stream} has {len(records)} events")
     if record.erased is not None:
-        raise Conflict(f"the words of event {n} of {stream} are erased already", hint="there is nothing left to erase")
+        raise Conflict(f"event {n} of {stream} is erased already", hint="there is nothing left to erase")
     return record
 
 
 def _erased(record: Record) -> Record:
-    # The salt goes with the words: without it, nobody can find out by trying which words they were.
+    # The salt is erased too: with it, the content could be found by trying likely values.
     body = encode_body(residue(entry_of(record).event))
     return replace(record, salt=b"", body=body, erased=body_digest(record.salt, record.body))
 
