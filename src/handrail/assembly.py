@@ -60,12 +60,12 @@ from handrail.settings import PROJECT_FOLDER, Settings
 from handrail.storage.checkpoint_log import CheckpointFile
 from handrail.storage.keys import open_key, open_public_key, open_secret
 from handrail.storage.memory import MemoryStore
-from handrail.storage.presence import Presence
+from handrail.storage.presence import ProcessPresence
 from handrail.storage.rule_memory import RuleMemory
 from handrail.storage.secret_file import SecretFile
 from handrail.storage.sqlite import SqliteStore
 from handrail.tools.configuration import tool_configuration
-from handrail.tools.kept import Kept
+from handrail.tools.kept import ContentStore
 from handrail.tools.mcp.declaration import declared_servers
 from handrail.tools.mcp.servers import Servers
 from handrail.tools.registry import Registry
@@ -187,7 +187,7 @@ async def working(
     try:
         async with opened(settings) as handrail:
             owner = new_id("w-", handrail.scribe.entropy)
-            presence = Presence.enter(settings.workers, owner)
+            presence = ProcessPresence.enter(settings.workers, owner)
             gate = gate_of(settings, toolbox)
             survey = survey_of(rules_of(settings, toolbox), toolbox)
             terms = Terms(
@@ -257,7 +257,7 @@ def toolbox_of(settings: Settings, tools: Sequence[PythonTool] = ()) -> Registry
         project=settings.project,
         logs=settings.home / "logs" / "servers",
         cache=settings.home / "cache" / "servers.json",
-        kept=Kept(settings.kept),
+        kept=ContentStore(settings.kept),
         vault=vault,
         configuration=configuration,
     )

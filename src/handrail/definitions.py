@@ -41,7 +41,7 @@ class Definitions:
         Invalid with all findings if it can't run here; NotFound with the nearest names."""
         definition, pins = await self._load(name, None)
         # Servers describe their tools only once they are connected: a first look finds which, a second one checks.
-        await self.toolbox.meet(tools_in(definition))
+        await self.toolbox.connect(tools_in(definition))
         await self._load(name, self.survey)
         self.require_runnable(definition)
         return definition, pins

@@ -82,7 +82,7 @@ class Runs:
             return await self.execution.worker.start(definition, inputs, actor=self.actor, ask=ask)
         if known := await self.dispatch.started_under_key(ask):
             return known
-        cards = await self.definitions.toolbox.meet(tools_in(definition))
+        cards = await self.definitions.toolbox.connect(tools_in(definition))
         ask = replace(ask, pins={**pins_of(cards), **ask.pins})  # pins of a saved plan are older, and count
         return await self.dispatch.start(definition, inputs, actor=self.actor, ask=ask, texts=texts_of(cards))
 
@@ -107,7 +107,7 @@ class Runs:
     async def _definition(self, what: str | Definition) -> tuple[Definition, Mapping[str, str]]:
         if isinstance(what, str):
             return await self.definitions.find(what)
-        await self.definitions.toolbox.meet(tools_in(what))
+        await self.definitions.toolbox.connect(tools_in(what))
         self.definitions.require_runnable(what)
         return what, {}
 

@@ -139,7 +139,7 @@ class Box:
     def specs(self) -> Sequence[ToolSpec]:
         return [tool.spec for tool in self.tools.values()]
 
-    async def meet(self, names: Collection[str]) -> Mapping[str, Mapping[str, Any]]:
+    async def connect(self, names: Collection[str]) -> Mapping[str, Mapping[str, Any]]:
         cards = {name: self.tools[name].card for name in names if name in self.tools}
         return {name: card for name, card in cards.items() if card is not None}
 

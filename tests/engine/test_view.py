@@ -372,7 +372,7 @@ class OneTool:
     def specs(self) -> list[ToolSpec]:
         return [self.spec]
 
-    async def meet(self, names: Any) -> dict[str, Any]:
+    async def connect(self, names: Any) -> dict[str, Any]:
         return {}
 
     async def forget(self, run: str) -> None: ...

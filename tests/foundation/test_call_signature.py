@@ -57,7 +57,7 @@ def test_a_default_is_changed_neither_by_a_call_nor_by_its_owner() -> None:
 @pytest.mark.parametrize(
     ("function", "words"),
     [
-        (example, "example: the parameter `count` can't be named by a plan; write plain parameters"),
+        (example, "example: the parameter `count` by name by a plan; write plain parameters"),
         (untyped, "untyped: the parameter `name` has no type; write `name: str` or the like"),
     ],
 )

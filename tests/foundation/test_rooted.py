@@ -17,8 +17,8 @@ from handrail.foundation.rooted import (
     HAS_HANDLES,
     PATH_LENGTH_MAX,
     Blocked,
-    What,
-    Why,
+    BlockReason,
+    EntryKind,
     entered,
     identities,
     is_printable_path,
@@ -67,24 +67,24 @@ def test_a_file_below_is_opened_and_no_handle_stays_open(root: Path, by_handle: 
 @pytest.mark.parametrize(
     ("path", "why", "shown"),
     [
-        ("out/secret", Why.NOT_A_FOLDER, "out"),
-        ("out/sub/x", Why.NOT_A_FOLDER, "out"),
-        ("inner/file", Why.NOT_A_FOLDER, "inner"),  # also a link that stays inside
-        ("folder/up/secret", Why.NOT_A_FOLDER, "folder/up"),
-        ("folder/file/x", Why.NOT_A_FOLDER, "folder/file"),
-        ("dangling/x", Why.NOT_A_FOLDER, "dangling"),
-        ("pipe/x", Why.NOT_A_FOLDER, "pipe"),
-        ("none/x", Why.NO_FOLDER, "none"),
-        ("none", Why.NOTHING_THERE, "none"),
-        ("leaf", Why.NOT_A_FILE, "leaf"),
-        ("dangling", Why.NOT_A_FILE, "dangling"),
-        ("out", Why.NOT_A_FILE, "out"),
-        ("folder", Why.NOT_A_FILE, "folder"),
-        ("pipe", Why.NOT_A_FILE, "pipe"),
+        ("out/secret", BlockReason.NOT_A_FOLDER, "out"),
+        ("out/sub/x", BlockReason.NOT_A_FOLDER, "out"),
+        ("inner/file", BlockReason.NOT_A_FOLDER, "inner"),  # also a link that stays inside
+        ("folder/up/secret", BlockReason.NOT_A_FOLDER, "folder/up"),
+        ("folder/file/x", BlockReason.NOT_A_FOLDER, "folder/file"),
+        ("dangling/x", BlockReason.NOT_A_FOLDER, "dangling"),
+        ("pipe/x", BlockReason.NOT_A_FOLDER, "pipe"),
+        ("none/x", BlockReason.NO_FOLDER, "none"),
+        ("none", BlockReason.NOTHING_THERE, "none"),
+        ("leaf", BlockReason.NOT_A_FILE, "leaf"),
+        ("dangling", BlockReason.NOT_A_FILE, "dangling"),
+        ("out", BlockReason.NOT_A_FILE, "out"),
+        ("folder", BlockReason.NOT_A_FILE, "folder"),
+        ("pipe", BlockReason.NOT_A_FILE, "pipe"),
     ],
 )
 def test_no_link_is_followed_and_only_plain_files_are_opened(
-    root: Path, by_handle: bool, path: str, why: Why, shown: str
+    root: Path, by_handle: bool, path: str, why: BlockReason, shown: str
 ) -> None:
     with pytest.raises(Blocked) as blocked:
         read(root, path, by_handle=by_handle)
@@ -92,7 +92,7 @@ def test_no_link_is_followed_and_only_plain_files_are_opened(
 
 
 def test_a_folder_is_told_from_what_is_neither_folder_nor_file(root: Path) -> None:
-    for path, what in (("folder", What.FOLDER), ("pipe", What.OTHER), ("leaf", What.OTHER)):
+    for path, what in (("folder", EntryKind.FOLDER), ("pipe", EntryKind.OTHER), ("leaf", EntryKind.OTHER)):
         with pytest.raises(Blocked) as blocked:
             read(root, path)
         assert blocked.value.what is what
@@ -101,10 +101,10 @@ def test_a_folder_is_told_from_what_is_neither_folder_nor_file(root: Path) -> No
 @both_ways
 @pytest.mark.parametrize("path", ["..", "../outside/secret", "folder/../../outside/secret", "/etc/passwd", ".", "a//b"])
 def test_what_is_no_name_is_refused_before_the_disk_is_asked(root: Path, by_handle: bool, path: str) -> None:
-    with pytest.raises(ValueError, match="are not names"):
+    with pytest.raises(ValueError, match="are not the parts"):
         read(root, path, by_handle=by_handle)
     for parts in ([], ["folder/up"], [str(root)]):
-        with pytest.raises(ValueError, match="are not names"), entered(root, parts, by_handle=by_handle):
+        with pytest.raises(ValueError, match="are not the parts"), entered(root, parts, by_handle=by_handle):
             pass
 
 
@@ -117,7 +117,7 @@ def test_a_closed_folder_is_neither_named_nor_entered_whatever_it_is_called(
     closed = identities([root / "inner", root / "none"])  # by a link to it: what counts is what it is
     with pytest.raises(Blocked) as blocked:
         read(root, path, closed=closed, by_handle=by_handle)
-    assert blocked.value.why is Why.CLOSED
+    assert blocked.value.why is BlockReason.CLOSED
 
 
 @pytest.mark.skipif(not HAS_HANDLES, reason="only folders with handles can be held")
@@ -153,7 +153,7 @@ def test_a_file_that_is_replaced_between_look_and_opening_is_not_read(
         monkeypatch.setattr(os, "open", swapping)
         with pytest.raises(Blocked) as blocked:
             entry.open_file()
-    assert blocked.value.why is Why.REPLACED
+    assert blocked.value.why is BlockReason.REPLACED
 
 
 @pytest.mark.skipif(not HAS_HANDLES, reason="only folders with handles can be held")

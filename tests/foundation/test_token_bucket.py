@@ -5,21 +5,21 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.foundation.token_bucket import TokenBucket, taken
+from handrail.foundation.token_bucket import TokenBucket, take_token
 
 
 def test_a_burst_passes_and_the_next_one_waits_for_its_token() -> None:
     bucket = None
     for _ in range(3):
-        bucket, wait = taken(bucket, 100, amount=3, period=60)
+        bucket, wait = take_token(bucket, 100, amount=3, period=60)
         assert wait is None
-    bucket, wait = taken(bucket, 100, amount=3, period=60)
+    bucket, wait = take_token(bucket, 100, amount=3, period=60)
     assert wait == 20
-    assert taken(bucket, 120, amount=3, period=60)[1] is None
+    assert take_token(bucket, 120, amount=3, period=60)[1] is None
 
 
 def test_a_clock_that_was_set_back_grants_nothing() -> None:
-    bucket, wait = taken(TokenBucket(0.5, 1_000), 10, amount=1, period=10)
+    bucket, wait = take_token(TokenBucket(0.5, 1_000), 10, amount=1, period=10)
     assert (bucket, wait) == (TokenBucket(0.5, 1_000), 5)
 
 
@@ -28,7 +28,7 @@ def test_no_window_lets_more_pass_than_a_burst_and_what_was_filled(gaps: list[in
     bucket, now, passed = None, 0, list[int]()
     for gap in gaps:
         now += gap
-        bucket, wait = taken(bucket, now, amount=amount, period=1_000)
+        bucket, wait = take_token(bucket, now, amount=amount, period=1_000)
         if wait is None:
             passed.append(now)
     for index, start in enumerate(passed):

@@ -70,7 +70,7 @@ def test_what_is_risky_is_warned_of(shell: Shell) -> None:
         (("set", "a b"), "hunter22", 5, "no name for a secret"),
         (("set", "TOKEN"), "x" * 10_001, 1, "longer than 10,000"),
         (("set", "TOKEN"), b"\xff\xfe", 5, "not UTF-8"),
-        (("set", "TOKEN", "--for", "git.*:host"), "hunter22", 5, "names no tools"),
+        (("set", "TOKEN", "--for", "git.*:host"), "hunter22", 5, "not a pattern of tools"),
         (("set", "TOKEN", "hunter22"), "", 2, "unexpected extra argument"),
         (("remove", "TOKEN"), "", 3, "there is no secret `TOKEN`"),
     ],

@@ -12,7 +12,7 @@ from handrail.rules import project as project_module
 from handrail.rules.file_contains import file_contains
 from handrail.rules.file_exists import file_exists
 from handrail.rules.function_rule import FINDINGS_MAX
-from handrail.rules.project import Astray, is_in, literal_folder, project_at
+from handrail.rules.project import PathRefused, is_in, literal_folder, project_at
 from rules.on_project import found, setting_of, told, write
 
 
@@ -91,7 +91,7 @@ async def test_what_a_file_must_say_is_looked_for(tmp_path: Path) -> None:
     [(_, message)] = await told(file_contains, tmp_path, path="none.md", text="a")
     assert message == "none.md can't be read: No such file or directory"
     [(_, message)] = await told(file_contains, tmp_path, path=".", text="a")
-    assert message == ". is no plain file"
+    assert message == ". is not a plain file"
 
 
 async def test_what_a_file_must_not_say_is_told_line_by_line(tmp_path: Path) -> None:
@@ -131,7 +131,7 @@ async def test_a_file_is_read_within_a_bound(tmp_path: Path) -> None:
     write(tmp_path, {"a": "12345"})
     place = project_at(tmp_path, [])
     assert place.read("a", bytes_max=5) == b"12345"
-    with pytest.raises(Astray, match="larger than 4 bytes"):
+    with pytest.raises(PathRefused, match="larger than 4 bytes"):
         place.read("a", bytes_max=4)
 
 
@@ -148,8 +148,8 @@ async def test_a_link_that_is_swapped_in_meanwhile_is_not_followed(
     (tmp_path / "in" / "leaf").symlink_to(tmp_path / "out" / "a")
     monkeypatch.setattr(project_module.Project, "place", swapped)
     assert place.read("sub/a") == b"fine"
-    for path, words in (("door/a", "can't be read: Not a directory"), ("leaf", "is no plain file")):
-        with pytest.raises(Astray, match=f"^{path} {words}$"):
+    for path, words in (("door/a", "can't be read: Not a directory"), ("leaf", "is not a plain file")):
+        with pytest.raises(PathRefused, match=f"^{path} {words}$"):
             place.read(path)
 
 
@@ -162,7 +162,7 @@ async def test_without_handles_for_folders_files_are_read_by_path(
 
 
 async def test_a_place_that_can_not_be_looked_at_is_told(tmp_path: Path) -> None:
-    with pytest.raises(Astray, match=r"can't be looked at|leads nowhere"):
+    with pytest.raises(PathRefused, match=r"can't be looked at|leads nowhere"):
         project_at(tmp_path, []).status("/".join(["n" * 300, "x"]))
 
 

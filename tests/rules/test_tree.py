@@ -9,7 +9,7 @@ import pytest
 
 from handrail.foundation.locked_cache import LockedCache
 from handrail.rules import tree
-from handrail.rules.project import Astray, Project, project_at
+from handrail.rules.project import PathRefused, Project, project_at
 from handrail.rules.tree import files_digest, paths_digest, tree_digest, tree_files
 from rules.on_project import committed, git, write
 
@@ -213,7 +213,7 @@ async def test_a_file_that_can_not_be_read_has_no_digest(tmp_path: Path, monkeyp
     write(tmp_path, {"a": "x"})
 
     def refused(_place: Project, path: str) -> int:
-        raise Astray(path)
+        raise PathRefused(path)
 
     monkeypatch.setattr(Project, "opened", refused)
     assert await tree_digest(tmp_path) == ""

@@ -82,7 +82,7 @@ class Box:
         """Nobody asks."""
         return []
 
-    async def meet(self, names: Collection[str]) -> Mapping[str, Mapping[str, Any]]:
+    async def connect(self, names: Collection[str]) -> Mapping[str, Mapping[str, Any]]:
         """All are our own."""
         return {}
 

@@ -51,7 +51,7 @@ async def read_only(folder: Path) -> None:
     _mount("--bind", str(folder), str(folder))
     _mount("-o", "remount,ro,bind", str(folder))
     assert "is read-only" in await _refusal(SqliteStore.open(folder / "journal.db"))
-    assert "can't be made: Read-only file system" in await _refusal(SqliteStore.open(folder / "other.db"))
+    assert "can't be created: Read-only file system" in await _refusal(SqliteStore.open(folder / "other.db"))
     async with await SqliteStore.open(folder / "journal.db", read_only=True) as store:
         assert await store.read("run_a") == records
         assert [len(batch) async for batch in store.scan()] == [3]

@@ -10,11 +10,11 @@ import sys
 import time
 from pathlib import Path
 
-from handrail.storage.presence import Presence
+from handrail.storage.presence import ProcessPresence
 
 
 def main(folder: str, owner: str, what: str = "") -> None:
-    Presence.enter(Path(folder), owner)
+    ProcessPresence.enter(Path(folder), owner)
     child = 0
     if what == "forks":
         here, there = os.pipe()

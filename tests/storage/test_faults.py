@@ -21,7 +21,7 @@ from handrail.domain.chain import Head, Record, first_break
 from handrail.domain.errors import Conflict, HandrailError, IntegrityBroken, Invalid, Unavailable
 from handrail.storage import sqlite_file, sqlite_reader, sqlite_rows
 from handrail.storage.sqlite import SqliteStore
-from handrail.storage.sqlite_faults import Fault, Place, fault_of, told
+from handrail.storage.sqlite_faults import Fault, StoreLocation, fault_of, store_error
 from storage.stories import Story, note_append, without_words
 
 CONFINED = Path(__file__).with_name("confined.py")
@@ -166,11 +166,11 @@ async def test_after_a_failed_sync_nothing_more_is_acknowledged_but_reading_goes
     assert writer is not None
     sound = writer._connection
     writer._connection = Failing(sound, sqlite3.SQLITE_IOERR_FSYNC)  # type: ignore[assignment]
-    with pytest.raises(Unavailable, match="whether this was kept shows after a restart"):
+    with pytest.raises(Unavailable, match="only a restart shows whether this was saved"):
         await store.append(*Story("run_b").tell())
     writer._connection = sound
     for _ in range(2):
-        with pytest.raises(Unavailable, match="takes no more events") as stopped:
+        with pytest.raises(Unavailable, match="accepts no more events") as stopped:
             await store.append(*Story("run_c").tell())
         assert "restart" in stopped.value.hint
     assert await store.read("run_a") == records
@@ -184,10 +184,10 @@ async def test_a_failed_sync_while_scrubbing_stops_the_store_too(
     await store.append(records, change)
     assert store._writer is not None
     scrubber = store._writer._scrubber
-    monkeypatch.setattr(scrubber, "settle", _raiser(sqlite_error(sqlite3.SQLITE_IOERR_FSYNC)))
-    with pytest.raises(Unavailable, match="the words are erased, but"):
+    monkeypatch.setattr(scrubber, "scrub", _raiser(sqlite_error(sqlite3.SQLITE_IOERR_FSYNC)))
+    with pytest.raises(Unavailable, match="the text is erased, but"):
         await store.erase(without_words(records[0]), note_append()[0], change)
-    with pytest.raises(Unavailable, match="takes no more events"):
+    with pytest.raises(Unavailable, match="accepts no more events"):
         await store.append(*Story("run_b").tell())
 
 
@@ -197,13 +197,13 @@ async def test_a_scrub_without_room_is_tried_again(store: SqliteStore, monkeypat
     assert store._writer is not None
     scrubber = store._writer._scrubber
     with monkeypatch.context() as patched:
-        patched.setattr(scrubber, "settle", _raiser(sqlite_error(sqlite3.SQLITE_FULL)))
-        with pytest.raises(Unavailable, match="there is no room"):
+        patched.setattr(scrubber, "scrub", _raiser(sqlite_error(sqlite3.SQLITE_FULL)))
+        with pytest.raises(Unavailable, match="the disk is full"):
             await store.erase(without_words(records[0]), note_append()[0], change)
-        assert scrubber.is_owed
+        assert scrubber.is_pending
     await store.append(*Story("run_b").tell())
     await store.append(*Story("run_c").tell())
-    assert not scrubber.is_owed
+    assert not scrubber.is_pending
 
 
 def _raiser(error: Exception) -> Any:
@@ -216,8 +216,8 @@ def _raiser(error: Exception) -> Any:
 @pytest.mark.parametrize(
     ("code", "fault", "kind", "words"),
     [
-        (sqlite3.SQLITE_CONSTRAINT_UNIQUE, Fault.REFUSED, Invalid, "can't take this append"),
-        (sqlite3.SQLITE_TOOBIG, Fault.REFUSED, Invalid, "can't take this append"),
+        (sqlite3.SQLITE_CONSTRAINT_UNIQUE, Fault.REFUSED, Invalid, "can't store this append"),
+        (sqlite3.SQLITE_TOOBIG, Fault.REFUSED, Invalid, "can't store this append"),
         (sqlite3.SQLITE_BUSY_RECOVERY, Fault.PASSING, Unavailable, "for 5 s"),
         (sqlite3.SQLITE_LOCKED, Fault.PASSING, Unavailable, "for 5 s"),
         (sqlite3.SQLITE_FULL, Fault.PASSING, Unavailable, "disk is full"),
@@ -236,11 +236,11 @@ def test_every_code_of_sqlite_has_a_meaning(
     code: int, fault: Fault, kind: type[HandrailError], words: str, path: Path
 ) -> None:
     error = sqlite_error(code)
-    place = Place(path=path, busy_ms=5_000, read_only=False)
+    place = StoreLocation(path=path, busy_ms=5_000, read_only=False)
     assert fault_of(error) is fault
-    assert isinstance(told(error, place), kind)
-    assert words in str(told(error, place))
-    assert str(path.parent) not in str(told(error, place))
+    assert isinstance(store_error(error, place), kind)
+    assert words in str(store_error(error, place))
+    assert str(path.parent) not in str(store_error(error, place))
 
 
 def test_errors_that_are_not_sqlites_have_a_meaning_too() -> None:
@@ -274,15 +274,15 @@ async def test_a_database_of_another_program_is_left_alone(
 async def test_a_disk_without_write_ahead_logging_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     uri = f"file:{path}?mode=rw&vfs=unix-none"  # a way of locking that has no shared memory
     monkeypatch.setattr("handrail.storage.sqlite_file._connect", lambda *_: sqlite3.connect(uri, uri=True))
-    with pytest.raises(Unavailable, match="can't do write-ahead logging"):
+    with pytest.raises(Unavailable, match="does not support write-ahead logging"):
         await SqliteStore.open(path)
 
 
 DAMAGES = {
     "bytes where words should be": "UPDATE event SET actor = x'00' WHERE seq = 3",
     "words where bytes should be": "UPDATE event SET body = 'words' WHERE seq = 3",
-    "words that are no UTF-8": "UPDATE event SET kind = CAST(x'fffe' AS TEXT) WHERE seq = 3",
-    "bytes that became words that are no UTF-8": "UPDATE event SET body = CAST(x'fffe' AS TEXT) WHERE seq = 3",
+    "text that is not UTF-8": "UPDATE event SET kind = CAST(x'fffe' AS TEXT) WHERE seq = 3",
+    "bytes that became text that is not UTF-8": "UPDATE event SET body = CAST(x'fffe' AS TEXT) WHERE seq = 3",
     "nothing where a number should be": "UPDATE event SET at = NULL WHERE seq = 3",
     "a fraction where a number should be": "UPDATE event SET n = 3.5 WHERE seq = 3",
 }
@@ -292,9 +292,9 @@ DAMAGES = {
 async def test_a_damaged_event_is_told_with_its_place(store: SqliteStore, path: Path, damage: str) -> None:
     await store.append(*Story().tell(5))
     _damage(path, DAMAGES[damage])
-    with pytest.raises(IntegrityBroken, match="the event at place 3 can't be read"):
+    with pytest.raises(IntegrityBroken, match="the event at position 3 can't be read"):
         await store.read("run_a")
-    with pytest.raises(IntegrityBroken, match="the event at place 3 can't be read"):
+    with pytest.raises(IntegrityBroken, match="the event at position 3 can't be read"):
         await _scanned(store)
     assert [record.n for record in await store.read("run_a", limit=2)] == [1, 2]
 
@@ -310,10 +310,10 @@ async def test_plain_columns_are_handed_on_whatever_is_in_them(store: SqliteStor
 
 async def test_columns_that_are_no_text_can_not_be_handed_on(store: SqliteStore, path: Path) -> None:
     await store.append(*Story().tell(5))
-    _damage(path, DAMAGES["words that are no UTF-8"])
+    _damage(path, DAMAGES["text that is not UTF-8"])
     rows = store.rows(size=2)
     assert [row[0] for row in await anext(rows)] == [1, 2]
-    with pytest.raises(IntegrityBroken, match="the event at place 3 can't be read: its words are no UTF-8"):
+    with pytest.raises(IntegrityBroken, match="the event at position 3 can't be read: its text is not UTF-8"):
         await anext(rows)
 
 
@@ -350,7 +350,7 @@ async def test_a_destroyed_page_is_told_with_its_place(path: Path, tmp_path: Pat
     sound, (page,) = _bytes(path), pages[len(pages) // 2]
     _put(path, sound[: (page - 1) * 4_096] + b"\xff" * 4_096 + sound[page * 4_096 :])
     async with await SqliteStore.open(path, read_only=True) as store:
-        with pytest.raises(IntegrityBroken, match=r"journal\.db is damaged: .* \(in the events behind place \d+\)"):
+        with pytest.raises(IntegrityBroken, match=r"journal\.db is damaged: .* \(in the events after position \d+\)"):
             await _scanned(store)
         assert await store.flaws() != []
 
@@ -367,7 +367,7 @@ async def test_events_out_of_order_do_not_lead_in_circles(store: SqliteStore, mo
     await store.append(*Story().tell(3))
     real = sqlite_rows.event_rows
     monkeypatch.setattr(sqlite_reader, "event_rows", lambda connection, query, _: real(connection, query, (0, 2)))
-    with pytest.raises(IntegrityBroken, match="behind place 2 are out of order"):
+    with pytest.raises(IntegrityBroken, match="after position 2 are out of order"):
         await _scanned(store)
 
 
@@ -376,9 +376,9 @@ async def test_gaps_and_stray_rows_are_found(store: SqliteStore, path: Path) -> 
     _damage(path, "DELETE FROM event WHERE seq IN (1, 4, 5)", "DELETE FROM run")
     flaws = await store.flaws()
     assert flaws == [
-        "the first event stands at place 2 instead of 1",
-        "an event is missing before place 6",
-        "5 rows of table step belong to nothing",
+        "the first event is at position 2 instead of 1",
+        "an event is missing before position 6",
+        "5 rows of table step refer to a missing row",
     ]
 
 

@@ -69,7 +69,7 @@ def test_a_key_that_others_can_reach_is_refused_with_the_remedy(tmp_path: Path, 
     open_key(tmp_path, has_checkpoints=False)
     path = tmp_path / "journal.key"
     path.chmod(mode)
-    with pytest.raises(Forbidden, match="can be read by others") as refused:
+    with pytest.raises(Forbidden, match="can be read by users other") as refused:
         open_key(tmp_path, has_checkpoints=False)
     assert refused.value.hint == f"chmod 600 {path}"
     path.chmod(0o600)

@@ -18,7 +18,7 @@ import pytest
 from handrail.domain.errors import IntegrityBroken, Unavailable
 from handrail.storage.migration import Migration, migrate, pending, shipped, statements
 from handrail.storage.sqlite import SqliteStore
-from handrail.storage.sqlite_faults import Place
+from handrail.storage.sqlite_faults import StoreLocation
 from handrail.storage.sqlite_file import open_writer
 from storage.stories import Story
 
@@ -71,7 +71,7 @@ def test_a_database_newer_than_the_program_is_refused(path: Path) -> None:
 def test_a_database_made_by_another_text_is_refused(path: Path) -> None:
     with connected(path) as connection:
         migrate(connection, [FIRST])
-        with pytest.raises(IntegrityBroken, match="another text of migration 1"):
+        with pytest.raises(IntegrityBroken, match="a different version of migration 1"):
             migrate(connection, [Migration(1, "first", FIRST.text + "\n")])
 
 
@@ -143,6 +143,6 @@ def test_a_kill_in_the_middle_leaves_the_old_schema_or_the_new_one(path: Path) -
 
 
 def test_opening_brings_a_file_to_the_present_schema(path: Path) -> None:
-    place = Place(path=path, busy_ms=1_000, read_only=False)
+    place = StoreLocation(path=path, busy_ms=1_000, read_only=False)
     with contextlib.closing(open_writer(place, shipped())) as connection:
         assert {"event", "run", "step", "plan", "definition", "migration"} <= tables(connection)

@@ -178,8 +178,8 @@ async def test_after_a_failed_sync_nothing_is_acknowledged_until_a_restart(
         "read-after-failure",
     ]
     assert len(acks) < at
-    assert "whether this was kept shows after a restart" in lines[len(acks)][1]
-    assert all("takes no more events" in words and "restart" in words for _, words in lines[-4:-1])
+    assert "only a restart shows whether this was saved" in lines[len(acks)][1]
+    assert all("accepts no more events" in words and "restart" in words for _, words in lines[-4:-1])
     assert lines[-1][1] == str(len(acks))
     async with await SqliteStore.open(path) as store:
         streams = await everything(store)

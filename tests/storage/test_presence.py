@@ -19,7 +19,7 @@ import pytest
 from handrail.domain.errors import Conflict, Invalid, Unavailable
 from handrail.storage import presence as presence_module
 from handrail.storage.file_lock import locked
-from handrail.storage.presence import LOOK_FILE, Presence, is_alive
+from handrail.storage.presence import LOOK_FILE, ProcessPresence, is_alive
 
 PRESENT = Path(__file__).parent / "present.py"
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="signals and forks are a matter of POSIX")
@@ -47,20 +47,20 @@ def present(folder: Path, owner: str, what: str = "") -> Iterator[tuple[subproce
 
 
 def test_whoever_entered_is_alive_until_it_leaves(folder: Path) -> None:
-    here = Presence.enter(folder, "worker-1")
+    here = ProcessPresence.enter(folder, "worker-1")
     assert here.is_alive("worker-1")
     assert is_alive(folder, "worker-1")
     here.leave()
     assert not here.is_alive("worker-1")
     assert not (folder / "worker-1.lock").exists()
     here.leave()
-    Presence.enter(folder, "worker-1").leave()
+    ProcessPresence.enter(folder, "worker-1").leave()
 
 
 def test_whoever_never_entered_is_not_alive(folder: Path) -> None:
     assert not is_alive(folder, "worker-1")
     assert not folder.exists()
-    here = Presence.enter(folder, "worker-1")
+    here = ProcessPresence.enter(folder, "worker-1")
     assert not here.is_alive("worker-2")
     here.leave()
 
@@ -73,9 +73,9 @@ def test_a_file_that_nobody_holds_is_removed_and_means_dead(folder: Path) -> Non
 
 
 def test_two_can_not_be_there_under_one_name(folder: Path) -> None:
-    here = Presence.enter(folder, "worker-1")
+    here = ProcessPresence.enter(folder, "worker-1")
     with pytest.raises(Conflict, match="another process"):
-        Presence.enter(folder, "worker-1")
+        ProcessPresence.enter(folder, "worker-1")
     assert is_alive(folder, "worker-1")
     here.leave()
 
@@ -85,7 +85,7 @@ def test_two_can_not_be_there_under_one_name(folder: Path) -> None:
 )
 def test_a_name_that_could_be_a_path_is_refused(folder: Path, name: str) -> None:
     with pytest.raises(Invalid):
-        Presence.enter(folder, name)
+        ProcessPresence.enter(folder, name)
     with pytest.raises(Invalid):
         is_alive(folder, name)
     assert not folder.exists()
@@ -95,7 +95,7 @@ def test_a_name_that_could_be_a_path_is_refused(folder: Path, name: str) -> None
 def test_what_it_leaves_on_the_disk_is_private(folder: Path) -> None:
     before = os.umask(0)
     try:
-        here = Presence.enter(folder, "worker-1")
+        here = ProcessPresence.enter(folder, "worker-1")
     finally:
         os.umask(before)
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
@@ -111,14 +111,14 @@ def test_a_file_that_leads_elsewhere_is_not_followed(folder: Path, tmp_path: Pat
     with pytest.raises(Unavailable):
         is_alive(folder, "worker-1")
     with pytest.raises(Unavailable):
-        Presence.enter(folder, "worker-1")
+        ProcessPresence.enter(folder, "worker-1")
     assert (tmp_path / "precious").exists()
 
 
 def test_a_folder_that_is_none_is_unavailable(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(Unavailable, match="can't be known"):
-        Presence.enter(tmp_path / "file", "worker-1")
+    with pytest.raises(Unavailable, match="can't tell whether"):
+        ProcessPresence.enter(tmp_path / "file", "worker-1")
 
 
 def test_while_others_look_for_too_long_nothing_is_known_and_that_counts_as_alive(
@@ -130,7 +130,7 @@ def test_while_others_look_for_too_long_nothing_is_known_and_that_counts_as_aliv
     with locked(folder / LOOK_FILE):
         assert is_alive(folder, "worker-1")
         with pytest.raises(Unavailable):
-            Presence.enter(folder, "worker-2")
+            ProcessPresence.enter(folder, "worker-2")
     assert not is_alive(folder, "worker-1")
 
 
@@ -139,7 +139,7 @@ def test_a_killed_process_is_dead_at_once_and_a_stopped_one_alive(folder: Path) 
     with present(folder, "worker-1") as (process, _):
         assert is_alive(folder, "worker-1")
         with pytest.raises(Conflict):
-            Presence.enter(folder, "worker-1")
+            ProcessPresence.enter(folder, "worker-1")
         os.kill(process.pid, signal.SIGSTOP)
         os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOWAIT)
         assert is_alive(folder, "worker-1")
@@ -162,7 +162,7 @@ def test_a_child_does_not_keep_its_dead_parent_alive(folder: Path, what: str) ->
 
 @POSIX
 def test_a_forked_child_that_ends_or_leaves_does_not_end_its_parent(folder: Path) -> None:
-    here = Presence.enter(folder, "worker-1")
+    here = ProcessPresence.enter(folder, "worker-1")
     child = multiprocessing.get_context("fork").Process(target=here.leave)
     child.start()
     child.join()
@@ -197,7 +197,7 @@ def test_looking_never_drives_away_who_enters_meanwhile(folder: Path) -> None:
     with ThreadPoolExecutor(4) as pool:
         looking = [pool.submit(look) for _ in range(4)]
         for _ in range(50):
-            here = Presence.enter(folder, "worker-1")
+            here = ProcessPresence.enter(folder, "worker-1")
             assert is_alive(folder, "worker-1")
             assert (folder / "worker-1.lock").exists()
             here.leave()

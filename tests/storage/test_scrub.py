@@ -83,7 +83,7 @@ async def test_an_old_view_delays_the_scrub_and_the_caller_is_told(path: Path) -
         scan = store.scan(size=1)
         await anext(scan)
         note, _ = note_append()
-        with pytest.raises(Unavailable, match="the words are erased, but"):
+        with pytest.raises(Unavailable, match="the text is erased, but"):
             await store.erase(without_words(records[1]), note, change)
         assert (await store.read("run_a"))[1].erased is not None
         assert b"secret words" in all_bytes(path.parent)

@@ -54,7 +54,7 @@ def test_a_secret_is_for_its_owner_only(tmp_path: Path) -> None:
     assert folder.stat().st_mode & 0o777 == 0o700
     assert (folder / "one.key").stat().st_mode & 0o777 == 0o600
     (folder / "one.key").chmod(0o644)
-    with pytest.raises(Forbidden, match="can be read by others"):
+    with pytest.raises(Forbidden, match="can be read by users other"):
         open_secret(folder, "one.key")
 
 
@@ -70,7 +70,7 @@ def test_a_place_where_nothing_can_be_made_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(Unavailable, match=r"the secret one\.key can't be used") as refused:
         open_secret(tmp_path / "file" / "keys", "one.key")
-    assert "check the rights" in refused.value.hint
+    assert "check the permissions" in refused.value.hint
 
 
 def test_processes_that_start_at_once_share_one_secret(tmp_path: Path) -> None:

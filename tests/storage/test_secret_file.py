@@ -86,7 +86,7 @@ def test_a_new_value_keeps_the_rights_and_new_rights_keep_the_value(tmp_path: Pa
     assert mine.find("TOKEN") == Secret(value="value-2", given_to=("git.*",))
     mine.keep("TOKEN", None, ["file.write"])
     assert mine.find("TOKEN") == Secret(value="value-2", given_to=("file.write",))
-    with pytest.raises(NotFound, match="whose value could stay"):
+    with pytest.raises(NotFound, match="to keep"):
         mine.keep("OTHER", None, ["file.write"])
 
 
@@ -119,7 +119,7 @@ def test_a_file_that_others_can_reach_is_refused_with_the_remedy(tmp_path: Path,
     path = tmp_path / "keys" / "secrets.json"
     path.chmod(mode)
     for refused in (lambda: mine.find("TOKEN"), mine.cards, lambda: mine.keep("A", "hunter22", None)):
-        with pytest.raises(Forbidden, match="can be read by others") as told:
+        with pytest.raises(Forbidden, match="can be read by users other") as told:
             refused()
         assert told.value.hint == f"chmod 600 {path}"
 
@@ -155,17 +155,17 @@ def test_a_place_that_can_not_be_used_is_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "value", "given_to", "words"),
     [
-        ("a b", "hunter22", None, "no name for a secret"),
-        ("", "hunter22", None, "no name for a secret"),
+        ("a b", "hunter22", None, "not a valid secret name"),
+        ("", "hunter22", None, "not a valid secret name"),
         ("A", "", None, "empty"),
         ("A", "a" * 10_001, None, "longer than 10,000"),
         ("A", "a\0b", None, "characters"),
         ("A", "a\ud800b", None, "characters"),
-        ("A", "hunter22", [""], "names no tools"),
-        ("A", "hunter22", ["git.*:host"], "names no tools"),
-        ("A", "hunter22", ["http.request:"], "names no tools"),
-        ("A", "hunter22", ["http.request:https://a.example/"], "names no tools"),
-        ("A", "hunter22", ["a b"], "names no tools"),
+        ("A", "hunter22", [""], "not a pattern of tools"),
+        ("A", "hunter22", ["git.*:host"], "not a pattern of tools"),
+        ("A", "hunter22", ["http.request:"], "not a pattern of tools"),
+        ("A", "hunter22", ["http.request:https://a.example/"], "not a pattern of tools"),
+        ("A", "hunter22", ["a b"], "not a pattern of tools"),
         ("A", "hunter22", ["git.*"] * 21, "20 patterns"),
     ],
 )
@@ -189,7 +189,7 @@ def test_there_are_only_so_many_secrets(tmp_path: Path, monkeypatch: pytest.Monk
     mine = secrets(tmp_path, drawer.open)
     for name in ("A", "B", "B"):
         mine.keep(name, "hunter22", None)
-    with pytest.raises(Limited, match="2 secrets already"):
+    with pytest.raises(Limited, match="already 2 secrets"):
         mine.keep("C", "hunter22", None)
     assert [card.name for card in mine.cards()] == ["A", "B"]
     assert len(drawer.values) == 2  # what was put into the ring for nothing is out again
@@ -245,7 +245,7 @@ def test_a_ring_that_is_locked_or_has_lost_a_value_is_told(tmp_path: Path) -> No
         mine.find("TOKEN")
     drawer.locked = False
     drawer.values.clear()
-    with pytest.raises(Unavailable, match="does not have the secret `TOKEN` any more") as told:
+    with pytest.raises(Unavailable, match="no longer has the secret `TOKEN`") as told:
         mine.find("TOKEN")
     assert "handrail secrets set TOKEN" in told.value.hint
 

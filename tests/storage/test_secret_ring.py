@@ -133,7 +133,7 @@ def test_a_failure_is_told_without_the_value() -> None:
     backend = Backend()
     ring = open_ring(loading(backend))
     backend.failure = RuntimeError("can't keep hunter22")
-    with pytest.raises(Unavailable, match=r"did not take the secret \(RuntimeError\)") as told:
+    with pytest.raises(Unavailable, match=r"did not accept the secret \(RuntimeError\)") as told:
         ring.put("key", "hunter22")
     assert "hunter22" not in f"{told.value}{told.value.hint}"
     assert told.value.__cause__ is None

@@ -193,7 +193,7 @@ async def test_a_mistake_in_the_writer_is_told_to_all_who_wait_and_stops_the_sto
     outcomes = await asyncio.gather(*(store.append(*story.tell()) for story in stories), return_exceptions=True)
     assert all(isinstance(outcome, Unavailable) for outcome in outcomes)
     monkeypatch.undo()
-    with pytest.raises(Unavailable, match="takes no more events") as stopped:
+    with pytest.raises(Unavailable, match="accepts no more events") as stopped:
         await store.append(*Story("run_later").tell())
     assert "restart" in stopped.value.hint
     assert await store.read("run_ok") == records
@@ -242,7 +242,7 @@ async def test_a_missing_row_of_a_run_under_the_writer_is_noticed(
     monkeypatch.setattr(sqlite_append.Appender, "_catch_up", lambda _: None)  # as if nobody had been there
     with pytest.raises(IntegrityBroken):
         await store.append(*story.tell())
-    with pytest.raises(IntegrityBroken, match="takes no more events"):
+    with pytest.raises(IntegrityBroken, match="accepts no more events"):
         await store.append(*Story("run_b").tell())
 
 

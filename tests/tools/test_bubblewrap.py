@@ -25,8 +25,8 @@ if not sys.platform.startswith("linux"):
 from handrail.tools import bubblewrap as sandboxes
 from handrail.tools import bubblewrap_trial, bubblewrap_view, bubblewrap_watch
 from handrail.tools.bubblewrap import Bubblewrap
-from handrail.tools.bubblewrap_view import View, require_own_project
-from handrail.tools.head_count import head_count
+from handrail.tools.bubblewrap_view import SandboxView, require_own_project
+from handrail.tools.head_count import limit_tasks
 
 PYTHON = str(Path(sys.executable).resolve())
 PATIENCE_S = 10.0
@@ -130,7 +130,7 @@ async def is_held() -> bool:
     if os.geteuid() != 0:
         return True
     child = subprocess.Popen(["sleep", "60"])
-    group = head_count(child.pid, 10)
+    group = limit_tasks(child.pid, 10)
     child.kill()
     child.wait()
     if group is not None:
@@ -280,7 +280,7 @@ async def test_where_namespaces_can_not_be_made_the_words_say_so(project: Path, 
 async def test_a_sandbox_that_can_not_be_laid_out_is_not_used(project: Path, tmp_path: Path) -> None:
     sandbox = Bubblewrap(project, program=str(bubblewrap()), private=[tmp_path])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(View, "options", lambda *_: ["--ro-bind", "/nowhere", "/nowhere"])
+        patch.setattr(SandboxView, "options", lambda *_: ["--ro-bind", "/nowhere", "/nowhere"])
         with Fails(Category.PERMISSION, "could not be made"):
             await sandbox.run(Job(argv=("true",)))
 
@@ -313,7 +313,7 @@ async def test_the_trial_sees_a_wall_that_is_missing(
     monkeypatch.setattr(bubblewrap_trial, "_verdicts", {})
     left = [option for option in sandboxes.NAMESPACES if option not in {missing, "--hostname", "sandbox"}]
     if missing == "view":
-        monkeypatch.setattr(View, "options", lambda *_: ["--bind", "/", "/"])
+        monkeypatch.setattr(SandboxView, "options", lambda *_: ["--bind", "/", "/"])
     elif missing == "--unshare-all":
         left.append("--unshare-pid")
     monkeypatch.setattr(sandboxes, "NAMESPACES", left)
@@ -408,7 +408,7 @@ async def test_where_it_can_not_be_made_a_command_can_not_make_it_either(
         raise PermissionError("read-only")
 
     monkeypatch.setattr(Path, "mkdir", refused)
-    assert ".handrail" not in " ".join(View(project).options(Job(argv=("true",))))
+    assert ".handrail" not in " ".join(SandboxView(project).options(Job(argv=("true",))))
 
 
 @pytest.mark.parametrize(("release", "counts"), [("5.13.0", False), ("5.14.1-x", True), ("6.1", True), ("odd", False)])

@@ -22,7 +22,7 @@ from handrail.domain.redaction import redact_body
 from handrail.engine.tool import PlanTool
 from handrail.tools import file as file_family
 from handrail.tools.file_content import part_name
-from handrail.tools.kept import Kept
+from handrail.tools.kept import ContentStore
 from handrail.tools.registry import Registry
 from handrail.tools.rooted import Root
 from tools.calls import Fails, call_of, captured, registry
@@ -354,7 +354,7 @@ async def test_a_cancelled_call_is_over_before_its_caller_goes_on(
 ) -> None:
     """Else an undo could find nothing to undo, and the write come after it."""
     started, release = asyncio.Event(), asyncio.Event()
-    told: Callable[..., Any] = file_family._told
+    told: Callable[..., Any] = file_family._translated
     loop = asyncio.get_running_loop()
 
     def slow(work: Any, call: Any) -> Any:
@@ -364,7 +364,7 @@ async def test_a_cancelled_call_is_over_before_its_caller_goes_on(
 
     tool = tools.find("file.write")
     call = await captured(tool, CALLS["write"])
-    monkeypatch.setattr(file_family, "_told", slow)
+    monkeypatch.setattr(file_family, "_translated", slow)
     task = asyncio.ensure_future(tool.call(call))
     await started.wait()
     task.cancel()
@@ -395,7 +395,7 @@ def test_a_file_is_never_moved_onto_another_not_even_in_a_race(tmp_path: Path) -
 
 
 def test_a_name_that_is_not_ours_is_not_looked_for_among_the_kept(tmp_path: Path) -> None:
-    kept = Kept(tmp_path / "kept")
+    kept = ContentStore(tmp_path / "kept")
     name = kept.put("run_a", "step", b"content")
     sha256 = hashlib.sha256(b"content").hexdigest()
     assert kept.get("run_a", name, sha256=sha256) == b"content"

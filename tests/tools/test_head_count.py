@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail.tools.head_count import NAME, HeadCount, head_count
+from handrail.tools.head_count import NAME, TaskLimit, limit_tasks
 
 if not sys.platform.startswith("linux"):
     pytest.skip("control groups are Linux's", allow_module_level=True)
@@ -36,7 +36,7 @@ async def test_the_kernel_refuses_more_processes_than_were_counted_for() -> None
     assert forking.stdin is not None
     assert forking.stdout is not None
     try:
-        group = head_count(forking.pid, 5)
+        group = limit_tasks(forking.pid, 5)
         if group is None:
             pytest.skip("not tried: there are no control groups to be had here")
         forking.stdin.write(b"\n")
@@ -55,7 +55,7 @@ async def test_a_group_that_is_still_in_use_is_left_for_later(tmp_path: Path, mo
     monkeypatch.setattr("handrail.tools.head_count.REMOVAL_PAUSE_S", 0.0)
     (tmp_path / "group" / "inside").mkdir(parents=True)
     async with asyncio.timeout(10):
-        await HeadCount(tmp_path / "group").remove()
+        await TaskLimit(tmp_path / "group").remove()
     assert (tmp_path / "group").exists()
 
 
@@ -70,7 +70,7 @@ def test_both_versions_of_control_groups_are_found(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(
         Path, "read_text", lambda path, **more: lines if path == Path("/proc/self/cgroup") else read(path, **more)
     )
-    group = head_count(1, 5, mounted=tmp_path)
+    group = limit_tasks(1, 5, mounted=tmp_path)
     assert group is not None
     assert (group.folder.parent, (group.folder / "pids.max").read_text()) == (above, "5")
     assert not left.exists(), "its process is no more"
@@ -80,6 +80,6 @@ def test_where_there_are_none_or_it_is_no_superuser_the_watch_is_all_there_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    assert head_count(os.getpid(), 5, mounted=tmp_path / "nowhere") is None
+    assert limit_tasks(os.getpid(), 5, mounted=tmp_path / "nowhere") is None
     monkeypatch.setattr(os, "geteuid", lambda: 1_000)
-    assert head_count(os.getpid(), 5) is None
+    assert limit_tasks(os.getpid(), 5) is None

@@ -24,7 +24,7 @@ from handrail.tools import http_client
 from handrail.tools.configuration import ToolConfiguration
 from handrail.tools.http import category_of, request_flaws, retry_after_ms, server_of
 from handrail.tools.http_client import checked_addresses, redirected
-from handrail.tools.http_message import Ask
+from handrail.tools.http_message import HttpRequest
 from tools.calls import Fails, call_of, registry
 from tools.loopback import Loopback, reply, serving
 
@@ -321,11 +321,11 @@ async def test_credentials_do_not_follow_to_another_origin(tmp_path: Path) -> No
 )
 def test_redirects_that_lead_astray_are_not_followed(location: str, category: str) -> None:
     with Fails(Category(category)):
-        redirected(Ask(method="GET", url="https://example.com/", headers={}), location, 302)
+        redirected(HttpRequest(method="GET", url="https://example.com/", headers={}), location, 302)
 
 
 def test_a_request_with_secrets_in_it_is_not_taken_to_another_origin() -> None:
-    ask = Ask(method="POST", url="https://example.com/a", headers={}, content=b"secret", stays=True)
+    ask = HttpRequest(method="POST", url="https://example.com/a", headers={}, content=b"secret", stays=True)
     assert redirected(ask, "/b", 307).url == "https://example.com/b"
     for elsewhere in ("https://other.example/", "https://example.com:444/b"):
         with Fails(Category.PERMISSION, "not taken elsewhere"):

@@ -194,14 +194,14 @@ async def test_arguments_are_held_against_their_schema_again_when_secrets_are_fi
 async def test_meeting_tools_tells_what_servers_say_of_them_and_of_those_that_undo_them(tmp_path: Path) -> None:
     async with serving(tmp_path) as servers:
         tools = registry(tmp_path, servers=servers)
-        cards = await tools.meet(["good.create", "file.write", "nobody.there"])
+        cards = await tools.connect(["good.create", "file.write", "nobody.there"])
         assert sorted(cards) == ["good.create", "good.remove"]
         assert tools.effects()["good.create"] is Effect.REVERSIBLE
-        assert await tools.meet(["file.write"]) == {}
+        assert await tools.connect(["file.write"]) == {}
 
 
 async def test_a_server_that_can_not_be_reached_is_named_with_the_reason(tmp_path: Path) -> None:
     async with serving(tmp_path, good(tmp_path, command="no-such-program")) as servers:
         with pytest.raises(Unavailable, match=r"`good` can't be reached: .*no-such-program") as refused:
-            await registry(tmp_path, servers=servers).meet(["good.create"])
+            await registry(tmp_path, servers=servers).connect(["good.create"])
         assert "handrail tools check good" in refused.value.hint

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from handrail.domain.definition import Category
 from handrail.engine.tool import ToolFailed
 from handrail.foundation import rooted as foundation
-from handrail.foundation.rooted import HAS_HANDLES, What
+from handrail.foundation.rooted import HAS_HANDLES, EntryKind
 from handrail.tools.rooted import Root, path_parts
 from tools.calls import Fails, call_of, registry
 
@@ -203,10 +203,10 @@ def test_without_handles_the_same_work_is_done(project: Path) -> None:
         place.write(b"two", mode=0o600, part=".part", is_new=False)
         assert place.read(bytes_max=10) == b"two"
         place.move_to(target)
-        assert (place.what(), target.what()) == (What.NOTHING, What.FILE)
+        assert (place.what(), target.what()) == (EntryKind.NOTHING, EntryKind.FILE)
         target.remove()
         target.make_folder()
-        assert target.what() is What.FOLDER
+        assert target.what() is EntryKind.FOLDER
 
 
 @pytest.mark.parametrize("name", ["con", "NUL.txt", "a:b", "stream.txt:hidden", "dot.", "space ", "com1", "LPT9.log"])

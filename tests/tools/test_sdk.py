@@ -184,7 +184,7 @@ def starred(*names: str) -> None:
     """Any number."""
 
 
-@pytest.mark.parametrize(("function", "words"), [(untyped, "has no type"), (starred, "can't be named")])
+@pytest.mark.parametrize(("function", "words"), [(untyped, "has no type"), (starred, "by name")])
 def test_a_signature_that_no_plan_could_call_is_refused(function: Callable[..., Any], words: str) -> None:
     with pytest.raises(TypeError, match=words):
         tool("bad.one", effect="none")(function)

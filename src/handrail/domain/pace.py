@@ -34,5 +34,5 @@ def pace_of(text: str) -> Pace:
 
 def taken(pace: Pace, bucket: TokenBucket | None, now: int) -> tuple[TokenBucket, int | None]:
     """The bucket after one more call; or the unchanged bucket and when the next call may start."""
-    after, wait_ms = token_bucket.taken(bucket, now, amount=pace.calls, period=pace.per_ms)
+    after, wait_ms = token_bucket.take_token(bucket, now, amount=pace.calls, period=pace.per_ms)
     return after, None if wait_ms is None else now + int(wait_ms) + 1

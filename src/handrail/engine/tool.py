@@ -175,7 +175,7 @@ class Toolbox(Protocol):
         """The descriptions of all tools, by name."""
         ...
 
-    async def meet(self, names: Collection[str]) -> Mapping[str, Card]:
+    async def connect(self, names: Collection[str]) -> Mapping[str, Card]:
         """Look up these tools, starting their servers if needed: their servers' descriptions, by name, without built-in
         tools. Unavailable names a server that can't be reached."""
         ...

@@ -164,7 +164,7 @@ class Worker:
         if known := await self.dispatch.started_under_key(ask):
             return known
         owner = self.terms.owner if ask.mode is Mode.RUN else ""
-        cards = await self.toolbox.meet(tools_in(definition)) if owner else {}
+        cards = await self.toolbox.connect(tools_in(definition)) if owner else {}
         ask = replace(ask, pins={**pins_of(cards), **ask.pins})  # a plan's own pins are older, and count
         self._starting += 1
         try:

@@ -1,1 +1,1 @@
-"""The floor below the rooms: what several of them need and what is not about handrail."""
+"""Code below all other packages: what several of them need and what is not about handrail."""

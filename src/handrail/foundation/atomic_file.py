@@ -1,7 +1,8 @@
-"""Whole files: written aside, then renamed, so that a reader or a power cut finds the old content or the new one.
+"""Atomic file writes: a file is written under another name and then renamed, so that a reader, or the next start after
+a power cut, finds either the old content or the new one.
 
-Only `os` is needed here, because the stdio front imports this before its first answer. Writing inside a project that
-others change meanwhile is tools/place.py's work: it needs a folder that is held open."""
+Imports only `os`, because the stdio front loads this before its first answer. Writing inside a project that other
+processes change at the same time is done in tools/place.py: that needs the folder to be held open."""
 
 from __future__ import annotations
 
@@ -27,11 +28,11 @@ def write_whole(
     is_synced: bool = True,
     finish: Callable[[str], None] = lambda part: None,
 ) -> None:
-    """Put a file in place, complete, or leave the one that was there.
+    """Replace a file with complete new content, or leave the old file as it was.
 
-    `takes_turns` says that no other process writes this file at the same time: its part then has a fixed name, so that
-    what a crash left behind is removed by the next write. `is_synced` makes it survive a power cut. `finish` may
-    change the part, by its path, before it gets its real name."""
+    `takes_turns` says that no other process writes this file at the same time: the temporary file then has a fixed
+    name, so that the next write removes what a crash left behind. `is_synced` makes the content survive a power cut.
+    `finish` may change the temporary file, by its path, before it gets its real name."""
     part = f"{os.fspath(path)}.part" if takes_turns else _unique_part(path)
     if takes_turns:
         _discard(part)
@@ -39,7 +40,7 @@ def write_whole(
     try:
         finish(part)
         os.replace(part, path)
-    except BaseException:  # also when the process is asked to end: no part may stay
+    except BaseException:  # also when the process is asked to stop: no temporary file may stay
         _discard(part)
         raise
     if is_synced:
@@ -54,11 +55,11 @@ def write_cache(path: AnyPath, content: bytes) -> None:
 
 
 def write_new(path: AnyPath, content: bytes, *, mode: int = PRIVATE_FILE) -> bool:
-    """Put a synced file in place unless the name is taken, also by another process meanwhile; whether it was free."""
+    """Create a synced file unless the name is taken, even by another process in the meantime; True if it was free."""
     part = _unique_part(path)
     _write(part, content, mode=mode, is_synced=True)
     try:
-        if sys.platform == "win32":  # renames there only to a name that is free
+        if sys.platform == "win32":  # Windows only renames to a name that is free
             os.rename(part, path)
         else:
             os.link(part, path)
@@ -72,7 +73,7 @@ def write_new(path: AnyPath, content: bytes, *, mode: int = PRIVATE_FILE) -> boo
 
 def sync_folder(folder: AnyPath) -> None:
     """Make a new name in a folder survive a power cut."""
-    if sys.platform == "win32":  # folders can't be synced there, and need not be
+    if sys.platform == "win32":  # Windows can't sync folders, and does not need to
         return
     file = os.open(os.fspath(folder) or os.curdir, os.O_RDONLY)
     try:
@@ -82,7 +83,7 @@ def sync_folder(folder: AnyPath) -> None:
 
 
 def make_private_folder(folder: AnyPath) -> None:
-    """Make a folder and those above it, where they are missing, for the owner only whatever the umask is."""
+    """Create a folder and its missing parents, readable by the owner only, whatever the umask is."""
     missing = []
     here = os.path.abspath(folder)
     while not os.path.exists(here):
@@ -103,7 +104,7 @@ def _unique_part(path: AnyPath) -> str:
 
 
 def _write(part: str, content: bytes, *, mode: int, is_synced: bool) -> None:
-    # Exclusive: nobody can have put a link there that leads the content elsewhere.
+    # Exclusive: a link that someone put there would otherwise send the content elsewhere.
     file = os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY | BINARY, mode)
     try:
         with os.fdopen(file, "wb") as writer:

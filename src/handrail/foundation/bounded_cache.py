@@ -1,6 +1,6 @@
-"""A cache with a bound: once it is full, the least recently used entry goes first.
+"""A bounded cache: once it is full, the least recently used entry is dropped first.
 
-Pure, and for one thread at a time; locked_cache.py is the same for several threads."""
+Pure, and for one thread at a time; locked_cache.py has the version for several threads."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class BoundedCache(Generic[Key, Value]):
 
     def put(self, key: Key, value: Value, *, weight: int = 1) -> Value:
         """Keep a value, and return it; one that outweighs the whole cache is not kept at all."""
-        weight = max(1, weight)  # else there could be any number of those that weigh nothing
-        self.pop(key)  # also moves the key to the end: to set it again would leave it in its old place
+        weight = max(1, weight)  # entries of weight 0 could be added without limit
+        self.pop(key)  # setting a key again would leave it at its old position in the order of use
         self._entries[key] = (value, weight)
         self.weight += weight
         while self.weight > self.weight_max:
@@ -40,7 +40,7 @@ class BoundedCache(Generic[Key, Value]):
         return value
 
     def pop(self, key: Key) -> Value | None:
-        """Remove an entry; its value, if there was one."""
+        """Remove an entry and return its value, if there was one."""
         entry = self._entries.pop(key, None)
         if entry is None:
             return None

@@ -1,6 +1,6 @@
-"""What a Python function wants to be called with, as a shape that its arguments are converted to.
+"""The parameters of a Python function, as a struct type that its arguments are converted to.
 
-Reads type hints; calls nothing. The JSON Schema that tools and rules show of it is theirs to make."""
+Reads type hints and calls nothing. The JSON Schemas are made in tools/signature.py and rules/signature.py."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Field: TypeAlias = tuple[str, Any] | tuple[str, Any, Any]
 
 
 class CallSignature(Struct, frozen=True, kw_only=True):
-    """What a function wants beside its context."""
+    """The parameters of a function, without its context."""
 
     shape: type[Struct]
     context: str
@@ -32,7 +32,7 @@ class CallSignature(Struct, frozen=True, kw_only=True):
         return frozenset(self.shape.__struct_fields__)
 
     def arguments(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """These arguments as the function's types; a ValueError for those that don't fit."""
+        """The arguments converted to the function's types; ValueError if they don't fit."""
         found = msgspec.convert(given, self.shape)
         return {name: getattr(found, name) for name in self.shape.__struct_fields__}
 
@@ -40,9 +40,9 @@ class CallSignature(Struct, frozen=True, kw_only=True):
 def call_signature(
     function: Callable[..., Any], *, shape: str, context: type, caller: str, besides: Collection[str] = ()
 ) -> CallSignature:
-    """What a function wants, leaving aside its context and some parameters; TypeError for one that can't be called.
+    """The signature of a function without its context and the parameters `besides`; TypeError if it can't be called.
 
-    `shape` is the name that messages about wrong arguments use, `caller` says who names the arguments: "a plan"."""
+    Messages about wrong arguments use the name `shape`; `caller` says who passes the arguments, such as "a plan"."""
     hints = get_type_hints(function, include_extras=True)
     every = inspect.signature(function).parameters.values()
     context_name = next((one.name for one in every if hints.get(one.name) is context), "")
@@ -58,9 +58,9 @@ def call_signature(
 def _fields(name: str, wanted: Collection[inspect.Parameter], hints: Mapping[str, Any], caller: str) -> Iterator[Field]:
     for one in wanted:
         if one.kind not in PLAIN_KINDS:
-            raise TypeError(f"{name}: the parameter `{one.name}` can't be named by {caller}; write plain parameters")
+            raise TypeError(f"{name}: {caller} can't pass the parameter `{one.name}` by name; write plain parameters")
         if one.name not in hints:
-            raise TypeError(f"{name}: the parameter `{one.name}` has no type; write `{one.name}: str` or the like")
+            raise TypeError(f"{name}: the parameter `{one.name}` has no type; write `{one.name}: str`, for example")
         if one.default is inspect.Parameter.empty:
             yield one.name, hints[one.name]
         elif isinstance(one.default, list | dict | set):

@@ -1,7 +1,7 @@
-"""Cuts a stream of bytes into lines, and holds no more of a line than is allowed.
+"""Splits a stream of bytes into lines, and keeps no more of a line in memory than is allowed.
 
-Pure. A line that is too long is skipped: its first and last bytes are enough to find out who sent it. Light enough for
-the stdio front, which imports it before its first answer."""
+Pure. A line that is too long is skipped: its first and last bytes are enough to find the message id. Imports little,
+because the stdio front loads this before its first answer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ EDGE_BYTES: Final = 1_024
 
 
 class Overlong(NamedTuple):
-    """A line that is too long, as far as it is kept: reported once when it passes the limit, and once at its end."""
+    """The kept ends of a line that is too long: reported once when it passes the limit, and once at its end."""
 
     head: bytes
     tail: bytes
@@ -21,7 +21,7 @@ class Overlong(NamedTuple):
 
 
 class LineCutter:
-    """Takes bytes as they come, and gives whole lines."""
+    """Takes bytes as they arrive, and returns whole lines."""
 
     def __init__(self, bytes_max: int) -> None:
         self._bytes_max = bytes_max
@@ -29,10 +29,10 @@ class LineCutter:
         self._head = self._tail = b""
         self._is_over = False
         self.size = 0
-        """How long the unfinished line is by now."""
+        """The length of the unfinished line so far."""
 
     def feed(self, chunk: bytes) -> Iterator[bytes | Overlong]:
-        """The lines that end in this chunk, and the news of one that has become too long."""
+        """The lines that end in this chunk, and a report when a line becomes too long."""
         *ends, rest = chunk.split(b"\n")
         for end in ends:
             yield from self._grow(end)
@@ -40,7 +40,7 @@ class LineCutter:
         yield from self._grow(rest)
 
     def rest(self) -> bytes | Overlong:
-        """What stands after the last line end; the next line starts empty."""
+        """Whatever came after the last line end; the next line starts empty."""
         line = Overlong(self._head, self._tail, is_whole=True) if self._is_over else b"".join(self._pieces)
         self._pieces.clear()
         self._is_over, self.size = False, 0

@@ -1,4 +1,4 @@
-"""A bounded cache that several threads share. The bound itself is bounded_cache.py's."""
+"""A bounded cache that several threads can share. The bound is enforced in bounded_cache.py."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Ways into a folder that lead nowhere else: not by a link, not even by one that is swapped in meanwhile.
+"""Opening paths below a root folder without ever leaving it, not even by a link that is swapped in at the same time.
 
-Each folder on the way is opened by its own name in the one before it. Where the system has no handles for folders, the
-way is resolved and compared. Which names may be asked for, and what a refusal is called, is the caller's business."""
+Each folder on the path is opened by its own name in the folder before it. Where the system has no handles for folders,
+the path is resolved and compared. The callers decide which names are allowed and how a refusal is worded:
+tools/rooted.py and rules/project.py."""
 
 from __future__ import annotations
 
@@ -19,16 +20,16 @@ from handrail.foundation.open_flags import BINARY, FOLDER_ONLY, NO_BLOCK, NO_FOL
 
 PATH_LENGTH_MAX: Final = 1_000
 HAS_HANDLES: Final = bool(NO_FOLLOW) and {os.open, os.stat, os.rename, os.mkdir, os.link} <= os.supports_dir_fd
-REPARSE_POINT: Final = 0x400  # what links and junctions are on Windows
+REPARSE_POINT: Final = 0x400  # links and junctions on Windows
 
 Identity: TypeAlias = tuple[int, int]
-"""What a folder is on its disk: its name can be spelled in many ways."""
+"""Device and inode of a folder, because its name can be spelled in many ways."""
 
 _unprintable = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 
 
-class What(StrEnum):
-    """What stands at a place."""
+class EntryKind(StrEnum):
+    """What a name in a folder refers to."""
 
     NOTHING = "nothing"
     FILE = "file"
@@ -36,30 +37,30 @@ class What(StrEnum):
     OTHER = "other"
 
 
-class Why(Enum):
-    """Why a way ends."""
+class BlockReason(Enum):
+    """Why a path can't be opened."""
 
     NO_FOLDER = auto()
     NOT_A_FOLDER = auto()
-    """A file stands there, or a link, which is not followed."""
+    """It is a file, or a link, which is not followed."""
     CLOSED = auto()
     NOTHING_THERE = auto()
     NOT_A_FILE = auto()
     REPLACED = auto()
-    """Another file stood there when it was looked at, just before it was opened."""
+    """The file was swapped for another one between the check and the opening."""
 
 
 class Blocked(Exception):
-    """A way that ends before its place; `shown` is how far it led."""
+    """A path can't be opened; `shown` is the part of it that was reached."""
 
-    def __init__(self, why: Why, shown: str, what: What = What.NOTHING) -> None:
+    def __init__(self, why: BlockReason, shown: str, what: EntryKind = EntryKind.NOTHING) -> None:
         super().__init__(why, shown, what)
         self.why, self.shown, self.what = why, shown, what
 
 
 @dataclass(frozen=True)
-class Entry:
-    """A name in a folder: by the folder's handle where the system has those, by its path elsewhere."""
+class FolderEntry:
+    """A name in a folder: reached by the folder's handle where the system has those, elsewhere by its path."""
 
     shown: str
     name: str
@@ -67,40 +68,40 @@ class Entry:
     handle: int | None
 
     def spelled(self, name: str) -> str:
-        """A name in the same folder, as system calls that are given the handle want it."""
+        """A name in the same folder, in the form that system calls with this handle expect."""
         return name if self.handle is not None else f"{self.folder}{os.sep}{name}"
 
     def status(self) -> os.stat_result | None:
-        """What the system knows of the name itself, never of what it links to; None if nothing is there."""
+        """The status of the name itself, never of what it links to; None if nothing is there."""
         try:
             return os.stat(self.spelled(self.name), dir_fd=self.handle, follow_symlinks=False)
         except FileNotFoundError:
             return None
 
     def open_file(self) -> int:
-        """The plain file that stands here, open for reading; Blocked if it is none."""
+        """The plain file of this name, open for reading; Blocked if it is not one."""
         seen = self.status()
         if seen is None:
-            raise Blocked(Why.NOTHING_THERE, self.shown)
-        if what_is(seen) is not What.FILE:  # before opening: to open a device can be an effect
-            raise Blocked(Why.NOT_A_FILE, self.shown, what_is(seen))
+            raise Blocked(BlockReason.NOTHING_THERE, self.shown)
+        if kind_of(seen) is not EntryKind.FILE:  # checked before opening: opening a device can have an effect
+            raise Blocked(BlockReason.NOT_A_FILE, self.shown, kind_of(seen))
         file = os.open(self.spelled(self.name), os.O_RDONLY | NO_FOLLOW | NO_BLOCK | BINARY, dir_fd=self.handle)
-        # Also for systems that can't be told not to follow a link.
+        # Some systems have no flag against following links, so this check is the guard there.
         if identity(seen) != identity(os.fstat(file)):
             os.close(file)
-            raise Blocked(Why.REPLACED, self.shown)
+            raise Blocked(BlockReason.REPLACED, self.shown)
         return file
 
 
 @contextmanager
 def entered(
     root: Path, parts: Sequence[str], *, closed: frozenset[Identity] = frozenset(), by_handle: bool = HAS_HANDLES
-) -> Iterator[Entry]:
-    """The last of these names, with its folder held open; Blocked if the way leads through a link or a closed folder.
+) -> Iterator[FolderEntry]:
+    """The last of these names, with its folder held open; Blocked if the path goes through a link or a closed folder.
 
-    Each part is one name: never empty, `.` or `..`, and without a separator. Anything else would leave the root."""
+    Each part is one name: never empty, `.` or `..`, and without a separator. Anything else could leave the root."""
     if not parts or any(part in {"", ".", ".."} or os.sep in part or (os.altsep or os.sep) in part for part in parts):
-        raise ValueError(f"{parts!r} are not names on a way")
+        raise ValueError(f"{parts!r} are not the parts of a path")
     with ExitStack() as held:
         found = _by_handles(root, parts, closed, held) if by_handle else _by_path(root, parts, closed)
         require_open(found.status(), closed, found.shown)
@@ -113,48 +114,48 @@ def is_printable_path(path: str) -> bool:
 
 
 def require_open(status: os.stat_result | None, closed: frozenset[Identity], shown: str) -> None:
-    """Blocked for what is one of the closed folders."""
+    """Raise Blocked for one of the closed folders."""
     if status is not None and identity(status) in closed:
-        raise Blocked(Why.CLOSED, shown)
+        raise Blocked(BlockReason.CLOSED, shown)
 
 
 def identities(folders: Iterable[Path]) -> frozenset[Identity]:
-    """What these folders are, as far as they exist."""
+    """The identities of those of these folders that exist."""
     return frozenset(identity(folder.stat()) for folder in folders if folder.exists())
 
 
 def identity(status: os.stat_result) -> Identity:
-    """What tells one file or folder from all others."""
+    """What distinguishes one file or folder from all others."""
     return (status.st_dev, status.st_ino)
 
 
-def what_is(status: os.stat_result | None) -> What:
-    """What such a status is of."""
+def kind_of(status: os.stat_result | None) -> EntryKind:
+    """The kind of entry that a status describes."""
     if status is None:
-        return What.NOTHING
+        return EntryKind.NOTHING
     if getattr(status, "st_file_attributes", 0) & REPARSE_POINT:
-        return What.OTHER
+        return EntryKind.OTHER
     if stat.S_ISREG(status.st_mode):
-        return What.FILE
-    return What.FOLDER if stat.S_ISDIR(status.st_mode) else What.OTHER
+        return EntryKind.FILE
+    return EntryKind.FOLDER if stat.S_ISDIR(status.st_mode) else EntryKind.OTHER
 
 
-def _by_handles(root: Path, parts: Sequence[str], closed: frozenset[Identity], held: ExitStack) -> Entry:
+def _by_handles(root: Path, parts: Sequence[str], closed: frozenset[Identity], held: ExitStack) -> FolderEntry:
     here = _opened(str(root), os.O_RDONLY | FOLDER_ONLY, None, held)
     for count, part in enumerate(parts[:-1], 1):
         shown = "/".join(parts[:count])
         try:
             here = _opened(part, os.O_RDONLY | NO_FOLLOW | FOLDER_ONLY, here, held)
         except FileNotFoundError:
-            raise Blocked(Why.NO_FOLDER, shown) from None
+            raise Blocked(BlockReason.NO_FOLDER, shown) from None
         except OSError:
-            what = what_is(os.stat(part, dir_fd=here, follow_symlinks=False))
-            if what is What.FOLDER:
+            what = kind_of(os.stat(part, dir_fd=here, follow_symlinks=False))
+            if what is EntryKind.FOLDER:
                 raise  # the system's own refusal
-            raise Blocked(Why.NOT_A_FOLDER, shown, what) from None
+            raise Blocked(BlockReason.NOT_A_FOLDER, shown, what) from None
         if closed:
             require_open(os.fstat(here), closed, shown)
-    return Entry("/".join(parts), parts[-1], "", here)
+    return FolderEntry("/".join(parts), parts[-1], "", here)
 
 
 def _opened(name: str, flags: int, folder: int | None, held: ExitStack) -> int:
@@ -163,14 +164,14 @@ def _opened(name: str, flags: int, folder: int | None, held: ExitStack) -> int:
     return handle
 
 
-def _by_path(root: Path, parts: Sequence[str], closed: frozenset[Identity]) -> Entry:
+def _by_path(root: Path, parts: Sequence[str], closed: frozenset[Identity]) -> FolderEntry:
     here = root.resolve(strict=True)
     for count, part in enumerate(parts[:-1], 1):
         here, shown = here / part, "/".join(parts[:count])
         status = here.lstat() if here.exists() or here.is_symlink() else None
         if status is None:
-            raise Blocked(Why.NO_FOLDER, shown)
-        if what_is(status) is not What.FOLDER or here.resolve(strict=True) != here:
-            raise Blocked(Why.NOT_A_FOLDER, shown, what_is(status))
+            raise Blocked(BlockReason.NO_FOLDER, shown)
+        if kind_of(status) is not EntryKind.FOLDER or here.resolve(strict=True) != here:
+            raise Blocked(BlockReason.NOT_A_FOLDER, shown, kind_of(status))
         require_open(status, closed, shown)
-    return Entry("/".join(parts), parts[-1], str(here), None)
+    return FolderEntry("/".join(parts), parts[-1], str(here), None)

@@ -1,4 +1,4 @@
-"""A token bucket: how many of something may pass in a time. Pure; the time is passed in, in any unit."""
+"""A token bucket: limits how many calls may pass in a period. Pure; the time is passed in, in any unit."""
 
 from __future__ import annotations
 
@@ -6,16 +6,18 @@ from typing import NamedTuple
 
 
 class TokenBucket(NamedTuple):
-    """How many may pass at once, as of an instant."""
+    """How many tokens are left at an instant."""
 
     tokens: float
     at: float
 
 
-def taken(bucket: TokenBucket | None, now: float, *, amount: float, period: float) -> tuple[TokenBucket, float | None]:
-    """The bucket after one more has passed; or as it was, and how long the next one has to wait.
+def take_token(
+    bucket: TokenBucket | None, now: float, *, amount: float, period: float
+) -> tuple[TokenBucket, float | None]:
+    """The bucket after one token was taken; or the bucket as it was, and how long the next caller has to wait.
 
-    It holds `amount` at most and is filled with as many in each `period`; None is a full one."""
+    It holds at most `amount` tokens and gets as many new ones in each `period`; None stands for a full bucket."""
     if bucket is None:
         return TokenBucket(amount - 1, now), None
     passed = max(0, now - bucket.at)  # a clock that was set back grants nothing

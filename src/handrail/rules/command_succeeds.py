@@ -13,7 +13,7 @@ from handrail.engine.rule import Setting
 from handrail.engine.sandbox import Ran
 from handrail.rules.cards import COMMAND_SUCCEEDS as CARD
 from handrail.rules.function_rule import FunctionRule, not_done
-from handrail.rules.project import Astray, project_of
+from handrail.rules.project import PathRefused, project_of
 from handrail.rules.toolchain.asking import VERSIONS, command_task
 from handrail.rules.toolchain.conduct import Conductor
 from handrail.rules.toolchain.reading import said
@@ -28,7 +28,7 @@ _conductor = Conductor(CARD, VERSIONS, asks_versions=False)
 async def _apply(parameters: Mapping[str, Any], setting: Setting) -> Outcome:
     try:
         site = await asyncio.to_thread(site_at, project_of(setting), parameters.get("cwd", "."), lists=False)
-    except Astray as error:
+    except PathRefused as error:
         return Outcome(findings=(not_done(CARD.name, str(error), "name a folder in the project"),))
     return await _conductor.conduct([_task(parameters, site)], site, parameters, setting)
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from handrail.rules.project import Astray, Project, is_in, project_at
+from handrail.rules.project import PathRefused, Project, is_in, project_at
 
 TEXT_BYTES_MAX: Final = 1_000_000
 FILES_MAX: Final = 10_000
@@ -53,7 +53,7 @@ class Context:
         """Whether there is such a file or folder in the project."""
         try:
             return self._project.status(path) is not None
-        except Astray as error:
+        except PathRefused as error:
             raise _unreadable(path, str(error)) from None
 
     def read_text(self, path: str) -> str:
@@ -62,7 +62,7 @@ class Context:
             raise Unreadable(path, f"{path} does not exist", "create it, or name the file that you mean")
         try:
             content = self._project.read(path, bytes_max=TEXT_BYTES_MAX)
-        except Astray as error:
+        except PathRefused as error:
             raise _unreadable(path, str(error)) from None
         return content.decode("utf-8", errors="replace")
 

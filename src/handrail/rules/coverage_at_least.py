@@ -12,7 +12,7 @@ from handrail.domain.rule import Outcome
 from handrail.engine.rule import Setting
 from handrail.rules.cards import COVERAGE_AT_LEAST as CARD
 from handrail.rules.function_rule import FunctionRule, evidence_of, found_at, not_done, outcome
-from handrail.rules.project import Astray, project_of
+from handrail.rules.project import PathRefused, project_of
 from handrail.rules.toolchain.asking import VERSIONS, depends_on, planned
 from handrail.rules.toolchain.conduct import Conductor
 from handrail.rules.toolchain.coverage_report import Covered, NoReport, read_report
@@ -33,7 +33,7 @@ async def _apply(parameters: Mapping[str, Any], setting: Setting) -> Outcome:
         if "report" in parameters:
             return await asyncio.to_thread(_reported, parameters, setting)
         site, plan = await asyncio.to_thread(planned, Want.COVERAGE, parameters, setting)
-    except (Astray, NoReport) as error:
+    except (PathRefused, NoReport) as error:
         return Outcome(findings=(not_done(CARD.name, str(error), "let the tests write a report, and name it"),))
 
     def judged(results: Sequence[Result]) -> tuple[list[Finding], dict[str, int]]:

@@ -16,7 +16,7 @@ from handrail.rules.cards import DIFF_WITHIN as CARD
 from handrail.rules.files_changed import git_evidence, within
 from handrail.rules.function_rule import FunctionRule, found_at, named, outcome, undone
 from handrail.rules.git import Changes, NoGit, changes
-from handrail.rules.project import Astray, Project, is_in, project_of
+from handrail.rules.project import PathRefused, Project, is_in, project_of
 
 NEW_BYTES_MAX: Final = 200_000_000
 """How much of files that git does not know is counted."""
@@ -70,7 +70,7 @@ def _counted(project: Project, path: str, bytes_max: int) -> tuple[int, int]:
     lines, size, last = 0, 0, b"\n"
     try:
         file = project.opened(path)
-    except Astray:  # a link, a folder with a repository of its own: one thing that came
+    except PathRefused:  # a link, a folder with a repository of its own: one thing that came
         return 1, 0
     try:
         while block := os.read(file, BLOCK_BYTES):

@@ -14,7 +14,7 @@ from handrail.domain.rule import Outcome
 from handrail.engine.rule import Setting
 from handrail.rules.cards import FILE_CONTAINS as CARD
 from handrail.rules.function_rule import FunctionRule, evidence_of, found_at, outcome
-from handrail.rules.project import Astray, paths_of, project_of
+from handrail.rules.project import PathRefused, paths_of, project_of
 from handrail.rules.subject import unfit
 
 SHOWN_MAX: Final = 80
@@ -41,7 +41,7 @@ async def _apply(parameters: Mapping[str, Any], setting: Setting) -> Outcome:
         return Outcome(findings=(unfit(CARD.name, "text", "it has no `text`, `texts` or `pattern`"),))
     try:
         content = await asyncio.to_thread(project_of(setting).read, path)
-    except Astray as error:
+    except PathRefused as error:
         finding = found_at(CARD.name, path, str(error), "create it, or name the file you wrote")
         return outcome([finding], evidence_of(CARD))
     text = content.decode(errors="replace")
@@ -53,7 +53,7 @@ async def _apply(parameters: Mapping[str, Any], setting: Setting) -> Outcome:
 async def _inputs(parameters: Mapping[str, Any], setting: Setting) -> str:
     try:
         return _digest(await asyncio.to_thread(project_of(setting).read, parameters["path"]))
-    except Astray:
+    except PathRefused:
         return ""
 
 

@@ -13,7 +13,7 @@ from handrail.domain.rule import Outcome
 from handrail.engine.rule import Setting
 from handrail.rules.cards import FILE_EXISTS as CARD
 from handrail.rules.function_rule import FunctionRule, evidence_of, found_at, outcome
-from handrail.rules.project import Astray, Project, paths_of, project_of
+from handrail.rules.project import PathRefused, Project, paths_of, project_of
 from handrail.rules.subject import unfit
 
 CREATE: Final = "create it, or hand in the path you wrote"
@@ -51,7 +51,7 @@ def _seen(project: Project, path: str) -> tuple[str, int]:
     """What stands at a path and how large it is, or why nothing does."""
     try:
         status = project.status(path)
-    except Astray as error:
+    except PathRefused as error:
         return str(error), 0
     if status is None:
         return f"{path} does not exist", 0

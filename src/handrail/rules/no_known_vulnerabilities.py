@@ -13,7 +13,7 @@ from handrail.engine.rule import Setting
 from handrail.engine.sandbox import Ran
 from handrail.rules.cards import NO_KNOWN_VULNERABILITIES as CARD
 from handrail.rules.function_rule import FunctionRule, not_done
-from handrail.rules.project import Astray, project_of
+from handrail.rules.project import PathRefused, project_of
 from handrail.rules.toolchain.asking import VERSIONS
 from handrail.rules.toolchain.conduct import Conductor
 from handrail.rules.toolchain.program import Program, find
@@ -25,7 +25,7 @@ from handrail.rules.toolchain.task import Lack, Problem, Result, Task
 async def _apply(parameters: Mapping[str, Any], setting: Setting) -> Outcome:
     try:
         site = await asyncio.to_thread(site_at, project_of(setting), parameters.get("path", "."))
-    except Astray as error:
+    except PathRefused as error:
         return Outcome(findings=(not_done(CARD.name, str(error), "name a folder in the project"),))
     network = parameters.get("network") is True
     plan = await asyncio.to_thread(_planned, site, frozenset(parameters.get("ignore", ())), network=network)

@@ -23,7 +23,7 @@ from handrail.rules.cards import NO_SECRETS as CARD
 from handrail.rules.files_changed import git_evidence
 from handrail.rules.function_rule import FINDINGS_MAX, FunctionRule, evidence_of, found_at, not_done, outcome, undone
 from handrail.rules.git import NoGit, changes, commit_of
-from handrail.rules.project import Astray, Project, is_in, project_of
+from handrail.rules.project import PathRefused, Project, is_in, project_of
 from handrail.rules.tree import FILES_MAX, tree_digest, tree_files
 
 FILE_BYTES_MAX: Final = 5_000_000
@@ -83,7 +83,7 @@ def _scan(project: Project, paths: Sequence[str]) -> list[Finding]:
     for path in paths:
         try:
             text = _text(project, path)
-        except Astray as error:
+        except PathRefused as error:
             fix = "leave it out of `paths`, or make it smaller"
             findings.append(found_at(CARD.name, path, f"{error}, so nobody looked for secrets in it", fix))
             continue
@@ -108,7 +108,7 @@ def _text(project: Project, path: str) -> str:
     if b"\0" in content[:HEAD_BYTES] and not is_wide:
         return ""
     if len(content) > FILE_BYTES_MAX:
-        raise Astray(f"{path} is larger than {FILE_BYTES_MAX:,} bytes")
+        raise PathRefused(f"{path} is larger than {FILE_BYTES_MAX:,} bytes")
     return content.decode("utf-16" if is_wide else "utf-8", errors="replace")
 
 

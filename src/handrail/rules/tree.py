@@ -1,7 +1,7 @@
-"""The tree of a project: which files matter, and one digest over their names and contents.
+"""The files of a project that matter, and one digest over their names and contents.
 
-Those that matter are what git knows or would add; without git, all but the folders that tools fill by themselves.
-A file that was read before and has not been touched since is not read again. Links are noted, never followed."""
+These are the files that git tracks or would add; without git, all but the folders that tools fill by themselves.
+A file that has not changed since it was last read is not read again. Links are recorded, never followed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import Final, TypeAlias
 
 from handrail.foundation.locked_cache import LockedCache
 from handrail.rules.git import NoGit, known_files
-from handrail.rules.project import Astray, Project, is_in, literal_folder, project_at
+from handrail.rules.project import PathRefused, Project, is_in, literal_folder, project_at
 
 FILES_MAX: Final = 100_000
 BYTES_MAX: Final = 2_000_000_000
@@ -25,7 +25,7 @@ READS_MAX: Final = 3
 BLOCK_BYTES: Final = 1_000_000
 SECOND_NS: Final = 1_000_000_000
 TICK_NS: Final = 50_000_000
-"""Two changes within a tick of the system's clock may leave the same times behind."""
+"""Two changes within one tick of the system's clock may leave the same timestamps."""
 HEAVY: Final = frozenset(
     {
         *(".git", ".hg", ".svn", ".handrail", "node_modules", ".venv", "venv", ".tox", ".nox", "site-packages"),
@@ -40,11 +40,11 @@ _known: LockedCache[str, tuple[Stamp, bytes]] = LockedCache(REMEMBERED_MAX)
 
 
 class _TooMuch(Exception):
-    """More files or bytes than are looked at, or a file that does not hold still."""
+    """More files or bytes than are read, or a file that keeps changing."""
 
 
 async def tree_digest(project: Path, *, private: Sequence[Path] = ()) -> str:
-    """The digest of a project's files; empty if there are too many to tell."""
+    """The digest of a project's files; empty if there are too many."""
     place = project_at(project, private)
     try:
         paths = await tree_files(place)
@@ -66,7 +66,7 @@ async def tree_files(place: Project) -> list[str] | None:
 
 
 async def files_digest(place: Project, globs: Sequence[str]) -> tuple[str, list[str]]:
-    """The digest of all files that globs name, and their paths; an empty digest if there are too many."""
+    """The digest of all files that the globs match, and their paths; an empty digest if there are too many."""
     try:
         return await asyncio.to_thread(_digest_of, place, globs)
     except _TooMuch:
@@ -74,7 +74,7 @@ async def files_digest(place: Project, globs: Sequence[str]) -> tuple[str, list[
 
 
 async def paths_digest(place: Project, paths: Sequence[str], *, since: str = "") -> str:
-    """The digest of these files as they are now, and of what they are compared with; empty if they are too many."""
+    """The digest of these files as they are now, and of what they are compared with; empty if there are too many."""
     try:
         now = await asyncio.to_thread(_digest, place, paths)
     except _TooMuch:
@@ -90,7 +90,7 @@ def _digest_of(place: Project, globs: Sequence[str]) -> tuple[str, list[str]]:
 
 
 def _spread(place: Project, listed: Iterable[str]) -> list[str]:
-    """The files of a listing; where it names a folder, such as another repository in this one, all that is in it."""
+    """The files of a listing; for a folder in it, such as a nested repository, all files in that folder."""
     closed: dict[str, bool] = {}
     found: list[str] = []
     for name in listed:
@@ -125,7 +125,7 @@ def _names(folder: Path) -> list[str]:
     try:
         with os.scandir(folder) as entries:
             return [one.name for one in entries if one.name not in HEAVY or not one.is_dir(follow_symlinks=False)]
-    except OSError:  # gone meanwhile, or not for us
+    except OSError:  # removed in the meantime, or not readable
         return []
 
 
@@ -141,7 +141,7 @@ def _digest(place: Project, paths: Iterable[str]) -> str:
     for path in paths:
         status = _status(place, path)
         if status is None:
-            continue  # deleted, and git was not told yet: as if it were not listed
+            continue  # deleted, but still in git's index: treated as not listed
         size += status.st_size
         if size > BYTES_MAX:
             raise _TooMuch
@@ -151,7 +151,7 @@ def _digest(place: Project, paths: Iterable[str]) -> str:
 
 
 def _mark(place: Project, path: str, status: os.stat_result) -> bytes:
-    """What stands there, in a fixed number of bytes."""
+    """The kind and content of an entry, in a fixed number of bytes."""
     if stat.S_ISLNK(status.st_mode):
         return b"l" + hashlib.sha256(os.fsencode(Path(place.root, path).readlink())).digest()
     if not stat.S_ISREG(status.st_mode):
@@ -165,19 +165,19 @@ def _content(place: Project, path: str, stamp: Stamp) -> bytes:
     known = _known.get(key)
     if known is not None and known[0] == stamp:
         return known[1]
-    began = time.time_ns()
+    started_ns = time.time_ns()
     seen, digest = _read(place, path)
-    if _has_settled(seen, began):
+    if _has_settled(seen, started_ns):
         _known.put(key, (seen, digest))
     return digest
 
 
 def _read(place: Project, path: str) -> tuple[Stamp, bytes]:
-    """What a file holds while it holds still."""
+    """The stamp and digest of a file that did not change while it was read."""
     for _ in range(READS_MAX):
         try:
             file = place.opened(path)
-        except Astray as error:
+        except PathRefused as error:
             raise _TooMuch from error
         try:
             before = _stamp(os.fstat(file))
@@ -194,7 +194,7 @@ def _hashed(file: int) -> bytes:
     while block := os.read(file, BLOCK_BYTES):
         whole.update(block)
         size += len(block)
-        if size > BYTES_MAX:  # it grows while it is read
+        if size > BYTES_MAX:  # the file grew while it was read
             raise _TooMuch
     return whole.digest()
 
@@ -204,7 +204,7 @@ def _stamp(status: os.stat_result) -> Stamp:
 
 
 def _has_settled(stamp: Stamp, now_ns: int) -> bool:
-    """Whether a later change would show in the times: not if they are as young as the clock is coarse."""
+    """Whether a later change would show in the timestamps: not if the file changed within the clock's resolution."""
     last = max(stamp[0], stamp[1])
     coarse = 2 * SECOND_NS if stamp[0] % SECOND_NS == 0 else TICK_NS
     return last < now_ns - coarse

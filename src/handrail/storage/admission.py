@@ -1,6 +1,6 @@
-"""Admission: what an append or an erasure must be before any store takes it. Pure; the same for every store.
+"""Admission checks: what an append or an erasure must fulfil before a store accepts it. Pure; the same for every store.
 
-Whether it follows the end of its stream is the store's own check, inside its transaction."""
+Each store checks inside its own transaction whether an append follows the end of its stream."""
 
 from __future__ import annotations
 
@@ -31,17 +31,19 @@ LEASES_MAX: Final = 10_000
 
 
 def admitted_bytes(records: Sequence[Record], change: Change, lease: Lease | None = None) -> int:
-    """How many bytes an append carries; Limited or Invalid if no store may take it."""
+    """The size of an append in bytes; Limited or Invalid if no store may accept it."""
     if not records:
         raise Invalid("an append needs at least one event")
     if len(records) > RECORDS_MAX:
-        raise Limited(f"{len(records)} events in one append; at most {RECORDS_MAX} fit")
+        raise Limited(f"{len(records)} events in one append; at most {RECORDS_MAX} are allowed")
     stream, size = records[0].stream, 0
     for record in records:
         if record.stream != stream:
-            raise Invalid(f"an append to {stream} holds an event of {record.stream}")
+            raise Invalid(f"an append to {stream} contains an event of {record.stream}")
         if len(record.body) > BODY_BYTES_MAX:
-            raise Limited(f"the body of a {record.kind} event has {len(record.body)} bytes; {BODY_BYTES_MAX} fit")
+            raise Limited(
+                f"the body of a {record.kind} event has {len(record.body)} bytes; at most {BODY_BYTES_MAX} are allowed"
+            )
         size += len(record.body)
     require_belonging(stream, change)
     if lease is not None:
@@ -49,7 +51,7 @@ def admitted_bytes(records: Sequence[Record], change: Change, lease: Lease | Non
     for _, text in change.definitions:
         size += len(text)
     if size > APPEND_BYTES_MAX:
-        raise Limited(f"an append of {size} bytes; at most {APPEND_BYTES_MAX} fit")
+        raise Limited(f"an append of {size} bytes; at most {APPEND_BYTES_MAX} are allowed")
     return size
 
 
@@ -60,23 +62,23 @@ def require_belonging(stream: str, change: Change) -> None:
     for step in change.steps:
         is_strange = is_strange or step.run != stream
     if is_strange:
-        raise Invalid(f"a change of {stream} holds rows of another stream")
+        raise Invalid(f"a change of {stream} contains rows of another stream")
 
 
 def require_owner(owner: str) -> None:
-    """Refuse an owner without a name: that is how a lease says that nobody holds it."""
+    """Refuse an owner without a name: an empty name marks a lease that is not held."""
     if not owner:
         raise Invalid("the owner of a lease needs a name")
 
 
 def require_few(leases: Sequence[object]) -> None:
-    """Refuse to take or give back more leases in one transaction than others should wait for."""
+    """Refuse to claim or release so many leases in one transaction that other writers would wait too long."""
     if len(leases) > LEASES_MAX:
-        raise Limited(f"{len(leases)} leases at once; at most {LEASES_MAX} fit")
+        raise Limited(f"{len(leases)} leases at once; at most {LEASES_MAX} are allowed")
 
 
 def is_held(lease: Lease, *, owner: str, epoch: int, is_first: bool) -> bool:
-    """Whether a lease is good for a run that the store says is held like this; its first append may begin one."""
+    """Whether a lease is valid for a run with this owner and epoch in the store; a first append may create one."""
     return (lease.owner, lease.epoch) == (owner, epoch) or (is_first and epoch == 0 and lease.epoch == 1)
 
 
@@ -86,18 +88,18 @@ def lease_lost(lease: Lease) -> HandrailError:
 
 
 def require_erasure(stored: Record | None, record: Record) -> None:
-    """Refuse to put `record` in place of the stored one unless it is that event without its words."""
+    """Refuse to replace the stored record unless `record` is the same event without its text."""
     if stored is None:
         raise NotFound(f"there is no event {record.n} of {record.stream}")
     if stored.erased is not None:
-        raise Conflict(f"event {record.n} of {record.stream} is erased already", hint="there is nothing left to erase")
+        raise Conflict(f"event {record.n} of {record.stream} is already erased", hint="there is nothing left to erase")
     erased = body_digest(stored.salt, stored.body)
     if record != replace(stored, salt=record.salt, body=record.body, erased=erased):
-        raise Invalid(f"what was to be left of event {record.n} of {record.stream} is not that event")
+        raise Invalid(f"the erased form of event {record.n} of {record.stream} does not match that event")
 
 
 def refusal(end: Head, broken: Break) -> HandrailError:
-    """Why an append does not follow `end`: someone was first, or its own events do not follow each other."""
+    """Why an append does not follow `end`: another writer was first, or its own events do not follow each other."""
     if broken.n == end.n + 1:
         return JournalConflict(f"{end.stream} ends with event {end.n}, and the append does not follow it")
     return Invalid(f"the events of an append to {end.stream} don't form a chain at {broken.n}: {broken.reason}")
@@ -105,11 +107,11 @@ def refusal(end: Head, broken: Break) -> HandrailError:
 
 def steps_without_run(stream: str) -> HandrailError:
     """Why steps can't be written: their run has no row."""
-    return Invalid(f"a change of {stream} holds steps of a run that has no row")
+    return Invalid(f"a change of {stream} contains steps of a run that has no row")
 
 
 def closed(name: str) -> HandrailError:
-    """What every call gets after the store was closed."""
+    """The error of every call after the store was closed."""
     return Unavailable(f"the store {name} is closed", hint="open it again")
 
 

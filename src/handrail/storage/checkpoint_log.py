@@ -1,8 +1,8 @@
-"""The checkpoint log: one sealed checkpoint a line, in a file beside the database, appended by one process at a time.
+"""The checkpoint log: one sealed checkpoint per line, in a file beside the database, appended by one process at a time.
 
-A last line without its end is a crash while writing: nobody was told of it, so it is ignored, and cut at the next
-append. Any other line that is not as handrail writes is told as IntegrityBroken, with its number. What checkpoints say
-is domain/checkpoint.py's business."""
+A last line without a line end is left from a crash while writing: it was never acknowledged, so it is ignored, and cut
+off at the next append. Any other line that handrail would not write is reported as IntegrityBroken with its number.
+The content of checkpoints is defined in domain/checkpoint.py."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ class CheckpointFile:
 
     async def last(self) -> SealedCheckpoint | None:
         """The newest checkpoint, found from the end of the file."""
-        return await asyncio.to_thread(_told, self._last)
+        return await asyncio.to_thread(_translated, self._last)
 
     async def all(self) -> AsyncIterator[SealedCheckpoint]:
         """Every checkpoint, oldest first; IntegrityBroken at the first that can't be read."""
         lines = _whole_lines(self._path)
         number = count(1)
         try:
-            while batch := await asyncio.to_thread(_told, lambda: list(islice(lines, LINES_AT_ONCE))):
+            while batch := await asyncio.to_thread(_translated, lambda: list(islice(lines, LINES_AT_ONCE))):
                 for line in batch:
                     yield _read(line, f"line {next(number)}")
         finally:
@@ -51,11 +51,11 @@ class CheckpointFile:
 
     async def append(self, sealed: SealedCheckpoint, *, after: str) -> bool:
         """Append durably, unless the newest checkpoint's digest is not `after`: then False."""
-        return await asyncio.to_thread(_told, lambda: self._append(sealed, after))
+        return await asyncio.to_thread(_translated, lambda: self._append(sealed, after))
 
     async def restart(self, sealed: SealedCheckpoint) -> None:
-        """Set the log aside under another name, whatever its state, and begin another with this checkpoint."""
-        await asyncio.to_thread(_told, lambda: self._restart(sealed))
+        """Move the log to another name, whatever its state, and start a new one with this checkpoint."""
+        await asyncio.to_thread(_translated, lambda: self._restart(sealed))
 
     def _last(self) -> SealedCheckpoint | None:
         try:
@@ -80,13 +80,13 @@ class CheckpointFile:
             self._write(sealed, "")
 
     def _write(self, sealed: SealedCheckpoint, after: str) -> bool:
-        """Append behind the line that `after` stands for, with the lock held: nobody else is writing now."""
+        """Append after the checkpoint with the digest `after`; the caller holds the lock."""
         is_new = not self._path.exists()
         with os.fdopen(os.open(self._path, os.O_CREAT | os.O_RDWR | BINARY, 0o600), "r+b") as file:
             line, end = _last_line(file)
             present = checkpoint_digest(_read(line, "the last line").checkpoint) if line else ""
             if present != after:
-                return False  # another process has sealed meanwhile: a fork would help nobody
+                return False  # another process sealed a checkpoint in the meantime: the log must not fork
             file.truncate(end)
             file.seek(end)
             file.write(checkpoint_line(sealed))
@@ -98,13 +98,13 @@ class CheckpointFile:
         return True
 
 
-def _told(work: Callable[[], Answer]) -> Answer:
-    """What goes wrong below the log, told as an error of ours."""
+def _translated(work: Callable[[], Answer]) -> Answer:
+    """The result of some file work, with errors of the system raised as Unavailable."""
     try:
         return work()
     except OSError as error:
         raise Unavailable(
-            f"the checkpoint log can't be used: {error.strerror}", hint="look after the disk and the folder's rights"
+            f"the checkpoint log can't be used: {error.strerror}", hint="check the disk and the folder's permissions"
         ) from error
 
 

@@ -1,6 +1,6 @@
-"""Locks that processes share: each stands for a file, which holds nothing. Given back by a crash, too.
+"""Locks between processes, each on an empty file. The system releases them when a process crashes.
 
-What is done under a lock is the caller's business."""
+What is protected by a lock is up to the caller."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ else:
 
 @contextmanager
 def locked(path: Path, *, wait_s: float = LOCK_WAIT_S) -> Iterator[None]:
-    """Hold the lock that this file stands for; closing the file, even by a crash, gives it back.
+    """Hold the lock on this file; closing the file, even by a crash, releases it.
 
-    The file holds nothing: on some systems a locked file can't be read by others, so what is read is never locked."""
+    The lock file is always empty: on some systems others can't read a locked file, so data files are never locked."""
     file = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
     try:
         deadline = time.monotonic() + wait_s

@@ -1,7 +1,7 @@
-"""The key that signs checkpoints: made once, kept beside the journal, refused where others can read it.
+"""The key that signs checkpoints: created once, kept beside the journal, refused if other users can read it.
 
-`journal.key` holds the Ed25519 seed as hex, `journal.pub` the public key as PEM, for whoever checks signatures with
-other tools. The cryptography library is imported when something is signed or checked: a start goes without."""
+`journal.key` contains the Ed25519 seed as hex, `journal.pub` the public key as PEM, so that signatures can be checked
+with other tools. The cryptography library is imported when something is signed or checked, to keep the start fast."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class PublicKey:
 
 
 class PrivateKey:
-    """Signs, and checks what it signed. Never printed: it has no fields to print."""
+    """Signs, and checks what it signed. Not a dataclass, so that its repr can't show the seed."""
 
     def __init__(self, seed: bytes) -> None:
         self._seed = seed
@@ -94,9 +94,9 @@ class PrivateKey:
 
 
 def open_key(folder: Path, *, has_checkpoints: bool) -> PrivateKey:
-    """The journal's key; made if there is none, unless there are checkpoints that a lost key has signed.
+    """The journal's key; created if there is none, unless there are checkpoints that a lost key has signed.
 
-    An operator who accepts the loss says that there are none, and seals anew: that sets the old log aside."""
+    An operator who accepts the loss passes `has_checkpoints=False` and starts a new log; the old one is moved aside."""
     path = folder / KEY_FILE
     try:
         if not path.exists():
@@ -104,12 +104,12 @@ def open_key(folder: Path, *, has_checkpoints: bool) -> PrivateKey:
         return PrivateKey(_read_seed(path))
     except OSError as error:
         raise Unavailable(
-            f"the key {path.name} can't be used: {error.strerror}", hint=f"check the rights of {folder}"
+            f"the key {path.name} can't be used: {error.strerror}", hint=f"check the permissions of {folder}"
         ) from error
 
 
 def open_secret(folder: Path, name: str) -> bytes:
-    """A secret of this store that all its processes share; made if there is none."""
+    """A secret that all processes of this store share; created if there is none."""
     path = folder / name
     try:
         if not path.exists():
@@ -120,12 +120,12 @@ def open_secret(folder: Path, name: str) -> bytes:
         return _read_seed(path)
     except OSError as error:
         raise Unavailable(
-            f"the secret {name} can't be used: {error.strerror}", hint=f"check the rights of {folder}"
+            f"the secret {name} can't be used: {error.strerror}", hint=f"check the permissions of {folder}"
         ) from error
 
 
 def open_public_key(folder: Path) -> PublicKey | None:
-    """The public half alone, for checking without the right to sign; None if there is none."""
+    """The public key alone, for checking without the right to sign; None if there is none."""
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
     from cryptography.hazmat.primitives.serialization import load_pem_public_key
 
@@ -134,7 +134,7 @@ def open_public_key(folder: Path) -> PublicKey | None:
     except FileNotFoundError:
         return None
     except ValueError as error:
-        raise IntegrityBroken(f"{PUBLIC_FILE} is no public key") from error
+        raise IntegrityBroken(f"{PUBLIC_FILE} is not a public key") from error
     if not isinstance(key, Ed25519PublicKey):
         raise IntegrityBroken(f"{PUBLIC_FILE} is not an Ed25519 key")
     return PublicKey(key.public_bytes_raw())
@@ -144,7 +144,7 @@ def _make_key(folder: Path, *, has_checkpoints: bool) -> None:
     if has_checkpoints:
         raise IntegrityBroken(
             f"the key that signed the checkpoints is gone: {KEY_FILE}",
-            hint=f"put it back into {folder} from a backup; if it is lost for good:"
+            hint=f"restore it to {folder} from a backup; if it is lost permanently:"
             " `handrail journal checkpoint --accept --reason ...`",
         )
     make_private_folder(folder)
@@ -152,7 +152,8 @@ def _make_key(folder: Path, *, has_checkpoints: bool) -> None:
         if not (folder / KEY_FILE).exists():  # another process may have been first
             seed = os.urandom(SEED_BYTES)
             write_whole(folder / PUBLIC_FILE, _pem(seed), mode=0o644, takes_turns=True)
-            write_whole(folder / KEY_FILE, seed.hex().encode() + b"\n", takes_turns=True)  # last: where it is, all is
+            # Last: other processes look for this file, and may then rely on both.
+            write_whole(folder / KEY_FILE, seed.hex().encode() + b"\n", takes_turns=True)
 
 
 def _pem(seed: bytes) -> bytes:
@@ -166,12 +167,12 @@ def _pem(seed: bytes) -> bytes:
 def _read_seed(path: Path) -> bytes:
     with path.open("rb") as file:
         if sys.platform != "win32" and os.fstat(file.fileno()).st_mode & OTHERS:
-            raise Forbidden(f"the key {path.name} can be read by others than its owner", hint=f"chmod 600 {path}")
+            raise Forbidden(f"the key {path.name} can be read by users other than its owner", hint=f"chmod 600 {path}")
         text = file.read(1_000)
     try:
         seed = bytes.fromhex(text.decode("ascii"))
     except ValueError:
         seed = b""
     if len(seed) != SEED_BYTES:
-        raise IntegrityBroken(f"the key {path.name} is damaged", hint=f"put {path} back from a backup")
+        raise IntegrityBroken(f"the key {path.name} is damaged", hint=f"restore {path} from a backup")
     return seed

@@ -1,6 +1,6 @@
-"""The memory store: the same promises as the SQLite store, for as long as the process lives.
+"""The memory store: the same guarantees as the SQLite store, for as long as the process lives.
 
-For tests, trials and simulations. Nothing is awaited inside a write, so each is atomic by itself."""
+For tests, trials and simulations. No write awaits anything in the middle, so each write is atomic."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ NAME: Final = "in memory"
 
 Int: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 Storable: TypeAlias = tuple[str, Int, Int, str, str, str | None, Int | None, Int, bytes, bytes, bytes, bytes | None]
-"""What the fields of a record may be: what a table with strict columns would take."""
+"""The types of a record's fields: the same as an SQLite table with strict columns accepts."""
 
 
 class MemoryStore:
@@ -53,7 +53,7 @@ class MemoryStore:
         self._is_closed = False
 
     async def close(self) -> None:
-        """Take nothing more."""
+        """Refuse all further calls."""
         self._is_closed = True
 
     async def __aenter__(self) -> Self:
@@ -91,7 +91,7 @@ class MemoryStore:
         self._require_open()
         return self._definitions.get(content_hash)
 
-    # --- the shelf --------------------------------------------------------------------------------
+    # --- projections ------------------------------------------------------------------------------
 
     async def run(self, run: str) -> RunRow | None:
         """One run at a glance."""
@@ -123,7 +123,7 @@ class MemoryStore:
     # --- the archive ------------------------------------------------------------------------------
 
     async def scan(self, *, after: int = 0, size: int = 2_000) -> AsyncIterator[list[Placed]]:
-        """All records by place in the store, in batches, from one unchanging view."""
+        """All records by position in the store, in batches, from one snapshot."""
         self._require_open()
         first, size = max(0, after), max(1, size)
         view = [Placed(first + index + 1, record) for index, record in enumerate(self._places[first:])]
@@ -137,7 +137,7 @@ class MemoryStore:
             yield [(placed.seq, *astuple(placed.record)) for placed in batch]
 
     async def heads(self, *, after: int = 0) -> tuple[int, list[Head]]:
-        """The number of events in the store, and the ends of all streams that changed behind place `after`."""
+        """The number of events in the store, and the ends of all streams that changed after position `after`."""
         self._require_open()
         changed = sorted({record.stream for record in self._places[max(0, after) :]})
         return len(self._places), [self._head(stream) for stream in changed]
@@ -148,12 +148,12 @@ class MemoryStore:
         return sorted(self._definitions.items())
 
     async def flaws(self, *, thorough: bool = True) -> list[str]:
-        """Nothing: there is no file that could have any."""
+        """Always empty: there is no file that could be damaged."""
         self._require_open()
         return []
 
     async def rebuild(self, stream: str, change: Change) -> None:
-        """Put a stream's projections in place of whatever is stored for it."""
+        """Replace the stored projections of a stream."""
         require_belonging(stream, change)
         self._require_open()
         if stream not in self._streams:
@@ -164,11 +164,11 @@ class MemoryStore:
         """Remove the projections of a stream that has no events."""
         self._require_open()
         if stream in self._streams:
-            raise Conflict(f"{stream} has events; only the rows of a stream without any can be forgotten")
+            raise Conflict(f"{stream} has events; only a stream without events can be forgotten")
         self._replace_projections(stream, NO_CHANGE)
 
     async def erase(self, record: Record, note: Sequence[Record], change: Change) -> None:
-        """Put `record` in place of the stored one, append the note, and rewrite the projections of its stream."""
+        """Replace the stored record with `record`, append the note, and rewrite the projections of its stream."""
         admitted_bytes(note, NO_CHANGE)
         require_belonging(record.stream, change)
         self._require_open()
@@ -182,13 +182,13 @@ class MemoryStore:
     # --- leases -----------------------------------------------------------------------------------
 
     async def beat(self, owner: str) -> None:
-        """Say that the owner is at work."""
+        """Record that the owner is alive."""
         require_owner(owner)
         self._require_open()
         self._beats[owner] = self._beats.get(owner, 0) + 1
 
     async def holdings(self, *, after: str = "", limit: int = 1_000) -> list[Holding]:
-        """The runs by id that are stored as running or compensating and that handrail executes, with their owners."""
+        """The running or compensating runs that handrail executes, by id, with their owners."""
         self._require_open()
         wanted = sorted(run for run in self._runs if run > after and self._has_work(run))
         return [self._holding(run) for run in wanted[: max(0, limit)]]
@@ -199,7 +199,7 @@ class MemoryStore:
         return self._holding(run) if run in self._runs and self._has_work(run) else None
 
     async def claim(self, owner: str, holdings: Sequence[Holding]) -> list[Lease]:
-        """Take those runs whose lease is still just as it was seen; those that were taken."""
+        """Claim those runs whose lease is unchanged since it was seen; the leases that were granted."""
         require_owner(owner)
         require_few(holdings)
         self._require_open()
@@ -208,19 +208,19 @@ class MemoryStore:
             if self._has_work(seen.run) and self._holding(seen.run) == replace(seen, n=self._runs[seen.run].n):
                 self._leases[seen.run] = Lease(seen.run, owner, seen.epoch + 1)
                 taken.append(self._leases[seen.run])
-        self._beats.setdefault(owner, 1)  # last: the claimer may have seen itself without a beat
+        self._beats.setdefault(owner, 1)  # last: `holdings` may show the claimer itself without a beat yet
         return taken
 
     async def release(self, leases: Sequence[Lease]) -> None:
-        """Give leases back that are still held as given; others are left alone."""
+        """Release the leases that are still held as given; others are not changed."""
         require_few(leases)
         self._require_open()
         for lease in leases:
             if self._leases.get(lease.run) == lease:
-                self._leases[lease.run] = replace(lease, owner="")  # its epoch stays, for the next to stand above
+                self._leases[lease.run] = replace(lease, owner="")  # the epoch stays, so that the next one is higher
 
     async def retire(self, owner: str) -> None:
-        """Give all leases of an owner back, and forget that it was there."""
+        """Release all leases of an owner, and forget the owner."""
         require_owner(owner)
         self._require_open()
         for run, lease in self._leases.items():
@@ -228,7 +228,7 @@ class MemoryStore:
                 self._leases[run] = replace(lease, owner="")
         self._beats.pop(owner, None)
 
-    # --- how --------------------------------------------------------------------------------------
+    # --- internal ---------------------------------------------------------------------------------
 
     def _require_open(self) -> None:
         if self._is_closed:
@@ -254,7 +254,7 @@ class MemoryStore:
         try:
             msgspec.convert([astuple(record) for record in records], list[Storable])
             _, broken = first_break(end, records)
-        except (TypeError, ValueError, OverflowError) as error:  # fields of types that no record has
+        except (TypeError, ValueError, OverflowError) as error:  # fields with types that can't be stored
             raise Invalid(f"an append to {end.stream!r} can't be stored: {error}") from error
         if broken is not None:
             raise refusal(end, broken)

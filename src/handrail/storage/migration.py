@@ -1,7 +1,7 @@
-"""Migrations: numbered SQL files that bring a database to the schema this program knows.
+"""Migrations: numbered SQL files that bring a database to the schema of this program.
 
-Each is applied in one transaction together with the row that says so: a kill leaves the old schema or the new one,
-never half of it. Applied files never change; their digest is kept beside them."""
+Each is applied in one transaction together with the row that records it: if the process is killed, the database has the
+old schema or the new one, never half of it. Applied files never change; their digest is stored with that row."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ MAKE_TABLE: Final = """
     CREATE TABLE IF NOT EXISTS migration (
         number INTEGER PRIMARY KEY, name TEXT NOT NULL, digest TEXT NOT NULL, at INTEGER NOT NULL
     ) STRICT"""
-"""The list of applied migrations; made together with the first of them."""
+"""Create the list of applied migrations, together with the first migration."""
 
 APPLIED: Final = "SELECT number, digest FROM migration ORDER BY number"
-"""What has been applied."""
+"""The migrations that were applied."""
 
 PUT_APPLIED: Final = "INSERT INTO migration (number, name, digest, at) VALUES (?, ?, ?, ?)"
-"""Say that a migration has been applied."""
+"""Record that a migration was applied."""
 
 
 class Migration(Struct, frozen=True):
@@ -44,19 +44,19 @@ class Migration(Struct, frozen=True):
 
     @property
     def digest(self) -> str:
-        """What tells whether the text is still the one that was applied."""
+        """Identifies the text, to detect that it differs from the one that was applied."""
         return hashlib.sha256(self.text.encode()).hexdigest()
 
 
 def shipped() -> list[Migration]:
-    """The migrations that come with this program, by number."""
+    """The migrations that are part of this program, by number."""
     return [_from_file(file) for file in sorted(FOLDER.glob("*.sql"))]
 
 
 def migrate(connection: sqlite3.Connection, migrations: Sequence[Migration]) -> None:
-    """Apply what is missing; refuse a database that is newer than the program or was made by other texts."""
+    """Apply what is missing; refuse a database that is newer than the program or was made by different SQL."""
     while pending(connection, migrations):
-        connection.execute(BEGIN_WRITE)  # processes that come at once wait here, and find it done
+        connection.execute(BEGIN_WRITE)  # a second process waits here, and then finds nothing to do
         try:
             for migration in pending(connection, migrations)[:1]:
                 _apply(connection, migration)
@@ -68,7 +68,7 @@ def migrate(connection: sqlite3.Connection, migrations: Sequence[Migration]) -> 
 
 
 def pending(connection: sqlite3.Connection, migrations: Sequence[Migration]) -> list[Migration]:
-    """The migrations that this database has not seen yet."""
+    """The migrations that were not applied to this database yet."""
     applied = _applied(connection)
     known = {migration.number: migration for migration in migrations}
     newer = [number for number in applied if number not in known]
@@ -80,7 +80,7 @@ def pending(connection: sqlite3.Connection, migrations: Sequence[Migration]) -> 
     for number, digest in applied.items():
         if known[number].digest != digest:
             raise IntegrityBroken(
-                f"the store was made by another text of migration {number} than this program's",
+                f"the store was made by a different version of migration {number} than this program has",
                 hint="use the handrail that wrote this store",
             )
     return [migration for migration in migrations if migration.number not in applied]
@@ -99,9 +99,9 @@ def _apply(connection: sqlite3.Connection, migration: Migration) -> None:
 
 
 def statements(text: str) -> Iterator[str]:
-    """The statements of an SQL text, each of which ends its line.
+    """The statements of an SQL text; each ends at the end of a line.
 
-    sqlite3's own way to run a text of many would commit before the first."""
+    `executescript` of sqlite3 can't be used: it commits the open transaction first."""
     held = ""
     for line in text.splitlines(keepends=True):
         held += line

@@ -1,11 +1,11 @@
-"""Presence: whether the process behind an owner of leases is still there, on this machine, by a lock on a file.
+"""Presence: whether the process that owns leases is still alive on this machine, shown by a lock on a file.
 
-The operating system gives the lock back when the process dies, however it dies; one that is only stopped keeps it.
-Who may take which run is decided by the leases alone (engine/lease.py): a dead owner's just need not be waited for.
+The operating system releases the lock when the process dies, however it dies; a process that is only paused keeps it.
+The leases alone decide who may claim which run (engine/lease.py); presence only saves waiting for a dead owner.
 
-A forked process must not keep its parent's lock alive. What another program is started with does not include the file
-(Python opens files with O_CLOEXEC), and a plain fork closes its copy first of all. Only a fork made below Python keeps
-the parent alive for as long as the child lives: its runs are then taken over when its beat stands still."""
+A forked process must not keep its parent's lock. Programs that are started do not inherit the file (Python opens files
+with O_CLOEXEC), and a fork made by Python closes its copy at once. Only a fork made outside of Python keeps the lock
+for as long as the child lives: the parent's runs are then taken over when its beat stops."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from handrail.storage.file_lock import locked, try_lock
 
 LOOK_WAIT_S: Final = 2.0
 LOOK_FILE: Final = "look"
-"""Whoever enters or looks holds this meanwhile: so a locked file means its owner, never someone else who looks."""
+"""Held while a process enters or looks: so a locked presence file means its owner, never another process that looks."""
 
 _owner = re.compile("[a-z0-9-]{1,100}")
 
 
-class Presence:
-    """A process that is there; made by `enter`, and gone by `leave` or by the end of the process."""
+class ProcessPresence:
+    """The presence of this process; starts with `enter`, ends with `leave` or with the process."""
 
     def __init__(self, folder: Path, owner: str, file: int) -> None:
         self._folder = folder
@@ -39,46 +39,46 @@ class Presence:
 
     @classmethod
     def enter(cls, folder: Path, owner: str) -> Self:
-        """Be there under this name for as long as the process lives; Conflict if another process is already."""
+        """Be present under this name for as long as the process lives; Conflict if another process already is."""
         path = _path(folder, owner)
-        with _told(owner):
+        with _translated_errors(owner):
             make_private_folder(folder)
             with locked(folder / LOOK_FILE, wait_s=LOOK_WAIT_S):
                 file = _locked(path, os.O_CREAT)
         if file is None:
-            raise Conflict(f"another process works as {owner} already", hint="choose another name for this one")
+            raise Conflict(f"another process already works as {owner}", hint="choose another name for this one")
         return cls(folder, owner, file)
 
     def is_alive(self, owner: str) -> bool:
-        """Whether the process behind an owner is there, this one included."""
+        """Whether the process of an owner is alive, this one included."""
         return is_alive(self._folder, owner)
 
     def leave(self) -> None:
-        """Be gone for all who look from now on."""
+        """Stop being present."""
         if self._file is None:
             return
-        self._let_go()
-        with suppress(Unavailable):  # whoever looks later removes the file otherwise
+        self._release()
+        with suppress(Unavailable):  # if this fails, the next process that looks removes the file
             is_alive(self._folder, self._owner)
 
-    def _let_go(self) -> None:
-        """Close this process's copy of the file; the last copy that is closed gives the lock back."""
+    def _release(self) -> None:
+        """Close this process's copy of the file; closing the last copy releases the lock."""
         _entered.discard(self)
         if self._file is not None:
             os.close(self._file)
             self._file = None
 
 
-_entered: Final[set[Presence]] = set()
-"""Kept here so that a fork finds them, and so that dropping a Presence does not end it."""
+_entered: Final[set[ProcessPresence]] = set()
+"""Kept here so that a fork finds them, and so that dropping a ProcessPresence does not end it."""
 
 
 def is_alive(folder: Path, owner: str) -> bool:
-    """Whether the process behind an owner is there; what a dead one left behind is removed.
+    """Whether the process of an owner is alive; the file of a dead one is removed.
 
-    When others who look are in the way for too long, nothing is known: that counts as alive, and its beat decides."""
+    If other processes that look block this one for too long, the owner counts as alive, and its beat decides."""
     path = _path(folder, owner)
-    with _told(owner):
+    with _translated_errors(owner):
         if not path.exists():
             return False
         try:
@@ -89,14 +89,14 @@ def is_alive(folder: Path, owner: str) -> bool:
 
 
 def _is_removed(path: Path) -> bool:
-    """Whether a file was nobody's, and is gone now; the caller holds the lock of those who look."""
+    """Whether a file had no owner and is removed now; the caller holds the lock for looking."""
     try:
         file = _locked(path)
     except FileNotFoundError:
         return True
     if file is None:
         return False
-    os.close(file)  # before it is removed: some systems remove no open file
+    os.close(file)  # first: some systems can't remove an open file
     path.unlink()
     return True
 
@@ -114,24 +114,26 @@ def _locked(path: Path, flags: int = 0) -> int | None:
 
 def _path(folder: Path, owner: str) -> Path:
     if not _owner.fullmatch(owner):
-        raise Invalid(f"{owner[:100]!r} is no name of a worker: small letters, digits and hyphens, at most 100")
+        raise Invalid(
+            f"{owner[:100]!r} is not a worker name", hint="use small letters, digits and hyphens, at most 100 in all"
+        )
     return folder / f"{owner}.lock"
 
 
 @contextmanager
-def _told(owner: str) -> Iterator[None]:
+def _translated_errors(owner: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
         raise Unavailable(
-            f"whether {owner} is there can't be known: {error.strerror}", hint="check the rights of handrail's folder"
+            f"can't tell whether {owner} is alive: {error.strerror}", hint="check the permissions of handrail's folder"
         ) from error
 
 
-def _let_go_of_all() -> None:
+def _release_all() -> None:
     for presence in tuple(_entered):
-        presence._let_go()
+        presence._release()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_let_go_of_all)
+    os.register_at_fork(after_in_child=_release_all)

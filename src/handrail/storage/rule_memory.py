@@ -1,7 +1,7 @@
-"""What rules found before: one file a key, named by its digest; what was not asked for longest is forgotten first.
+"""The cache of rule results: one file per key, named by its digest; the least recently used entry is dropped first.
 
-A memory, not a record: what can't be read is as if it had never been there, and what can't be written is not kept.
-The records of checks are in the journal."""
+Only a cache: an entry that can't be read counts as missing, and one that can't be written is not kept. The journal has
+the permanent records of checks."""
 
 from __future__ import annotations
 
@@ -27,28 +27,28 @@ ENTRIES_MAX: Final = 1_000
 BYTES_MAX: Final = 50_000_000
 ENTRY_BYTES_MAX: Final = 1_000_000
 PART_AGE_NS: Final = 60_000_000_000
-"""A part that is older was left behind by a crash."""
+"""An older temporary file was left behind by a crash."""
 NS_PER_MS: Final = 1_000_000
 
 _name = re.compile(r"[0-9a-f]{64}\.json")
 
 
 class Remembered(Struct, frozen=True, kw_only=True):
-    """What may be shown of one thing that is remembered."""
+    """What `handrail` shows of one cached result."""
 
     key: str
     rule: str
     version: str
     passed: bool
     when: int
-    """Milliseconds since 1970, when it was found."""
+    """When the rule was applied, in milliseconds since 1970."""
     asked: int
-    """When it was last asked for."""
+    """When it was last used."""
     bytes: int
 
 
-class _Entry(Struct, frozen=True, kw_only=True):
-    """What a file holds."""
+class _CachedOutcome(Struct, frozen=True, kw_only=True):
+    """The content of a cache file."""
 
     format: Literal[1] = 1
     key: str
@@ -57,11 +57,11 @@ class _Entry(Struct, frozen=True, kw_only=True):
 
 
 _encode = msgspec.json.Encoder().encode
-_decode = msgspec.json.Decoder(_Entry).decode
+_decode = msgspec.json.Decoder(_CachedOutcome).decode
 
 
 class RuleMemory:
-    """What rules found before, in a folder of its own; other processes may use it too."""
+    """Cached results of rules in one folder, which several processes may share."""
 
     def __init__(
         self,
@@ -77,19 +77,19 @@ class RuleMemory:
         self._now_ns = now_ns
 
     async def find(self, key: str) -> Outcome | None:
-        """What was found then."""
+        """The cached result, if there is one."""
         return await asyncio.to_thread(self._find, key)
 
     async def keep(self, key: str, outcome: Outcome) -> None:
-        """Remember it; what was not asked for longest is forgotten first."""
+        """Cache a result; drops the least recently used ones if there are too many."""
         await asyncio.to_thread(self._keep, key, outcome)
 
     async def cards(self) -> Sequence[Remembered]:
-        """All that is remembered, the most recently asked first."""
+        """All cached results, the most recently used first."""
         return await asyncio.to_thread(self._cards)
 
     async def clear(self) -> int:
-        """Forget everything; how much that was."""
+        """Remove all entries; how many there were."""
         return await asyncio.to_thread(self._clear)
 
     def _find(self, key: str) -> Outcome | None:
@@ -102,20 +102,20 @@ class RuleMemory:
 
     def _keep(self, key: str, outcome: Outcome) -> None:
         try:
-            content = _encode(_Entry(key=key, when=self._now_ns() // NS_PER_MS, outcome=outcome))
-        except UnicodeEncodeError:  # half a character, from somebody's file: there is no way to write it
+            content = _encode(_CachedOutcome(key=key, when=self._now_ns() // NS_PER_MS, outcome=outcome))
+        except UnicodeEncodeError:  # a lone surrogate, read from some file, can't be encoded
             return
         if len(content) > min(ENTRY_BYTES_MAX, self._bytes_max):
             return
-        with suppress(OSError):  # no room, or no right to write: it will be found out again
+        with suppress(OSError):  # disk full, or not writable: the rule will be applied again
             make_private_folder(self._folder)
-            # Not synced: what a power cut leaves of it can't be read, and is forgotten.
+            # Not synced: a file that a power cut damages can't be read, and then counts as missing.
             write_whole(self._path(key), content, is_synced=False, finish=self._touch)
             self._forget()
 
     def _touch(self, path: Path | str) -> None:
         now = self._now_ns()
-        with suppress(OSError):  # forgotten meanwhile
+        with suppress(OSError):  # removed by another process in the meantime
             os.utime(path, ns=(now, now))
 
     def _forget(self) -> None:
@@ -136,7 +136,7 @@ class RuleMemory:
         return len(files)
 
     def _files(self) -> list[tuple[Path, os.stat_result]]:
-        """The files of this memory, the most recently asked first; what does not belong here is removed."""
+        """The cache files, the most recently used first; files that do not belong here are removed."""
         kept: list[tuple[Path, os.stat_result]] = []
         try:
             with os.scandir(self._folder) as entries:
@@ -160,13 +160,13 @@ class RuleMemory:
         return self._folder / f"{hashlib.sha256(key.encode(errors='replace')).hexdigest()}.json"
 
 
-def _read(path: Path) -> _Entry | None:
-    """What a file holds; one that holds anything else is removed."""
+def _read(path: Path) -> _CachedOutcome | None:
+    """The content of a cache file; a file with any other content is removed."""
     try:
         file = os.open(path, os.O_RDONLY | NO_FOLLOW | BINARY)
     except FileNotFoundError:
         return None
-    except OSError:  # a link, or not ours to read
+    except OSError:  # a link, or not readable
         _remove(path)
         return None
     try:
@@ -180,16 +180,16 @@ def _read(path: Path) -> _Entry | None:
 def _status(path: Path) -> os.stat_result | None:
     try:
         return path.lstat()
-    except OSError:  # forgotten by another process meanwhile
+    except OSError:  # removed by another process in the meantime
         return None
 
 
 def _remove(path: Path) -> None:
-    with suppress(OSError):  # a folder stays; whatever else can't be removed is ignored
+    with suppress(OSError):  # folders stay; anything else that can't be removed is ignored
         path.unlink()
 
 
-def _card(entry: _Entry, status: os.stat_result) -> Remembered:
+def _card(entry: _CachedOutcome, status: os.stat_result) -> Remembered:
     evidence, findings = entry.outcome.evidence, entry.outcome.findings
     return Remembered(
         key=entry.key,

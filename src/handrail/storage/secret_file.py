@@ -1,7 +1,7 @@
-"""Secrets in a file for their owner's eyes only, or in the platform's keyring with the file as its index.
+"""Secrets in a file that only their owner can read, or in the platform's keyring with the file as its index.
 
-`secrets.json` in the folder of keys. Names, who may get a secret and when it was set are always here; the value is
-here too, or in the ring (secret_ring.py) under a key that is told here."""
+The file is `secrets.json` in the folder of keys. It always has the names, the tools that may get a secret, and when it
+was set. The value is in the file too, or in the keyring (secret_ring.py) under a key that is in the file."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ from handrail.storage.secret_ring import SERVICE, Ring, open_ring
 Choice: TypeAlias = Literal["auto", "file", "keyring"]
 
 SECRETS_FILE: Final = "secrets.json"
-LOCK_FILE: Final = "secrets.lock"  # its own: what waits here must not keep others from the journal's key
+LOCK_FILE: Final = "secrets.lock"  # a lock of its own: waiting here must not block the journal's key
 VALUE_LENGTH_MAX: Final = 10_000
 SECRETS_MAX: Final = 1_000
 GIVEN_TO_MAX: Final = 20
 FILE_BYTES_MAX: Final = 64_000_000
 RING_KEY_BYTES: Final = 8
-HOW_TO_SET: Final = "`handrail secrets set NAME` keeps one"
+HOW_TO_SET: Final = "set one with `handrail secrets set NAME`"
 
 _PATTERN: Final = re.compile(
     r"[A-Za-z0-9_*?\[\]!./-]{1,200}|http\.request:(?:[a-z0-9._-]{1,253}|\[[0-9a-f:.]{2,45}\])(?::[0-9]{1,5})?"
 )
 
-_UNFIT: Final = re.compile("[\0\ud800-\udfff]")  # an end of text, and halves of characters
+_UNFIT: Final = re.compile("[\0\ud800-\udfff]")  # NUL and lone surrogates can't be passed to a process
 
 
-class _Entry(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One secret as the file holds it: with its value, or with the key under which the ring has it."""
+class _SecretEntry(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One secret in the file: with its value, or with its key in the keyring."""
 
     set: int
     given_to: tuple[str, ...] = ()
@@ -54,21 +54,21 @@ class _Entry(Struct, frozen=True, kw_only=True, omit_defaults=True):
     ring: str = ""
 
     def __repr__(self) -> str:
-        return f"_Entry(set={self.set})"
+        return f"_SecretEntry(set={self.set})"
 
 
 class _Index(Struct, frozen=True, kw_only=True):
-    """All that the file holds."""
+    """The content of the file."""
 
     format: Literal[1] = 1
-    secrets: Mapping[str, _Entry] = field(default_factory=dict)
+    secrets: Mapping[str, _SecretEntry] = field(default_factory=dict)
 
 
 _decode = msgspec.json.Decoder(_Index).decode
 
 
 class SecretFile:
-    """The secrets of one home; every process reads what is there now."""
+    """The secrets in one home folder; reads the file again whenever it has changed."""
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class SecretFile:
         opening: Callable[[], Ring] = open_ring,
         clock: Clock = system_clock,
     ) -> None:
-        """`choice` is where values that are set from now on are kept: the keyring if there is a real one, by itself."""
+        """`choice` is where new values are kept; `auto` is the keyring if there is a real one, else the file."""
         self._folder, self._path = folder, folder / SECRETS_FILE
         self._choice = choice
         self._opening = opening
@@ -93,16 +93,16 @@ class SecretFile:
         return Secret(value=self._value(name, entry), given_to=entry.given_to)
 
     def keep(self, name: str, value: str | None, given_to: Sequence[str] | None) -> SecretCard:
-        """Set a secret; None leaves its value, or the tools that it may be given to, as they are."""
+        """Set a secret; None leaves its value, or the tools that may get it, unchanged."""
         _check(name, value, given_to)
         if value is None:
             return self._change(name, lambda old: _with_rights(_known(name, old), given_to))
-        # Outside the lock: a ring may ask its person something first. The old value stays until the new one is known.
+        # Outside the lock: a keyring may prompt its user first. The old value stays until the new one is stored.
         ring = self._ring_to_set()
         key = f"{name} {os.urandom(RING_KEY_BYTES).hex()}" if ring else ""
         if ring:
             ring.put(key, value)
-        new = _Entry(set=self._clock(), ring=key) if ring else _Entry(set=self._clock(), value=value)
+        new = _SecretEntry(set=self._clock(), ring=key) if ring else _SecretEntry(set=self._clock(), value=value)
         try:
             return self._change(name, lambda old: _with_rights(replace(new, given_to=_rights(old)), given_to))
         except HandrailError:
@@ -111,7 +111,7 @@ class SecretFile:
             raise
 
     def cards(self) -> Sequence[SecretCard]:
-        """What may be shown of all secrets, by name."""
+        """All secrets by name, without their values."""
         return [_card(name, entry) for name, entry in sorted(self._index().secrets.items())]
 
     def remove(self, name: str) -> None:
@@ -122,19 +122,19 @@ class SecretFile:
             old = secrets.pop(name)
         self._drop(old)
 
-    def _change(self, name: str, new_of: Callable[[_Entry | None], _Entry]) -> SecretCard:
+    def _change(self, name: str, new_of: Callable[[_SecretEntry | None], _SecretEntry]) -> SecretCard:
         with self._changing() as secrets:
             old = secrets.get(name)
             secrets[name] = new = new_of(old)
             if len(secrets) > SECRETS_MAX:
-                raise Limited(f"there are {SECRETS_MAX:,} secrets already", hint="remove some: `handrail secrets list`")
+                raise Limited(f"there are already {SECRETS_MAX:,} secrets", hint="remove some: `handrail secrets list`")
         if old and old.ring != new.ring:
             self._drop(old)
         return _card(name, new)
 
     @contextmanager
-    def _changing(self) -> Iterator[dict[str, _Entry]]:
-        """All secrets, to be changed by one process at a time; they are written unless something is raised."""
+    def _changing(self) -> Iterator[dict[str, _SecretEntry]]:
+        """All secrets, for one process at a time to change; they are written unless an error is raised."""
         try:
             make_private_folder(self._folder)
             with locked(self._folder / LOCK_FILE):
@@ -155,26 +155,26 @@ class SecretFile:
                 raise
             return None
 
-    def _value(self, name: str, entry: _Entry) -> str:
+    def _value(self, name: str, entry: _SecretEntry) -> str:
         if not entry.ring:
             return entry.value
         value = self._opening().get(entry.ring)
         if value is None:
             raise Unavailable(
-                f"the platform's keyring does not have the secret `{name}` any more",
+                f"the platform's keyring no longer has the secret `{name}`",
                 hint=f"set it again: `handrail secrets set {name}`",
             )
         return value
 
-    def _drop(self, old: _Entry) -> None:
-        """Take a value out of the ring that nobody knows of any more."""
+    def _drop(self, old: _SecretEntry) -> None:
+        """Remove a value from the keyring that the file no longer refers to."""
         if not old.ring:
             return
         try:
             self._opening().drop(old.ring)
         except Unavailable as error:
             raise Unavailable(
-                f"it is done here, but the old value is still in the platform's keyring: {error}",
+                f"the change was saved, but the old value is still in the platform's keyring: {error}",
                 hint=f"remove `{SERVICE}`, `{old.ring}` there by hand",
             ) from error
 
@@ -183,9 +183,9 @@ class SecretFile:
             with self._path.open("rb") as file:
                 found = os.fstat(file.fileno())
                 if sys.platform != "win32" and found.st_mode & OTHERS:
-                    message = f"{SECRETS_FILE} can be read by others than its owner"
+                    message = f"{SECRETS_FILE} can be read by users other than its owner"
                     raise Forbidden(message, hint=f"chmod 600 {self._path}")
-                # Every change puts a new file in place, so that one that looks the same is the same.
+                # Every change replaces the file, so the same inode, time and size mean the same content.
                 mark = (found.st_ino, found.st_mtime_ns, found.st_size)
                 if self._seen is None or self._seen[0] != mark:
                     self._seen = (mark, self._decoded(file.read(FILE_BYTES_MAX + 1)))
@@ -198,36 +198,36 @@ class SecretFile:
     def _decoded(self, content: bytes) -> _Index:
         try:
             if len(content) > FILE_BYTES_MAX:
-                raise Limited(f"{SECRETS_FILE} is larger than {FILE_BYTES_MAX:,} bytes", hint=self._mend)
+                raise Limited(f"{SECRETS_FILE} is larger than {FILE_BYTES_MAX:,} bytes", hint=self._how_to_fix)
             return _decode(content)
-        except (msgspec.DecodeError, UnicodeError):  # its words are left out: they may quote what is there
-            raise Invalid(f"{SECRETS_FILE} is damaged", hint=self._mend) from None
+        except (msgspec.DecodeError, UnicodeError):  # its message is left out: it may quote a secret
+            raise Invalid(f"{SECRETS_FILE} is damaged", hint=self._how_to_fix) from None
 
     @property
-    def _mend(self) -> str:
-        return f"put {self._path} back from a backup, or delete it and set the secrets again"
+    def _how_to_fix(self) -> str:
+        return f"restore {self._path} from a backup, or delete it and set the secrets again"
 
     def _unusable(self, error: OSError) -> Unavailable:
         return Unavailable(
-            f"{SECRETS_FILE} can't be used: {error.strerror}", hint=f"check the rights of {self._folder}"
+            f"{SECRETS_FILE} can't be used: {error.strerror}", hint=f"check the permissions of {self._folder}"
         )
 
 
 def _check(name: str, value: str | None, given_to: Sequence[str] | None) -> None:
     if not is_name(name):
         raise Invalid(
-            f"{name[:100]!r} is no name for a secret", hint="write letters, digits and _ . - as in GITHUB_TOKEN"
+            f"{name[:100]!r} is not a valid secret name", hint="use letters, digits and _ . - as in GITHUB_TOKEN"
         )
     if value is not None:
         _check_value(value)
     if len(given_to or ()) > GIVEN_TO_MAX:
         raise Limited(
-            f"a secret may be given to {GIVEN_TO_MAX} patterns of tools at most", hint="write `git.*` for all"
+            f"a secret can have at most {GIVEN_TO_MAX} patterns of tools", hint="write `git.*` for all tools of git"
         )
     for pattern in given_to or ():
         if not _PATTERN.fullmatch(pattern):
             hint = "write a tool as in `git.push` or `git.*`, or `http.request:api.example.com` for one host"
-            raise Invalid(f"{pattern[:100]!r} names no tools", hint=hint)
+            raise Invalid(f"{pattern[:100]!r} is not a pattern of tools", hint=hint)
 
 
 def _check_value(value: str) -> None:
@@ -235,25 +235,25 @@ def _check_value(value: str) -> None:
         raise Invalid("the secret is empty", hint=HOW_TO_SET)
     if len(value) > VALUE_LENGTH_MAX:
         raise Limited(
-            f"the secret is longer than {VALUE_LENGTH_MAX:,} characters", hint="keep a file, and name its path"
+            f"the secret is longer than {VALUE_LENGTH_MAX:,} characters", hint="keep it in a file, and set its path"
         )
     if _UNFIT.search(value):
-        raise Invalid("the secret holds characters that no tool can be given", hint="set it as plain UTF-8 text")
+        raise Invalid("the secret has characters that can't be passed to a tool", hint="set it as plain UTF-8 text")
 
 
-def _known(name: str, old: _Entry | None) -> _Entry:
+def _known(name: str, old: _SecretEntry | None) -> _SecretEntry:
     if old is None:
-        raise NotFound(f"there is no secret `{name}` whose value could stay", hint=f"`handrail secrets set {name}`")
+        raise NotFound(f"there is no secret `{name}` to keep", hint=f"`handrail secrets set {name}`")
     return old
 
 
-def _rights(old: _Entry | None) -> tuple[str, ...]:
+def _rights(old: _SecretEntry | None) -> tuple[str, ...]:
     return old.given_to if old else ()
 
 
-def _with_rights(entry: _Entry, given_to: Sequence[str] | None) -> _Entry:
+def _with_rights(entry: _SecretEntry, given_to: Sequence[str] | None) -> _SecretEntry:
     return entry if given_to is None else replace(entry, given_to=tuple(dict.fromkeys(given_to)))
 
 
-def _card(name: str, entry: _Entry) -> SecretCard:
+def _card(name: str, entry: _SecretEntry) -> SecretCard:
     return SecretCard(name=name, given_to=entry.given_to, kept="keyring" if entry.ring else "file", set=entry.set)

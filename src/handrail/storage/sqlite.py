@@ -1,6 +1,6 @@
-"""The SQLite store: the journal, its projections, archive and leases in one file, safe against crash and power cut.
+"""The SQLite store: the journal, its projections and leases in one file, safe against crashes and power cuts.
 
-The public class only: it hands writes to the writer thread (sqlite_writer.py) and questions to the readers
+Only the public class: it passes writes to the writer thread (sqlite_writer.py) and queries to the reader threads
 (sqlite_reader.py). The SQL is in queries.py and sql/."""
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from handrail.storage import queries, sqlite_amend, sqlite_lease, sqlite_rows
 from handrail.storage.admission import admitted_bytes, require_belonging, require_few, require_owner
 from handrail.storage.migration import shipped
 from handrail.storage.sqlite_append import Append, Appender
-from handrail.storage.sqlite_faults import Place, reading_only
+from handrail.storage.sqlite_faults import StoreLocation, reading_only
 from handrail.storage.sqlite_file import open_reader, open_writer, require_present_schema
 from handrail.storage.sqlite_flaws import flaws_of
 from handrail.storage.sqlite_reader import Readers, one_view
@@ -33,20 +33,20 @@ from handrail.storage.sqlite_writer import Amendment, LeaseWrite, Writer
 class SqliteStore:
     """A store in one SQLite file. Open it with `await SqliteStore.open(path)`, and close it."""
 
-    def __init__(self, place: Place, readers: Readers, writer: Writer | None) -> None:
+    def __init__(self, place: StoreLocation, readers: Readers, writer: Writer | None) -> None:
         self._place = place
         self._readers = readers
         self._writer = writer
-        self._abandon = weakref.finalize(self, _let_go, readers, writer)
+        self._abandon = weakref.finalize(self, _release, readers, writer)
 
     @classmethod
     async def open(cls, path: str | os.PathLike[str], *, busy_ms: int = 5_000, read_only: bool = False) -> Self:
-        """The store in this file, which is made if it is missing; `read_only` neither makes nor changes anything."""
-        place = Place(path=Path(path), busy_ms=busy_ms, read_only=read_only)
+        """Open the store in this file, which is created if it is missing; `read_only` never creates or changes it."""
+        place = StoreLocation(path=Path(path), busy_ms=busy_ms, read_only=read_only)
         return await asyncio.to_thread(cls._opened, place)
 
     @classmethod
-    def _opened(cls, place: Place) -> Self:
+    def _opened(cls, place: StoreLocation) -> Self:
         migrations = shipped()
         if place.read_only:
             connection = open_reader(place)
@@ -58,7 +58,7 @@ class SqliteStore:
         return cls(place, Readers(place), Writer(open_writer(place, migrations), place))
 
     async def close(self) -> None:
-        """Write what is queued, empty the log into the file, and let everything go."""
+        """Write what is queued, empty the write-ahead log into the file, and close all connections."""
         self._abandon.detach()
         if self._writer is not None:
             self._writer.stop()
@@ -103,7 +103,7 @@ class SqliteStore:
 
         return await self._readers.ask(question)
 
-    # --- the shelf --------------------------------------------------------------------------------
+    # --- projections ------------------------------------------------------------------------------
 
     async def run(self, run: str) -> RunRow | None:
         """One run at a glance."""
@@ -133,7 +133,7 @@ class SqliteStore:
     # --- the archive ------------------------------------------------------------------------------
 
     async def scan(self, *, after: int = 0, size: int = 2_000) -> AsyncIterator[list[Placed]]:
-        """All records by place in the store, in batches, from one unchanging view."""
+        """All records by position in the store, in batches, from one snapshot."""
         snapshot = await self._readers.snapshot()
         try:
             while batch := await self._readers.batch(snapshot, after=after, size=max(1, size)):
@@ -153,7 +153,7 @@ class SqliteStore:
             self._readers.leave(snapshot)
 
     async def heads(self, *, after: int = 0) -> tuple[int, list[Head]]:
-        """The number of events in the store, and the ends of all streams that changed behind place `after`."""
+        """The number of events in the store, and the ends of all streams that changed after position `after`."""
 
         def question(connection: sqlite3.Connection) -> tuple[int, list[Head]]:
             with one_view(connection):
@@ -173,11 +173,11 @@ class SqliteStore:
         )
 
     async def flaws(self, *, thorough: bool = True) -> list[str]:
-        """What the database itself finds wrong with its file, in words; empty when sound."""
+        """The errors that the database finds in its own file; empty if there are none."""
         return await self._readers.ask(lambda connection: flaws_of(connection, thorough=thorough))
 
     async def rebuild(self, stream: str, change: Change) -> None:
-        """Put a stream's projections in place of whatever is stored for it."""
+        """Replace the stored projections of a stream."""
         require_belonging(stream, change)
         await self._amend(lambda connection, appender: sqlite_amend.rebuild(connection, appender, stream, change))
 
@@ -186,7 +186,7 @@ class SqliteStore:
         await self._amend(lambda connection, _: sqlite_amend.forget(connection, stream))
 
     async def erase(self, record: Record, note: Sequence[Record], change: Change) -> None:
-        """Put `record` in place of the stored one, append the note, rewrite the projections; leave no old bytes."""
+        """Replace the stored record with `record`, append the note, rewrite the projections; leave no old bytes."""
         admitted_bytes(note, NO_CHANGE)
         require_belonging(record.stream, change)
         kept = tuple(note)
@@ -197,12 +197,12 @@ class SqliteStore:
     # --- leases -----------------------------------------------------------------------------------
 
     async def beat(self, owner: str) -> None:
-        """Say that the owner is at work."""
+        """Record that the owner is alive."""
         require_owner(owner)
         await self._write_leases(lambda connection, _: sqlite_lease.beat(connection, owner))
 
     async def holdings(self, *, after: str = "", limit: int = 1_000) -> list[Holding]:
-        """The runs by id that are stored as running or compensating and that handrail executes, with their owners."""
+        """The running or compensating runs that handrail executes, by id, with their owners."""
         return await self._values(queries.HOLDINGS, (after, max(0, limit)), Holding)
 
     async def holding(self, run: str) -> Holding | None:
@@ -210,29 +210,30 @@ class SqliteStore:
         return next(iter(await self._values(queries.HOLDING, (run,), Holding)), None)
 
     async def claim(self, owner: str, holdings: Sequence[Holding]) -> list[Lease]:
-        """Take those runs whose lease is still just as it was seen; those that were taken."""
+        """Claim those runs whose lease is unchanged since it was seen; the leases that were granted."""
         require_owner(owner)
         require_few(holdings)
         seen, taken = tuple(holdings), list[Lease]()
 
         def write(connection: sqlite3.Connection, appender: Appender) -> None:
-            taken[:] = sqlite_lease.claim(connection, appender, owner, seen)  # anew, if the transaction is repeated
+            # Replaced, not extended: the transaction may be repeated.
+            taken[:] = sqlite_lease.claim(connection, appender, owner, seen)
 
         await self._write_leases(write)
         return taken
 
     async def release(self, leases: Sequence[Lease]) -> None:
-        """Give leases back that are still held as given; others are left alone."""
+        """Release the leases that are still held as given; others are not changed."""
         require_few(leases)
         held = tuple(leases)
         await self._write_leases(lambda connection, appender: sqlite_lease.release(connection, appender, held))
 
     async def retire(self, owner: str) -> None:
-        """Give all leases of an owner back, and forget that it was there."""
+        """Release all leases of an owner, and forget the owner."""
         require_owner(owner)
         await self._write_leases(lambda connection, appender: sqlite_lease.retire(connection, appender, owner))
 
-    # --- how --------------------------------------------------------------------------------------
+    # --- internal ---------------------------------------------------------------------------------
 
     def _required_writer(self) -> Writer:
         if self._writer is None:
@@ -255,8 +256,8 @@ class SqliteStore:
         return await self._readers.ask(lambda connection: sqlite_rows.values(connection, query, parameters, type_))
 
 
-def _let_go(readers: Readers, writer: Writer | None) -> None:
-    """End the threads of a store that was dropped without being closed."""
+def _release(readers: Readers, writer: Writer | None) -> None:
+    """Stop the threads of a store that was garbage-collected without being closed."""
     readers.abandon()
     if writer is not None:
         writer.stop()

@@ -1,6 +1,6 @@
-"""Amendments: the few writes that are not appends. Rebuild or forget projections, and erase the words of an event.
+"""The few writes that are not appends: rebuild or forget projections, and erase the text of an event.
 
-Each works inside a write transaction that sqlite_writer.py begins and ends, alone."""
+Each has a write transaction of its own, which sqlite_writer.py starts and commits."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from handrail.storage import queries
 from handrail.storage.admission import require_erasure
 from handrail.storage.sqlite_append import Append, Appender
 from handrail.storage.sqlite_rows import event_rows
-from handrail.storage.sqlite_scrub import OWE
+from handrail.storage.sqlite_scrub import MARK_PENDING
 
 
 def rebuild(connection: sqlite3.Connection, appender: Appender, stream: str, change: Change) -> None:
-    """Put a stream's projections in place of whatever is stored for it."""
+    """Replace the stored projections of a stream."""
     if _event(connection, stream) is None:
         raise NotFound(f"there is no stream {stream!r}")
     _drop(connection, stream)
@@ -29,27 +29,27 @@ def rebuild(connection: sqlite3.Connection, appender: Appender, stream: str, cha
 def forget(connection: sqlite3.Connection, stream: str) -> None:
     """Remove the projections of a stream that has no events."""
     if _event(connection, stream) is not None:
-        raise Conflict(f"{stream} has events; only the rows of a stream without any can be forgotten")
+        raise Conflict(f"{stream} has events; only a stream without events can be forgotten")
     _drop(connection, stream)
 
 
 def erase(
     connection: sqlite3.Connection, appender: Appender, record: Record, note: Sequence[Record], change: Change
 ) -> None:
-    """Put `record` in place of the stored one, append the note, and rewrite the projections of its stream."""
+    """Replace the stored record with `record`, append the note, and rewrite the projections of its stream."""
     stored = _event(connection, record.stream, record.n)
     require_erasure(stored, record)
     (refused,) = appender.append([Append(note, NO_CHANGE)])
     if refused is not None:
         raise refused
-    connection.execute(OWE)
+    connection.execute(MARK_PENDING)
     connection.execute(queries.ERASE_EVENT, (record.salt, record.body, record.erased, record.stream, record.n))
     _drop(connection, record.stream)
     appender.put_projections(record.stream, change)
 
 
 def _event(connection: sqlite3.Connection, stream: str, n: int = 1) -> Record | None:
-    """One event of a stream: the first that is not before `n`."""
+    """The first event of a stream from number `n` on."""
     rows = event_rows(connection, queries.STREAM, (stream, n - 1, 1))
     return Record(*rows[0][1:]) if rows else None
 

@@ -1,10 +1,10 @@
-"""Appends inside a write transaction: each is checked against the end of its stream and who holds it, then all rows go
-in together.
+"""Appends inside a write transaction: each is checked against the end and the lease of its stream, then all rows are
+inserted together.
 
-The hot path of the store. Beginning and ending transactions, and telling callers, is sqlite_writer.py's business.
+This is the hot path of the store. Transactions and the answers to callers are handled in sqlite_writer.py.
 
-Python's sqlite3 takes ten times as long to bind `bytes` or `None` as anything else (it looks for adapters, in vain),
-which was a third of an insert. So the rows below hold bytearrays, and no None where one is common."""
+Python's sqlite3 takes ten times as long to bind `bytes` or `None` as anything else (it searches for adapters): that was
+a third of the time of an insert. So the rows below use bytearrays, and avoid None where it would be common."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Row: TypeAlias = tuple[Any, ...]
 
 
 class Append(Struct, frozen=True):
-    """Records to append, their change, who waits for it, and the lease it is made under."""
+    """Records to append, their change, the future of the waiting caller, and the lease."""
 
     records: Sequence[Record]
     change: Change
@@ -38,8 +38,8 @@ class Append(Struct, frozen=True):
     lease: Lease | None = None
 
 
-class Known(Struct, frozen=True):
-    """What the last transaction left behind of a stream: its end, and if it is a run's, what its row and lease say."""
+class StreamState(Struct, frozen=True):
+    """The state of a stream after the last transaction: its end, and for a run, its row and lease."""
 
     n: int = 0
     hash: bytes = GENESIS
@@ -51,7 +51,7 @@ class Known(Struct, frozen=True):
 
 
 class Rows:
-    """All that one transaction inserts; a row that is written twice keeps only its last state."""
+    """All rows that one transaction inserts; a row that is written twice keeps only its last state."""
 
     def __init__(self) -> None:
         self.events: list[Row] = []
@@ -80,27 +80,27 @@ class Rows:
         for query, rows in inserts:
             written = connection.executemany(query, rows).rowcount if rows else 0
             if query is queries.MOVE_RUN and written != len(rows):
-                raise IntegrityBroken("the row of a run has gone missing under the writer")
+                raise IntegrityBroken("the row of a run is missing in the database")
 
 
 class Appender:
-    """Checks appends and writes them; remembers ends and leases of streams, so that most checks need no reading."""
+    """Checks appends and writes them; caches the ends and leases of streams, so that most checks need no query."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
-        self._known: OrderedDict[str, Known] = OrderedDict()
+        self._known: OrderedDict[str, StreamState] = OrderedDict()
         self._definitions: set[str] = set()
         self._version = -1
         self._seq = 0
         self._number = 0
 
     def append(self, batch: Iterable[Append]) -> list[HandrailError | None]:
-        """Write every append that follows the end of its stream, under its lease; why it was refused, or None."""
+        """Write every append that follows the end of its stream and holds its lease; the error of each, or None."""
         self._catch_up()
         rows = Rows()
         answers = [self._admit(append, rows) for append in batch]
         rows.write(self._connection)
-        # Only now, and so not a BoundedCache: what a batch has not written yet can't be looked up again.
+        # Trimmed only now, and so not a BoundedCache: what a batch has not written yet can't be queried again.
         while len(self._known) > STREAMS_KNOWN:
             self._known.popitem(last=False)
         if len(self._definitions) > DEFINITIONS_KNOWN:
@@ -108,7 +108,7 @@ class Appender:
         return answers
 
     def put_projections(self, stream: str, change: Change) -> None:
-        """Write the rows of a stream, whatever is known of it."""
+        """Write the projections of a stream without appending events."""
         self._catch_up()
         known, rows = self._look_up(stream), Rows()
         if change.steps and change.run is None and known.number is None:
@@ -117,13 +117,13 @@ class Appender:
         rows.write(self._connection)
 
     def remember_lease(self, stream: str, owner: str, epoch: int) -> None:
-        """Keep what is known of a stream true after a write to its lease that is no append."""
+        """Update the cached lease of a stream after a write to its lease that was not an append."""
         known = self._known.get(stream)
         if known is not None:
             self._known[stream] = replace(known, owner=owner, epoch=epoch)
 
     def forget(self) -> None:
-        """Trust nothing that was remembered: a transaction failed, or wrote what is not an append."""
+        """Clear the cache: a transaction failed, or wrote something that is not an append."""
         self._known.clear()
         self._definitions.clear()
         self._version = -1
@@ -157,22 +157,22 @@ class Appender:
         self._seq = seq
         number, steady = self._put_change(known, change, rows)
         owner, epoch = _put_lease(known, append, rows)
-        self._known[stream] = Known(record.n, record.hash, number, steady, owner, epoch)
+        self._known[stream] = StreamState(record.n, record.hash, number, steady, owner, epoch)
         self._known.move_to_end(stream)
         return None
 
-    def _look_up(self, stream: str) -> Known:
+    def _look_up(self, stream: str) -> StreamState:
         found = self._connection.execute(queries.END_OF_STREAM, (stream,)).fetchone()
         number, n, last_hash, owner, epoch = found
-        held = Known(number=number, owner=owner or "", epoch=epoch or 0)
+        held = StreamState(number=number, owner=owner or "", epoch=epoch or 0)
         if n is None and last_hash is None:
             return held
         if not isinstance(n, int) or not isinstance(last_hash, bytes):
             raise IntegrityBroken(f"the last event of {stream} is damaged")
         return replace(held, n=n, hash=last_hash)
 
-    def _put_change(self, known: Known, change: Change, rows: Rows) -> tuple[int | None, Row | None]:
-        """Collect the rows of a change: the number of its run, and the columns that the next change may leave alone."""
+    def _put_change(self, known: StreamState, change: Change, rows: Rows) -> tuple[int | None, Row | None]:
+        """Collect the rows of a change; its run number, and the columns that rarely change, to compare next time."""
         number, steady, run = known.number, known.steady, change.run
         if run is not None:
             if number is None:
@@ -196,8 +196,8 @@ class Appender:
         return number, steady
 
 
-def _put_lease(known: Known, append: Append, rows: Rows) -> tuple[str, int]:
-    """Collect what an append does to its lease: who holds the stream behind it, and in which epoch."""
+def _put_lease(known: StreamState, append: Append, rows: Rows) -> tuple[str, int]:
+    """Collect what an append does to its lease; the owner and the epoch of the stream after it."""
     lease, run, stream = append.lease, append.change.run, append.records[0].stream
     if run is not None and run.ended is not None:
         rows.leases.pop(stream, None)
@@ -210,7 +210,7 @@ def _put_lease(known: Known, append: Append, rows: Rows) -> tuple[str, int]:
     return known.owner, known.epoch
 
 
-def _refusal(known: Known, records: Sequence[Record]) -> HandrailError | None:
+def _refusal(known: StreamState, records: Sequence[Record]) -> HandrailError | None:
     """Why records do not follow the end of their stream, if they don't."""
     n, prev = known.n, known.hash
     try:
@@ -221,7 +221,7 @@ def _refusal(known: Known, records: Sequence[Record]) -> HandrailError | None:
                 _, broken = first_break(end, records)
                 return refusal(end, broken) if broken else None
             prev = record.hash
-    except (TypeError, ValueError, OverflowError) as error:  # fields of types that no record has
+    except (TypeError, ValueError, OverflowError) as error:  # fields with types that can't be stored
         return Invalid(f"an append to {records[0].stream!r} can't be stored: {error}")
     return None
 

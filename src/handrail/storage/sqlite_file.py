@@ -1,6 +1,6 @@
-"""The file of the SQLite store: made privately, recognised, and opened for writing or reading.
+"""The file of the SQLite store: created for its owner only, recognised, and opened for writing or reading.
 
-Nothing is asked or written here beyond what opening needs; the writer and the readers own what they get."""
+Only what opening needs is read or written here. The connections belong to sqlite_writer.py and sqlite_reader.py."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from handrail.domain.errors import IntegrityBroken, Unavailable
 from handrail.foundation.atomic_file import make_private_folder, sync_folder
 from handrail.storage.migration import Migration, migrate, pending
 from handrail.storage.queries import BEGIN_WRITE, ROLLBACK
-from handrail.storage.sqlite_faults import BELOW, PRIMARY_CODE, Place, code_of, told
+from handrail.storage.sqlite_faults import BELOW, PRIMARY_CODE, StoreLocation, code_of, store_error
 
 APPLICATION_ID: Final = 0x48524A4C
 SQLITE_NEEDED: Final = (3, 37, 0)  # STRICT tables
@@ -26,28 +26,28 @@ CACHE_KIB: Final = 4_000
 RETRY_S: Final = 0.01
 
 IS_EMPTY: Final = "SELECT count(*) = 0 FROM sqlite_schema"
-"""Whether a database has nothing in it yet."""
+"""Whether a database is still empty."""
 
 WRITER_SETTINGS: Final = (
     "PRAGMA synchronous = FULL",  # a commit returns when it is on the disk
-    "PRAGMA fullfsync = ON",  # and not in the disk's own cache; only macOS asks for this
+    "PRAGMA fullfsync = ON",  # and not only in the disk's own cache; only macOS needs this
     "PRAGMA secure_delete = ON",  # what is erased is overwritten
     "PRAGMA foreign_keys = ON",
-    "PRAGMA recursive_triggers = ON",  # or REPLACE could remove events behind the triggers' back
+    "PRAGMA recursive_triggers = ON",  # otherwise REPLACE could remove events without firing the triggers
     f"PRAGMA wal_autocheckpoint = {WAL_PAGES}",
     f"PRAGMA journal_size_limit = {WAL_BYTES_KEPT}",
     f"PRAGMA cache_size = -{CACHE_KIB}",
 )
 
 
-def open_writer(place: Place, migrations: Sequence[Migration]) -> sqlite3.Connection:
-    """A connection that may write, to a file that is made if need be and brought to the present schema."""
+def open_writer(place: StoreLocation, migrations: Sequence[Migration]) -> sqlite3.Connection:
+    """A connection for writing, to a file that is created if necessary and migrated to the current schema."""
     _require_sqlite()
     try:
         _make_private(place.path)
     except OSError as error:
         raise Unavailable(
-            f"{place.name} can't be made: {error.strerror}", hint="check the path and the rights of its folder"
+            f"{place.name} can't be created: {error.strerror}", hint="check the path and the permissions of its folder"
         ) from error
     try:
         connection = _connect(place, "rw")
@@ -59,12 +59,12 @@ def open_writer(place: Place, migrations: Sequence[Migration]) -> sqlite3.Connec
             _require_writable(connection, place)
             migrate(connection, migrations)
     except BELOW as error:
-        raise told(error, place) from error
+        raise store_error(error, place) from error
     return connection
 
 
-def open_reader(place: Place) -> sqlite3.Connection:
-    """A connection that only reads, and sees whatever was committed when it is asked."""
+def open_reader(place: StoreLocation) -> sqlite3.Connection:
+    """A connection that only reads; each query sees everything committed so far."""
     _require_sqlite()
     try:
         connection = _connect(place, "ro")
@@ -73,13 +73,13 @@ def open_reader(place: Place) -> sqlite3.Connection:
     except BELOW as error:
         if _is_at_rest(error, place.path):
             return _connect(place, "ro&immutable=1")
-        raise told(error, place) from error
+        raise store_error(error, place) from error
     return connection
 
 
 @contextmanager
 def closed_on_error(connection: sqlite3.Connection) -> Iterator[None]:
-    """Let a connection go if what is first asked of it fails."""
+    """Close a connection if its first use fails."""
     try:
         yield
     except BaseException:
@@ -87,12 +87,14 @@ def closed_on_error(connection: sqlite3.Connection) -> Iterator[None]:
         raise
 
 
-def require_present_schema(connection: sqlite3.Connection, place: Place, migrations: Sequence[Migration]) -> None:
-    """Refuse to read a database that first needs migrating, which only a writer does."""
+def require_present_schema(
+    connection: sqlite3.Connection, place: StoreLocation, migrations: Sequence[Migration]
+) -> None:
+    """Refuse to read a database that needs a migration first, which only a writer does."""
     try:
         missing = pending(connection, migrations)
     except BELOW as error:
-        raise told(error, place) from error
+        raise store_error(error, place) from error
     if missing:
         raise Unavailable(f"{place.name} is empty or was written by an older handrail", hint="open it once for writing")
 
@@ -105,13 +107,13 @@ def _require_sqlite() -> None:
         )
 
 
-def _connect(place: Place, mode: str) -> sqlite3.Connection:
+def _connect(place: StoreLocation, mode: str) -> sqlite3.Connection:
     uri = f"{place.path.absolute().as_uri()}?mode={mode}"
     return sqlite3.connect(uri, uri=True, timeout=place.busy_ms / 1_000, isolation_level=None, check_same_thread=False)
 
 
 def _make_private(path: Path) -> None:
-    """Make the file and its folder if they are missing, for the owner's eyes only."""
+    """Create the file and its folder if they are missing, readable by the owner only."""
     make_private_folder(path.absolute().parent)
     try:
         file = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
@@ -123,14 +125,14 @@ def _make_private(path: Path) -> None:
 
 
 def _require_ours(connection: sqlite3.Connection, name: str) -> None:
-    # In this order: another process may be making the database between the two looks.
+    # In this order: another process may create the database between the two queries.
     (is_empty,) = connection.execute(IS_EMPTY).fetchone()
     (application_id,) = connection.execute("PRAGMA application_id").fetchone()
     if application_id != APPLICATION_ID and (application_id or not is_empty):
-        raise IntegrityBroken(f"{name} is a database of another program", hint="choose another file")
+        raise IntegrityBroken(f"{name} is the database of another program", hint="choose another file")
 
 
-def _switch_to_wal(connection: sqlite3.Connection, place: Place) -> None:
+def _switch_to_wal(connection: sqlite3.Connection, place: StoreLocation) -> None:
     """Turn write-ahead logging on; SQLite does not wait for others here, so we do."""
     deadline = time.monotonic() + place.busy_ms / 1_000
     while True:
@@ -142,15 +144,17 @@ def _switch_to_wal(connection: sqlite3.Connection, place: Place) -> None:
             time.sleep(RETRY_S)
             continue
         if mode != "wal":
-            raise Unavailable(f"{place.name} is on a disk that can't do write-ahead logging", hint="use a local disk")
+            raise Unavailable(
+                f"{place.name} is on a disk that does not support write-ahead logging", hint="use a local disk"
+            )
         return
 
 
-def _require_writable(connection: sqlite3.Connection, place: Place) -> None:
-    """Find out now, not at the first append, that a file can't be written."""
+def _require_writable(connection: sqlite3.Connection, place: StoreLocation) -> None:
+    """Fail now, not at the first append, if the file can't be written."""
     connection.execute("PRAGMA busy_timeout = 0")
     try:
-        connection.execute(BEGIN_WRITE)  # which SQLite grants even where nothing can be written
+        connection.execute(BEGIN_WRITE)  # not enough of a test: SQLite allows it even if nothing can be written
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     except sqlite3.OperationalError as error:
         if not _is_busy(error):
@@ -167,7 +171,7 @@ def _is_busy(error: sqlite3.Error) -> bool:
 
 
 def _is_at_rest(error: Exception, path: Path) -> bool:
-    """Whether a file could not be opened only because its folder can't be written, and nobody is writing it."""
+    """Whether a file could not be opened only because its folder is read-only, and no process is writing it."""
     log = path.with_name(path.name + "-wal")
     return (
         code_of(error) == sqlite3.SQLITE_CANTOPEN

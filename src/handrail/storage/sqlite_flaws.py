@@ -1,6 +1,6 @@
-"""Flaws: what SQLite itself finds wrong with the store's file, in words. Reads only.
+"""Flaws: the errors that SQLite itself finds in the store's file, as text. Only reads.
 
-Whether the events are those that were written is the hash chain's business."""
+Whether events were changed is checked with the hash chain (domain/chain.py)."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from handrail.storage.sqlite_faults import BELOW
 
 
 def flaws_of(connection: sqlite3.Connection, *, thorough: bool = True) -> list[str]:
-    """All flaws that a look at the whole file shows; none when it is sound."""
+    """All flaws in the whole file; empty if it is intact."""
     found: list[str] = []
     for look in (_damage if thorough else _plain_damage, _gaps, _strays):
         try:
             found.extend(look(connection))
-        except BELOW as error:  # too damaged even to be looked at
+        except BELOW as error:  # too damaged even to be checked
             found.append(str(error))
     return found
 
@@ -27,7 +27,7 @@ def _damage(connection: sqlite3.Connection) -> Iterator[str]:
 
 
 def _plain_damage(connection: sqlite3.Connection) -> Iterator[str]:
-    """The same, without comparing every index with its table: half the work."""
+    """The same, without comparing every index with its table: takes half the time."""
     return _complaints(connection, queries.PLAIN_INTEGRITY)
 
 
@@ -38,13 +38,13 @@ def _complaints(connection: sqlite3.Connection, query: str) -> Iterator[str]:
 def _gaps(connection: sqlite3.Connection) -> Iterator[str]:
     count, first, last = connection.execute(queries.COUNT).fetchone()
     if first != 1:
-        yield f"the first event stands at place {first} instead of 1"
+        yield f"the first event is at position {first} instead of 1"
     if count != last - first + 1:
         for (place,) in connection.execute(queries.GAPS):
             if place != first:
-                yield f"an event is missing before place {place}"
+                yield f"an event is missing before position {place}"
 
 
 def _strays(connection: sqlite3.Connection) -> Iterator[str]:
     for table, count in connection.execute(queries.STRAY_ROWS):
-        yield f"{count} rows of table {table} belong to nothing"
+        yield f"{count} rows of table {table} refer to a missing row"

@@ -1,6 +1,6 @@
-"""The inbox of the writer thread: what waits to be written, bounded in number and bytes.
+"""The inbox of the writer thread: a queue of jobs to write, limited in number and bytes.
 
-Event loops put, one thread takes everything that came since it last looked. Nothing is written here."""
+Event loops add jobs; one thread takes all that arrived since it last looked. Nothing is written here."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Job = TypeVar("Job")
 
 
 class Inbox(Generic[Job]):
-    """A queue that hands over all it has at once, up to the size of a batch."""
+    """A queue that returns all its jobs at once, up to the size of a batch."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -32,13 +32,13 @@ class Inbox(Generic[Job]):
         self._is_closed = False
 
     def put(self, job: Job, size: int) -> None:
-        """Queue a job; Limited at once when too much waits already."""
+        """Queue a job; Limited at once if too many are waiting already."""
         with self._lock:
             if self._is_closed:
                 raise closed(self._name)
             if len(self._waiting) >= JOBS_MAX or self._bytes > BYTES_MAX:
                 raise Limited(
-                    f"{len(self._waiting)} appends wait for {self._name} already", hint="repeat the call in a moment"
+                    f"{len(self._waiting)} appends already wait for {self._name}", hint="repeat the call in a moment"
                 )
             self._waiting.append((job, size))
             self._bytes += size
@@ -47,7 +47,7 @@ class Inbox(Generic[Job]):
                 self._filled.notify()
 
     def take(self) -> list[Job]:
-        """What waits, in order, at most a batch; waits for something to come; nothing once closed and empty."""
+        """The next jobs in order, at most a batch; waits until there are some; none once closed and empty."""
         with self._lock:
             while not self._waiting and not self._is_closed:
                 self._is_idle = True
@@ -62,7 +62,7 @@ class Inbox(Generic[Job]):
             return batch
 
     def close(self) -> None:
-        """Take no more; what waits can still be taken."""
+        """Accept no more jobs; those that wait can still be taken."""
         with self._lock:
             self._is_closed = True
             self._filled.notify()

@@ -1,6 +1,6 @@
-"""Reading the SQLite store: a few threads, each with a read-only connection, never in the writer's way.
+"""Reading the SQLite store: a few threads, each with a read-only connection, which never block the writer.
 
-What rows mean is sqlite_rows.py's business; which questions there are, sqlite.py's."""
+Rows are converted in sqlite_rows.py; the queries are chosen in sqlite.py."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from handrail.domain.errors import IntegrityBroken
 from handrail.engine.journal import Placed, Row
 from handrail.storage.admission import closed
 from handrail.storage.queries import BEGIN_READ, LAST_PLACE, PLACES, ROLLBACK
-from handrail.storage.sqlite_faults import BELOW, Place, told
+from handrail.storage.sqlite_faults import BELOW, StoreLocation, store_error
 from handrail.storage.sqlite_file import closed_on_error, open_reader
 from handrail.storage.sqlite_rows import event_rows, unchecked_rows
 
@@ -28,43 +28,43 @@ AnyRow = TypeVar("AnyRow", bound=Row)
 
 
 class Readers:
-    """The threads that read, and the connections that wait for the next question."""
+    """The threads that read, and the connections that are free for the next query."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: StoreLocation) -> None:
         self._place = place
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="handrail-reader")
         self._idle: list[sqlite3.Connection] = []
 
     async def ask(self, question: Callable[[sqlite3.Connection], Answer]) -> Answer:
-        """Put a question to the store as it is now."""
+        """Run a query on the store as it is now."""
         return await self._in_thread(lambda: self._answer(question))
 
-    async def snapshot(self) -> Snapshot:
-        """An unchanging view of the store, on a connection of its own; to be ended by `leave`."""
-        return await self._in_thread(lambda: Snapshot(self._place))
+    async def snapshot(self) -> ReadSnapshot:
+        """A snapshot of the store, on a connection of its own; end it with `leave`."""
+        return await self._in_thread(lambda: ReadSnapshot(self._place))
 
-    async def batch(self, snapshot: Snapshot, *, after: int, size: int) -> list[Placed]:
-        """The next records of a view."""
+    async def batch(self, snapshot: ReadSnapshot, *, after: int, size: int) -> list[Placed]:
+        """The next records of a snapshot."""
         return await self._in_thread(lambda: snapshot.batch(after, size))
 
-    async def rows(self, snapshot: Snapshot, *, after: int, size: int) -> list[Row]:
-        """The next rows of a view."""
+    async def rows(self, snapshot: ReadSnapshot, *, after: int, size: int) -> list[Row]:
+        """The next rows of a snapshot."""
         return await self._in_thread(lambda: snapshot.rows(after, size))
 
-    def leave(self, snapshot: Snapshot) -> None:
-        """End a view, without waiting for a question that may still be under way on it."""
+    def leave(self, snapshot: ReadSnapshot) -> None:
+        """End a snapshot, without waiting for a query that may still run on it."""
         try:
             self._threads.submit(snapshot.close)
-        except RuntimeError:  # closed meanwhile: no question is under way
+        except RuntimeError:  # the threads were closed in the meantime, so no query is running
             snapshot.close()
 
     def close(self) -> None:
-        """Answer what was asked, then close every connection."""
+        """Finish the queries that are running, then close every connection."""
         self._threads.shutdown()
         self._close_idle()
 
     def abandon(self) -> None:
-        """Let go without waiting."""
+        """Close without waiting."""
         self._threads.shutdown(wait=False)
         self._close_idle()
 
@@ -87,27 +87,27 @@ class Readers:
         try:
             return question(connection)
         except BELOW as error:
-            raise told(error, self._place) from error
+            raise store_error(error, self._place) from error
         finally:
             self._idle.append(connection)
 
 
-class Snapshot:
-    """A read transaction on a connection of its own, so that other questions still see the present."""
+class ReadSnapshot:
+    """A read transaction on a connection of its own, so that other queries still see new events."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: StoreLocation) -> None:
         self._place = place
-        self._lock = Lock()  # an abandoned question may still run when the view is ended
+        self._lock = Lock()  # an abandoned query may still run when the snapshot is closed
         self._connection = open_reader(place)
         try:
             with closed_on_error(self._connection):
                 self._connection.execute(BEGIN_READ)
-                self._connection.execute(LAST_PLACE).fetchone()  # the view begins with the first question
+                self._connection.execute(LAST_PLACE).fetchone()  # SQLite takes the snapshot at the first query
         except BELOW as error:
-            raise told(error, place) from error
+            raise store_error(error, place) from error
 
     def batch(self, after: int, size: int) -> list[Placed]:
-        """The next records behind a place, at most `size`."""
+        """The next records after a position, at most `size`."""
         return [Placed(row[0], Record(*row[1:])) for row in self._asked(event_rows, after, size)]
 
     def rows(self, after: int, size: int) -> list[Row]:
@@ -119,23 +119,23 @@ class Snapshot:
             with self._lock:
                 rows = question(self._connection, PLACES, (after, size))
         except BELOW as error:
-            fault = told(error, self._place)
+            fault = store_error(error, self._place)
             if isinstance(fault, IntegrityBroken):
-                raise IntegrityBroken(f"{fault} (in the events behind place {after})") from error
+                raise IntegrityBroken(f"{fault} (in the events after position {after})") from error
             raise fault from error
         if rows and rows[-1][0] <= after:
-            raise IntegrityBroken(f"the events behind place {after} are out of order")
+            raise IntegrityBroken(f"the events after position {after} are out of order")
         return rows
 
     def close(self) -> None:
-        """Let the view go."""
+        """End the read transaction."""
         with self._lock:
             self._connection.close()
 
 
 @contextmanager
 def one_view(connection: sqlite3.Connection) -> Iterator[None]:
-    """Several questions, one answer: nothing changes between them."""
+    """Run several queries on one snapshot, so that nothing changes between them."""
     connection.execute(BEGIN_READ)
     try:
         yield

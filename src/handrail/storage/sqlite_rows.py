@@ -1,7 +1,7 @@
-"""Rows as SQLite gives them, and the values they stand for.
+"""Converts rows of SQLite to values.
 
-A damaged file can hold a number where words should be, or words that are no UTF-8: whatever can't be the value it
-stands for is told as IntegrityBroken, with its place. Nothing is asked of the database but what a question needs."""
+A damaged file can have a number instead of text, or text that is not UTF-8: a row that can't be converted is reported
+as IntegrityBroken, with its position."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from handrail.storage.sqlite_faults import code_of
 EventRow: TypeAlias = tuple[
     int, str, int, int, str, str, str | None, int | None, int, bytes, bytes, bytes, bytes | None
 ]
-"""The columns of an event: its place, then the fields of a Record."""
+"""The columns of an event: its position, then the fields of a Record."""
 
 Value = TypeVar("Value", bound=Struct)
 
@@ -29,7 +29,7 @@ _DEFINITION_ROWS: Final = list[tuple[str, bytes]]
 
 
 def event_rows(connection: sqlite3.Connection, query: str, parameters: Sequence[object]) -> list[EventRow]:
-    """The rows of events that a query finds, each column of the type it must have."""
+    """The rows of events that a query finds, with each column checked for its type."""
     try:
         return msgspec.convert(connection.execute(query, parameters).fetchall(), list[EventRow])
     except (msgspec.ValidationError, sqlite3.OperationalError) as error:
@@ -39,7 +39,7 @@ def event_rows(connection: sqlite3.Connection, query: str, parameters: Sequence[
 
 
 def unchecked_rows(connection: sqlite3.Connection, query: str, parameters: Sequence[object]) -> list[Row]:
-    """The same rows, of whatever types are stored; only what is no text at all is refused."""
+    """The same rows with whatever types are stored; only text that can't be decoded is refused."""
     try:
         return connection.execute(query, parameters).fetchall()
     except sqlite3.OperationalError as error:
@@ -49,7 +49,7 @@ def unchecked_rows(connection: sqlite3.Connection, query: str, parameters: Seque
 
 
 def values(connection: sqlite3.Connection, query: str, parameters: Sequence[object], type_: type[Value]) -> list[Value]:
-    """The rows of projections that a query finds, as values of a type with the same fields."""
+    """The rows of projections that a query finds, as structs with the same fields."""
     names = type_.__struct_fields__
     try:
         rows = connection.execute(query, parameters).fetchall()
@@ -61,7 +61,7 @@ def values(connection: sqlite3.Connection, query: str, parameters: Sequence[obje
 
 
 def heads(rows: list[Any]) -> list[Head]:
-    """The ends of streams that rows stand for."""
+    """The ends of streams from rows."""
     try:
         return [Head(*row) for row in msgspec.convert(rows, _HEAD_ROWS)]
     except msgspec.ValidationError as error:
@@ -69,7 +69,7 @@ def heads(rows: list[Any]) -> list[Head]:
 
 
 def definitions(rows: list[Any]) -> list[tuple[str, bytes]]:
-    """The definitions that rows stand for."""
+    """The definitions from rows."""
     try:
         return msgspec.convert(rows, _DEFINITION_ROWS)
     except msgspec.ValidationError as error:
@@ -77,7 +77,7 @@ def definitions(rows: list[Any]) -> list[tuple[str, bytes]]:
 
 
 def _first_damage(connection: sqlite3.Connection, query: str, parameters: Sequence[object]) -> str:
-    """Where the first event stands that is no event, and why; asked again in a way that reads any bytes."""
+    """The position of the first event that can't be read, and why; queries again in a way that accepts any bytes."""
     connection.text_factory = lambda text: text.decode("utf-8", "surrogateescape")
     try:
         for row in connection.execute(query, parameters):
@@ -85,9 +85,9 @@ def _first_damage(connection: sqlite3.Connection, query: str, parameters: Sequen
                 msgspec.convert(row, EventRow)
                 [column.encode() for column in row if isinstance(column, str)]
             except UnicodeEncodeError:
-                return f"the event at place {row[0]} can't be read: its words are no UTF-8"
+                return f"the event at position {row[0]} can't be read: its text is not UTF-8"
             except msgspec.ValidationError as error:
-                return f"the event at place {row[0]} can't be read: {error}"
+                return f"the event at position {row[0]} can't be read: {error}"
     finally:
         connection.text_factory = str
     return "an event could not be read"

@@ -1,7 +1,7 @@
-"""The writer thread of the SQLite store: it alone writes, and many appends share one sync (group commit).
+"""The writer thread of the SQLite store: the only one that writes; many appends share one sync (group commit).
 
-All that queued since the last commit goes into one transaction; nobody is told before COMMIT has returned. How an
-append is checked is sqlite_append.py's business; what faults mean, sqlite_faults.py's."""
+All jobs that were queued since the last commit share one transaction; callers are answered only after COMMIT returned.
+Appends are checked in sqlite_append.py; errors are classified in sqlite_faults.py."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from handrail.domain.errors import HandrailError, Unavailable
 from handrail.storage import queries
 from handrail.storage.admission import closed
 from handrail.storage.sqlite_append import Append, Appender
-from handrail.storage.sqlite_faults import BELOW, Fault, Place, fault_of, stopped, told
+from handrail.storage.sqlite_faults import BELOW, Fault, StoreLocation, fault_of, stopped, store_error
 from handrail.storage.sqlite_inbox import Inbox
 from handrail.storage.sqlite_scrub import Scrubber
 
-GOODBYE_MS: Final = 200
-"""How long closing waits for other processes, before it leaves the log for the next to empty."""
+CLOSE_WAIT_MS: Final = 200
+"""How long closing waits for other processes, before it leaves the log to the next process that opens the file."""
 
 Answer: TypeAlias = HandrailError | None
 
 
 class Amendment(Struct, frozen=True):
-    """A write of another kind, in a transaction of its own; `scrubs` if no copy of old bytes may stay."""
+    """A write that is not an append, in a transaction of its own; `scrubs` if no copy of old bytes may stay."""
 
     write: Callable[[sqlite3.Connection, Appender], None]
     future: asyncio.Future[None] | None = None
@@ -39,7 +39,7 @@ class Amendment(Struct, frozen=True):
 
 
 class LeaseWrite(Struct, frozen=True):
-    """A write to leases alone: shares its transaction with the appends around it, and nothing need be forgotten."""
+    """A write to leases only: shares its transaction with the appends around it, and keeps the appender's cache."""
 
     write: Callable[[sqlite3.Connection, Appender], None]
     future: asyncio.Future[None] | None = None
@@ -51,7 +51,7 @@ Job: TypeAlias = Append | LeaseWrite | Amendment
 class Writer:
     """Owns the one connection that writes, and the thread that uses it."""
 
-    def __init__(self, connection: sqlite3.Connection, place: Place) -> None:
+    def __init__(self, connection: sqlite3.Connection, place: StoreLocation) -> None:
         self._connection = connection
         self._place = place
         self._appender = Appender(connection)
@@ -63,15 +63,15 @@ class Writer:
         self._thread.start()
 
     def put(self, job: Job, size: int) -> None:
-        """Queue a job; its future is answered when it is synced or refused."""
+        """Queue a job; its future is resolved when it is synced or refused."""
         if self._broken is not None:
             raise stopped(self._broken, self._place.name)
-        if os.getpid() != self._process:  # the thread did not come along into a forked process
+        if os.getpid() != self._process:  # a forked process has no copy of the thread
             raise closed(self._place.name)
         self._inbox.put(job, size)
 
     def stop(self) -> None:
-        """Take no more jobs; what is queued is still written, then the connection is closed."""
+        """Accept no more jobs; queued ones are still written, then the connection is closed."""
         self._inbox.close()
 
     def join(self) -> None:
@@ -81,16 +81,16 @@ class Writer:
     def _work(self) -> None:
         jobs: Sequence[Job] = ()
         try:
-            if self._scrubber.is_owed:
+            if self._scrubber.is_pending:
                 self._is_scrubbed(patience_ms=0)
             while jobs := self._inbox.take():
                 for amends, group in groupby(jobs, key=lambda job: isinstance(job, Amendment)):
                     together = list(group)
                     _deliver(together, self._amended(together) if amends else self._answers(together))
-                if self._scrubber.is_owed:
+                if self._scrubber.is_pending:
                     self._is_scrubbed(patience_ms=0)
             self._leave()
-        finally:  # whatever ends this thread, nobody may wait for ever
+        finally:  # whatever ends this thread, no caller may wait forever
             self._inbox.close()
             while unanswered := jobs or self._inbox.take():
                 _deliver(unanswered, [closed(self._place.name) for _ in unanswered])
@@ -98,23 +98,23 @@ class Writer:
             self._connection.close()
 
     def _answers(self, jobs: Sequence[Job]) -> Sequence[Answer]:
-        """Do jobs in one transaction: what each caller is told."""
+        """Do jobs in one transaction; the answer to each caller."""
         if self._broken is not None:
             return [stopped(self._broken, self._place.name) for _ in jobs]
         try:
             with self._transaction():
                 return self._written(jobs)
-        except Exception as error:  # even a mistake of ours must not leave a caller waiting
+        except Exception as error:  # even a bug here must not leave a caller waiting
             fault = fault_of(error)
             if fault is Fault.REFUSED and len(jobs) > 1:
-                return [answer for job in jobs for answer in self._answers([job])]  # only one of them is at fault
+                return [answer for job in jobs for answer in self._answers([job])]  # repeated alone: one of them is bad
             if fault is Fault.LASTING:
-                self._broken = told(error, self._place)
-            return [told(error, self._place) for _ in jobs]
+                self._broken = store_error(error, self._place)
+            return [store_error(error, self._place) for _ in jobs]
 
     def _written(self, jobs: Sequence[Job]) -> Sequence[Answer]:
         answers: list[Answer] = []
-        for kind, group in groupby(jobs, key=type):  # in the order they came: a claim sees what was appended before it
+        for kind, group in groupby(jobs, key=type):  # in order of arrival: a claim sees the appends before it
             if kind is Append:
                 answers += self._appender.append([job for job in group if isinstance(job, Append)])
                 continue
@@ -135,28 +135,28 @@ class Writer:
             if answer is None and isinstance(job, Amendment) and job.scrubs
         ]
         if erasures:
-            self._scrubber.owe()
+            self._scrubber.mark_pending()
             if not self._is_scrubbed(patience_ms=self._place.busy_ms):
                 for number in erasures:
                     answers[number] = _not_scrubbed(self._place.name)
         return answers
 
     def _is_scrubbed(self, *, patience_ms: int) -> bool:
-        """Try to pay what erasures owe; what was committed stays committed, and the rest is tried again."""
+        """Try a pending scrub; what was committed stays committed, and a failed scrub is tried again later."""
         try:
-            return self._broken is None and self._scrubber.settle(patience_ms=patience_ms)
+            return self._broken is None and self._scrubber.scrub(patience_ms=patience_ms)
         except BELOW as error:
             if fault_of(error) is Fault.LASTING:
-                self._broken = told(error, self._place)
+                self._broken = store_error(error, self._place)
             return False
 
     def _leave(self) -> None:
-        """Leave an empty log behind, at best: the next to open the file does it otherwise."""
-        if self._scrubber.is_owed:
-            self._is_scrubbed(patience_ms=GOODBYE_MS)
+        """Try to leave an empty log; otherwise the next process that opens the file empties it."""
+        if self._scrubber.is_pending:
+            self._is_scrubbed(patience_ms=CLOSE_WAIT_MS)
         elif self._broken is None:
             with suppress(*BELOW):
-                self._scrubber.empty_log(patience_ms=GOODBYE_MS)
+                self._scrubber.empty_log(patience_ms=CLOSE_WAIT_MS)
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -173,9 +173,9 @@ class Writer:
 
 def _not_scrubbed(name: str) -> HandrailError:
     return Unavailable(
-        f"the words are erased, but copies may stay in {name} until it could be written anew: "
-        "someone still reads an older view, or there is no room",
-        hint="end long reads, such as a verification that is under way; handrail tries again by itself",
+        f"the text is erased, but copies may stay in {name} until the file is rewritten: "
+        "a process still reads an older snapshot, or the disk is full",
+        hint="stop long reads, such as a running verification; handrail tries again by itself",
     )
 
 
@@ -183,7 +183,7 @@ def _deliver(jobs: Sequence[Job], answers: Sequence[Answer]) -> None:
     """Answer every caller in its own event loop, with one call into each loop."""
     waiting = [(job.future, answer) for job, answer in zip(jobs, answers, strict=True) if job.future is not None]
     for loop in {future.get_loop() for future, _ in waiting}:
-        with suppress(RuntimeError):  # a closed loop: nobody waits there any more
+        with suppress(RuntimeError):  # a closed loop has no waiting callers
             loop.call_soon_threadsafe(_settle, loop, waiting)
 
 

@@ -32,7 +32,7 @@ def closed(properties: Mapping[str, Any], *, required: Sequence[str] = ()) -> Ma
     }
 
 
-class Arguments:
+class ArgumentSchema:
     """A schema that is compiled once, when it is first needed."""
 
     def __init__(self, schema: Mapping[str, Any]) -> None:

@@ -25,9 +25,9 @@ from handrail.domain.definition import Category
 from handrail.engine.sandbox import Bounds, Job, Ran, Stopped
 from handrail.engine.tool import Progress, ToolFailed
 from handrail.tools.bubblewrap_trial import HOW_TO_GET, WORDS_MAX, tried
-from handrail.tools.bubblewrap_view import View, environment_options
+from handrail.tools.bubblewrap_view import SandboxView, environment_options
 from handrail.tools.bubblewrap_watch import FIRST_OF_ALL, Watch, limit, threads_max
-from handrail.tools.head_count import HeadCount, head_count
+from handrail.tools.head_count import TaskLimit, limit_tasks
 from handrail.tools.output_report import OutputReport
 from handrail.tools.syscall_filter import MACHINES, filter_program
 
@@ -37,7 +37,7 @@ NAMESPACES: Final = (
 )
 BEYOND: Final = 16
 BLOCK_BYTES: Final = 65_536
-BEGIN_S: Final = 10.0
+START_S: Final = 10.0
 INFO_BYTES_MAX: Final = 10_000
 
 
@@ -61,7 +61,7 @@ class Bubblewrap:
         unless it is named."""
         self._root = root
         self._named = program
-        self._view = View(root, private=private, read=read)
+        self._view = SandboxView(root, private=private, read=read)
 
     async def run(self, job: Job, *, progress: Progress = _silent) -> Ran:
         """Run a command to its end or to one of its bounds; nothing of it is alive afterwards."""
@@ -71,12 +71,12 @@ class Bubblewrap:
             options.append("--share-net")
         if any("\0" in word for word in (*options, *job.argv)):  # it would end one option, and begin another
             raise ToolFailed(Category.INVALID_INPUT, "a word of the command holds the character NUL; leave it out")
-        began = asyncio.get_running_loop().time()
+        started_s = asyncio.get_running_loop().time()
         with _Handles() as handles:
-            cell = await _begun(program, options, job, handles)
-            ran = await _attended(cell, job, progress)
-        took_ms = round((asyncio.get_running_loop().time() - began) * 1_000)
-        _require_begun(ran, job)
+            sandbox = await _start_sandbox(program, options, job, handles)
+            ran = await _supervise(sandbox, job, progress)
+        took_ms = round((asyncio.get_running_loop().time() - started_s) * 1_000)
+        _require_started(ran, job)
         return msgspec.structs.replace(ran, took_ms=took_ms)
 
     async def trial(self) -> str:
@@ -105,7 +105,7 @@ class Bubblewrap:
 
 
 @dataclass
-class _Cell:
+class _RunningSandbox:
     """A sandbox at work."""
 
     process: Process
@@ -113,7 +113,7 @@ class _Cell:
     pid: int
     """The first process inside: with it, all others end."""
     handle: int
-    group: HeadCount | None = None
+    group: TaskLimit | None = None
     """The kernel's count of what is in it, where there is one."""
     stopped: Stopped = ""
     output: dict[str, bytearray] = field(default_factory=lambda: {"stdout": bytearray(), "stderr": bytearray()})
@@ -176,34 +176,34 @@ class _Handles:
         self.close(*self._open.copy())
 
 
-async def _begun(program: str, options: Sequence[str], job: Job, handles: _Handles) -> _Cell:
+async def _start_sandbox(program: str, options: Sequence[str], job: Job, handles: _Handles) -> _RunningSandbox:
     """The command behind its limits, just let go; ToolFailed if the sandbox could not be made."""
-    told, telling = handles.pipe()
+    info, info_writer = handles.pipe()
     gate = handles.gate()
     plan = handles.content("".join(f"{option}\0" for option in options).encode())
     calls = handles.content(filter_program(platform.machine()))
     # What is in the environment of a command stands in the plan, not among the arguments, which everybody sees.
-    extras = ("--info-fd", str(telling), "--block-fd", str(gate), "--seccomp", str(calls))
+    extras = ("--info-fd", str(info_writer), "--block-fd", str(gate), "--seccomp", str(calls))
     command = (program, "--args", str(plan), *extras, "--", *job.argv)
-    process = await _started(command, (plan, calls, telling, gate))
+    process = await _start_process(command, (plan, calls, info_writer, gate))
     try:
-        handles.close(telling)
-        pid = await _first_pid(told)
-        cell = _Cell(process, pid, handles.process(pid))
+        handles.close(info_writer)
+        pid = await _first_pid(info)
+        sandbox = _RunningSandbox(process, pid, handles.process(pid))
         limit(pid, job.bounds)
         # A few more than whoever watches lets pass: who goes beyond the bound is ended, and not only refused.
-        cell.group = head_count(pid, threads_max(job.bounds) + BEYOND)
+        sandbox.group = limit_tasks(pid, threads_max(job.bounds) + BEYOND)
         os.write(gate, b"!")  # it has waited for this before it runs anything
     except (OSError, ValueError, TimeoutError) as error:
-        words = await _given_up(process)
+        words = await _abandon(process)
         raise _unusable(f"the sandbox could not be made: {words or error}") from error
     except asyncio.CancelledError:
-        await _given_up(process)
+        await _abandon(process)
         raise
-    return cell
+    return sandbox
 
 
-async def _started(words: Sequence[str], handles: Sequence[int]) -> Process:
+async def _start_process(words: Sequence[str], handles: Sequence[int]) -> Process:
     """bubblewrap, just started. Whoever cancels this waits for it: only then it can be ended with its child."""
     starting = asyncio.ensure_future(
         asyncio.create_subprocess_exec(
@@ -215,18 +215,18 @@ async def _started(words: Sequence[str], handles: Sequence[int]) -> Process:
     except OSError as error:
         raise _unusable(f"{words[0]} can't be started: {error.strerror}") from error
     except asyncio.CancelledError:
-        await _given_up(await starting)
+        await _abandon(await starting)
         raise
 
 
-async def _first_pid(told: int) -> int:
+async def _first_pid(info: int) -> int:
     """What bubblewrap says of the first process inside."""
     words = b""
-    os.set_blocking(told, False)
-    async with asyncio.timeout(BEGIN_S):
+    os.set_blocking(info, False)
+    async with asyncio.timeout(START_S):
         while not words.endswith(b"}\n"):
-            await _readable(told)
-            block = os.read(told, INFO_BYTES_MAX)
+            await _readable(info)
+            block = os.read(info, INFO_BYTES_MAX)
             words += block
             if not block or len(words) > INFO_BYTES_MAX:
                 raise ValueError("bubblewrap says nothing of it")
@@ -243,7 +243,7 @@ async def _readable(handle: int) -> None:
         loop.remove_reader(handle)
 
 
-async def _given_up(process: Process) -> str:
+async def _abandon(process: Process) -> str:
     """End a sandbox that was not let go yet; its last words."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)  # its child does not yet end with it, but is still in its group
@@ -251,31 +251,31 @@ async def _given_up(process: Process) -> str:
     return words.decode(errors="replace").strip()[-WORDS_MAX:]
 
 
-async def _attended(cell: _Cell, job: Job, progress: Progress) -> Ran:
+async def _supervise(sandbox: _RunningSandbox, job: Job, progress: Progress) -> Ran:
     """Everything around a command until its end: what it reads and says, its time, its bounds."""
     report = OutputReport(progress)
     talking = [
-        asyncio.create_task(_feed(cell.process, job.stdin.encode())),
-        asyncio.create_task(_collect(cell, "stdout", job.bounds, report)),
-        asyncio.create_task(_collect(cell, "stderr", job.bounds, report)),
+        asyncio.create_task(_feed(sandbox.process, job.stdin.encode())),
+        asyncio.create_task(_collect(sandbox, "stdout", job.bounds, report)),
+        asyncio.create_task(_collect(sandbox, "stderr", job.bounds, report)),
     ]
-    with Watch(cell.pid, job.bounds, cell.stop) as watch:
+    with Watch(sandbox.pid, job.bounds, sandbox.stop) as watch:
         try:
             async with asyncio.timeout(job.bounds.time_ms / 1_000):
-                await cell.process.wait()
+                await sandbox.process.wait()
         except TimeoutError:
-            cell.stop("time")
+            sandbox.stop("time")
         finally:
-            cell.kill()
-            await cell.process.wait()
+            sandbox.kill()
+            await sandbox.process.wait()
             await asyncio.wait(talking)
-            if cell.group is not None:
-                await cell.group.remove()
+            if sandbox.group is not None:
+                await sandbox.group.remove()
     if watch.failed:
         raise _unusable(f"the sandbox can't be watched: {watch.failed}")
-    code = cell.process.returncode or 0
-    words = {name: content.decode(errors="replace") for name, content in cell.output.items()}
-    return Ran(exit=code if code >= 0 else 128 - code, took_ms=0, stopped=cell.stopped, **words)
+    code = sandbox.process.returncode or 0
+    words = {name: content.decode(errors="replace") for name, content in sandbox.output.items()}
+    return Ran(exit=code if code >= 0 else 128 - code, took_ms=0, stopped=sandbox.stopped, **words)
 
 
 async def _feed(process: Process, content: bytes) -> None:
@@ -287,17 +287,19 @@ async def _feed(process: Process, content: bytes) -> None:
             await process.stdin.wait_closed()
 
 
-async def _collect(cell: _Cell, name: Literal["stdout", "stderr"], bounds: Bounds, report: OutputReport) -> None:
-    stream, kept = getattr(cell.process, name), cell.output[name]
+async def _collect(
+    sandbox: _RunningSandbox, name: Literal["stdout", "stderr"], bounds: Bounds, report: OutputReport
+) -> None:
+    stream, kept = getattr(sandbox.process, name), sandbox.output[name]
     while block := await stream.read(BLOCK_BYTES):
         room = bounds.output_bytes - len(kept)
         kept += block[:room]
         report.add(len(block))
         if len(block) > room:
-            cell.stop("output")  # and what is still in the pipe is read, so that it can be closed
+            sandbox.stop("output")  # and what is still in the pipe is read, so that it can be closed
 
 
-def _require_begun(ran: Ran, job: Job) -> None:
+def _require_started(ran: Ran, job: Job) -> None:
     """Tell a command that failed from one that could not be begun."""
     words = ran.stderr.strip()
     if ran.exit != 1 or ran.stopped or not words.startswith("bwrap: ") or "\n" in words:

@@ -31,7 +31,7 @@ EMPTY_BYTES: Final = 4_096
 
 
 @dataclass(frozen=True)
-class View:
+class SandboxView:
     """The project, and what of this machine its commands may see or not."""
 
     root: Path

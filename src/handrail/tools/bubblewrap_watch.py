@@ -33,7 +33,7 @@ FIRST_OF_ALL: Final = -20
 _proportion = re.compile(rb"^Pss:\s+(\d+) kB", re.MULTILINE)
 
 
-class _Seen(NamedTuple):
+class _ProcessUsage(NamedTuple):
     pid: str
     threads: int
     resident: int
@@ -145,16 +145,16 @@ def _passed(processes: int, bounds: Bounds) -> Stopped:
     return "memory" if sum(_share(processes, one) for one in seen) > bounds.memory_bytes else ""
 
 
-def _seen(processes: int, pid: str) -> _Seen | None:
+def _seen(processes: int, pid: str) -> _ProcessUsage | None:
     """A process, if it is still there."""
     # The name, in brackets, can hold anything. From what comes after it: the 18th is threads, the 22nd resident pages.
     figures = _read(processes, f"{pid}/stat").rpartition(b")")[2].split()
     if len(figures) < 22:
         return None
-    return _Seen(pid, int(figures[17]), int(figures[21]) * resource.getpagesize())
+    return _ProcessUsage(pid, int(figures[17]), int(figures[21]) * resource.getpagesize())
 
 
-def _share(processes: int, one: _Seen) -> int:
+def _share(processes: int, one: _ProcessUsage) -> int:
     """What a process holds, with its part of what it shares."""
     found = _proportion.search(_read(processes, f"{one.pid}/smaps_rollup"))
     if found:

@@ -14,10 +14,10 @@ from handrail.domain.definition import Category, Effect
 from handrail.engine.tool import ToolCall, ToolFailed, ToolSpec
 from handrail.foundation.rooted import PATH_LENGTH_MAX
 from handrail.tools.arguments import closed
-from handrail.tools.file_content import Change
-from handrail.tools.file_tree import FolderMaking, Moving
-from handrail.tools.function_tool import Deed, FunctionTool
-from handrail.tools.kept import Kept
+from handrail.tools.file_content import ContentChange
+from handrail.tools.file_tree import FileMove, FolderCreation
+from handrail.tools.function_tool import CallHandler, FunctionTool
+from handrail.tools.kept import ContentStore
 from handrail.tools.rooted import Root
 
 TEXT_BYTES_MAX: Final = 1_000_000
@@ -28,17 +28,19 @@ REFUSED: Final = frozenset({errno.EINVAL, errno.ENAMETOOLONG, errno.EISDIR, errn
 """What no repetition will mend."""
 
 
-class _Deeds(Protocol):
+class _FileChange(Protocol):
     def look(self, call: ToolCall) -> Any: ...
     def do(self, call: ToolCall) -> None: ...
     def undo(self, call: ToolCall) -> None: ...
 
 
-def file_tools(root: Root, kept: Kept) -> list[FunctionTool]:
+def file_tools(root: Root, kept: ContentStore) -> list[FunctionTool]:
     """The tools of this family."""
-    write = Change(root=root, kept=kept, outcome=lambda args, _: _text(args), keeps=True)
-    append = Change(root=root, kept=kept, outcome=lambda args, before: (before or b"") + _text(args), keeps=False)
-    delete = Change(root=root, kept=kept, outcome=lambda _, __: None, keeps=True, takes_folders=True)
+    write = ContentChange(root=root, kept=kept, outcome=lambda args, _: _text(args), keeps=True)
+    append = ContentChange(
+        root=root, kept=kept, outcome=lambda args, before: (before or b"") + _text(args), keeps=False
+    )
+    delete = ContentChange(root=root, kept=kept, outcome=lambda _, __: None, keeps=True, takes_folders=True)
     at_path, with_text = {"path": PATH}, {"path": PATH, "text": TEXT}
     return [
         FunctionTool(
@@ -51,13 +53,13 @@ def file_tools(root: Root, kept: Kept) -> list[FunctionTool]:
         ),
         _changing(
             _spec("move", "Move a file or folder to a free name.", {"source": PATH, "target": PATH}, {"target": PATH}),
-            Moving(root),
+            FileMove(root),
             lambda args: {"target": args["target"]},
         ),
         _changing(_spec("delete", "Delete a file or an empty folder.", at_path, at_path), delete, _path_of),
         _changing(
             _spec("mkdir", "Make a folder, and those above it that are missing.", at_path, at_path),
-            FolderMaking(root),
+            FolderCreation(root),
             _path_of,
         ),
     ]
@@ -81,16 +83,16 @@ def _spec(
     )
 
 
-def _changing(spec: ToolSpec, deeds: _Deeds, output: Callable[[Mapping[str, Any]], Any]) -> FunctionTool:
+def _changing(spec: ToolSpec, change: _FileChange, output: Callable[[Mapping[str, Any]], Any]) -> FunctionTool:
     def do(call: ToolCall) -> Any:
-        deeds.do(call)
+        change.do(call)
         return output(call.args)
 
     return FunctionTool(
         spec=spec,
         do=_in_thread(do),
-        look=_in_thread(deeds.look),
-        take_back=_in_thread(deeds.undo),
+        capture_with=_in_thread(change.look),
+        undo_with=_in_thread(change.undo),
         flaws_of=_text_flaws,
     )
 
@@ -108,11 +110,11 @@ def _reading(root: Root) -> Callable[[ToolCall], Any]:
     return read
 
 
-def _in_thread(work: Callable[[ToolCall], Any]) -> Deed:
+def _in_thread(work: Callable[[ToolCall], Any]) -> CallHandler:
     """The same off the event loop, with the system's errors in our words."""
 
-    async def deed(call: ToolCall) -> Any:
-        under_way = asyncio.ensure_future(asyncio.to_thread(_told, work, call))
+    async def handler(call: ToolCall) -> Any:
+        under_way = asyncio.ensure_future(asyncio.to_thread(_translated, work, call))
         try:
             return await asyncio.shield(under_way)
         except asyncio.CancelledError:
@@ -122,10 +124,10 @@ def _in_thread(work: Callable[[ToolCall], Any]) -> Deed:
                 under_way.exception()  # seen: nobody else will ask for it
             raise
 
-    return deed
+    return handler
 
 
-def _told(work: Callable[[ToolCall], Any], call: ToolCall) -> Any:
+def _translated(work: Callable[[ToolCall], Any], call: ToolCall) -> Any:
     try:
         return work(call)
     except OSError as error:

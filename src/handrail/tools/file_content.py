@@ -17,9 +17,9 @@ from msgspec import Struct
 
 from handrail.domain.definition import Category
 from handrail.engine.tool import ToolCall, ToolFailed
-from handrail.foundation.rooted import What
-from handrail.tools.kept import Kept
-from handrail.tools.place import NOTHING, Place, State, file_state
+from handrail.foundation.rooted import EntryKind
+from handrail.tools.kept import ContentStore
+from handrail.tools.place import NOTHING, GuardedPath, State, file_state
 from handrail.tools.rooted import Root
 
 FILE_BYTES_MAX: Final = 100_000_000
@@ -35,7 +35,7 @@ class Captured(Struct, frozen=True, kw_only=True):
 
     path: str
     existed: bool
-    what: What
+    what: EntryKind
     bytes: int
     sha256: str
     mode: int
@@ -50,11 +50,11 @@ class Captured(Struct, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Change:
+class ContentChange:
     """One kind of change to what stands at `args.path`."""
 
     root: Root
-    kept: Kept
+    kept: ContentStore
     outcome: Callable[[Mapping[str, Any], Content], Content]
     """What will be there, from the arguments and what was there."""
     keeps: bool
@@ -78,7 +78,7 @@ class Change:
                 return
             if now != seen.before:
                 raise _changed(place, "nothing was touched")
-            if seen.after.what is What.NOTHING:
+            if seen.after.what is EntryKind.NOTHING:
                 place.remove()
                 return
             content = self.outcome(call.args, self._content(place, now.what)) or b""
@@ -98,23 +98,23 @@ class Change:
             if error.category is not Category.NOT_FOUND or seen.existed:
                 raise  # else its whole folder is gone, and it with it
 
-    def _restore(self, place: Place, seen: Captured, call: ToolCall) -> None:
+    def _restore(self, place: GuardedPath, seen: Captured, call: ToolCall) -> None:
         now = place.state()
         if now == seen.before:
             return
         if now != seen.after:
             raise _changed(place, "it was not undone; look at it, then record the compensation")
         match seen.what:
-            case What.NOTHING:
+            case EntryKind.NOTHING:
                 place.remove()
-            case What.FOLDER:
+            case EntryKind.FOLDER:
                 place.make_folder(seen.mode)
             case _:
                 content = self._from_before(place, seen, call)
-                is_new = now.what is What.NOTHING
+                is_new = now.what is EntryKind.NOTHING
                 place.write(content, mode=seen.mode, part=part_name(call), is_new=is_new)
 
-    def _from_before(self, place: Place, seen: Captured, call: ToolCall) -> bytes:
+    def _from_before(self, place: GuardedPath, seen: Captured, call: ToolCall) -> bytes:
         if seen.kept:
             return self.kept.get(call.run, seen.kept, sha256=seen.sha256)
         content = place.read(bytes_max=FILE_BYTES_MAX)[: seen.bytes]  # what was appended comes off again
@@ -126,7 +126,7 @@ class Change:
         path = call.args["path"]
         with self.root.place(path, writing=True) as place:
             status, what = place.status(), place.what()
-            if what is What.OTHER or (what is What.FOLDER and not self.takes_folders):
+            if what is EntryKind.OTHER or (what is EntryKind.FOLDER and not self.takes_folders):
                 raise ToolFailed(Category.INVALID_INPUT, f"{place.shown} is no plain file; name one")
             content = self._content(place, what)
             before = State(what=what) if content is None else file_state(content)
@@ -142,8 +142,8 @@ class Change:
                 after=NOTHING if outcome is None else file_state(outcome),
             )
 
-    def _content(self, place: Place, what: What) -> Content:
-        return place.read(bytes_max=FILE_BYTES_MAX) if what is What.FILE else None
+    def _content(self, place: GuardedPath, what: EntryKind) -> Content:
+        return place.read(bytes_max=FILE_BYTES_MAX) if what is EntryKind.FILE else None
 
 
 def part_name(call: ToolCall) -> str:
@@ -160,5 +160,5 @@ def captured(call: ToolCall, shape: type[Capture]) -> Capture:
         raise ToolFailed(Category.INTERNAL, message) from None
 
 
-def _changed(place: Place, consequence: str) -> ToolFailed:
+def _changed(place: GuardedPath, consequence: str) -> ToolFailed:
     return ToolFailed(Category.CONFLICT, f"somebody else has changed {place.shown} since; {consequence}")

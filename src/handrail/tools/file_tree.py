@@ -15,24 +15,24 @@ from msgspec import Struct
 
 from handrail.domain.definition import Category
 from handrail.engine.tool import ToolCall, ToolFailed
-from handrail.foundation.rooted import What
+from handrail.foundation.rooted import EntryKind
 from handrail.tools.file_content import captured
-from handrail.tools.place import Place
+from handrail.tools.place import GuardedPath
 from handrail.tools.rooted import Root, path_parts
 
 NOT_EMPTY: Final = frozenset({errno.ENOTEMPTY, errno.EEXIST})
 
 
-class Thing(Struct, frozen=True, kw_only=True):
+class ItemIdentity(Struct, frozen=True, kw_only=True):
     """What is moved: a file is known by its content, a folder by its number on the disk."""
 
-    what: What
+    what: EntryKind
     bytes: int = 0
     sha256: str = ""
     inode: int = 0
 
 
-ABSENT: Final = Thing(what=What.NOTHING)
+ABSENT: Final = ItemIdentity(what=EntryKind.NOTHING)
 
 
 class MoveCaptured(Struct, frozen=True, kw_only=True):
@@ -40,7 +40,7 @@ class MoveCaptured(Struct, frozen=True, kw_only=True):
 
     path: str
     target: str
-    thing: Thing
+    thing: ItemIdentity
     is_free: bool
 
 
@@ -52,7 +52,7 @@ class FolderCaptured(Struct, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True)
-class Moving:
+class FileMove:
     """`file.move`: another name, which nobody has."""
 
     root: Root
@@ -62,8 +62,8 @@ class Moving:
         source, target = call.args["source"], call.args["target"]
         with self.root.place(source, writing=True) as here, self.root.place(target, writing=True) as there:
             self.root.require_movable(here)
-            thing, is_free = thing_at(here), there.status() is None
-        if thing.what is What.OTHER:
+            thing, is_free = item_at(here), there.status() is None
+        if thing.what is EntryKind.OTHER:
             raise ToolFailed(Category.INVALID_INPUT, f"{source} is neither a plain file nor a folder; name one")
         seen = MoveCaptured(path=source, target=target, thing=thing, is_free=is_free)
         found: Mapping[str, Any] = msgspec.to_builtins(seen)
@@ -88,7 +88,7 @@ class Moving:
 
     def _carry(self, seen: MoveCaptured, way: tuple[str, str]) -> None:
         with self.root.place(way[0], writing=True) as here, self.root.place(way[1], writing=True) as there:
-            match thing_at(here) == seen.thing, thing_at(here) == ABSENT, thing_at(there):
+            match item_at(here) == seen.thing, item_at(here) == ABSENT, item_at(there):
                 case True, _, found if found == ABSENT:
                     here.move_to(there)
                 case False, True, found if found == seen.thing:
@@ -101,7 +101,7 @@ class Moving:
 
 
 @dataclass(frozen=True)
-class FolderMaking:
+class FolderCreation:
     """`file.mkdir`: a folder, and those above it that are missing."""
 
     root: Root
@@ -152,19 +152,19 @@ class FolderMaking:
     def _is_missing(self, part: str) -> bool:
         with self.root.place(part, writing=True) as place:
             what = place.what()
-        if what not in {What.FOLDER, What.NOTHING}:
+        if what not in {EntryKind.FOLDER, EntryKind.NOTHING}:
             raise ToolFailed(Category.CONFLICT, f"{part} exists and is no folder; choose another path")
-        return what is What.NOTHING
+        return what is EntryKind.NOTHING
 
 
-def thing_at(place: Place) -> Thing:
+def item_at(place: GuardedPath) -> ItemIdentity:
     """What stands at a place, so that it is known again elsewhere."""
     state, status = place.state(), place.status()
-    inode = status.st_ino if status and state.what is What.FOLDER else 0
-    return Thing(what=state.what, bytes=state.bytes, sha256=state.sha256, inode=inode)
+    inode = status.st_ino if status and state.what is EntryKind.FOLDER else 0
+    return ItemIdentity(what=state.what, bytes=state.bytes, sha256=state.sha256, inode=inode)
 
 
-def _is_same_file(one: Place, other: Place) -> bool:
+def _is_same_file(one: GuardedPath, other: GuardedPath) -> bool:
     first, second = one.status(), other.status()
     return bool(first and second and first.st_ino and (first.st_ino, first.st_dev) == (second.st_ino, second.st_dev))
 

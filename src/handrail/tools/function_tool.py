@@ -15,10 +15,10 @@ from msgspec.structs import replace
 from handrail.domain.definition import Category, Effect
 from handrail.domain.pin import Card
 from handrail.engine.tool import ToolCall, ToolFailed, ToolSpec
-from handrail.tools.arguments import Arguments
+from handrail.tools.arguments import ArgumentSchema
 from handrail.tools.vault import Vault
 
-Deed: TypeAlias = Callable[[ToolCall], Awaitable[Any]]
+CallHandler: TypeAlias = Callable[[ToolCall], Awaitable[Any]]
 Args: TypeAlias = Mapping[str, Any]
 
 
@@ -27,10 +27,10 @@ class FunctionTool:
     """What the tool says of itself, what it does, and how it takes that back."""
 
     spec: ToolSpec
-    do: Deed
-    look: Deed | None = None
+    do: CallHandler
+    capture_with: CallHandler | None = None
     """Finds what `take_back` will need."""
-    take_back: Deed | None = None
+    undo_with: CallHandler | None = None
     effect_of: Callable[[Args], Effect] | None = None
     server_of: Callable[[Args], str] | None = None
     flaws_of: Callable[[Args], Sequence[str]] | None = None
@@ -61,7 +61,7 @@ class FunctionTool:
     async def capture(self, call: ToolCall) -> Any:
         """What the tool's own undo will need; None if it brings none. Fails as a call does."""
         self._require_fit(call)
-        return await self._kept_quiet(self.look, call) if self.look else None
+        return await self._kept_quiet(self.capture_with, call) if self.capture_with else None
 
     async def call(self, call: ToolCall) -> Any:
         """Do it, if the arguments fit."""
@@ -70,29 +70,29 @@ class FunctionTool:
 
     async def undo(self, call: ToolCall) -> Any:
         """Take back what was done, by its capture."""
-        if self.take_back is None:
+        if self.undo_with is None:
             hint = "give the step an `undo:`"
             raise ToolFailed(Category.TOOL_ERROR, f"{self.spec.name} brings no undo of its own; {hint}")
-        return await self._kept_quiet(self.take_back, call)
+        return await self._kept_quiet(self.undo_with, call)
 
-    async def _kept_quiet(self, deed: Deed, call: ToolCall) -> Any:
+    async def _kept_quiet(self, handler: CallHandler, call: ToolCall) -> Any:
         """Do it with its secrets filled in; what comes of it has none of them, nor of those given to others before."""
         vault = self.vault
         if vault is None:
-            return await deed(call)
+            return await handler(call)
         try:
             if call.references:
                 # In a thread: the keyring may have to ask its person.
                 call = replace(call, args=await asyncio.to_thread(vault.arguments, call))
                 self._require_fit(call)
-            return vault.scrubbed(await deed(call))
+            return vault.scrubbed(await handler(call))
         except ToolFailed as failure:
             words = vault.scrubbed(failure.message)
             raise ToolFailed(failure.category, words, retry_after_ms=failure.retry_after_ms) from None
 
     @cached_property
-    def _arguments(self) -> Arguments:
-        return Arguments(self.spec.args)
+    def _arguments(self) -> ArgumentSchema:
+        return ArgumentSchema(self.spec.args)
 
     def _require_fit(self, call: ToolCall) -> None:
         if misfits := self.misfits(call.args):

@@ -21,7 +21,7 @@ REMOVAL_PAUSE_S: Final = 0.01
 _numbers = count(1)
 
 
-class HeadCount:
+class TaskLimit:
     """A group that was made for one sandbox."""
 
     def __init__(self, folder: Path) -> None:
@@ -38,13 +38,13 @@ class HeadCount:
                 await asyncio.sleep(REMOVAL_PAUSE_S)
 
 
-def head_count(pid: int, most: int, *, mounted: Path = MOUNTED) -> HeadCount | None:
+def limit_tasks(pid: int, most: int, *, mounted: Path = MOUNTED) -> TaskLimit | None:
     """Hold a process, and all that it will start, to so many tasks; None if that can't be had here."""
     above = _own_group(mounted) if os.geteuid() == 0 else None
     if above is None:
         return None
     _sweep(above)
-    group = HeadCount(above / f"{NAME}{os.getpid()}-{next(_numbers)}")
+    group = TaskLimit(above / f"{NAME}{os.getpid()}-{next(_numbers)}")
     try:
         group.folder.mkdir()
         (group.folder / "pids.max").write_text(str(most))

@@ -20,10 +20,10 @@ from handrail.engine.clock import Clock, system_clock
 from handrail.engine.tool import ToolCall, ToolFailed, ToolSpec
 from handrail.tools.arguments import closed
 from handrail.tools.function_tool import FunctionTool
-from handrail.tools.http_message import Answer, Ask
+from handrail.tools.http_message import HttpRequest, HttpResponse
 
 if TYPE_CHECKING:
-    from handrail.tools.http_client import Wire
+    from handrail.tools.http_client import HttpClient
 
 METHODS: Final = ("DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT")
 OWN_HEADERS: Final = frozenset({"idempotency-key", "host", "content-length", "transfer-encoding", "connection"})
@@ -81,7 +81,7 @@ class HttpTools:
     def __init__(self, allow: Collection[str], *, clock: Clock = system_clock) -> None:
         self._allow = tuple(allow)
         self._clock = clock
-        self._wires: WeakKeyDictionary[asyncio.AbstractEventLoop, Wire] = WeakKeyDictionary()
+        self._wires: WeakKeyDictionary[asyncio.AbstractEventLoop, HttpClient] = WeakKeyDictionary()
 
     def tools(self) -> list[FunctionTool]:
         """The tools."""
@@ -99,7 +99,7 @@ class HttpTools:
         """What a GET of an address is answered with, through the same guard."""
         if flaws := request_flaws({"url": url}):
             raise ToolFailed(Category.INVALID_INPUT, "; ".join(flaws))
-        ask = Ask(method="GET", url=url, headers={})
+        ask = HttpRequest(method="GET", url=url, headers={})
         async with asyncio.timeout(within_s):
             answer = await self._wire().fetch(ask, wanted=frozenset(range(200, 300)))
         return answer.status
@@ -111,17 +111,17 @@ class HttpTools:
             raise self._failure(answer, call.args["url"])
         return {"status": answer.status, "headers": answer.headers, **_content(answer)}
 
-    def _wire(self) -> Wire:
+    def _wire(self) -> HttpClient:
         """The connections of the running event loop: a connection can't be used from another one."""
         loop = asyncio.get_running_loop()
         if loop not in self._wires:
             # Imported late: httpx and what it needs take 100 ms (measured), which plans without http never pay.
-            from handrail.tools.http_client import Wire
+            from handrail.tools.http_client import HttpClient
 
-            self._wires[loop] = Wire(self._allow)
+            self._wires[loop] = HttpClient(self._allow)
         return self._wires[loop]
 
-    def _failure(self, answer: Answer, url: str) -> ToolFailed:
+    def _failure(self, answer: HttpResponse, url: str) -> ToolFailed:
         text = " ".join(_text(answer).split())[:EXCERPT_MAX]
         message = f"{answer.status} from {urlsplit(url).hostname}{': ' if text else ''}{text}"
         pause = retry_after_ms(answer.headers.get("retry-after", ""), self._clock())
@@ -130,7 +130,7 @@ class HttpTools:
         )
 
 
-def _ask(call: ToolCall) -> Ask:
+def _ask(call: ToolCall) -> HttpRequest:
     args = call.args
     headers = {name.lower(): value for name, value in args.get("headers", {}).items()}
     content = None
@@ -141,7 +141,9 @@ def _ask(call: ToolCall) -> Ask:
         content = args["body"].encode()
         headers.setdefault("content-type", "text/plain; charset=utf-8")
     headers["idempotency-key"] = call.key
-    return Ask(method=_method(args), url=args["url"], headers=headers, content=content, stays=bool(call.references))
+    return HttpRequest(
+        method=_method(args), url=args["url"], headers=headers, content=content, stays=bool(call.references)
+    )
 
 
 def category_of(status: int) -> Category:
@@ -220,7 +222,7 @@ def _method(args: Mapping[str, Any]) -> str:
     return str(args.get("method", "GET")).upper()
 
 
-def _content(answer: Answer) -> dict[str, Any]:
+def _content(answer: HttpResponse) -> dict[str, Any]:
     kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
     if answer.content and (kind == "application/json" or kind.endswith("+json")):
         try:
@@ -230,7 +232,7 @@ def _content(answer: Answer) -> dict[str, Any]:
     return {"body": _text(answer)}
 
 
-def _text(answer: Answer) -> str:
+def _text(answer: HttpResponse) -> str:
     try:
         return answer.content.decode(answer.charset, errors="replace")
     except LookupError:  # a charset nobody knows

@@ -22,7 +22,7 @@ from msgspec.structs import replace
 from handrail.domain.definition import Category
 from handrail.engine.tool import ToolFailed
 from handrail.tools.address import is_allowed, is_public
-from handrail.tools.http_message import Answer, Ask
+from handrail.tools.http_message import HttpRequest, HttpResponse
 
 ANSWER_BYTES_MAX: Final = 1_000_000
 REDIRECTS_MAX: Final = 5
@@ -38,14 +38,14 @@ TELLING: Final = frozenset({"accept", "accept-language", "content-type", "idempo
 TIMES: Final = {"connect": CONNECT_S, "read": SILENCE_S, "write": SILENCE_S, "pool": OVERALL_S}
 
 
-class Wire:
+class HttpClient:
     """Connections of one event loop, kept open between calls."""
 
     def __init__(self, allow: Collection[str]) -> None:
         self._guard = _Guard(allow)
         self._pools: dict[str, httpcore.AsyncConnectionPool] = {}
 
-    async def fetch(self, ask: Ask, *, wanted: Collection[int]) -> Answer:
+    async def fetch(self, ask: HttpRequest, *, wanted: Collection[int]) -> HttpResponse:
         """The answer behind at most a few redirects; a status that is wanted is not followed."""
         try:
             async with asyncio.timeout(OVERALL_S):
@@ -64,7 +64,7 @@ class Wire:
             await pool.aclose()
         self._pools.clear()
 
-    async def _exchange(self, ask: Ask) -> Answer:
+    async def _exchange(self, ask: HttpRequest) -> HttpResponse:
         try:
             request = httpx.Request(ask.method, ask.url, headers={**own_headers(), **ask.headers}, content=ask.content)
         except (httpx.InvalidURL, ValueError) as error:
@@ -91,10 +91,10 @@ class Wire:
         except httpx.DecodingError:
             raise ToolFailed(Category.TOOL_ERROR, f"{host} sent an answer that can't be unpacked") from None
 
-    async def _answer(self, asked: httpcore.Request, host: str) -> Answer:
+    async def _answer(self, asked: httpcore.Request, host: str) -> HttpResponse:
         answered = await self._pool(asked.url.scheme.decode()).handle_async_request(asked)
         try:
-            stream = _Stream(answered.aiter_stream())
+            stream = _ResponseStream(answered.aiter_stream())
             response = httpx.Response(answered.status, headers=answered.headers, stream=stream)
             content = bytearray()
             async for block in response.aiter_bytes():
@@ -105,7 +105,7 @@ class Wire:
         finally:
             await answered.aclose()
         headers = dict(response.headers.items())
-        return Answer(
+        return HttpResponse(
             status=response.status_code,
             headers=headers,
             content=bytes(content),
@@ -123,7 +123,7 @@ class Wire:
         return self._pools[scheme]
 
 
-class _Stream(httpx.AsyncByteStream):
+class _ResponseStream(httpx.AsyncByteStream):
     """The bytes of an answer, as httpx wants to be handed them."""
 
     def __init__(self, blocks: AsyncIterator[bytes]) -> None:
@@ -183,7 +183,7 @@ async def checked_addresses(host: str, port: int, allow: Collection[str]) -> lis
     raise ToolFailed(Category.PERMISSION, message)
 
 
-def redirected(ask: Ask, location: str, status: int) -> Ask:
+def redirected(ask: HttpRequest, location: str, status: int) -> HttpRequest:
     """The request that a redirect asks for; ToolFailed where it may not lead."""
     try:
         here, there = httpx.URL(ask.url), httpx.URL(ask.url).join(location).copy_with(fragment=None)
@@ -196,14 +196,14 @@ def redirected(ask: Ask, location: str, status: int) -> Ask:
     return _at_origin(_by_status(ask, status), here, there)
 
 
-def _by_status(ask: Ask, status: int) -> Ask:
+def _by_status(ask: HttpRequest, status: int) -> HttpRequest:
     """303 asks for the result of what was done, and so do 301 and 302 in everybody's practice; 307 and 308 repeat."""
     if ask.method == "HEAD" or status in {307, 308} or (status != 303 and ask.method != "POST"):
         return ask
     return replace(ask, method="GET", content=None, headers=_without(ask.headers, {"content-type"}))
 
 
-def _at_origin(ask: Ask, here: httpx.URL, there: httpx.URL) -> Ask:
+def _at_origin(ask: HttpRequest, here: httpx.URL, there: httpx.URL) -> HttpRequest:
     if _origin(here) == _origin(there):
         return replace(ask, url=str(there))
     if ask.stays:
@@ -227,7 +227,7 @@ def trusted() -> ssl.SSLContext:
     return context
 
 
-def _leads_on(answer: Answer) -> bool:
+def _leads_on(answer: HttpResponse) -> bool:
     return answer.status in FOLLOWED and "location" in answer.headers
 
 

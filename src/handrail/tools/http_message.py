@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 
-class Ask(Struct, frozen=True, kw_only=True):
+class HttpRequest(Struct, frozen=True, kw_only=True):
     """One request."""
 
     method: str
@@ -20,7 +20,7 @@ class Ask(Struct, frozen=True, kw_only=True):
     """Whether it holds secrets, so that no redirect may take it elsewhere."""
 
 
-class Answer(Struct, frozen=True, kw_only=True):
+class HttpResponse(Struct, frozen=True, kw_only=True):
     """One whole answer; names of headers are in lower case."""
 
     status: int

@@ -21,7 +21,7 @@ _run = re.compile(r"[A-Za-z0-9_-]{1,100}")
 _name = re.compile(r"[0-9a-f]{64}-[0-9a-f]{32}")
 
 
-class Kept:
+class ContentStore:
     """One folder, with a folder for each run."""
 
     def __init__(self, folder: Path) -> None:

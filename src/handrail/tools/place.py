@@ -18,7 +18,7 @@ from msgspec import Struct
 from handrail.domain.definition import Category
 from handrail.engine.tool import ToolFailed
 from handrail.foundation.open_flags import BINARY, NO_FOLLOW
-from handrail.foundation.rooted import Blocked, Entry, What, Why, what_is
+from handrail.foundation.rooted import Blocked, BlockReason, EntryKind, FolderEntry, kind_of
 
 BLOCK_BYTES: Final = 1_000_000
 NO_LINKS: Final = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
@@ -27,24 +27,24 @@ NO_LINKS: Final = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno
 class State(Struct, frozen=True, kw_only=True):
     """What stands at a place, as far as two looks at it can be compared."""
 
-    what: What
+    what: EntryKind
     bytes: int = 0
     sha256: str = ""
 
 
-NOTHING: Final = State(what=What.NOTHING)
+NOTHING: Final = State(what=EntryKind.NOTHING)
 
 
 def file_state(content: bytes) -> State:
     """The state of a file with that content."""
-    return State(what=What.FILE, bytes=len(content), sha256=hashlib.sha256(content).hexdigest())
+    return State(what=EntryKind.FILE, bytes=len(content), sha256=hashlib.sha256(content).hexdigest())
 
 
 @dataclass(frozen=True)
-class Place:
+class GuardedPath:
     """A name in a folder that is held open."""
 
-    entry: Entry
+    entry: FolderEntry
 
     @property
     def shown(self) -> str:
@@ -65,20 +65,20 @@ class Place:
         """What the system knows of the name itself, never of what it links to; None if nothing is there."""
         return self.entry.status()
 
-    def what(self) -> What:
+    def what(self) -> EntryKind:
         """What stands here."""
-        return what_is(self.status())
+        return kind_of(self.status())
 
     def state(self) -> State:
         """What stands here; a file by its content."""
         match self.what():
-            case What.FILE:
+            case EntryKind.FILE:
                 digest, size = hashlib.sha256(), 0
                 with os.fdopen(self._opened(), "rb") as file:
                     while block := file.read(BLOCK_BYTES):
                         digest.update(block)
                         size += len(block)
-                return State(what=What.FILE, bytes=size, sha256=digest.hexdigest())
+                return State(what=EntryKind.FILE, bytes=size, sha256=digest.hexdigest())
             case what:
                 return State(what=what)
 
@@ -107,9 +107,9 @@ class Place:
             self.discard(part)
         self.sync()
 
-    def move_to(self, target: Place) -> None:
+    def move_to(self, target: GuardedPath) -> None:
         """Give what stands here another name, which nobody has."""
-        if self.what() is What.FILE:
+        if self.what() is EntryKind.FILE:
             self._link(self.name, target)
         else:
             self._rename(self.name, target)  # a folder replaces nothing but an empty folder
@@ -129,7 +129,7 @@ class Place:
 
     def remove(self) -> None:
         """Remove the file or the empty folder that stands here."""
-        if self.what() is What.FOLDER:
+        if self.what() is EntryKind.FOLDER:
             os.rmdir(self.entry.spelled(self.name), dir_fd=self.handle)
         else:
             os.unlink(self.entry.spelled(self.name), dir_fd=self.handle)
@@ -159,7 +159,7 @@ class Place:
         else:
             os.rename(part, self.name, src_dir_fd=self.handle, dst_dir_fd=self.handle)
 
-    def _link(self, name: str, target: Place) -> None:
+    def _link(self, name: str, target: GuardedPath) -> None:
         """Rename a file without ever replacing another: a link can't, a rename would."""
         if sys.platform == "win32":  # where a rename can't, either
             self._rename(name, target)
@@ -181,7 +181,7 @@ class Place:
             return
         os.unlink(self.entry.spelled(name), dir_fd=self.handle)
 
-    def _rename(self, name: str, target: Place) -> None:
+    def _rename(self, name: str, target: GuardedPath) -> None:
         source_name, target_name = self.entry.spelled(name), target.entry.spelled(target.name)
         os.rename(source_name, target_name, src_dir_fd=self.handle, dst_dir_fd=target.handle)
 
@@ -200,19 +200,19 @@ def tool_failure(blocked: Blocked) -> ToolFailed:
     """Why a way ends, with what to do about it."""
     shown = blocked.shown
     match blocked.why:
-        case Why.NO_FOLDER:
+        case BlockReason.NO_FOLDER:
             return ToolFailed(Category.NOT_FOUND, f"there is no folder {shown}; make it first, with file.mkdir")
-        case Why.NOT_A_FOLDER:
+        case BlockReason.NOT_A_FOLDER:
             message = f"{shown} is no folder but a file or a link; links are not followed: name the way without it"
             return ToolFailed(Category.PERMISSION, message)
-        case Why.CLOSED:
+        case BlockReason.CLOSED:
             return own_folder(shown)
-        case Why.NOTHING_THERE:
+        case BlockReason.NOTHING_THERE:
             return ToolFailed(Category.NOT_FOUND, f"there is no {shown}; see what is there and name that")
-        case Why.NOT_A_FILE:
-            kind = "a folder" if blocked.what is What.FOLDER else "no plain file"
+        case BlockReason.NOT_A_FILE:
+            kind = "a folder" if blocked.what is EntryKind.FOLDER else "no plain file"
             return ToolFailed(Category.INVALID_INPUT, f"{shown} is {kind}; name a plain file")
-        case Why.REPLACED:
+        case BlockReason.REPLACED:
             return ToolFailed(Category.CONFLICT, f"{shown} was replaced while it was opened; try again")
         case _:
             assert_never(blocked.why)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct, field
 
 from handrail.tools.function_tool import FunctionTool
-from handrail.tools.python_tool import built, told
+from handrail.tools.python_tool import built, error_line
 from handrail.tools.sdk import PythonTool
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def _loaded(point: EntryPoint) -> tuple[Mapping[str, FunctionTool], str]:
     try:
         return {one.spec.name: built(one) for one in _offered(point.load())}, ""
     except (Exception, SystemExit) as error:  # a package's code: its failure must not be ours
-        return {}, told(error)
+        return {}, error_line(error)
 
 
 def _offered(value: Any) -> Iterator[PythonTool]:

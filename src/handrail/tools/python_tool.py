@@ -15,7 +15,7 @@ import msgspec
 from handrail.domain.definition import Category
 from handrail.engine.tool import Later, Progress, ToolCall, ToolFailed
 from handrail.foundation.call_signature import CallSignature
-from handrail.tools.function_tool import Deed, FunctionTool
+from handrail.tools.function_tool import CallHandler, FunctionTool
 from handrail.tools.sdk import CAPTURED, Function, PythonTool
 from handrail.tools.signature import ToolContext
 
@@ -38,25 +38,25 @@ def built(made: PythonTool) -> FunctionTool:
     captures, undoes = made.captures, made.undoes
     return FunctionTool(
         spec=made.spec,
-        do=_deed(made.function, made.signature, instant=instant),
-        look=_looking(_deed(*captures, instant=instant) if captures else None) if undoes else None,
-        take_back=_deed(*undoes, instant=instant, captured=True) if undoes else None,
+        do=_handler(made.function, made.signature, instant=instant),
+        capture_with=_looking(_handler(*captures, instant=instant) if captures else None) if undoes else None,
+        undo_with=_handler(*undoes, instant=instant, captured=True) if undoes else None,
     )
 
 
-def _looking(deed: Deed | None) -> Deed:
+def _looking(handler: CallHandler | None) -> CallHandler:
     """What finds out what an undo will need. It always finds something: a tool with an undo says so by that."""
 
-    async def look(call: ToolCall) -> Any:
-        return {CAPTURED: await deed(call) if deed else None}
+    async def capture_with(call: ToolCall) -> Any:
+        return {CAPTURED: await handler(call) if handler else None}
 
-    return look
+    return capture_with
 
 
-def _deed(function: Function, signature: CallSignature, *, instant: bool, captured: bool = False) -> Deed:
+def _handler(function: Function, signature: CallSignature, *, instant: bool, captured: bool = False) -> CallHandler:
     wants_captured = captured and CAPTURED in inspect.signature(function).parameters
 
-    async def deed(call: ToolCall) -> Any:
+    async def handler(call: ToolCall) -> Any:
         try:
             named = signature.arguments({one: call.args[one] for one in call.args if one in signature.names})
         except ValueError as error:
@@ -70,10 +70,10 @@ def _deed(function: Function, signature: CallSignature, *, instant: bool, captur
         except ToolFailed:
             raise
         except Exception as error:  # an author's code: whatever it raises is the call's failure, not handrail's
-            raise ToolFailed(category_of(error), told(error)) from error
+            raise ToolFailed(category_of(error), error_line(error)) from error
         return _output(call.tool, found)
 
-    return deed
+    return handler
 
 
 async def _called(function: Function, named: dict[str, Any], *, instant: bool) -> Any:
@@ -104,7 +104,7 @@ def category_of(error: Exception) -> Category:
     return next((category for kind, category in CATEGORIES.items() if isinstance(error, kind)), Category.TOOL_ERROR)
 
 
-def told(error: BaseException) -> str:
+def error_line(error: BaseException) -> str:
     """An exception in one line; its traceback is for the log, never for the journal."""
     words = " ".join(str(error).split())
     return f"{type(error).__name__}{': ' if words else ''}{words}"[:MESSAGE_MAX]

@@ -24,7 +24,7 @@ from handrail.tools.configuration import ToolConfiguration, configured
 from handrail.tools.file import file_tools
 from handrail.tools.function_tool import FunctionTool
 from handrail.tools.http import HttpTools
-from handrail.tools.kept import Kept
+from handrail.tools.kept import ContentStore
 from handrail.tools.mcp.servers import Recalled, Servers
 from handrail.tools.plugin import Plugins, discover
 from handrail.tools.python_tool import built
@@ -59,7 +59,7 @@ class Registry:
         self._vault = vault
         self._configuration = configuration or ToolConfiguration()
         self._discovering = discovering
-        self._kept = Kept(kept)
+        self._kept = ContentStore(kept)
         self._http = HttpTools(self._configuration.allow)
         root = Root(project, private=(*private, kept))
         ours = (file_tools(root, self._kept), self._http.tools(), wait_tools(), value_tools(), more)
@@ -80,10 +80,10 @@ class Registry:
 
     def specs(self) -> Sequence[ToolSpec]:
         """What all tools say of themselves, by name; of servers, those that were met."""
-        met = self.servers.specs() if self.servers is not None else ()
-        return sorted((*(tool.spec for tool in self._tools.values()), *met), key=lambda spec: spec.name)
+        from_servers = self.servers.specs() if self.servers is not None else ()
+        return sorted((*(tool.spec for tool in self._tools.values()), *from_servers), key=lambda spec: spec.name)
 
-    async def meet(self, names: Collection[str]) -> Mapping[str, Card]:
+    async def connect(self, names: Collection[str]) -> Mapping[str, Card]:
         """Learn of the tools of these names: what their servers say of them; Unavailable if one can't be reached."""
         if self.servers is None:
             return {}
@@ -91,7 +91,7 @@ class Registry:
         wanted = {server for name in names if (server := name.partition(".")[0]) in known}
         if not wanted:
             return {}
-        for server, reason in (await self.servers.meet(wanted)).items():
+        for server, reason in (await self.servers.connect(wanted)).items():
             raise Unavailable(
                 f"the tool server `{server}` can't be reached: {reason}",
                 hint=f"`handrail tools check {server}` tells more; nothing was changed",
@@ -155,7 +155,7 @@ class Registry:
 
 
 def _with_undo(tool: FunctionTool) -> ToolSpec:
-    return with_(tool.spec, undo=OWN) if tool.take_back is not None else tool.spec
+    return with_(tool.spec, undo=OWN) if tool.undo_with is not None else tool.spec
 
 
 def _effect_at_most(spec: ToolSpec) -> Effect:

@@ -25,7 +25,7 @@ from handrail.foundation.rooted import (
     identity,
     is_printable_path,
 )
-from handrail.tools.place import Place, own_folder, tool_failure
+from handrail.tools.place import GuardedPath, own_folder, tool_failure
 
 OWN_FOLDER: Final = ".handrail"
 NAME_BYTES_MAX: Final = 255
@@ -70,7 +70,7 @@ class Root:
         self._by_handle = by_handle
 
     @contextmanager
-    def place(self, path: str, *, writing: bool) -> Iterator[Place]:
+    def place(self, path: str, *, writing: bool) -> Iterator[GuardedPath]:
         """The place that a path names, with its folder held open; ToolFailed if a plan may not go there."""
         parts = path_parts(path)
         if writing and _folded(parts[0]) == OWN_FOLDER:
@@ -81,9 +81,9 @@ class Root:
                 entry = held.enter_context(entered(self._folder, parts, closed=closed, by_handle=self._by_handle))
             except Blocked as blocked:
                 raise tool_failure(blocked) from None
-            yield Place(entry)
+            yield GuardedPath(entry)
 
-    def require_movable(self, place: Place) -> None:
+    def require_movable(self, place: GuardedPath) -> None:
         """Refuse to move a folder that holds one of handrail's own."""
         named = (path for folder in self._private for path in (folder.absolute(), folder.resolve()))
         around = {parent for path in named for parent in path.parents}

@@ -50,8 +50,8 @@ UNIT_BYTES: Final = {
 }
 SLACK_MS: Final = 5_000
 """A sandbox ends what takes too long by itself, with better words: the engine waits a little longer."""
-TOLD_LINES: Final = 5
-TOLD_LENGTH_MAX: Final = 1_000
+SHOWN_LINES: Final = 5
+SHOWN_LENGTH_MAX: Final = 1_000
 OFF: Final = "shell.run is off; a person can allow it in .handrail/config.toml: [shell] allow = true"
 
 Size = Annotated[str, Meta(pattern=SIZE_PATTERN)]
@@ -208,7 +208,7 @@ def _require_done(ran: Ran, bounds: Bounds, expected: Sequence[int]) -> None:
     match ran.stopped:
         case "time":
             message = f"stopped after {duration_text(bounds.time_ms)}; {_knob('timeout')}"
-            raise ToolFailed(Category.TIMEOUT, message + _last_words(ran))
+            raise ToolFailed(Category.TIMEOUT, message + _last_lines(ran))
         case "memory":
             message = f"stopped: it took more than {bounds.memory_bytes:,} bytes of memory; {_knob('memory')}"
         case "processes":
@@ -219,14 +219,14 @@ def _require_done(ran: Ran, bounds: Bounds, expected: Sequence[int]) -> None:
             if ran.exit in expected:
                 return
             message = f"exit {ran.exit}"
-    raise ToolFailed(Category.TOOL_ERROR, message + _last_words(ran))
+    raise ToolFailed(Category.TOOL_ERROR, message + _last_lines(ran))
 
 
 def _knob(key: str) -> str:
     return f"a person can set more in .handrail/config.toml: [shell] {key}"
 
 
-def _last_words(ran: Ran) -> str:
+def _last_lines(ran: Ran) -> str:
     """The last lines of what a command said, where it tends to say what is wrong."""
-    lines = (ran.stderr.strip() or ran.stdout.strip())[-TOLD_LENGTH_MAX:].splitlines()[-TOLD_LINES:]
+    lines = (ran.stderr.strip() or ran.stdout.strip())[-SHOWN_LENGTH_MAX:].splitlines()[-SHOWN_LINES:]
     return "".join(["\n", *(f"{line}\n" for line in lines)]).rstrip()

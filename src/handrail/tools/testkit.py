@@ -13,12 +13,12 @@ from msgspec.structs import replace
 
 from handrail.domain.definition import Effect
 from handrail.engine.tool import Later, PlanTool, ToolCall, ToolFailed
-from handrail.tools.arguments import Arguments
+from handrail.tools.arguments import ArgumentSchema
 from handrail.tools.python_tool import built
 from handrail.tools.sdk import PythonTool
 
 
-class Done(Struct, frozen=True):
+class CompletedCall(Struct, frozen=True):
     """A call that was made: what came of it, and the call with its capture, to be repeated or undone."""
 
     output: Any
@@ -44,16 +44,16 @@ async def done(
     key: str = "test-key",
     run: str = "run_test2222",
     **more: Any,
-) -> Done:
+) -> CompletedCall:
     """The same, with what `repeat` and `undo` need."""
     whole = as_tool(tool)
     asked = ToolCall(tool=whole.spec.name, args=args, key=key, run=run, step=more.pop("step", "a-step"), **more)
     capture = msgspec.json.decode(msgspec.json.encode(await whole.capture(asked)))  # it goes through the journal
     asked = replace(asked, capture=capture)
-    return Done(await whole.call(asked), asked)
+    return CompletedCall(await whole.call(asked), asked)
 
 
-async def undo(tool: PlanTool | PythonTool, made: Done) -> Any:
+async def undo(tool: PlanTool | PythonTool, made: CompletedCall) -> Any:
     """Take back a call."""
     return await as_tool(tool).undo(replace(made.call, key=f"{made.call.key}:undo"))
 
@@ -94,7 +94,7 @@ def _schema_flaws(tool: PlanTool, args: Mapping[str, Any]) -> list[str]:
     if tool.spec.args.get("type") != "object" or tool.spec.args.get("additionalProperties") is not False:
         return ["the schema of its arguments is not one of an object that takes no others"]
     flaws = [f"the arguments don't fit: {words}" for words in tool.misfits(args)]
-    if not Arguments(tool.spec.args).misfits({**args, "no such argument": 1}):
+    if not ArgumentSchema(tool.spec.args).misfits({**args, "no such argument": 1}):
         flaws.append("it takes arguments that nobody knows")
     return flaws
 
@@ -114,7 +114,7 @@ def _effect_flaws(tool: PlanTool, args: Mapping[str, Any], *, is_changed: bool) 
     return ["it says `effect: none` and changes the world"] if says_none and is_changed else []
 
 
-async def _repeat_flaws(tool: PlanTool, made: Done, look: Callable[[], Any]) -> list[str]:
+async def _repeat_flaws(tool: PlanTool, made: CompletedCall, look: Callable[[], Any]) -> list[str]:
     """A crash in the middle is repeated under the same key, with the same capture."""
     if not tool.spec.idempotent:
         return []
@@ -123,7 +123,7 @@ async def _repeat_flaws(tool: PlanTool, made: Done, look: Callable[[], Any]) -> 
     return [] if look() == after else ["it says `idempotent` and has its effect twice"]
 
 
-async def _undo_flaws(tool: PlanTool, made: Done, look: Callable[[], Any], before: Any) -> list[str]:
+async def _undo_flaws(tool: PlanTool, made: CompletedCall, look: Callable[[], Any], before: Any) -> list[str]:
     if tool.effect(made.call.args) is not Effect.REVERSIBLE:
         return []
     await undo(tool, made)

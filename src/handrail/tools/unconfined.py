@@ -110,7 +110,7 @@ class _Run(asyncio.SubprocessProtocol):
             pipe.write(content)
             pipe.close()
 
-    async def over(self) -> int:
+    async def wait_closed(self) -> int:
         """Wait until all is over: its end, and what it has still to say; its exit."""
         await self.ended.wait()
         with suppress(TimeoutError):
@@ -150,15 +150,15 @@ class Unconfined:
 
 async def _ran(job: Job, folder: Path, temporary: str, progress: Progress) -> Ran:
     loop = asyncio.get_running_loop()
-    began_s = loop.time()
+    started_s = loop.time()
     environment = {name: os.environ[name] for name in KEPT if name in os.environ}
     env = {**environment, "TMPDIR": temporary, "TEMP": temporary, "TMP": temporary, **job.env}
     program = _program(job.argv[0], folder, env.get("PATH", ""))
     run = _Run(job.bounds, progress)
-    await _started(run, (program, *job.argv[1:]), folder, env, job.bounds)
-    code = await _attended(run, job)
+    await _start(run, (program, *job.argv[1:]), folder, env, job.bounds)
+    code = await _supervise(run, job)
     words = {"stdout": run.output[OUT].decode(errors="replace"), "stderr": run.output[ERR].decode(errors="replace")}
-    took_ms = round((loop.time() - began_s) * 1_000)
+    took_ms = round((loop.time() - started_s) * 1_000)
     return Ran(exit=code if code >= 0 else 128 - code, took_ms=took_ms, stopped=run.stopped, **words)
 
 
@@ -173,7 +173,7 @@ def _program(name: str, folder: Path, path: str) -> str:
     return found
 
 
-async def _started(run: _Run, words: tuple[str, ...], folder: Path, env: dict[str, str], bounds: Bounds) -> None:
+async def _start(run: _Run, words: tuple[str, ...], folder: Path, env: dict[str, str], bounds: Bounds) -> None:
     """Start the command. Whoever cancels this waits for it: only then it can be ended."""
     options: dict[str, Any] = {"start_new_session": True} if POSIX else {"creationflags": _new_group()}
     limiter = (sys.executable, "-I", "-S", "-c", _limited, _limits(bounds)) if POSIX else ()
@@ -188,7 +188,7 @@ async def _started(run: _Run, words: tuple[str, ...], folder: Path, env: dict[st
     except asyncio.CancelledError:
         await starting
         run.end()
-        await run.over()
+        await run.wait_closed()
         raise
 
 
@@ -209,7 +209,7 @@ def _limits(bounds: Bounds) -> str:
     return ",".join(f"{name}={most}" for name, most in limits.items())
 
 
-async def _attended(run: _Run, job: Job) -> int:
+async def _supervise(run: _Run, job: Job) -> int:
     """Let it work until its end or its time, and end what is left of it; its exit."""
     run.feed(job.stdin.encode())
     try:
@@ -219,5 +219,5 @@ async def _attended(run: _Run, job: Job) -> int:
         run.stop("time")
     finally:
         run.end()
-        code = await run.over()
+        code = await run.wait_closed()
     return code

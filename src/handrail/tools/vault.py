@@ -92,12 +92,12 @@ class Vault:
         return scrubbed(value, self._forms)
 
     def _remember(self, values: Mapping[Reference, str]) -> None:
-        told = [
+        secret_values = [
             value for one, value in values.items() if one.source is ReferenceSource.SECRET or one.name not in ORDINARY
         ]
         with self._lock:
-            is_known = all(value in self._given for value in told)
-            for value in told:  # what was given last stands last
+            is_known = all(value in self._given for value in secret_values)
+            for value in secret_values:  # what was given last stands last
                 self._given[value] = self._given.pop(value, ()) or forms_of(value)
             if is_known:
                 return

@@ -15,9 +15,9 @@ import mcp_types as types
 
 from handrail.domain.question import PersonReply, ToolQuestion
 from handrail.engine.tool import ToolAsks
-from handrail.tools.mcp.connection import Connection
+from handrail.tools.mcp.connection import ServerConnection
 from handrail.tools.mcp.declaration import Declared
-from handrail.tools.mcp.era import EraBook
+from handrail.tools.mcp.era import EraCache
 
 SERVER = Path(__file__).with_name("hostile_server.py")
 
@@ -27,18 +27,18 @@ def declared(*modes: str, **more: Any) -> Declared:
     return Declared(**{"name": "bad", "origin": "tools.json", "command": sys.executable, "args": words, **more})
 
 
-def connection(folder: Path, *modes: str, **more: Any) -> Connection:
+def connection(folder: Path, *modes: str, **more: Any) -> ServerConnection:
     return connected(folder, declared(*modes, **more))
 
 
-def connected(folder: Path, server: Declared, **more: Any) -> Connection:
+def connected(folder: Path, server: Declared, **more: Any) -> ServerConnection:
     options: dict[str, Any] = {"fill": lambda text: text, **more}
-    book = EraBook(folder / "cache" / "eras.json")
-    return Connection(server, project=folder, log=folder / "logs" / "bad.log", remembered=book, **options)
+    book = EraCache(folder / "cache" / "eras.json")
+    return ServerConnection(server, project=folder, log=folder / "logs" / "bad.log", remembered=book, **options)
 
 
 @asynccontextmanager
-async def opened(folder: Path, *modes: str, **more: Any) -> AsyncIterator[Connection]:
+async def opened(folder: Path, *modes: str, **more: Any) -> AsyncIterator[ServerConnection]:
     found = connection(folder, *modes, **more)
     try:
         yield found
@@ -55,7 +55,7 @@ def silent(_words: str) -> None:
 
 
 async def call(
-    server: Connection,
+    server: ServerConnection,
     tool: str,
     *,
     progress: Callable[[str], None] = silent,
@@ -75,7 +75,7 @@ async def until(condition: Callable[[], bool], seconds: float = 10) -> None:
             await asyncio.sleep(0.01)
 
 
-async def described_as(server: Connection, text: str, seconds: float = 10) -> None:
+async def described_as(server: ServerConnection, text: str, seconds: float = 10) -> None:
     """Wait until the server's tools are described with this text."""
     async with asyncio.timeout(seconds):
         while text not in {tool.description for tool in await server.listing()}:

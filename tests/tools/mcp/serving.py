@@ -11,7 +11,7 @@ from typing import Any
 from handrail.engine.secrets import Secret
 from handrail.engine.tool import PlanTool, ToolCall
 from handrail.tools.configuration import ToolConfiguration
-from handrail.tools.kept import Kept
+from handrail.tools.kept import ContentStore
 from handrail.tools.mcp.declaration import Declared, ToolRule, UndoRule
 from handrail.tools.mcp.servers import Servers
 from handrail.tools.vault import Vault
@@ -49,7 +49,7 @@ async def serving(
         project=folder,
         logs=folder / "logs",
         cache=folder / "eras.json",
-        kept=Kept(folder / "kept"),
+        kept=ContentStore(folder / "kept"),
         vault=vault or Vault(),
         configuration=configuration or ToolConfiguration(),
     )

@@ -17,7 +17,7 @@ from handrail.domain.question import PersonReply, ToolQuestion
 from handrail.engine.tool import ToolAsks, ToolFailed
 from handrail.tools.mcp import connection as supervision
 from handrail.tools.mcp import session as sessions
-from handrail.tools.mcp.era import EraBook
+from handrail.tools.mcp.era import EraCache
 from tools.calls import Fails
 from tools.mcp.servers_at_hand import call, connected, declared, described_as, is_alive, nobody, opened, until
 
@@ -26,16 +26,16 @@ NAME = {"type": "object", "properties": {"name": {"type": "string"}}, "required"
 
 async def test_a_server_is_started_once_by_all_who_need_it_first(tmp_path: Path) -> None:
     async with opened(tmp_path) as server:
-        assert server.standing.status == "stopped"
+        assert server.status.status == "stopped"
         answers = await asyncio.gather(*(call(server, "echo", text=str(number)) for number in range(20)))
         assert answers == [str(number) for number in range(20)]
-        standing = server.standing
-        assert (standing.status, standing.starts, standing.server) == ("running", 1, "hostile 1")
-        assert is_alive(standing.pid)
-        assert standing.tools == len(await server.listing()) > 20
-        assert standing.version == "2025-11-25"
-    assert server.standing.status == "stopped"
-    assert not is_alive(standing.pid)
+        status = server.status
+        assert (status.status, status.starts, status.server) == ("running", 1, "hostile 1")
+        assert is_alive(status.pid)
+        assert status.tools == len(await server.listing()) > 20
+        assert status.version == "2025-11-25"
+    assert server.status.status == "stopped"
+    assert not is_alive(status.pid)
     with Fails(Category.TRANSIENT, "closing"):
         await call(server, "echo")
 
@@ -75,7 +75,7 @@ async def test_a_secret_that_is_missing_is_told_as_it_is(tmp_path: Path) -> None
     found = connected(tmp_path, declared(), fill=fill)
     with Fails(Category.NOT_FOUND, "the secret GIT is not set"):
         await found.listing()
-    assert found.standing.error == "the secret GIT is not set"
+    assert found.status.error == "the secret GIT is not set"
     await found.close()
 
 
@@ -100,17 +100,17 @@ async def test_what_can_not_be_started_says_so(
 async def test_a_server_that_died_is_started_again(tmp_path: Path) -> None:
     async with opened(tmp_path) as server:
         await server.listing()
-        first = server.standing.pid
+        first = server.status.pid
         with Fails(Category.TRANSIENT, "exit status 3"):
             await call(server, "die")
         with Fails(Category.TRANSIENT, "rests after it failed"):
             await call(server, "echo")
-        await until(lambda: server.standing.status == "resting")
-        assert "out of cheese" in server.standing.error
-        await until(lambda: server.standing.status == "stopped")
+        await until(lambda: server.status.status == "resting")
+        assert "out of cheese" in server.status.error
+        await until(lambda: server.status.status == "stopped")
         assert await call(server, "echo", text="back") == "back"
-        assert server.standing.starts == 2
-        assert server.standing.pid != first
+        assert server.status.starts == 2
+        assert server.status.pid != first
 
 
 def test_a_server_that_was_well_for_a_while_is_not_held_to_its_past(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,11 +122,11 @@ def test_a_server_that_was_well_for_a_while_is_not_held_to_its_past(monkeypatch:
         rest.begin()
         rests.append(rest.left_ms)
     assert rests == [500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000, 30_000]
-    rest.began_well()
+    rest.mark_started()
     now[0] += 10
     rest.begin()
     assert rest.left_ms == 30_000
-    rest.began_well()
+    rest.mark_started()
     now[0] += 61
     rest.begin()
     assert rest.left_ms == 500
@@ -135,8 +135,8 @@ def test_a_server_that_was_well_for_a_while_is_not_held_to_its_past(monkeypatch:
 async def test_a_call_in_flight_when_we_close_fails_and_nothing_is_left(tmp_path: Path) -> None:
     async with opened(tmp_path) as server:
         hanging = asyncio.create_task(call(server, "hang"))
-        await until(lambda: server.standing.status == "running")
-        process = server.standing.pid
+        await until(lambda: server.status.status == "running")
+        process = server.status.pid
         await server.close()
         with Fails(Category.TRANSIENT):
             await hanging
@@ -146,23 +146,23 @@ async def test_a_call_in_flight_when_we_close_fails_and_nothing_is_left(tmp_path
 async def test_closing_while_it_starts_ends_the_start(tmp_path: Path) -> None:
     async with opened(tmp_path, "silent") as server:
         waiting = asyncio.create_task(server.listing())
-        await until(lambda: server.standing.status == "starting")
+        await until(lambda: server.status.status == "starting")
         await asyncio.sleep(0.05)
         await server.close()
         with Fails(Category.TRANSIENT, "closed while it started"):
             await waiting
-        assert server.standing.status == "stopped"
+        assert server.status.status == "stopped"
 
 
 async def test_who_stops_waiting_for_a_start_does_not_end_it_for_others(tmp_path: Path) -> None:
     async with opened(tmp_path) as server:
         first, second = (asyncio.create_task(server.listing()) for _ in range(2))
-        await until(lambda: server.standing.status == "starting")
+        await until(lambda: server.status.status == "starting")
         first.cancel()
         assert await second
         with pytest.raises(asyncio.CancelledError):
             await first
-        assert server.standing.starts == 1
+        assert server.status.starts == 1
 
 
 async def test_progress_is_told_in_words(tmp_path: Path) -> None:
@@ -197,7 +197,7 @@ async def test_a_question_leaves_the_call_until_a_person_has_answered(modes: tup
         assert json.loads(yes) == {"action": "accept", "content": {"name": "Ada"}}
         no = await call(server, "elicit", ask=lambda _: PersonReply(agreed=False))
         assert json.loads(no) == {"action": "decline"}
-        assert server.standing.starts == 1
+        assert server.status.starts == 1
         if not modes:
             assert len(json.loads(await call(server, "cancelled"))) == 1  # the call that was given up
 
@@ -295,7 +295,7 @@ async def test_a_call_that_its_server_died_of_says_when_to_come_again(tmp_path: 
 async def test_a_server_of_the_newer_protocol_tells_of_changes_when_it_was_asked_to(tmp_path: Path) -> None:
     async with opened(tmp_path, "modern", "listens") as server:
         await server.listing()
-        assert server.standing.version == "2026-07-28"
+        assert server.status.version == "2026-07-28"
         await call(server, "change", to="else")
         await described_as(server, "else")
 
@@ -311,17 +311,17 @@ async def test_a_server_that_was_silent_to_the_probe_is_not_probed_again(
     monkeypatch.setattr("mcp.client.session.DISCOVER_TIMEOUT_SECONDS", 0.5)
     async with opened(tmp_path, "mute") as server:
         await server.listing()
-        assert server.standing.started_ms >= 500
-    assert EraBook(tmp_path / "cache" / "eras.json").is_legacy(declared("mute"))
+        assert server.status.started_ms >= 500
+    assert EraCache(tmp_path / "cache" / "eras.json").is_legacy(declared("mute"))
     async with opened(tmp_path, "mute") as server:
         await server.listing()
-        assert server.standing.started_ms < 500
+        assert server.status.started_ms < 500
 
 
 async def test_a_server_that_breaks_at_the_probe_is_greeted_the_older_way(tmp_path: Path) -> None:
     async with opened(tmp_path, "fragile") as server:
         assert await call(server, "echo", text="fine") == "fine"
-        assert server.standing.starts == 1
+        assert server.status.starts == 1
 
 
 async def test_a_server_that_refuses_every_greeting_is_the_tools_error(tmp_path: Path) -> None:
@@ -331,7 +331,7 @@ async def test_a_server_that_refuses_every_greeting_is_the_tools_error(tmp_path:
 
 
 async def test_a_remembered_era_that_is_wrong_is_forgotten(tmp_path: Path) -> None:
-    book = EraBook(tmp_path / "cache" / "eras.json")
+    book = EraCache(tmp_path / "cache" / "eras.json")
     other = declared("modern", "strict")
     book.note(other, legacy=True)
     found = connected(tmp_path, other)
@@ -344,7 +344,7 @@ async def test_a_remembered_era_that_is_wrong_is_forgotten(tmp_path: Path) -> No
 
 def test_the_book_of_eras_may_be_lost_or_broken_at_any_time(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "eras.json"
-    book = EraBook(path)
+    book = EraCache(path)
     book.note(declared(), legacy=False)
     assert not path.exists()
     book.note(declared(), legacy=True)
@@ -353,7 +353,7 @@ def test_the_book_of_eras_may_be_lost_or_broken_at_any_time(tmp_path: Path) -> N
     path.write_text("{not json")
     assert not book.is_legacy(declared())
     (tmp_path / "file").write_text("")
-    EraBook(tmp_path / "file" / "eras.json").note(declared(), legacy=True)  # can't be kept, and nobody minds
+    EraCache(tmp_path / "file" / "eras.json").note(declared(), legacy=True)  # can't be kept, and nobody minds
 
 
 # At its edges

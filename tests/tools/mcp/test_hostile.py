@@ -12,7 +12,7 @@ import pytest
 
 from handrail.domain.definition import Category
 from handrail.tools.mcp import pipe
-from handrail.tools.mcp.connection import Connection
+from handrail.tools.mcp.connection import ServerConnection
 from tools.calls import Fails
 from tools.mcp.servers_at_hand import Heart, call, described_as, is_alive, opened, until
 
@@ -21,7 +21,7 @@ GAP_S_MAX = 0.75
 
 
 @pytest.fixture
-async def neighbour(tmp_path: Path) -> AsyncIterator[Connection]:
+async def neighbour(tmp_path: Path) -> AsyncIterator[ServerConnection]:
     async with opened(tmp_path / "neighbour") as healthy:
         (tmp_path / "neighbour").mkdir()
         await healthy.listing()
@@ -55,7 +55,7 @@ async def neighbour(tmp_path: Path) -> AsyncIterator[Connection]:
     ],
 )
 async def test_a_call_that_goes_wrong_has_the_right_category_and_hurts_nobody_else(
-    tool: str, args: dict[str, Any], category: Category, words: str, tmp_path: Path, neighbour: Connection
+    tool: str, args: dict[str, Any], category: Category, words: str, tmp_path: Path, neighbour: ServerConnection
 ) -> None:
     async with opened(tmp_path) as bad:
         await bad.listing()
@@ -66,11 +66,13 @@ async def test_a_call_that_goes_wrong_has_the_right_category_and_hurts_nobody_el
                 await failing
             assert await call(neighbour, "echo", text="still") == "still"
         assert heart.gap_s < GAP_S_MAX
-        await until(lambda: bad.standing.status != "resting")
+        await until(lambda: bad.status.status != "resting")
         assert await call(bad, "echo", text="again") == "again"
 
 
-async def test_a_flood_of_progress_is_thinned_out_before_it_is_looked_at(tmp_path: Path, neighbour: Connection) -> None:
+async def test_a_flood_of_progress_is_thinned_out_before_it_is_looked_at(
+    tmp_path: Path, neighbour: ServerConnection
+) -> None:
     async with opened(tmp_path) as bad, Heart() as heart:
         await bad.listing()
         steps: list[str] = []
@@ -106,7 +108,7 @@ async def test_an_answer_that_comes_twice_counts_once(tmp_path: Path) -> None:
 async def test_noise_on_the_output_is_left_out_and_noted_once(tmp_path: Path) -> None:
     async with opened(tmp_path) as bad:
         assert [await call(bad, "noise") for _ in range(2)] == ["through the noise"] * 2
-        log = Path(bad.standing.log).read_text()
+        log = Path(bad.status.log).read_text()
         assert log.count("that are no messages") == 1
 
 
@@ -114,7 +116,7 @@ async def test_a_request_for_sampling_is_refused_in_words_to_the_server_and_in_t
     async with opened(tmp_path) as bad:
         error = json.loads(await call(bad, "sample"))
         assert "Sampling not supported" in error["message"]
-        assert "it asked for a model's words (sampling)" in Path(bad.standing.log).read_text()
+        assert "it asked for a model's words (sampling)" in Path(bad.status.log).read_text()
 
 
 async def test_a_server_that_asks_without_listening_is_ended(tmp_path: Path) -> None:
@@ -147,10 +149,10 @@ async def test_a_server_that_ends_at_once_says_why_and_is_left_alone_for_longer_
             await bad.listing()
         with Fails(Category.TRANSIENT, "rests after it failed") as first:
             await call(bad, "echo")
-        assert bad.standing.status in {"resting", "stopped"}  # a busy machine may take longer than it rests
-        assert bad.standing.error
-        assert "no licence found" in bad.standing.error
-        await until(lambda: bad.standing.status == "stopped")
+        assert bad.status.status in {"resting", "stopped"}  # a busy machine may take longer than it rests
+        assert bad.status.error
+        assert "no licence found" in bad.status.error
+        await until(lambda: bad.status.status == "stopped")
         with Fails(Category.TRANSIENT, "exit status 7"):
             await bad.listing()
         with Fails(Category.TRANSIENT, "rests") as second:
@@ -162,8 +164,8 @@ async def test_a_server_that_never_greets_fails_in_its_time(tmp_path: Path) -> N
     async with opened(tmp_path, "silent", start_timeout="1s") as bad:
         with Fails(Category.TIMEOUT, "did not start within 1 s"):
             await bad.listing()
-        assert bad.standing.status in {"resting", "stopped"}  # a busy machine may take longer than it rests
-        assert bad.standing.error
+        assert bad.status.status in {"resting", "stopped"}  # a busy machine may take longer than it rests
+        assert bad.status.error
 
 
 async def test_a_server_that_ignores_every_request_to_end_is_ended(
@@ -172,7 +174,7 @@ async def test_a_server_that_ignores_every_request_to_end_is_ended(
     monkeypatch.setattr("handrail.tools.mcp.launch.STOP_GRACE_S", 0.1)
     async with opened(tmp_path, "stubborn") as bad:
         await bad.listing()
-        process = bad.standing.pid
+        process = bad.status.pid
         assert is_alive(process)
     assert not is_alive(process)
 
@@ -224,7 +226,7 @@ async def test_tools_that_could_not_be_used_are_left_out_and_the_first_of_a_name
         assert {"large", "a b"} & tools.keys() == set()
         assert tools["echo"].description == "says what it is told"
         assert tools["nonsense"].args["minProperties"] == "few"  # whoever calls it is told so
-        assert "3 of its tools were left out" in Path(bad.standing.log).read_text()
+        assert "3 of its tools were left out" in Path(bad.status.log).read_text()
 
 
 async def test_a_list_that_can_not_be_read_is_the_tools_error(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ from tools.mcp.servers_at_hand import connection, call
 async def hold():
     server = connection(Path(sys.argv[1]), "stubborn")
     children = [await call(server, "breed", leaves=leaves) for leaves in (False, True)]
-    print(server.standing.pid, *children, flush=True)
+    print(server.status.pid, *children, flush=True)
     await asyncio.sleep(600)
 
 asyncio.run(hold())

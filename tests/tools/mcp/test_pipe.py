@@ -14,9 +14,9 @@ from handrail.domain.definition import Category
 from handrail.foundation.line_cutter import Overlong
 from handrail.tools.mcp import server_log
 from handrail.tools.mcp.affordable import is_affordable
-from handrail.tools.mcp.launch import Launch, _signal_name
+from handrail.tools.mcp.launch import ServerLaunch, _signal_name
 from handrail.tools.mcp.lines import is_broken_message, is_progress, named_ids, plain_id
-from handrail.tools.mcp.pipe import Hearing
+from handrail.tools.mcp.pipe import MessageReader
 from handrail.tools.mcp.server_log import ServerLog
 from handrail.tools.mcp.windows import WindowsPipe
 from tools.calls import Fails
@@ -49,8 +49,8 @@ def test_progress_is_told_without_parsing() -> None:
     assert not is_progress(b'{"jsonrpc":"2.0","id":1,"result":{"method":"notifications/progress"}}')
 
 
-def hearing(folder: Path, changed: Callable[[], None] = lambda: None) -> Hearing:
-    found = Hearing(ServerLog(folder / "log"), changed)
+def hearing(folder: Path, changed: Callable[[], None] = lambda: None) -> MessageReader:
+    found = MessageReader(ServerLog(folder / "log"), changed)
     for number in (1, 2):
         found.sent(types.JSONRPCRequest(jsonrpc="2.0", id=number, method="tools/call"))
     return found
@@ -58,9 +58,9 @@ def hearing(folder: Path, changed: Callable[[], None] = lambda: None) -> Hearing
 
 async def test_a_broken_message_without_a_name_fails_nobody_when_several_wait(tmp_path: Path) -> None:
     ear = hearing(tmp_path)
-    assert list(ear.understood([b'{"jsonrpc": "2.0", {'])) == []
+    assert list(ear.messages_in([b'{"jsonrpc": "2.0", {'])) == []
     ear.sent(types.JSONRPCNotification(jsonrpc="2.0", method="notifications/cancelled", params={"requestId": 1}))
-    (failed,) = ear.understood([b'{"jsonrpc": "2.0", {'])
+    (failed,) = ear.messages_in([b'{"jsonrpc": "2.0", {'])
     assert isinstance(failed, types.JSONRPCError)
     assert failed.id == 2
 
@@ -69,9 +69,9 @@ async def test_an_answer_that_is_too_long_fails_its_own_call_once(tmp_path: Path
     ear = hearing(tmp_path)
     head = b'{"jsonrpc":"2.0","id":1,"result":'
     parts = [Overlong(head, b"", is_whole=False), Overlong(head, b"}", is_whole=True)]
-    failed = list(ear.understood(parts))
+    failed = list(ear.messages_in(parts))
     assert [message.id for message in failed if isinstance(message, types.JSONRPCError)] == [1]
-    late = list(ear.understood([b'{"jsonrpc":"2.0","id":1,"result":{}}', b'{"jsonrpc":"2.0","id":"2","result":{}}']))
+    late = list(ear.messages_in([b'{"jsonrpc":"2.0","id":1,"result":{}}', b'{"jsonrpc":"2.0","id":"2","result":{}}']))
     assert [message.id for message in late if isinstance(message, types.JSONRPCResponse)] == ["2"]
 
 
@@ -79,12 +79,12 @@ async def test_progress_is_thinned_out_however_it_is_written(tmp_path: Path) -> 
     changes: list[int] = []
     ear = hearing(tmp_path, lambda: changes.append(1))
     line = b'{"params":{"progressToken":1,"progress":1},"method":"notifications/progress","jsonrpc":"2.0"}'
-    assert len(list(ear.understood([line] * 500))) < 100
+    assert len(list(ear.messages_in([line] * 500))) < 100
     usual = b'{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":1}}'
-    assert len(list(ear.understood([usual] * 500))) < 100
+    assert len(list(ear.messages_in([usual] * 500))) < 100
     notice = b'{"jsonrpc":"2.0","method":"notifications/message","params":{}}'
     change = b'{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}'
-    assert len(list(ear.understood([notice] * 500 + [change]))) < 100
+    assert len(list(ear.messages_in([notice] * 500 + [change]))) < 100
     assert changes == [1]  # left out with the rest, and not forgotten
 
 
@@ -99,7 +99,7 @@ async def test_what_a_server_writes_to_its_standard_error_is_kept_scrubbed(tmp_p
             await call(found, "die")
     finally:
         await found.close()
-    log = Path(found.standing.log)
+    log = Path(found.status.log)
     assert log.read_text().count("muttering with [redacted]") >= 3
     assert "hunter2" not in log.read_text()
     assert log.stat().st_mode & 0o777 == 0o600
@@ -153,7 +153,7 @@ async def test_a_server_that_does_not_read_holds_up_its_callers_alone(tmp_path: 
 
 async def test_the_pipe_for_windows_speaks_to_a_server_as_well(tmp_path: Path) -> None:
     server = declared()
-    launch = Launch(command=server.command, args=server.args, cwd=str(tmp_path))
+    launch = ServerLaunch(command=server.command, args=server.args, cwd=str(tmp_path))
     pipe = WindowsPipe(launch, log=ServerLog(tmp_path / "logs" / "bad.log"))
     async with Client(pipe.open(), mode="legacy") as client:
         result = await client.call_tool("echo", {"text": "hello"})

@@ -23,7 +23,7 @@ from mcp_types import (
 
 from handrail.domain.definition import Category
 from handrail.engine.tool import ToolCall
-from handrail.tools.kept import Kept
+from handrail.tools.kept import ContentStore
 from handrail.tools.mcp import result as module
 from handrail.tools.mcp.result import BLOCKS_MAX, EXCERPT_LENGTH, INLINE_BYTES_MAX, MESSAGE_LENGTH_MAX, Results
 from tools.calls import Fails
@@ -33,7 +33,7 @@ PICTURE = b"\x89PNG and more"
 
 
 def results(folder: Path) -> Results:
-    return Results(Kept(folder / "kept"), lambda value: value)
+    return Results(ContentStore(folder / "kept"), lambda value: value)
 
 
 def text(*words: str) -> list[ContentBlock]:
@@ -228,7 +228,7 @@ async def test_what_nobody_may_see_is_in_no_output_and_not_kept(tmp_path: Path) 
     def scrub(value: Any) -> Any:
         return msgspec.json.decode(msgspec.json.encode(value).replace(b"hunter2", b"[redacted]"))
 
-    mine = Results(Kept(tmp_path), scrub)
+    mine = Results(ContentStore(tmp_path), scrub)
     note = TextResourceContents(uri="note://hunter2", text="hunter2", mime_type="hunter2")
     link = ResourceLink(uri="far://hunter2", name="hunter2")
     larger = "hunter2 " * INLINE_BYTES_MAX

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from handrail.tools.mcp.schema import PATTERNS_MAX, SCHEMA_BYTES_MAX, STEPS_TOLD_MAX, WALK_DEPTH_MAX, ServerSchema
+from handrail.tools.mcp.schema import PATTERNS_MAX, SCHEMA_BYTES_MAX, STEPS_EXPLAINED_MAX, WALK_DEPTH_MAX, ServerSchema
 
 UNUSABLE = "the server's schema for this tool can't be used"
 EMAIL = r"^(?!\.)(?!.*\.\.)([A-Za-z0-9_'+\-\.]*)[A-Za-z0-9_+-]@([A-Za-z0-9][A-Za-z0-9\-]*\.)+[A-Za-z]{2,}$"
@@ -141,7 +141,9 @@ def test_a_schema_that_refers_to_itself_is_left_before_it_takes_all_memory(monke
 
 def test_a_misfit_that_is_dear_to_explain_is_told_without_its_place() -> None:
     schema = ServerSchema(branching("anyOf"))
-    assert schema.misfits(nested(STEPS_TOLD_MAX.bit_length(), x=1)) == ["the arguments do not fit the tool's schema"]
+    assert schema.misfits(nested(STEPS_EXPLAINED_MAX.bit_length(), x=1)) == [
+        "the arguments do not fit the tool's schema"
+    ]
     assert "arguments" in schema.misfits(nested(2, x=1))[0]
 
 

@@ -127,7 +127,7 @@ async def test_a_call_is_undone_by_the_undo_map_under_a_key_of_its_own(tmp_path:
 async def test_lists_keep_tools_out_of_sight_and_out_of_reach(tmp_path: Path) -> None:
     declared = good(tmp_path, allow=("s*", "create"), deny=("*sa*",))
     async with serving(tmp_path, declared) as servers:
-        assert await servers.meet(["good"]) == {}
+        assert await servers.connect(["good"]) == {}
         assert [spec.name for spec in servers.specs()] == ["good.create"]
         with Fails(Category.PERMISSION, "`deny` of `good` in tools.json has `*sa*`"):
             await called(servers, "say", {"words": []})
@@ -178,11 +178,11 @@ async def test_a_server_that_can_not_be_reached_says_why_without_its_secrets(tmp
         with pytest.raises(ToolFailed) as undoing:
             await undone(servers, {"name": "a"}, output={"made": "a"})
         assert (undoing.value.category, "s3cret" in undoing.value.message) == (Category.TRANSIENT, False)
-        assert "s3cret" not in str(servers.standing())
+        assert "s3cret" not in str(servers.status())
     async with serving(tmp_path, good(tmp_path, command="no-${secret:GIT}"), vault=vault) as servers:
-        (reason,) = (await servers.meet(["good"])).values()
+        (reason,) = (await servers.connect(["good"])).values()
         assert "no-[redacted]" in reason
-        assert "no-[redacted]" in servers.standing()["good"].error
+        assert "no-[redacted]" in servers.status()["good"].error
 
 
 async def test_a_server_that_was_started_anew_tells_its_tools_anew(tmp_path: Path) -> None:
@@ -195,7 +195,7 @@ async def test_a_server_that_was_started_anew_tells_its_tools_anew(tmp_path: Pat
         await tool.ready()
         assert tool.spec is spec
         (tmp_path / "words.txt").write_text("Does something else.")
-        os.kill(servers.standing()["good"].pid, signal.SIGKILL)
+        os.kill(servers.status()["good"].pid, signal.SIGKILL)
         async with asyncio.timeout(20):
             while tool.card == before:
                 await asyncio.sleep(0.05)

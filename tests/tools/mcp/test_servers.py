@@ -12,7 +12,7 @@ from handrail.domain.definition import Category, Effect, Retry
 from handrail.engine.tool import CallLimits, ToolSpec
 from handrail.tools.configuration import RetryChoice, tool_configuration
 from handrail.tools.mcp import servers as module
-from handrail.tools.mcp.connection import Connection
+from handrail.tools.mcp.connection import ServerConnection
 from handrail.tools.mcp.declaration import Declared, ToolRule, UndoRule
 from handrail.tools.mcp.servers import Servers
 from tools.calls import Fails
@@ -32,24 +32,24 @@ async def test_servers_are_met_at_once_and_one_that_fails_hurts_no_other(tmp_pat
     async with serving(tmp_path, good(tmp_path), dead) as servers:
         assert list(servers.names()) == ["dead", "good"]
         assert (servers.specs(), servers.find("git.log"), servers.find("good")) == ([], None, None)
-        reasons = await servers.meet(["good", "dead", "goood"])
+        reasons = await servers.connect(["good", "dead", "goood"])
         assert sorted(reasons) == ["dead", "goood"]
         assert "did you mean `good`?" in reasons["goood"]
         assert "no license" in reasons["dead"]
         assert await called(servers, "say", {"words": ["still here"]}) == "still here"
-        standing = servers.standing()
-        assert (standing["good"].status, standing["good"].tools) == ("running", 12)
-        assert "no license" in standing["dead"].error
+        status = servers.status()
+        assert (status["good"].status, status["good"].tools) == ("running", 12)
+        assert "no license" in status["dead"].error
         with Fails(Category.TRANSIENT):
             await found(servers, "dead.any").ready()
-    assert servers.standing()["good"].status == "stopped"
+    assert servers.status()["good"].status == "stopped"
 
 
 async def test_effects_and_repeats_come_from_annotations_unless_a_person_says_otherwise(tmp_path: Path) -> None:
     async with serving(tmp_path) as servers:
         before = found(servers, "good.say").spec
         assert (before.effect, before.idempotent, before.description) == (Effect.IRREVERSIBLE, False, "")
-        await servers.meet(["good"])
+        await servers.connect(["good"])
         told = specs(servers)
         assert (told["say"].effect, told["say"].idempotent) == (Effect.NONE, True)
         assert (told["create"].effect, told["create"].idempotent) == (Effect.COMPENSATABLE, False)
@@ -66,7 +66,7 @@ async def test_effects_and_repeats_come_from_annotations_unless_a_person_says_ot
     }
     all_ = ToolRule(effect=Effect.COMPENSATABLE, idempotent=True)
     async with serving(tmp_path, good(tmp_path, rule=all_, tools=rules)) as servers:
-        await servers.meet(["good"])
+        await servers.connect(["good"])
         told = specs(servers)
         assert (told["say"].effect, told["say"].idempotent) == (Effect.REVERSIBLE, False)
         assert (told["add"].effect, told["add"].idempotent) == (Effect.COMPENSATABLE, True)
@@ -107,27 +107,27 @@ async def test_limits_come_from_the_tool_then_its_server_and_config_stands_over_
 async def test_a_server_that_never_tells_its_tools_is_not_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def for_ever(_: Connection) -> None:
+    async def for_ever(_: ServerConnection) -> None:
         await asyncio.Event().wait()
 
-    monkeypatch.setattr(Connection, "listing", for_ever)
-    monkeypatch.setattr(module, "MEETING_GRACE_S", 0.05)
+    monkeypatch.setattr(ServerConnection, "listing", for_ever)
+    monkeypatch.setattr(module, "CONNECT_GRACE_S", 0.05)
     async with serving(tmp_path, good(tmp_path, start_timeout="0s")) as servers:
-        reasons = await servers.meet(["good"])
+        reasons = await servers.connect(["good"])
         assert reasons["good"].startswith("it did not tell its tools within 0.05 s; its log is ")
 
 
 async def test_all_servers_are_closed_although_one_can_not_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    closed: list[Connection] = []
+    closed: list[ServerConnection] = []
 
-    async def close(connection: Connection) -> None:
-        if connection.standing.log.endswith("a.log"):
+    async def close(connection: ServerConnection) -> None:
+        if connection.status.log.endswith("a.log"):
             raise OSError("it does not let go")
         for _ in range(5):  # the others take a while
             await asyncio.sleep(0)
         closed.append(connection)
 
-    monkeypatch.setattr(Connection, "close", close)
+    monkeypatch.setattr(ServerConnection, "close", close)
     with pytest.raises(OSError, match="let go"):
         async with serving(tmp_path, broken("a", ""), broken("b", ""), broken("c", "")):
             pass

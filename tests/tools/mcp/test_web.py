@@ -61,7 +61,7 @@ async def test_a_server_on_the_web_is_called_with_its_headers(tmp_path: Path) ->
     async with serving({"/mcp": web_server(tools)}) as loopback:
         found = connected(tmp_path, on_web(loopback), fill=lambda words: words.replace("$X", "filled"))
         assert await call(found, "echo", text="hello") == "hello"
-        assert (found.standing.status, found.standing.server, found.standing.pid) == ("running", "web 2", 0)
+        assert (found.status.status, found.status.server, found.status.pid) == ("running", "web 2", 0)
         await found.close()
         assert {asked.headers["authorization"] for asked in loopback.asked} == {"Bearer filled"}
         assert loopback.asked[-1].method == "DELETE"
@@ -100,7 +100,7 @@ async def test_statuses_and_broken_answers_have_their_category_and_the_session_g
         if b"Retry-After: 7" in answer:
             assert fails.failed.retry_after_ms == 7_000
         assert await call(found, "good") == "good"
-        assert found.standing.starts == 1
+        assert found.status.starts == 1
         await found.close()
 
 
@@ -116,7 +116,7 @@ async def test_a_session_that_the_server_has_forgotten_is_opened_anew(tmp_path: 
         with Fails(Category.TRANSIENT, "has forgotten the session"):
             await call(found, "tool")
         assert await call(found, "tool") == "known again"
-        assert found.standing.starts == 2
+        assert found.status.starts == 2
         await found.close()
 
 

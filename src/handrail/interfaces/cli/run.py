@@ -89,7 +89,7 @@ async def start(
 async def _left_to_a_worker(
     settings: Settings, toolbox: Registry, definition: Definition, inputs: Mapping[str, Any], ask: StartRun
 ) -> Status:
-    cards = await toolbox.meet(tools_in(definition))
+    cards = await toolbox.connect(tools_in(definition))
     ask = replace(ask, pins={**pins_of(cards), **ask.pins})
     async with opened(settings) as handrail:
         texts = texts_of(cards)

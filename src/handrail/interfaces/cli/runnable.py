@@ -29,7 +29,7 @@ from handrail.tools.registry import Registry
 async def definition_of(name: str, look: Reading, toolbox: Registry) -> tuple[Definition, Mapping[str, str]]:
     """The definition in a file, of a workflow, or of the saved plan of that name, ready to run, and its pins."""
     definition, pins = await _found(name, look, None)
-    await toolbox.meet(tools_in(definition))
+    await toolbox.connect(tools_in(definition))
     survey = survey_of(rules_of(look.settings, toolbox), toolbox)
     await _found(name, look, survey)  # reports where in the file an unknown tool is named
     require_fit(definition, survey)

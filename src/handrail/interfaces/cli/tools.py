@@ -93,7 +93,7 @@ class _Typed(msgspec.Struct, frozen=True):
 async def _called(toolbox: Registry, name: str, typed: _Typed, *, is_agreed: bool) -> Any:
     if "." in name:
         say(f"connecting to {name.partition('.')[0]}")
-    await toolbox.meet([name])
+    await toolbox.connect([name])
     tool = toolbox.find(name)
     try:
         await tool.ready()

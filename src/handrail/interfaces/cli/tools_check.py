@@ -77,13 +77,13 @@ async def _checked(toolbox: Registry, names: Sequence[str]) -> Sequence[Checked]
     if servers is None or not names:
         return []
     say(f"connecting to {', '.join(names)}")
-    unreachable = await servers.meet(names)
+    unreachable = await servers.connect(names)
     return [await _examined(servers, name, unreachable.get(name, "")) for name in names]
 
 
 async def _examined(servers: Servers, name: str, error: str) -> Checked:
     server = servers.server(name)
-    declared, standing = server.declared, server.connection.standing
+    declared, status = server.declared, server.connection.status
     if error:
         return Checked(
             server=name,
@@ -91,20 +91,20 @@ async def _examined(servers: Servers, name: str, error: str) -> Checked:
             origin=declared.origin,
             missing=_missing(server),
             error=error,
-            log=standing.log,
+            log=status.log,
         )
     schemas = await _schemas(server)
     return Checked(
         server=name,
         is_reached=True,
         origin=declared.origin,
-        started_ms=standing.started_ms,
-        version=standing.version,
-        software=standing.server,
+        started_ms=status.started_ms,
+        version=status.version,
+        software=status.server,
         tools=len(schemas),
         left_out=left_out(declared, schemas),
         misfits=misfits(declared, schemas),
-        log=standing.log,
+        log=status.log,
     )
 
 

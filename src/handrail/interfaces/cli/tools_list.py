@@ -71,7 +71,7 @@ async def _seen(toolbox: Registry, settings: Settings, *, server: str, is_own: b
     unreachable: Mapping[str, str] = {}
     if toolbox.servers is not None and names:
         say(f"connecting to {', '.join(names)}")
-        unreachable = await toolbox.servers.meet(names)
+        unreachable = await toolbox.servers.connect(names)
     return Seen(
         specs=[spec for spec in toolbox.specs() if not server or spec.server == server],
         broken={} if server else dict(toolbox.broken),

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from handrail.domain.rule import Outcome, RuleCard
 from handrail.engine.rule import Setting
 from handrail.rules.function_rule import FunctionRule, not_done
-from handrail.rules.project import Astray, project_of
+from handrail.rules.project import PathRefused, project_of
 from handrail.rules.toolchain.conduct import Conductor
 from handrail.rules.toolchain.languages import LANGUAGES, detected
 from handrail.rules.toolchain.program import Program, find, identities
@@ -34,7 +34,7 @@ def toolchain_rule(card: RuleCard, want: Want) -> FunctionRule:
     async def apply(parameters: Mapping[str, Any], setting: Setting) -> Outcome:
         try:
             site, plan = await asyncio.to_thread(planned, want, parameters, setting)
-        except Astray as error:
+        except PathRefused as error:
             return Outcome(findings=(not_done(card.name, str(error), "name something in the project"),))
         return await conductor.conduct(plan, site, parameters, setting)
 
@@ -45,7 +45,7 @@ def toolchain_rule(card: RuleCard, want: Want) -> FunctionRule:
 
 
 def planned(want: Want, parameters: Mapping[str, Any], setting: Setting) -> tuple[Site, Sequence[Task | Lack]]:
-    """The site that a check names, and what to run there; Astray if it names something else. Reads files."""
+    """The site that a check names, and what to run there; PathRefused if it names something else. Reads files."""
     site = site_at(project_of(setting), parameters.get("path", "."))
     if "command" in parameters:
         return site, [command_task(site, parameters["command"], parameters.get("env", {}), is_test=want is Want.TEST)]
@@ -93,7 +93,7 @@ async def depends_on(want: Want, parameters: Mapping[str, Any], setting: Setting
 def _identified(tree: str, want: Want, parameters: Mapping[str, Any], setting: Setting) -> str:
     try:
         site, plan = planned(want, parameters, setting)
-    except Astray:
+    except PathRefused:
         return ""
     if any(isinstance(one, Lack) for one in plan):
         return ""  # what is missing can be had the next moment

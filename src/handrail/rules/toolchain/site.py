@@ -9,7 +9,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from handrail.rules.project import Astray, Project
+from handrail.rules.project import PathRefused, Project
 
 ENTRIES_MAX: Final = 50_000
 DEPTH_MAX: Final = 30
@@ -49,7 +49,7 @@ class Site(Struct, frozen=True):
         """What a file holds, as far as it can be read; empty if it can't."""
         try:
             content = self.project.read(f"{self.cwd or '.'}/{name}", bytes_max=TEXT_BYTES_MAX)
-        except Astray:
+        except PathRefused:
             return ""
         return content.decode(errors="replace")
 
@@ -68,18 +68,18 @@ class Site(Struct, frozen=True):
         return (Path(spelled).relative_to(root).as_posix() if inside else spelled)[:SHOWN_MAX]
 
     def inside(self, path: str) -> str:
-        """A path of an author, below the folder, as `./x`: never an option; Astray if it leads out."""
+        """A path of an author, below the folder, as `./x`: never an option; PathRefused if it leads out."""
         real = self.project.place(f"{self.cwd or '.'}/{path}")
         if not real.is_relative_to(self.folder):
-            raise Astray(f"{path} leads out of {self.cwd or 'the project'}")
+            raise PathRefused(f"{path} leads out of {self.cwd or 'the project'}")
         return f"./{PurePosixPath(real.relative_to(self.folder))}"
 
 
 def site_at(project: Project, path: str = ".", *, lists: bool = True) -> Site:
-    """The site in that folder of the project, with its files unless nobody asks for them; Astray if there is none."""
+    """The site in that folder of the project, with its files if they are wanted; PathRefused if there is none."""
     folder = project.place(path or ".")
     if not folder.is_dir():
-        raise Astray(f"there is no folder {path}")
+        raise PathRefused(f"there is no folder {path}")
     return Site(project, folder, tuple(_listed(project, folder)) if lists else ())
 
 
@@ -91,7 +91,7 @@ def _listed(project: Project, folder: Path) -> Iterator[str]:
         folders[:] = [] if depth >= DEPTH_MAX else _worth(project, at, folders)
         seen += len(names) + len(folders)
         if seen > ENTRIES_MAX:
-            raise Astray(f"{folder.name} holds more than {ENTRIES_MAX:,} files; name a part of it with `path`")
+            raise PathRefused(f"{folder.name} holds more than {ENTRIES_MAX:,} files; name a part of it with `path`")
         yield from ((at / name).relative_to(folder).as_posix() for name in sorted(names))
 
 

@@ -7,7 +7,7 @@ import time
 from handrail.foundation import token_bucket
 
 
-class Bucket:
+class RateLimiter:
     """Lets `per_s` pass at once, and as many a second after that."""
 
     def __init__(self, per_s: float) -> None:
@@ -16,5 +16,5 @@ class Bucket:
 
     def take(self) -> bool:
         """Whether one more may pass now."""
-        self._bucket, wait_s = token_bucket.taken(self._bucket, time.monotonic(), amount=self._per_s, period=1)
+        self._bucket, wait_s = token_bucket.take_token(self._bucket, time.monotonic(), amount=self._per_s, period=1)
         return wait_s is None

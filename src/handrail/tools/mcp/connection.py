@@ -22,8 +22,8 @@ from handrail.domain.duration import duration_ms
 from handrail.domain.question import PersonReply, ToolQuestion
 from handrail.engine.tool import ToolFailed
 from handrail.tools.mcp.declaration import Declared
-from handrail.tools.mcp.era import EraBook
-from handrail.tools.mcp.listing import Listed
+from handrail.tools.mcp.era import EraCache
+from handrail.tools.mcp.listing import ListedTool
 from handrail.tools.mcp.server_log import ServerLog
 
 if TYPE_CHECKING:
@@ -31,22 +31,22 @@ if TYPE_CHECKING:
 
     from handrail.tools.mcp.session import Session, Transport
 
-__all__ = ["Connection", "Listed", "Standing"]
+__all__ = ["ListedTool", "ServerConnection", "ServerStatus"]
 
 REST_S_FIRST: Final = 0.5
 REST_S_MAX: Final = 30.0
-WELL_S: Final = 60.0
+HEALTHY_S: Final = 60.0
 """A server that ran for so long is taken for healthy: what happened before is forgotten."""
 CLOSE_S: Final = 15.0
 MS: Final = 1_000
-GREETED_ANEW: Final = frozenset({Category.TRANSIENT, Category.TOOL_ERROR})
+TRY_NEXT_GREETING: Final = frozenset({Category.TRANSIENT, Category.TOOL_ERROR})
 """Failures of a greeting after which the other one is tried."""
 PASSING: Final = frozenset({Category.TRANSIENT, Category.TIMEOUT, Category.RATE_LIMITED})
 """Failures that may be over by themselves; any other stays what it is, also while a server rests."""
 SDK_SIDE: Final = "handrail.tools.mcp.session"
 
 
-class Standing(Struct, frozen=True, kw_only=True):
+class ServerStatus(Struct, frozen=True, kw_only=True):
     """How a server is doing."""
 
     status: Literal["stopped", "starting", "running", "resting"]
@@ -68,7 +68,7 @@ def _as_it_is(text: str) -> str:
     return text
 
 
-class Connection:
+class ServerConnection:
     """One tool server, as those see it who call its tools."""
 
     def __init__(
@@ -78,7 +78,7 @@ class Connection:
         project: Path,
         log: Path,
         fill: Callable[[str], str],
-        remembered: EraBook,
+        remembered: EraCache,
         scrub: Callable[[str], str] = _as_it_is,
     ) -> None:
         self._declared = declared
@@ -87,10 +87,10 @@ class Connection:
         self._eras = remembered
         self._log = ServerLog(log, scrub)
         self._session: Session | None = None
-        self._buried: Session | None = None
+        self._ended_session: Session | None = None
         self._keeper: asyncio.Task[None] | None = None
         self._starting: asyncio.Task[Session] | None = None
-        self._listing: tuple[Listed, ...] = ()
+        self._listing: tuple[ListedTool, ...] = ()
         self._is_stale = False
         self._relisting = asyncio.Lock()
         self._rest = _Rest()
@@ -100,10 +100,10 @@ class Connection:
         self._is_closed = False
 
     @property
-    def standing(self) -> Standing:
+    def status(self) -> ServerStatus:
         """How the server is doing."""
         session = self._session if self._session and not self._session.is_over else None
-        return Standing(
+        return ServerStatus(
             status=self._status(session),
             pid=session.pid if session else 0,
             version=session.version if session else "",
@@ -115,7 +115,7 @@ class Connection:
             log=str(self._log.path),
         )
 
-    async def listing(self) -> Sequence[Listed]:
+    async def listing(self) -> Sequence[ListedTool]:
         """The tools that the server offers now; it is started if need be."""
         session = await self._running()
         async with self._relisting:
@@ -134,10 +134,10 @@ class Connection:
     ) -> mcp_types.CallToolResult:
         """Call a tool; ToolFailed says why not, ToolAsks what a person must say first. Cancelling reaches it."""
         session = await self._running()
-        from handrail.tools.mcp.session import Call  # late: it brings the SDK, which by now is there
+        from handrail.tools.mcp.session import ServerCall  # late: it brings the SDK, which by now is there
 
         try:
-            return await session.call(Call(tool, args, key, progress, ask))
+            return await session.call(ServerCall(tool, args, key, progress, ask))
         except ToolFailed as failed:
             if failed.category is not Category.TRANSIENT or failed.retry_after_ms is not None or not session.is_over:
                 raise
@@ -161,7 +161,7 @@ class Connection:
             return self._session
         if self._starting is None:
             if self._session:
-                self._bury(self._session)  # it has ended, though its keeper may still be clearing up
+                self._on_session_end(self._session)  # it has ended, though its keeper may still be clearing up
             if wait_ms := self._rest.left_ms:
                 message = f"the server {self._declared.name} rests after it failed: {self._error}"
                 raise ToolFailed(self._category, message, retry_after_ms=wait_ms)
@@ -179,7 +179,7 @@ class Connection:
         if SDK_SIDE not in sys.modules:
             # In a thread: the import takes a third of a second, and the loop has others to serve meanwhile.
             await asyncio.to_thread(importlib.import_module, SDK_SIDE)
-        began = time.monotonic()
+        started_at = time.monotonic()
         seconds = duration_ms(self._declared.start_timeout) / MS
         await self._end()  # what an earlier start may have left
         try:
@@ -200,9 +200,9 @@ class Connection:
             await self._end()
             raise
         self._starts += 1
-        self._started_ms = round((time.monotonic() - began) * MS)
+        self._started_ms = round((time.monotonic() - started_at) * MS)
         self._error = ""
-        self._rest.began_well()
+        self._rest.mark_started()
         self._eras.note(self._declared, legacy=session.is_legacy)
         self._log.note(f"started in {self._started_ms} ms; protocol {session.version}; {len(self._listing)} tools")
         return session
@@ -219,7 +219,7 @@ class Connection:
             try:
                 return await self._greeted(first)
             except ToolFailed as failed:
-                if failed.category not in GREETED_ANEW:
+                if failed.category not in TRY_NEXT_GREETING:
                     raise
             first = other
         return await self._greeted(first)
@@ -238,7 +238,7 @@ class Connection:
         session = self._session = Session(self._transport(), log=self._log, changed=self._on_notice)
         ready = asyncio.get_running_loop().create_future()
         keeper = self._keeper = asyncio.create_task(session.keep(mode, ready))
-        keeper.add_done_callback(lambda _: self._bury(session))
+        keeper.add_done_callback(lambda _: self._on_session_end(session))
         try:
             await ready
         except FAULTS as error:
@@ -260,9 +260,9 @@ class Connection:
 
             headers = {name: self._fill(value) for name, value in declared.headers.items()}
             return Web(self._fill(declared.url), headers)
-        from handrail.tools.mcp.launch import Launch  # late: with all that speaks to processes
+        from handrail.tools.mcp.launch import ServerLaunch  # late: with all that speaks to processes
 
-        launch = Launch(
+        launch = ServerLaunch(
             command=self._fill(declared.command),
             args=tuple(map(self._fill, declared.args)),
             env={name: self._fill(value) for name, value in declared.env.items()},
@@ -308,14 +308,14 @@ class Connection:
         if not task.cancelled():
             task.exception()  # looked at, in case that nobody waits for it any more
 
-    def _bury(self, session: Session) -> None:
+    def _on_session_end(self, session: Session) -> None:
         """A session has ended: if nobody wanted that, the server rests before it is started again."""
         if session is not self._session or self._is_closed or self._starting:
             return
         self._error = f"it {session.how}"
         self._category = Category.TRANSIENT
-        if session is not self._buried:
-            self._buried = session
+        if session is not self._ended_session:
+            self._ended_session = session
             self._log.note("it has ended")
             if self._declared.command:  # a session on the web costs nothing to begin anew
                 self._rest.begin()
@@ -328,7 +328,7 @@ class Connection:
             return "starting"
         if session:
             return "running"
-        is_clearing_up = self._session is not None and self._session is not self._buried
+        is_clearing_up = self._session is not None and self._session is not self._ended_session
         return "resting" if self._rest.left_ms or is_clearing_up else "stopped"
 
 
@@ -338,7 +338,7 @@ class _Rest:
     def __init__(self) -> None:
         self._failures = 0
         self._until = 0.0
-        self._well_since: float | None = None
+        self._healthy_since: float | None = None
 
     @property
     def left_ms(self) -> int:
@@ -349,13 +349,13 @@ class _Rest:
         """How long the next rest will be."""
         return round(MS * min(REST_S_MAX, REST_S_FIRST * 2.0**self._failures))
 
-    def began_well(self) -> None:
-        self._well_since = time.monotonic()
+    def mark_started(self) -> None:
+        self._healthy_since = time.monotonic()
 
     def begin(self) -> None:
         now = time.monotonic()
-        if self._well_since is not None and now - self._well_since > WELL_S:
+        if self._healthy_since is not None and now - self._healthy_since > HEALTHY_S:
             self._failures = 0
-        self._well_since = None
+        self._healthy_since = None
         self._until = now + min(REST_S_MAX, REST_S_FIRST * 2**self._failures)
         self._failures = min(self._failures + 1, 10)

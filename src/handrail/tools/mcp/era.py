@@ -18,7 +18,7 @@ ENTRIES_MAX: Final = 1_000
 BOOK_BYTES_MAX: Final = 1_000_000
 
 
-class EraBook:
+class EraCache:
     """What is remembered, in a small file."""
 
     def __init__(self, path: Path) -> None:

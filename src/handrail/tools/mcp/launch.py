@@ -34,7 +34,7 @@ INHERITED: Final = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM"
 LEASH: Final = Path(__file__).with_name("leash.py")
 
 
-class Launch(Struct, frozen=True, kw_only=True):
+class ServerLaunch(Struct, frozen=True, kw_only=True):
     """How a server is started, with all references filled in."""
 
     command: str
@@ -43,10 +43,10 @@ class Launch(Struct, frozen=True, kw_only=True):
     cwd: str
 
 
-class Launched:
+class ServerProcess:
     """A server that was started; `ended` as soon as it has ended, `gone` when nothing of it is left."""
 
-    def __init__(self, launch: Launch) -> None:
+    def __init__(self, launch: ServerLaunch) -> None:
         environment = {name: os.environ[name] for name in INHERITED if name in os.environ} | dict(launch.env)
         _check(launch, environment)
         self._lifeline, theirs = socket.socketpair()
@@ -76,15 +76,15 @@ class Launched:
         self.ended = anyio.Event()
         self.gone = anyio.Event()
 
-    async def said(self) -> bytes:
+    async def read_output(self) -> bytes:
         """The next of what it wrote to its output; nothing at the end."""
         return await _read(_number(self._leash.stdout))
 
-    async def complained(self) -> bytes:
+    async def read_errors(self) -> bytes:
         """The next of what it wrote to its standard error; nothing at the end."""
         return await _read(_number(self._leash.stderr))
 
-    async def tell(self, data: bytes) -> None:
+    async def send(self, data: bytes) -> None:
         """Write to its input, waiting as long as it does not read; OSError if it never will."""
         rest = memoryview(data)
         pipe = _number(self._leash.stdin)
@@ -96,17 +96,17 @@ class Launched:
 
     async def watch(self) -> None:
         """Hear from the leash until it has ended."""
-        heard = b""
+        received = b""
         while not self.gone.is_set():
             await anyio.wait_readable(self._lifeline)
             try:
-                news = self._lifeline.recv(CHUNK_BYTES)
+                block = self._lifeline.recv(CHUNK_BYTES)
             except OSError:
-                news = b""
-            *lines, heard = (heard + news).split(b"\n")
+                block = b""
+            *lines, received = (received + block).split(b"\n")
             for line in lines:
-                self._hear(line.decode())
-            if not news:
+                self._on_line(line.decode())
+            if not block:
                 self._end("ended")
                 self.gone.set()
 
@@ -137,7 +137,7 @@ class Launched:
             if pipe:
                 pipe.close()
 
-    def _hear(self, line: str) -> None:
+    def _on_line(self, line: str) -> None:
         word, _, number = line.partition(" ")
         if word == "pid":
             self.pid = int(number)
@@ -151,7 +151,7 @@ class Launched:
         self.ended.set()
 
 
-def _check(launch: Launch, environment: Mapping[str, str]) -> None:
+def _check(launch: ServerLaunch, environment: Mapping[str, str]) -> None:
     """Say at once what no retry will heal."""
     if not Path(launch.cwd).is_dir():
         raise ToolFailed(Category.NOT_FOUND, f"its folder {launch.cwd} does not exist; correct `cwd`")

@@ -43,11 +43,11 @@ def main(argv: list[str]) -> int:
     for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, lambda *_: None)
     server = _started(argv[1:])
-    _let_go()
-    _say(lifeline, f"pid {server}")
+    _release_pipes()
+    _report(lifeline, f"pid {server}")
     status = _watched(server, lifeline, woken)
     if status is not None:
-        _say(lifeline, f"exit {status}" if status >= 0 else f"signal {-status}")
+        _report(lifeline, f"exit {status}" if status >= 0 else f"signal {-status}")
     _end_all(server)
     return 0 if status is None else status if status >= 0 else 128 - status
 
@@ -73,7 +73,7 @@ def _started(command: list[str]) -> int:
         os._exit(CAN_NOT_START)
 
 
-def _let_go() -> None:
+def _release_pipes() -> None:
     """Let go of the server's pipes: were they open here as well, nobody would notice that it closed one."""
     nothing = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
@@ -105,10 +105,10 @@ def _reaped(server: int) -> tuple[bool, int]:
 
 def _end_all(server: int) -> None:
     """End the server's group and all descendants: asked first, then killed; within a bound."""
-    began = time.monotonic()
+    started_at = time.monotonic()
     _signal_all(server, signal.SIGTERM)
     while _alive(server):
-        passed = time.monotonic() - began
+        passed = time.monotonic() - started_at
         if passed > GRACE_S + KILL_S:
             return
         if passed > GRACE_S:
@@ -171,7 +171,7 @@ def _parent(process: str) -> int:
     return 0 if state in b"ZX" else int(parent)
 
 
-def _say(lifeline: socket.socket, words: str) -> None:
+def _report(lifeline: socket.socket, words: str) -> None:
     with contextlib.suppress(OSError):
         lifeline.sendall(words.encode() + b"\n")
 

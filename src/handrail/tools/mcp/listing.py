@@ -21,7 +21,7 @@ CARD_BYTES_MAX: Final = 200_000
 _name = re.compile(r"[A-Za-z0-9_./-]{1,128}")
 
 
-class Listed(Struct, frozen=True):
+class ListedTool(Struct, frozen=True):
     """One tool, as its server tells it; what it leaves unsaid is as the protocol says."""
 
     name: str
@@ -33,11 +33,11 @@ class Listed(Struct, frozen=True):
     output_schema: Any = None
 
 
-class Listing:
+class ToolListing:
     """The tools of one server, as they come in page by page."""
 
     def __init__(self) -> None:
-        self._tools: dict[str, Listed] = {}
+        self._tools: dict[str, ListedTool] = {}
         self.left_out = 0
 
     def add(self, tool: types.Tool) -> None:
@@ -46,7 +46,7 @@ class Listing:
             self.left_out += 1
             return
         hints = tool.annotations
-        listed = Listed(
+        listed = ListedTool(
             name=tool.name,
             description=tool.description or "",
             args=tool.input_schema,
@@ -66,6 +66,6 @@ class Listing:
         return len(self._tools) >= TOOLS_MAX
 
     @property
-    def tools(self) -> tuple[Listed, ...]:
+    def tools(self) -> tuple[ListedTool, ...]:
         """All that was taken in, in the server's order."""
         return tuple(self._tools.values())

@@ -14,7 +14,7 @@ import msgspec
 from handrail.foundation.atomic_file import write_cache
 from handrail.tools.mcp.declaration import Declared
 from handrail.tools.mcp.era import server_key
-from handrail.tools.mcp.listing import Listed
+from handrail.tools.mcp.listing import ListedTool
 
 LISTING_BYTES_MAX: Final = 4_000_000
 
@@ -25,16 +25,16 @@ class ListingCache:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def find(self, declared: Declared) -> Sequence[Listed] | None:
+    def find(self, declared: Declared) -> Sequence[ListedTool] | None:
         """What the server said last; None if nothing is kept."""
         try:
             with self._file(declared).open("rb") as file:
                 content = file.read(LISTING_BYTES_MAX + 1)
-            return msgspec.json.decode(content, type=tuple[Listed, ...])
+            return msgspec.json.decode(content, type=tuple[ListedTool, ...])
         except (OSError, msgspec.DecodeError, msgspec.ValidationError):
             return None
 
-    def keep(self, declared: Declared, listing: Sequence[Listed]) -> None:
+    def keep(self, declared: Declared, listing: Sequence[ListedTool]) -> None:
         """Keep what the server says now, unless that is too much."""
         content = msgspec.json.encode(listing)
         if len(content) <= LISTING_BYTES_MAX:

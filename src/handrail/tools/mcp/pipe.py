@@ -17,8 +17,8 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from mcp.shared.message import SessionMessage
 
 from handrail.foundation.line_cutter import LineCutter, Overlong
-from handrail.tools.mcp.bucket import Bucket
-from handrail.tools.mcp.launch import Launch, Launched
+from handrail.tools.mcp.bucket import RateLimiter
+from handrail.tools.mcp.launch import ServerLaunch, ServerProcess
 from handrail.tools.mcp.lines import (
     has_too_many_parts,
     is_broken_message,
@@ -46,20 +46,20 @@ DRAIN_S: Final = 0.5
 REFUSED: Final = {"sampling/createMessage": "a model's words (sampling)", "roots/list": "the project's folders (roots)"}
 TOOLS_CHANGED: Final = "notifications/tools/list_changed"
 
-Outward = MemoryObjectReceiveStream[SessionMessage]
-Inward = MemoryObjectSendStream[SessionMessage | Exception]
+Outgoing = MemoryObjectReceiveStream[SessionMessage]
+Incoming = MemoryObjectSendStream[SessionMessage | Exception]
 
 
 class Pipe:
     """One start of a server, and what goes in and out; `over` when nothing more will come."""
 
-    def __init__(self, launch: Launch, *, log: ServerLog, changed: Callable[[], None]) -> None:
+    def __init__(self, launch: ServerLaunch, *, log: ServerLog, changed: Callable[[], None]) -> None:
         self._launch = launch
         self._log = log
         self._changed = changed
-        self._server: Launched | None = None
-        self._hearing = Hearing(log, changed)
-        self._heard_all = anyio.Event()
+        self._server: ServerProcess | None = None
+        self._reader = MessageReader(log, changed)
+        self._read_all = anyio.Event()
         self._shelters: list[anyio.CancelScope] = []
         self.over = anyio.Event()
         self.reason = ""
@@ -85,18 +85,18 @@ class Pipe:
     async def open(self) -> AsyncIterator[TransportStreams]:
         """Start the server; leaving ends it with all of its descendants, within a bound."""
         self._log.begin()
-        server = self._server = Launched(self._launch)
+        server = self._server = ServerProcess(self._launch)
         # No await from here until the task group is entered, or a cancellation would leave the process behind.
-        inward, from_server = anyio.create_memory_object_stream[SessionMessage | Exception](0)
-        to_server, outward = anyio.create_memory_object_stream[SessionMessage](OUTBOX_MAX)
+        incoming, from_server = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+        to_server, outgoing = anyio.create_memory_object_stream[SessionMessage](OUTBOX_MAX)
         writing = anyio.CancelScope(shield=True)
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._sheltered, server.watch)
-                tasks.start_soon(self._sheltered, self._hear, server, inward)
-                tasks.start_soon(self._sheltered, self._keep_log, server)
-                tasks.start_soon(self._sheltered, self._notice_end, server, inward)
-                tasks.start_soon(self._tell, server, outward, writing)
+                tasks.start_soon(self._sheltered, self._read_messages, server, incoming)
+                tasks.start_soon(self._sheltered, self._copy_log, server)
+                tasks.start_soon(self._sheltered, self._watch_end, server, incoming)
+                tasks.start_soon(self._write_messages, server, outgoing, writing)
                 try:
                     yield from_server, to_server
                 finally:
@@ -108,7 +108,7 @@ class Pipe:
                         shelter.cancel()
         finally:
             server.release()
-            for stream in (inward, outward):
+            for stream in (incoming, outgoing):
                 stream.close()
 
     async def _sheltered(self, work: Callable[..., Awaitable[None]], *args: object) -> None:
@@ -117,66 +117,66 @@ class Pipe:
             self._shelters.append(shelter)
             await work(*args)
 
-    async def _stop(self, server: Launched, writing: anyio.CancelScope) -> None:
+    async def _stop(self, server: ServerProcess, writing: anyio.CancelScope) -> None:
         with anyio.move_on_after(FLUSH_S):
-            await self._hearing.told_all.wait()
+            await self._reader.all_sent.wait()
         writing.cancel()
-        await self._hearing.told_all.wait()
+        await self._reader.all_sent.wait()
         await server.stop(is_polite=not self.reason)
         self._log.end()
 
-    async def _hear(self, server: Launched, inward: Inward) -> None:
+    async def _read_messages(self, server: ServerProcess, incoming: Incoming) -> None:
         lines = LineCutter(RESULT_BYTES_MAX)
         is_listened_to = True
-        while chunk := await server.said():
+        while chunk := await server.read_output():
             if not is_listened_to:
                 continue  # read on, so that a server that still writes can come to its end
-            for message in self._hearing.understood(lines.feed(chunk)):
+            for message in self._reader.messages_in(lines.feed(chunk)):
                 try:
-                    await inward.send(SessionMessage(message))
+                    await incoming.send(SessionMessage(message))
                 except (anyio.BrokenResourceError, anyio.ClosedResourceError):
                     is_listened_to = False
                     break
-            if trouble := self._hearing.trouble(lines.size):
-                self._end(inward, trouble)
+            if trouble := self._reader.trouble(lines.size):
+                self._end(incoming, trouble)
                 is_listened_to = False
             await anyio.lowlevel.checkpoint()  # the others' turn: one server that writes and writes holds nobody up
-        self._heard_all.set()
-        self._end(inward)
+        self._read_all.set()
+        self._end(incoming)
 
-    async def _notice_end(self, server: Launched, inward: Inward) -> None:
+    async def _watch_end(self, server: ServerProcess, incoming: Incoming) -> None:
         """A child of the server may still hold its output open: the server's own end is enough."""
         await server.ended.wait()
         with anyio.move_on_after(DRAIN_S):
-            await self._heard_all.wait()
-        self._end(inward)
+            await self._read_all.wait()
+        self._end(incoming)
 
-    async def _keep_log(self, server: Launched) -> None:
-        while chunk := await server.complained():
+    async def _copy_log(self, server: ServerProcess) -> None:
+        while chunk := await server.read_errors():
             self._log.take(chunk)
             await anyio.lowlevel.checkpoint()
 
-    async def _tell(self, server: Launched, outward: Outward, writing: anyio.CancelScope) -> None:
+    async def _write_messages(self, server: ServerProcess, outgoing: Outgoing, writing: anyio.CancelScope) -> None:
         try:
             with writing:
-                async for item in outward:
-                    self._hearing.sent(item.message)
+                async for item in outgoing:
+                    self._reader.sent(item.message)
                     line = item.message.model_dump_json(by_alias=True, exclude_unset=True)
-                    await server.tell(line.encode() + b"\n")
+                    await server.send(line.encode() + b"\n")
         except OSError:
             self.over.set()  # it reads no more; whoever waits for an answer must not wait for ever
         finally:
-            self._hearing.told_all.set()
+            self._reader.all_sent.set()
 
-    def _end(self, inward: Inward, reason: str = "") -> None:
+    def _end(self, incoming: Incoming, reason: str = "") -> None:
         if reason and not self.reason:
             self.reason = reason
             self._log.note(reason)
-        inward.close()
+        incoming.close()
         self.over.set()
 
 
-class Hearing:
+class MessageReader:
     """What is made of a server's lines: messages for the SDK, failures of single calls, and noise."""
 
     def __init__(self, log: ServerLog, changed: Callable[[], None]) -> None:
@@ -185,10 +185,10 @@ class Hearing:
         self._waiting: set[int | str] = set()
         self._asked: set[int | str] = set()
         self._noise = 0
-        self._progress = Bucket(PROGRESS_PER_S_MAX)
-        self._notices = Bucket(NOTICES_PER_S_MAX)
+        self._progress = RateLimiter(PROGRESS_PER_S_MAX)
+        self._notices = RateLimiter(NOTICES_PER_S_MAX)
         self._noted: set[str] = set()
-        self.told_all = anyio.Event()
+        self.all_sent = anyio.Event()
 
     def sent(self, message: types.JSONRPCMessage) -> None:
         """Remember what the server owes us, and what it has been answered."""
@@ -200,7 +200,7 @@ class Hearing:
         elif message.id is not None:
             self._asked.discard(plain_id(message.id))
 
-    def understood(self, lines: Iterable[bytes | Overlong]) -> Iterable[types.JSONRPCMessage]:
+    def messages_in(self, lines: Iterable[bytes | Overlong]) -> Iterable[types.JSONRPCMessage]:
         """The messages in these lines."""
         for line in lines:
             message = self._oversized(line) if isinstance(line, Overlong) else self._read(line)
@@ -269,15 +269,15 @@ class Hearing:
         """The end of the one call that these bytes were an answer to, as far as can be told."""
         self._note_once(f"it {words}")
         named = list(named_ids(text))
-        whose = next((name for name in named if name in self._waiting), None)
+        request_id = next((name for name in named if name in self._waiting), None)
         if not named and guess and len(self._waiting) == 1:
-            (whose,) = self._waiting
-        if whose is None:
+            (request_id,) = self._waiting
+        if request_id is None:
             self._noise += 1
             return None
-        self._waiting.discard(whose)
+        self._waiting.discard(request_id)
         error = types.ErrorData(code=types.INTERNAL_ERROR, message=words)
-        return types.JSONRPCError(jsonrpc="2.0", id=whose, error=error)
+        return types.JSONRPCError(jsonrpc="2.0", id=request_id, error=error)
 
     def _note_refused(self, method: str) -> None:
         if method in REFUSED:

@@ -17,7 +17,7 @@ import msgspec
 
 from handrail.domain.definition import Category
 from handrail.engine.tool import ToolCall, ToolFailed
-from handrail.tools.kept import Kept
+from handrail.tools.kept import ContentStore
 
 if TYPE_CHECKING:
     # Imported late where it is needed: the SDK costs half a second, and only a call of a server needs it.
@@ -56,7 +56,7 @@ CATEGORIES: Final[Mapping[str, Category]] = {
 class Results:
     """Turns answers of one call into its output."""
 
-    def __init__(self, kept: Kept, scrubbed: Callable[[Any], Any]) -> None:
+    def __init__(self, kept: ContentStore, scrubbed: Callable[[Any], Any]) -> None:
         """`scrubbed` takes out of a value what nobody may see."""
         self._kept = kept
         self._scrubbed = scrubbed

@@ -26,7 +26,7 @@ PATTERNS_MAX: Final = 100
 BACKTRACK_MAX: Final = 10_000
 STEPS_MAX: Final = 100_000
 WALK_DEPTH_MAX: Final = 1_000
-STEPS_TOLD_MAX: Final = 2_000
+STEPS_EXPLAINED_MAX: Final = 2_000
 """Beyond this many steps it is not told where the misfit is: collecting that costs a thousand times the judgement."""
 
 TOGETHER: Final = ("allOf", "anyOf", "oneOf")
@@ -52,11 +52,11 @@ class ServerSchema:
         steps = self._steps(plain)
         if steps >= STEPS_MAX:
             return ["the server's schema for this tool can't be used: to check these arguments takes too long"]
-        return [] if validator.is_valid(plain) else self._told(validator, plain, steps)
+        return [] if validator.is_valid(plain) else self._explained(validator, plain, steps)
 
-    def _told(self, validator: Validator, args: Any, steps: int) -> list[str]:
+    def _explained(self, validator: Validator, args: Any, steps: int) -> list[str]:
         """Where arguments do not fit, in words."""
-        if steps > STEPS_TOLD_MAX:
+        if steps > STEPS_EXPLAINED_MAX:
             return ["the arguments do not fit the tool's schema"]
         errors = validator.iter_errors(args)
         return list(islice((words for error in errors for words in misfit_words(error, self.schema)), MISFITS_MAX))

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from handrail.tools.mcp.bucket import Bucket
+from handrail.tools.mcp.bucket import RateLimiter
 
 LOG_BYTES_MAX: Final = 1_000_000
 LINE_BYTES_MAX: Final = 4_000
@@ -34,7 +34,7 @@ class ServerLog:
         self._scrub = scrub
         self._tail: deque[str] = deque(maxlen=TAIL_LINES)
         self._unfinished = b""
-        self._bucket = Bucket(LINES_PER_S_MAX)
+        self._bucket = RateLimiter(LINES_PER_S_MAX)
         self._dropped = 0
 
     def take(self, chunk: bytes) -> None:

@@ -34,17 +34,17 @@ class ServerTool:
     @property
     def card(self) -> Card | None:
         """What a plan is pinned to, as the server tells it; None before `ready`."""
-        told = self._server.told(self._tool)
-        return told.card if told else None
+        reported = self._server.reported(self._tool)
+        return reported.card if reported else None
 
     async def ready(self) -> None:
         """Make sure that the server can be reached and has this tool, and that it may be called."""
         self._server.require_allowed(self._tool)
         try:
-            await self._server.meet()
+            await self._server.connect()
         except ToolFailed as failed:
             raise self._scrubbed(failed) from None
-        self._server.require_told(self._tool)
+        self._server.require_reported(self._tool)
 
     def effect(self, args: Mapping[str, Any]) -> Effect:
         """What a call does to the world, whatever its arguments."""
@@ -56,8 +56,8 @@ class ServerTool:
 
     def misfits(self, args: Mapping[str, Any]) -> Sequence[str]:
         """What the tool's schema has against the arguments, as far as that is known before the call."""
-        told = self._server.told(self._tool)
-        wrong = told.schema.misfits(args) if told else []
+        reported = self._server.reported(self._tool)
+        wrong = reported.schema.misfits(args) if reported else []
         # What stands for something else is judged by the call, when it is filled in.
         return [] if wrong and _stands_for_more(args) else wrong
 
@@ -69,7 +69,7 @@ class ServerTool:
     async def call(self, call: ToolCall) -> Any:
         """Call it: the output, or ToolFailed, or ToolAsks if the server wants to know something of a person."""
         await self.ready()
-        return await self._made(call)
+        return await self._call_now(call)
 
     async def undo(self, call: ToolCall) -> Any:
         """Call the tool that takes back what `call` did, by the rule of that time."""
@@ -84,26 +84,26 @@ class ServerTool:
         output = await server.results.filled(call.output, call.run)
         made = undo_call(call, undo, server=server.name, output=output)
         try:
-            await server.meet()
+            await server.connect()
         except ToolFailed as failed:
             raise self._scrubbed(failed) from None
-        server.require_told(undo.tool)
-        return await ServerTool(server, undo.tool)._made(made)
+        server.require_reported(undo.tool)
+        return await ServerTool(server, undo.tool)._call_now(made)
 
-    async def _made(self, call: ToolCall) -> Any:
+    async def _call_now(self, call: ToolCall) -> Any:
         """The output of a call of a tool that is there and may be called."""
         try:
-            return await self._answered(call)
+            return await self._output_of(call)
         except ToolFailed as failed:
             raise self._scrubbed(failed) from None
 
-    async def _answered(self, call: ToolCall) -> Any:
+    async def _output_of(self, call: ToolCall) -> Any:
         server = self._server
         # A keyring may take its time; most calls have nothing to fill in.
         args = await asyncio.to_thread(server.vault.arguments, call) if call.references else call.args
         args = await server.results.filled(args, call.run)
-        told = server.told(self._tool)
-        if wrong := told.schema.misfits(args) if told else []:
+        reported = server.reported(self._tool)
+        if wrong := reported.schema.misfits(args) if reported else []:
             raise ToolFailed(Category.INVALID_INPUT, f"{self.spec.name}: {'; '.join(wrong)}")
 
         def progress(words: str) -> None:

@@ -16,19 +16,19 @@ from handrail.domain.duration import duration_ms
 from handrail.domain.suggestion import did_you_mean
 from handrail.engine.tool import ToolFailed, ToolSpec
 from handrail.tools.configuration import ToolConfiguration
-from handrail.tools.kept import Kept
-from handrail.tools.mcp.connection import Connection, Standing
+from handrail.tools.kept import ContentStore
+from handrail.tools.mcp.connection import ServerConnection, ServerStatus
 from handrail.tools.mcp.declaration import Declared
-from handrail.tools.mcp.era import EraBook
+from handrail.tools.mcp.era import EraCache
 from handrail.tools.mcp.listing_cache import ListingCache
 from handrail.tools.mcp.result import Results
 from handrail.tools.mcp.server_tool import ServerTool
 from handrail.tools.mcp.tool_server import ToolServer
 from handrail.tools.vault import Vault
 
-MEETING_MAX: Final = 16
+CONNECTING_MAX: Final = 16
 """How many servers are started at once."""
-MEETING_GRACE_S: Final = 2.0
+CONNECT_GRACE_S: Final = 2.0
 """How much longer than its start may take a server is waited for; it is ended in the background then."""
 
 
@@ -52,23 +52,23 @@ class Servers:
         project: Path,
         logs: Path,
         cache: Path,
-        kept: Kept,
+        kept: ContentStore,
         vault: Vault,
         configuration: ToolConfiguration,
     ) -> None:
         """`logs` is the folder for what servers say on stderr; `cache` is a file of what may be forgotten."""
-        book = EraBook(cache)
+        eras = EraCache(cache)
         listings = ListingCache(cache.parent / "server-tools")
         results = Results(kept, vault.scrubbed)
         self._servers = {
             name: ToolServer(
                 one,
-                Connection(
+                ServerConnection(
                     one,
                     project=project,
                     log=logs / f"{name}.log",
                     fill=vault.text,
-                    remembered=book,
+                    remembered=eras,
                     scrub=vault.scrubbed,
                 ),
                 results=results,
@@ -78,7 +78,7 @@ class Servers:
             )
             for name, one in sorted(declared.items())
         }
-        self._meeting = asyncio.Semaphore(MEETING_MAX)
+        self._connecting = asyncio.Semaphore(CONNECTING_MAX)
 
     def names(self) -> Collection[str]:
         """The names of the declared servers."""
@@ -108,15 +108,15 @@ class Servers:
             remembered=frozenset(name for name in past if not named[name].was_met),
         )
 
-    async def meet(self, servers: Collection[str]) -> Mapping[str, str]:
+    async def connect(self, servers: Collection[str]) -> Mapping[str, str]:
         """Learn the tools of these servers, all at once; which of them can't be reached, each with the reason."""
         names = sorted(set(servers))
-        reasons = await asyncio.gather(*map(self._met, names))
+        reasons = await asyncio.gather(*map(self._connect_one, names))
         return {name: reason for name, reason in zip(names, reasons, strict=True) if reason}
 
-    def standing(self) -> Mapping[str, Standing]:
+    def status(self) -> Mapping[str, ServerStatus]:
         """How each server is doing."""
-        return {name: self._standing(server) for name, server in self._servers.items()}
+        return {name: self._status_of(server) for name, server in self._servers.items()}
 
     async def close(self) -> None:
         """Stop all servers that were started, each for itself."""
@@ -125,21 +125,21 @@ class Servers:
             if isinstance(outcome, BaseException):
                 raise outcome
 
-    def _standing(self, server: ToolServer) -> Standing:
-        standing = server.connection.standing
-        return replace(standing, error=server.vault.scrubbed(standing.error))
+    def _status_of(self, server: ToolServer) -> ServerStatus:
+        status = server.connection.status
+        return replace(status, error=server.vault.scrubbed(status.error))
 
-    async def _met(self, name: str) -> str:
+    async def _connect_one(self, name: str) -> str:
         """Why a server can't be reached; empty if it can."""
         server = self._servers.get(name)
         if server is None:
             return f"no server `{name[:100]}` is declared; {did_you_mean(name, self._servers)}".removesuffix("; ")
-        limit_s = duration_ms(server.declared.start_timeout) / 1_000 + MEETING_GRACE_S
+        limit_s = duration_ms(server.declared.start_timeout) / 1_000 + CONNECT_GRACE_S
         try:
-            async with self._meeting, asyncio.timeout(limit_s):
-                await server.meet()
+            async with self._connecting, asyncio.timeout(limit_s):
+                await server.connect()
         except ToolFailed as failed:
             return str(server.vault.scrubbed(failed.message))
         except TimeoutError:
-            return f"it did not tell its tools within {limit_s:g} s; its log is {server.connection.standing.log}"
+            return f"it did not tell its tools within {limit_s:g} s; its log is {server.connection.status.log}"
         return ""

@@ -28,13 +28,13 @@ from pydantic import TypeAdapter
 from handrail.domain.definition import Category
 from handrail.domain.question import PersonReply, ToolQuestion
 from handrail.engine.tool import ToolAsks, ToolFailed
-from handrail.tools.mcp.bucket import Bucket
+from handrail.tools.mcp.bucket import RateLimiter
 from handrail.tools.mcp.fault import FAULTS, failure, is_closed
-from handrail.tools.mcp.listing import PAGES_MAX, Listed, Listing
+from handrail.tools.mcp.listing import PAGES_MAX, ListedTool, ToolListing
 from handrail.tools.mcp.pipe import PROGRESS_PER_S_MAX
 from handrail.tools.mcp.question import question_of, result_of
 from handrail.tools.mcp.server_log import ServerLog
-from handrail.tools.mcp.structured import Promises
+from handrail.tools.mcp.structured import OutputSchemas
 from handrail.tools.mcp.web import NOTED
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ LAST_WORDS_S: Final = 1.0
 for _name in ("client", "httpx2", "mcp.client", "mcp.shared"):
     logging.getLogger(_name).addHandler(logging.NullHandler())
 
-_answer: Final[TypeAdapter[types.CallToolResult | types.InputRequiredResult]] = TypeAdapter(
+_result_adapter: Final[TypeAdapter[types.CallToolResult | types.InputRequiredResult]] = TypeAdapter(
     types.CallToolResult | types.InputRequiredResult
 )
 
@@ -85,7 +85,7 @@ class Transport(Protocol):
 
 
 @dataclass(eq=False)
-class Call:
+class ServerCall:
     """A call under way."""
 
     tool: str
@@ -97,7 +97,7 @@ class Call:
     asks: ToolAsks | None = None
     questions: int = 0
     noted: list[ToolFailed] = field(default_factory=list)
-    steps: Bucket = field(default_factory=lambda: Bucket(PROGRESS_PER_S_MAX))
+    steps: RateLimiter = field(default_factory=lambda: RateLimiter(PROGRESS_PER_S_MAX))
 
     async def on_progress(self, progress: float, total: float | None, message: str | None) -> None:
         """Pass on how far it is, in a few words."""
@@ -107,7 +107,7 @@ class Call:
             self.progress(f"{count} {words}".strip()[:PROGRESS_WORDS_MAX])
 
 
-_current: ContextVar[Call | None] = ContextVar("current", default=None)
+_current: ContextVar[ServerCall | None] = ContextVar("current", default=None)
 
 
 class Session:
@@ -117,12 +117,12 @@ class Session:
         self._transport = transport
         self._log = log
         self._changed = changed
-        self._calls: dict[Call, None] = {}
+        self._calls: dict[ServerCall, None] = {}
         self._fewer = anyio.Event()
         self._turn = anyio.Lock()
         self._is_one_at_a_time = False
         self._asking = 0
-        self._promises = Promises(())
+        self._output_schemas = OutputSchemas(())
         self._client: Client | None = None
         self._stopped = anyio.Event()
         self._greeting = anyio.CancelScope()
@@ -157,8 +157,8 @@ class Session:
     @property
     def server(self) -> str:
         """What the server calls itself."""
-        told = self._client.server_info if self._client else None
-        return f"{told.name} {told.version}"[:PROGRESS_WORDS_MAX] if told else ""
+        info = self._client.server_info if self._client else None
+        return f"{info.name} {info.version}"[:PROGRESS_WORDS_MAX] if info else ""
 
     async def keep(self, mode: str, ready: asyncio.Future[None]) -> None:
         """Hold the client open until the server is over or is to stop; enters and leaves in this one task."""
@@ -196,10 +196,10 @@ class Session:
         if self._client is None:
             self._greeting.cancel()
 
-    async def tools(self) -> tuple[Listed, ...]:
+    async def tools(self) -> tuple[ListedTool, ...]:
         """All its tools, within bounds, as the server says now."""
         client = self._open_client()
-        listing = Listing()
+        listing = ToolListing()
         if client.server_capabilities.tools is not None:
             cursor: str | None = None
             for _ in range(PAGES_MAX):
@@ -211,10 +211,10 @@ class Session:
                     break
         if listing.left_out:
             self._log.note(f"{listing.left_out} of its tools were left out: too many, too large, or with a bad name")
-        self._promises = Promises(listing.tools)
+        self._output_schemas = OutputSchemas(listing.tools)
         return listing.tools
 
-    async def call(self, call: Call) -> types.CallToolResult:
+    async def call(self, call: ServerCall) -> types.CallToolResult:
         """Make one call; ToolFailed says why not, ToolAsks what a person must say first."""
         async with self._taking_turns():
             self._calls[call] = None
@@ -223,18 +223,18 @@ class Session:
             try:
                 with call.scope:
                     result = await self._rounds(call)
-                    self._promises.check(call.tool, result)
+                    self._output_schemas.check(call.tool, result)
                     return result
             except FAULTS as error:
                 raise await self._failure(call, error) from None
             finally:
                 del self._calls[call]
-                self._tell_fewer()
+                self._notify_fewer()
                 _current.set(None)
                 NOTED.set(None)
         raise call.asks or call.noted[-1]  # one of them is why the call was given up
 
-    async def _rounds(self, call: Call) -> types.CallToolResult:
+    async def _rounds(self, call: ServerCall) -> types.CallToolResult:
         """Call until there is a result: the newer protocol answers with questions, and is called again with answers."""
         responses: types.InputResponses | None = None
         state: str | None = None
@@ -247,14 +247,14 @@ class Session:
             if isinstance(result, types.CallToolResult):
                 return result
             asked = result.input_requests or {}
-            responses = {key: self._answered(call, request) for key, request in asked.items()} or None
+            responses = {key: self._response_to(call, request) for key, request in asked.items()} or None
             state = result.request_state
             if responses is None:
                 await anyio.sleep(ROUND_PAUSE_S)
         raise ToolFailed(Category.TOOL_ERROR, f"asked back more than {ROUNDS_MAX} times, and came to no result")
 
     async def _round(
-        self, call: Call, responses: types.InputResponses | None, state: str | None
+        self, call: ServerCall, responses: types.InputResponses | None, state: str | None
     ) -> types.CallToolResult | types.InputRequiredResult:
         params = types.CallToolRequestParams(
             name=call.tool,
@@ -266,9 +266,9 @@ class Session:
         # Not `call_tool`, which would hold results against a hostile schema in a way that can take for ever.
         session = self._open_client().session
         request = types.CallToolRequest(params=params)
-        return await session.send_request(request, _answer, progress_callback=call.on_progress)
+        return await session.send_request(request, _result_adapter, progress_callback=call.on_progress)
 
-    def _visit(self, call: Call, error: MCPError) -> None:
+    def _visit(self, call: ServerCall, error: MCPError) -> None:
         """Send a person to the pages that a call needs first; any other error stays one."""
         if error.code != types.URL_ELICITATION_REQUIRED:
             raise error
@@ -276,7 +276,7 @@ class Session:
             if self._reply(call, params).action != "accept":
                 raise error
 
-    def _answered(self, call: Call, request: types.InputRequest) -> types.InputResponse:
+    def _response_to(self, call: ServerCall, request: types.InputRequest) -> types.InputResponse:
         if not isinstance(request, types.ElicitRequest):
             wanted = "a model's words (sampling)" if isinstance(request, types.CreateMessageRequest) else "roots"
             message = f"asked for {wanted}, which handrail does not give to servers"
@@ -300,21 +300,21 @@ class Session:
         call.scope.cancel()
         return types.ElicitResult(action="cancel")
 
-    def _reply(self, call: Call, params: types.ElicitRequestParams) -> types.ElicitResult:
+    def _reply(self, call: ServerCall, params: types.ElicitRequestParams) -> types.ElicitResult:
         call.questions += 1
         if call.questions > QUESTIONS_MAX:
             raise ToolFailed(Category.TOOL_ERROR, f"asked a person more than {QUESTIONS_MAX} things in one call")
         question = question_of(params)
         return result_of(call.ask(question), is_form=question.schema is not None)
 
-    async def _owner(self) -> Call | None:
+    async def _owner(self) -> ServerCall | None:
         """The call that a question of a handshake server belongs to: the protocol does not say, so it must be alone.
 
         With several under way, those that do not ask are waited for, and from then on this server has one call at a
         time. Where several ask at once, nobody knows whose question is whose: they are given up, to be made anew one
         by one. None if it can't be told."""
         self._asking += 1
-        self._tell_fewer()
+        self._notify_fewer()
         try:
             if len(self._calls) > 1:
                 self._is_one_at_a_time = True
@@ -336,7 +336,7 @@ class Session:
             call.noted[:] = [ToolFailed(Category.TRANSIENT, words)]
             call.scope.cancel()
 
-    def _tell_fewer(self) -> None:
+    def _notify_fewer(self) -> None:
         self._fewer.set()
         self._fewer = anyio.Event()
 
@@ -348,7 +348,7 @@ class Session:
         else:
             yield
 
-    async def _failure(self, call: Call, error: BaseException) -> ToolFailed:
+    async def _failure(self, call: ServerCall, error: BaseException) -> ToolFailed:
         failed = failure(error)
         if call.noted:
             noted = call.noted[-1]

@@ -13,7 +13,7 @@ import msgspec
 from handrail.domain.definition import Category
 from handrail.engine.tool import ToolFailed
 from handrail.tools.mcp.affordable import is_affordable
-from handrail.tools.mcp.listing import Listed
+from handrail.tools.mcp.listing import ListedTool
 
 if TYPE_CHECKING:
     import mcp_types as types
@@ -25,10 +25,10 @@ BACKTRACK_MAX: Final = 10_000
 WORDS_MAX: Final = 500
 
 
-class Promises:
+class OutputSchemas:
     """The output schemas of one listing, each compiled when it is first needed."""
 
-    def __init__(self, tools: Iterable[Listed]) -> None:
+    def __init__(self, tools: Iterable[ListedTool]) -> None:
         self._schemas = {tool.name: tool.output_schema for tool in tools if tool.output_schema is not None}
         self._validators: dict[str, Validator | None] = {}
 

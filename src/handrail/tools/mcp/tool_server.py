@@ -18,9 +18,9 @@ from handrail.domain.definition import Category, Effect
 from handrail.domain.suggestion import did_you_mean
 from handrail.engine.tool import CallLimits, ToolFailed, ToolSpec
 from handrail.tools.configuration import ToolConfiguration, configured, merged_retry
-from handrail.tools.mcp.connection import Connection
+from handrail.tools.mcp.connection import ServerConnection
 from handrail.tools.mcp.declaration import Declared, ToolRule
-from handrail.tools.mcp.listing import Listed
+from handrail.tools.mcp.listing import ListedTool
 from handrail.tools.mcp.listing_cache import ListingCache
 from handrail.tools.mcp.result import Results
 from handrail.tools.mcp.schema import ServerSchema
@@ -31,10 +31,10 @@ NO_RULE: Final = ToolRule()
 _callable_name = re.compile(r"[A-Za-z0-9_./-]{1,128}")
 
 
-class Told(Struct, frozen=True):
+class ReportedTool(Struct, frozen=True):
     """What the server told of a tool, and what follows from it."""
 
-    listed: Listed
+    listed: ListedTool
     card: Mapping[str, Any]
     schema: ServerSchema
 
@@ -45,7 +45,7 @@ class ToolServer:
     def __init__(
         self,
         declared: Declared,
-        connection: Connection,
+        connection: ServerConnection,
         *,
         results: Results,
         vault: Vault,
@@ -58,8 +58,8 @@ class ToolServer:
         self.vault = vault
         self._configuration = configuration
         self._cache = cache
-        self._listing: Sequence[Listed] | None = None
-        self._told: Mapping[str, Told] = {}
+        self._listing: Sequence[ListedTool] | None = None
+        self._reported: Mapping[str, ReportedTool] = {}
         self._specs: dict[str, ToolSpec] = {}
 
     @property
@@ -67,7 +67,7 @@ class ToolServer:
         """The part of a tool's name before the dot."""
         return self.declared.name
 
-    async def meet(self) -> None:
+    async def connect(self) -> None:
         """Learn what its tools are now; ToolFailed says why that can't be learned."""
         listing = await self.connection.listing()
         if listing is self._listing:
@@ -76,9 +76,9 @@ class ToolServer:
         clean = [self._scrubbed(one) for one in listing]
         await asyncio.to_thread(self._cache.keep, self.declared, clean)
 
-    def _hear(self, listing: Sequence[Listed]) -> None:
+    def _hear(self, listing: Sequence[ListedTool]) -> None:
         # The values that a server was started with are no business of whoever reads its tools' descriptions.
-        self._told = {one.name: self._heard(one) for one in listing if _callable_name.fullmatch(one.name)}
+        self._reported = {one.name: self._report_of(one) for one in listing if _callable_name.fullmatch(one.name)}
         self._specs = {}
         self._listing = listing
 
@@ -106,13 +106,13 @@ class ToolServer:
         past._hear(listing)
         return past
 
-    def told(self, tool: str) -> Told | None:
+    def reported(self, tool: str) -> ReportedTool | None:
         """What it told of a tool; None if it has none of that name, or was not met yet."""
-        return self._told.get(tool)
+        return self._reported.get(tool)
 
     def tools(self) -> Sequence[str]:
         """The tools that it told of and that may be called."""
-        return [tool for tool in self._told if not self._refusal(tool)]
+        return [tool for tool in self._reported if not self._refusal(tool)]
 
     def rule(self, tool: str) -> ToolRule:
         """What a person says of a tool."""
@@ -124,9 +124,9 @@ class ToolServer:
             message = f"{self.name}.{tool} may not be called: {words}; a person can change that in the file"
             raise ToolFailed(Category.PERMISSION, message)
 
-    def require_told(self, tool: str) -> None:
+    def require_reported(self, tool: str) -> None:
         """ToolFailed if the server has no such tool."""
-        if tool not in self._told:
+        if tool not in self._reported:
             near = did_you_mean(f"{self.name}.{tool}", [f"{self.name}.{one}" for one in self.tools()])
             message = f"the server `{self.name}` has no tool `{tool[:100]}`"
             raise ToolFailed(Category.NOT_FOUND, f"{message}; {near}" if near else message)
@@ -135,20 +135,20 @@ class ToolServer:
         """What is known of a tool, by the words of a person, then by those of the server."""
         if tool not in self._specs:
             spec = self._spec(tool)
-            if tool not in self._told:
+            if tool not in self._reported:
                 return spec  # not remembered: there are as many of these as somebody can write
             self._specs[tool] = spec
         return self._specs[tool]
 
     def _spec(self, tool: str) -> ToolSpec:
-        told, rule, all_ = self.told(tool), self.rule(tool), self.declared.rule
+        reported, rule, all_ = self.reported(tool), self.rule(tool), self.declared.rule
         is_limited = all_.concurrency is not None or all_.rate is not None
         spec = ToolSpec(
             name=f"{self.name}.{tool}",
-            description=told.card["description"] if told else "",
+            description=reported.card["description"] if reported else "",
             effect=self._effect(tool),
-            args=told.card["args"] if told else {},
-            output=told.listed.output_schema if told else None,
+            args=reported.card["args"] if reported else {},
+            output=reported.listed.output_schema if reported else None,
             idempotent=self._is_idempotent(tool),
             retry=merged_retry(rule.retry, all_.retry),
             timeout=rule.timeout or all_.timeout,
@@ -162,23 +162,25 @@ class ToolServer:
         return configured(spec, self._configuration)
 
     def _effect(self, tool: str) -> Effect:
-        rule, told = self.rule(tool), self.told(tool)
+        rule, reported = self.rule(tool), self.reported(tool)
         undoable = Effect.COMPENSATABLE if rule.undo else None
         said = next((word for word in (rule.effect, undoable, self.declared.rule.effect) if word is not None), None)
         if said is not None:
             return said
-        if told is None:
+        if reported is None:
             return Effect.IRREVERSIBLE  # a server that was not met yet could do anything
-        if told.listed.read_only:
+        if reported.listed.read_only:
             return Effect.NONE
-        return Effect.IRREVERSIBLE if told.listed.destructive else Effect.COMPENSATABLE  # what only adds can be removed
+        return (
+            Effect.IRREVERSIBLE if reported.listed.destructive else Effect.COMPENSATABLE
+        )  # what only adds can be removed
 
     def _is_idempotent(self, tool: str) -> bool:
         for word in (self.rule(tool).idempotent, self.declared.rule.idempotent):
             if word is not None:
                 return word
-        told = self.told(tool)
-        return told is not None and (told.listed.idempotent or told.listed.read_only)
+        reported = self.reported(tool)
+        return reported is not None and (reported.listed.idempotent or reported.listed.read_only)
 
     def _is_undo_idempotent(self, tool: str) -> bool:
         undo = self.rule(tool).undo
@@ -196,9 +198,9 @@ class ToolServer:
             return f"`allow` of `{mine.name}` in {mine.origin} does not have it"
         return ""
 
-    def _scrubbed(self, listed: Listed) -> Listed:
-        return msgspec.convert(self.vault.scrubbed(msgspec.to_builtins(listed)), Listed)
+    def _scrubbed(self, listed: ListedTool) -> ListedTool:
+        return msgspec.convert(self.vault.scrubbed(msgspec.to_builtins(listed)), ListedTool)
 
-    def _heard(self, listed: Listed) -> Told:
+    def _report_of(self, listed: ListedTool) -> ReportedTool:
         card = {"name": listed.name, "description": listed.description, "args": listed.args}
-        return Told(listed=listed, card=self.vault.scrubbed(card), schema=ServerSchema(listed.args))
+        return ReportedTool(listed=listed, card=self.vault.scrubbed(card), schema=ServerSchema(listed.args))

@@ -91,7 +91,7 @@ class _Bounded(httpx2.AsyncBaseTransport):
         return httpx2.Response(
             response.status_code,
             headers=response.headers,
-            stream=_Stream(response, is_endless=_is_event_stream(response)),
+            stream=_BoundedStream(response, is_endless=_is_event_stream(response)),
             extensions=response.extensions,
         )
 
@@ -111,7 +111,7 @@ class _Bounded(httpx2.AsyncBaseTransport):
         _note(ToolFailed(by_status(status), message, retry_after_ms=wait_ms))
 
 
-class _Stream(httpx2.AsyncByteStream):
+class _BoundedStream(httpx2.AsyncByteStream):
     """The bytes of an answer, up to a bound; a stream of events has one for each event, in the SDK's reader."""
 
     def __init__(self, response: httpx2.Response, *, is_endless: bool) -> None:

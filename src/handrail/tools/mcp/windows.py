@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import anyio
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
-from handrail.tools.mcp.launch import Launch
+from handrail.tools.mcp.launch import ServerLaunch
 from handrail.tools.mcp.server_log import ServerLog
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class WindowsPipe:
     """One start of a server; `over` is only set when it is closed from our side."""
 
-    def __init__(self, launch: Launch, *, log: ServerLog) -> None:
+    def __init__(self, launch: ServerLaunch, *, log: ServerLog) -> None:
         self._launch = launch
         self._log = log
         self.over = anyio.Event()

@@ -112,7 +112,7 @@ async def workflow_validate(lazy: LazyProgram, _: Caller, given: args.WorkflowVa
     """The findings on a definition, or on an output before it is submitted."""
     program = await lazy.open()
     if given.definition is not None:
-        await program.toolbox.meet(tools_named(given.definition))
+        await program.toolbox.connect(tools_named(given.definition))
         loaded = program.books.load_plan(given.definition, survey=program.survey)
         findings, is_valid = loaded.findings, loaded.is_valid
     elif given.step and given.output is not UNSET and (given.run or given.workflow):
@@ -146,7 +146,7 @@ def checked_inputs(program: Working, definition: Definition, given: Mapping[str,
 async def _start(lazy: LazyProgram, caller: Caller, given: args.WorkflowNextArguments, actor: str) -> ToolReply:
     program = await lazy.open()
     definition = valid(program.books.load(given.workflow), given.workflow)
-    await program.toolbox.meet(tools_in(definition))
+    await program.toolbox.connect(tools_in(definition))
     inputs = checked_inputs(program, definition, given.inputs)
     run = await program.worker.start(definition, inputs, actor=actor, ask=StartRun(goal=given.goal, vars=given.vars))
     seen = await _next(program, caller, run.id, given.agent, actor)

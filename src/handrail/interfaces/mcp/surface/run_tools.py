@@ -49,7 +49,7 @@ ANSWERS: Final = frozenset({Action.APPROVE, Action.REJECT})
 async def save_plan(lazy: LazyProgram, caller: Caller, given: args.SavePlanArguments) -> ToolReply:
     """Save a plan that can be run here."""
     program = await lazy.open()
-    cards = await program.toolbox.meet(tools_named(given.plan))
+    cards = await program.toolbox.connect(tools_named(given.plan))
     loaded = program.books.load_plan(given.plan, survey=program.survey)
     return await save(program, caller, loaded, given.note, cards)
 
@@ -108,15 +108,15 @@ async def _definition(program: Working, given: args.ExecutePlanArguments) -> tup
             "a call runs one plan, workflow or definition", hint="give exactly one of plan, workflow and definition"
         )
     if given.definition is not None:
-        await program.toolbox.meet(tools_named(given.definition))
+        await program.toolbox.connect(tools_named(given.definition))
         loaded = program.books.load_plan(given.definition, survey=program.survey)
         return valid(loaded, "the definition"), {}
     if given.workflow:
         definition = valid(program.books.load(given.workflow), given.workflow)
-        await program.toolbox.meet(tools_in(definition))
+        await program.toolbox.connect(tools_in(definition))
         return definition, {}
     definition, pins = await program.handrail.plans.newest(given.plan)
-    await program.toolbox.meet(tools_in(definition))
+    await program.toolbox.connect(tools_in(definition))
     return definition, pins
 
 
