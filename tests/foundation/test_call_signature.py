@@ -57,8 +57,8 @@ def test_a_default_is_changed_neither_by_a_call_nor_by_its_owner() -> None:
 @pytest.mark.parametrize(
     ("function", "words"),
     [
-        (example, "example: the parameter `count` by name by a plan; write plain parameters"),
-        (untyped, "untyped: the parameter `name` has no type; write `name: str` or the like"),
+        (example, "example: a plan can't pass the parameter `count` by name; write plain parameters"),
+        (untyped, "untyped: the parameter `name` has no type; write `name: str`, for example"),
     ],
 )
 def test_a_function_that_can_not_be_called_by_name_is_refused_with_what_to_do(function: Any, words: str) -> None:

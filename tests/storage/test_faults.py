@@ -108,7 +108,7 @@ async def test_a_full_disk_is_told_and_the_store_goes_on_when_there_is_room(stor
     connection.execute(f"PRAGMA max_page_count = {pages + 2}")
     with pytest.raises(Unavailable, match=r"the disk is full: journal.db can't grow \(\d+ KiB are left\)") as full:
         await store.append(*story.tell(9, body=b"x" * 50_000))
-    assert "make room" in full.value.hint
+    assert "free some space" in full.value.hint
     assert first_break(Head("run_a"), await store.read("run_a")) == (kept, None)
     small, change = Story("run_small").tell()
     await store.append(small, change)
@@ -225,9 +225,9 @@ def _raiser(error: Exception) -> Any:
         (sqlite3.SQLITE_READONLY_DBMOVED, Fault.PASSING, Unavailable, "read-only"),
         (sqlite3.SQLITE_PERM, Fault.PASSING, Unavailable, "read-only"),
         (sqlite3.SQLITE_CANTOPEN, Fault.PASSING, HandrailError, "no store"),
-        (sqlite3.SQLITE_IOERR_WRITE, Fault.LASTING, Unavailable, "after a restart"),
-        (sqlite3.SQLITE_IOERR_FSYNC, Fault.LASTING, Unavailable, "after a restart"),
-        (sqlite3.SQLITE_NOMEM, Fault.LASTING, Unavailable, "after a restart"),
+        (sqlite3.SQLITE_IOERR_WRITE, Fault.LASTING, Unavailable, "only a restart shows"),
+        (sqlite3.SQLITE_IOERR_FSYNC, Fault.LASTING, Unavailable, "only a restart shows"),
+        (sqlite3.SQLITE_NOMEM, Fault.LASTING, Unavailable, "only a restart shows"),
         (sqlite3.SQLITE_CORRUPT_INDEX, Fault.LASTING, IntegrityBroken, "is damaged"),
         (sqlite3.SQLITE_NOTADB, Fault.LASTING, IntegrityBroken, "is damaged"),
     ],

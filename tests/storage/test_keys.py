@@ -129,7 +129,7 @@ def test_a_public_key_is_optional_and_must_be_of_our_kind(tmp_path: Path) -> Non
     assert open_public_key(tmp_path) is None
     path = tmp_path / "journal.pub"
     path.write_bytes(b"no key")
-    with pytest.raises(IntegrityBroken, match="no public key"):
+    with pytest.raises(IntegrityBroken, match="not a public key"):
         open_public_key(tmp_path)
     path.write_bytes(
         X25519PrivateKey.generate().public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)

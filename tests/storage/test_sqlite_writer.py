@@ -94,7 +94,7 @@ async def test_a_full_queue_is_limited_at_once(
     monkeypatch.setattr(sqlite_inbox, "JOBS_MAX", 5)
     waiting = [asyncio.ensure_future(store.append(*Story(f"run_{number}").tell())) for number in range(5)]
     await asyncio.sleep(0)
-    with pytest.raises(Limited, match="5 appends wait"):
+    with pytest.raises(Limited, match="5 appends already wait"):
         await store.append(*Story("run_late").tell())
     monkeypatch.setattr(sqlite_inbox, "JOBS_MAX", 100)
     monkeypatch.setattr(sqlite_inbox, "BYTES_MAX", 1)

@@ -281,7 +281,7 @@ async def test_a_sandbox_that_can_not_be_laid_out_is_not_used(project: Path, tmp
     sandbox = Bubblewrap(project, program=str(bubblewrap()), private=[tmp_path])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(SandboxView, "options", lambda *_: ["--ro-bind", "/nowhere", "/nowhere"])
-        with Fails(Category.PERMISSION, "could not be made"):
+        with Fails(Category.PERMISSION, "could not be created"):
             await sandbox.run(Job(argv=("true",)))
 
 
@@ -303,7 +303,7 @@ async def test_the_trial_finds_nothing_and_is_held_once(sandbox: Bubblewrap, mon
     ("missing", "words"),
     [
         ("--unshare-all", "network"),
-        ("--unshare-user", "could not be made"),
+        ("--unshare-user", "could not be created"),
         ("view", "reads files outside"),
     ],
 )
@@ -344,7 +344,7 @@ async def test_without_bubblewrap_the_words_say_how_to_get_it(project: Path, mon
 def test_a_project_that_is_more_than_a_project_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path / "person"))
     for root in (Path("/"), Path("/usr"), Path("/etc"), tmp_path, tmp_path / "person"):
-        with Fails(Category.PERMISSION, "holds more than a project"):
+        with Fails(Category.PERMISSION, "contains more than a project"):
             require_own_project(root)
     require_own_project(tmp_path / "person" / "project")
     monkeypatch.setenv("HOME", "/")

@@ -314,7 +314,7 @@ async def test_an_undo_without_what_was_kept_says_so(tools: Registry, tmp_path: 
     await tool.call(call)
     (file,) = [path for path in (tmp_path / "home" / "kept").rglob("*") if path.is_file()]
     file.write_bytes(b"forged")
-    with Fails(Category.CONFLICT, "has been changed"):
+    with Fails(Category.CONFLICT, "was changed"):
         await tool.undo(call)
     file.unlink()
     with Fails(Category.NOT_FOUND, "is gone"):
@@ -336,7 +336,7 @@ async def test_an_undo_without_a_sound_capture_touches_nothing(tools: Registry, 
 async def test_a_call_with_other_arguments_than_its_capture_is_refused(tools: Registry) -> None:
     call = await captured(tools.find("file.write"), CALLS["write"])
     other = msgspec.structs.replace(call, args={"path": "there.txt", "text": "[redacted]"})
-    with Fails(Category.INVALID_INPUT, "not those of the capture"):
+    with Fails(Category.INVALID_INPUT, "do not match the capture"):
         await tools.find("file.write").call(other)
 
 
@@ -345,7 +345,7 @@ async def test_an_undo_whose_prefix_is_not_what_it_was_restores_nothing(tools: R
     call = await captured(tool, CALLS["append"])
     await tool.call(call)
     forged = {**call.capture, "sha256": "0" * 64}
-    with Fails(Category.NOT_FOUND, "nothing was kept"):
+    with Fails(Category.NOT_FOUND, "was not kept"):
         await tool.undo(msgspec.structs.replace(call, capture=forged))
 
 

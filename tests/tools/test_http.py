@@ -328,7 +328,7 @@ def test_a_request_with_secrets_in_it_is_not_taken_to_another_origin() -> None:
     ask = HttpRequest(method="POST", url="https://example.com/a", headers={}, content=b"secret", stays=True)
     assert redirected(ask, "/b", 307).url == "https://example.com/b"
     for elsewhere in ("https://other.example/", "https://example.com:444/b"):
-        with Fails(Category.PERMISSION, "not taken elsewhere"):
+        with Fails(Category.PERMISSION, "not sent to another origin"):
             redirected(ask, elsewhere, 307)
 
 
@@ -386,7 +386,7 @@ async def test_a_server_that_never_answers_runs_into_a_time_limit(
             await request(server.url("/"))
         monkeypatch.setitem(http_client.TIMES, "read", 300.0)
         monkeypatch.setattr(http_client, "OVERALL_S", 0.01)
-        with Fails(Category.TIMEOUT, "no whole answer"):
+        with Fails(Category.TIMEOUT, "no complete response"):
             await request(server.url("/"))
 
 

@@ -129,11 +129,11 @@ def test_a_plugin_can_not_take_the_place_of_another_tool(tmp_path: Path, install
         ("def x(:", "broken:tools", "SyntaxError"),
         ("", "broken:tools", "AttributeError"),
         ("tools = 3", "broken:tools", "TypeError"),
-        (GREETING, "broken:nonsense", "is no tool; make one with @tool"),
+        (GREETING, "broken:nonsense", "is not a tool; make one with @tool"),
         (
             "from handrail.tools.sdk import tool\n@tool('BAD', effect='none')\ndef f() -> None: ...",
             "broken:f",
-            "is no name of a tool",
+            "is not a tool name",
         ),
     ],
 )

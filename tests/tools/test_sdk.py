@@ -192,7 +192,7 @@ def test_a_signature_that_no_plan_could_call_is_refused(function: Callable[..., 
 
 def test_promises_are_read_at_once() -> None:
     for name in ("hello", "Greet.hello", "greet.", "a.b.c", "greet.héllo", "greet.hello\n", ""):
-        with pytest.raises(ValueError, match="no name of a tool"):
+        with pytest.raises(ValueError, match="not a tool name"):
             tool(name, effect="none")
     with pytest.raises(ValueError, match="harmless"):
         tool("a.b", effect="harmless")(lambda: None)

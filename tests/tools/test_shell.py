@@ -152,7 +152,7 @@ def test_configuration_is_read_with_its_bounds() -> None:
 @pytest.mark.parametrize(
     ("table", "words"),
     [
-        (True, "[shell] is no table"),
+        (True, "[shell] is not a table"),
         ({"alow": True}, "unknown key `alow`"),
         ({"allow": "yes"}, "$.allow"),
         ({"timeout": "5 minutes"}, "$.timeout"),

@@ -68,10 +68,10 @@ def fails() -> None:
 @pytest.mark.parametrize(
     ("liar", "words"),
     [
-        (quiet, "it says `effect: none` and changes the world"),
-        (once, "it says `idempotent` and has its effect twice"),
-        (back, "its undo does not bring back what was there"),
-        (twice, "its undo done twice is not as good as once"),
+        (quiet, "it declares `effect: none` but has an effect"),
+        (once, "it declares `idempotent` but has its effect twice"),
+        (back, "its undo does not restore the state from before"),
+        (twice, "its undo has another result if it is done twice"),
         (fails, "it fails: invalid_input: ValueError: no"),
     ],
 )
@@ -89,12 +89,12 @@ async def test_schemas_and_outputs_are_judged_too() -> None:
     def made(args: Any, deed: Any = do) -> FunctionTool:
         return FunctionTool(spec=ToolSpec(name="a.b", description="", effect=Effect.NONE, args=args), do=deed)
 
-    assert "takes no others" in (await check(made({}), {}))[0]
+    assert "additionalProperties false" in (await check(made({}), {}))[0]
     assert await check(made(closed({})), {}) == ["its output is not plain JSON"]
     assert await check(made(closed({}), loose), {}) == ["its output is not plain JSON"]
     assert "don't fit" in (await check(made(closed({})), {"x": 1}))[0]
     sloppy = {**closed({}), "patternProperties": {" ": {}}}
-    assert await check(made(sloppy), {}) == ["it takes arguments that nobody knows"]
+    assert await check(made(sloppy), {}) == ["it accepts unknown arguments"]
 
 
 @pytest.mark.parametrize(

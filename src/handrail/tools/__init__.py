@@ -1,1 +1,1 @@
-"""What can be called: the built-in tools, those of plugins, and the registry of them all."""
+"""Tools that plans can call: built-in tools, tools of plugins and of MCP servers, and the registry of all of them."""

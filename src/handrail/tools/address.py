@@ -1,6 +1,6 @@
-"""Addresses that http.request may reach: public ones, and those that a person allowed.
+"""Which addresses http.request may reach: public ones, and those that a person allowed.
 
-Pure. Looking names up and connecting is http_client.py's work."""
+Pure. Names are looked up and connections made in http_client.py."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from typing import Final, TypeAlias
 Address: TypeAlias = IPv4Address | IPv6Address
 
 TRANSLATED: Final = IPv6Network("64:ff9b::/96")
-"""Where translators put the whole of IPv4, public or not."""
+"""NAT64 maps every IPv4 address into this network, public or not."""
 COMPATIBLE: Final = IPv6Network("::/96")
-"""An old way to write IPv4 addresses."""
+"""A deprecated way to write IPv4 addresses."""
 
 
 def is_public(address: str) -> bool:
-    """Whether an address is meant for everybody, also if it wraps another one."""
+    """Whether an address is public, and also the address that it may embed."""
     parsed = ip_address(address)
     if isinstance(parsed, IPv6Address):
         if parsed.ipv4_mapped:
-            return False  # no server has such an address; who writes one wants to get past a guard
+            return False  # no server has such an address; it is only written to get past a guard
         if parsed in TRANSLATED:
             return is_public(str(_last_part(parsed)))
     return all(one.is_global and not _is_special(one) for one in (parsed, *_wrapped(parsed)))
 
 
 def is_allowed(host: str, port: int, addresses: Iterable[str], allow: Iterable[str]) -> bool:
-    """Whether a person allowed this host, or all addresses that its name leads to."""
+    """Whether a person allowed this host, or all addresses that its name resolves to."""
     entries = {_spelled(entry) for entry in allow}
     named = (_plain(host), *(_plain(address) for address in addresses))
     allowed = [(name, None) in entries or (name, port) in entries for name in named]
@@ -41,7 +41,7 @@ def _is_special(address: Address) -> bool:
 
 
 def _wrapped(address: Address) -> list[IPv4Address]:
-    """The IPv4 addresses that an IPv6 address stands for."""
+    """The IPv4 addresses that an IPv6 address embeds."""
     if isinstance(address, IPv4Address):
         return []
     compatible = _last_part(address) if address in COMPATIBLE else None
@@ -54,7 +54,7 @@ def _last_part(address: IPv6Address) -> IPv4Address:
 
 
 def _spelled(entry: str) -> tuple[str, int | None]:
-    """An entry of the list of allowed hosts, as host and port."""
+    """An entry of the list of allowed hosts, split into host and port."""
     if entry.startswith("["):
         host, _, port = entry.removeprefix("[").partition("]")
         return _plain(host), int(port.removeprefix(":")) if port else None
@@ -65,7 +65,7 @@ def _spelled(entry: str) -> tuple[str, int | None]:
 
 
 def _plain(host: str) -> str:
-    """One spelling for a host: lower case, no last dot, addresses in their short form."""
+    """The canonical spelling of a host: lower case, no trailing dot, addresses in their short form."""
     plain = host.lower().removesuffix(".").strip("[]")
     try:
         return str(ip_address(plain))

@@ -1,7 +1,7 @@
-"""Arguments: the JSON Schema of what a tool is called with, and what is wrong with a call, in words.
+"""Arguments of tools: their JSON Schema, and messages about arguments that don't fit it.
 
-Draft 7, with patterns in linear time and off the network. Messages name the place of a bad value, never the value:
-it may be a secret. What arguments mean beyond their shape, each tool judges itself."""
+Draft 7, with linear-time patterns and no network access. Messages name the location of a bad value, never the value: it
+may be a secret. Each tool checks for itself what a schema can't express."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ HIDDEN: Final = "the value"
 
 
 def closed(properties: Mapping[str, Any], *, required: Sequence[str] = ()) -> Mapping[str, Any]:
-    """The schema of arguments that are exactly these."""
+    """The schema of an object with these properties and no others."""
     return {
         "type": "object",
         "properties": dict(properties),
@@ -33,18 +33,18 @@ def closed(properties: Mapping[str, Any], *, required: Sequence[str] = ()) -> Ma
 
 
 class ArgumentSchema:
-    """A schema that is compiled once, when it is first needed."""
+    """The schema of a tool's arguments, compiled once when it is first needed."""
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
         self.schema = schema
         self._fitting: Mapping[str, Any] | None = None
 
     def misfits(self, args: Mapping[str, Any]) -> list[str]:
-        """What the schema has against the arguments; nothing if they fit."""
+        """Messages about arguments that don't fit; empty if they fit."""
         if args is self._fitting:
-            return []  # just looked at: whoever calls a tool asks first, and the tool makes sure
+            return []  # checked just before: callers check before a call, and the tool checks again
         try:
-            msgspec.json.encode(args)  # too deep a value would end the validator's stack, and the process with it
+            msgspec.json.encode(args)  # a value nested too deeply would overflow the validator's stack: a crash
         except (RecursionError, TypeError, ValueError) as error:
             return [f"the arguments are not plain JSON: {error}"]
         errors = islice(self._validator.iter_errors(dict(args)), MISFITS_MAX)
@@ -54,7 +54,7 @@ class ArgumentSchema:
 
     @cached_property
     def _validator(self) -> Validator:
-        # Imported late: 25 ms that a command which calls no tool need not pay (measured).
+        # Imported late: it takes 25 ms (measured), which commands that call no tool should not pay.
         from jsonschema_rs import Draft7Validator, RegexOptions
 
         options = RegexOptions(size_limit=PATTERN_BYTES_MAX)
@@ -62,7 +62,7 @@ class ArgumentSchema:
 
 
 def misfit_words(error: ValidationError, schema: Mapping[str, Any]) -> Iterator[str]:
-    """What a schema has against one place of the arguments, in words."""
+    """Messages about one validation error."""
     place = ".".join(str(part) for part in error.instance_path)
     unexpected = getattr(error.kind, "unexpected", None)
     missing = getattr(error.kind, "property", None)

@@ -1,7 +1,7 @@
-"""Bubblewrap: commands run in namespaces of their own, and nothing of them is left afterwards.
+"""The bubblewrap sandbox: commands run in their own namespaces, and none of their processes is left afterwards.
 
-No network, no capabilities, no way to other processes, a file system of its own (bubblewrap_view.py), a filter for
-system calls (syscall_filter.py), bounds that are watched (bubblewrap_watch.py).
+No network, no capabilities, no access to other processes, a file system of its own (bubblewrap_view.py), a filter for
+system calls (syscall_filter.py), and limits that are monitored (bubblewrap_watch.py).
 Linux only. Imported when first needed."""
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ INFO_BYTES_MAX: Final = 10_000
 
 
 class _Info(msgspec.Struct, frozen=True):
-    """What bubblewrap says of a sandbox it has begun."""
+    """What bubblewrap reports about a sandbox that it started."""
 
     pid: int = msgspec.field(name="child-pid")
 
 
 def _silent(_words: str) -> None:
-    """Nobody listens."""
+    """Report no progress."""
 
 
 class Bubblewrap:
@@ -57,20 +57,20 @@ class Bubblewrap:
     def __init__(
         self, root: Path, *, program: str = "", private: Sequence[Path] = (), read: Sequence[Path] = ()
     ) -> None:
-        """`private` are folders that no command may see; `read` more that it may read; `program` is found on PATH
-        unless it is named."""
+        """`private` are folders that no command may see; `read` are more folders that it may read; `program` is
+        looked up on PATH unless it is given."""
         self._root = root
         self._named = program
         self._view = SandboxView(root, private=private, read=read)
 
     async def run(self, job: Job, *, progress: Progress = _silent) -> Ran:
-        """Run a command to its end or to one of its bounds; nothing of it is alive afterwards."""
+        """Run a command until it ends or exceeds a limit; none of its processes is alive afterwards."""
         program = self._program()
         options = [*NAMESPACES, *self._view.options(job), *environment_options(job)]
         if job.bounds.network:
             options.append("--share-net")
-        if any("\0" in word for word in (*options, *job.argv)):  # it would end one option, and begin another
-            raise ToolFailed(Category.INVALID_INPUT, "a word of the command holds the character NUL; leave it out")
+        if any("\0" in word for word in (*options, *job.argv)):  # NUL separates options, so it could add some
+            raise ToolFailed(Category.INVALID_INPUT, "the command contains the character NUL; leave it out")
         started_s = asyncio.get_running_loop().time()
         with _Handles() as handles:
             sandbox = await _start_sandbox(program, options, job, handles)
@@ -80,7 +80,7 @@ class Bubblewrap:
         return msgspec.structs.replace(ran, took_ms=took_ms)
 
     async def trial(self) -> str:
-        """Try to get out, once in a process; empty if nothing did."""
+        """Try to escape from the sandbox, once per process; empty if nothing could."""
         try:
             program = self._program()
         except ToolFailed as error:
@@ -90,36 +90,36 @@ class Bubblewrap:
         )
 
     def _program(self) -> str:
-        """Where bubblewrap is; ToolFailed says what is missing, and how to get it."""
+        """The path of bubblewrap; ToolFailed says what is missing, and how to get it."""
         if not sys.platform.startswith("linux"):
-            raise _unusable("commands need a sandbox, and ours needs Linux; use a machine or container that runs it")
+            raise _unusable("commands need a sandbox, which needs Linux; use a Linux machine or container")
         if platform.machine() not in MACHINES:
-            raise _unusable(f"the sandbox knows the processors {', '.join(MACHINES)}, not {platform.machine()}")
+            raise _unusable(f"the sandbox supports the processors {', '.join(MACHINES)}, not {platform.machine()}")
         found = shutil.which(self._named or "bwrap")
         if found is None:
-            raise _unusable(f"there is no {self._named or 'bubblewrap'} here; {HOW_TO_GET}")
+            raise _unusable(f"{self._named or 'bubblewrap'} was not found; {HOW_TO_GET}")
         if self._root.resolve() in Path(found).resolve().parents:
-            # A command could have put it there, to be run outside the next time.
-            raise _unusable(f"{found} lies in the project, where commands could change it; {HOW_TO_GET}")
+            # A command could have put it there, to be run outside of the sandbox the next time.
+            raise _unusable(f"{found} is in the project, where commands could change it; {HOW_TO_GET}")
         return found
 
 
 @dataclass
 class _RunningSandbox:
-    """A sandbox at work."""
+    """A sandbox that is running."""
 
     process: Process
     """bubblewrap, outside."""
     pid: int
-    """The first process inside: with it, all others end."""
+    """The first process inside: when it ends, the kernel ends all others."""
     handle: int
     group: TaskLimit | None = None
-    """The kernel's count of what is in it, where there is one."""
+    """The control group that limits its processes, where there is one."""
     stopped: Stopped = ""
     output: dict[str, bytearray] = field(default_factory=lambda: {"stdout": bytearray(), "stderr": bytearray()})
 
     def stop(self, why: Stopped) -> None:
-        """End everything in it, at once."""
+        """Kill everything in it at once."""
         self.stopped = self.stopped or why
         self.kill()
 
@@ -127,7 +127,7 @@ class _RunningSandbox:
         """The same, without a reason."""
         with suppress(ProcessLookupError):
             signal.pidfd_send_signal(self.handle, 0)
-            with suppress(PermissionError):  # the kernel ends all others in its turn: let that be the next one
+            with suppress(PermissionError):  # it ends all others when it is scheduled: let that be next
                 os.setpriority(os.PRIO_PROCESS, self.pid, FIRST_OF_ALL)
             signal.pidfd_send_signal(self.handle, signal.SIGKILL)
 
@@ -144,7 +144,7 @@ class _Handles:
         return ends
 
     def gate(self) -> int:
-        """A pipe in one: nobody gets through it by all others having gone, as if somebody had written."""
+        """A pipe opened for reading and writing: it stays open when other ends close, which would count as a signal."""
         reading, writing = self.pipe()
         gate = os.open(f"/proc/self/fd/{reading}", os.O_RDWR | os.O_CLOEXEC)
         self._open.add(gate)
@@ -177,12 +177,12 @@ class _Handles:
 
 
 async def _start_sandbox(program: str, options: Sequence[str], job: Job, handles: _Handles) -> _RunningSandbox:
-    """The command behind its limits, just let go; ToolFailed if the sandbox could not be made."""
+    """Start the command with its limits set; ToolFailed if the sandbox could not be created."""
     info, info_writer = handles.pipe()
     gate = handles.gate()
     plan = handles.content("".join(f"{option}\0" for option in options).encode())
     calls = handles.content(filter_program(platform.machine()))
-    # What is in the environment of a command stands in the plan, not among the arguments, which everybody sees.
+    # The environment of a command is passed in a file, because all users can see the arguments of a process.
     extras = ("--info-fd", str(info_writer), "--block-fd", str(gate), "--seccomp", str(calls))
     command = (program, "--args", str(plan), *extras, "--", *job.argv)
     process = await _start_process(command, (plan, calls, info_writer, gate))
@@ -191,12 +191,12 @@ async def _start_sandbox(program: str, options: Sequence[str], job: Job, handles
         pid = await _first_pid(info)
         sandbox = _RunningSandbox(process, pid, handles.process(pid))
         limit(pid, job.bounds)
-        # A few more than whoever watches lets pass: who goes beyond the bound is ended, and not only refused.
+        # A few more than the watch allows: a command over the limit is then killed, not only denied more processes.
         sandbox.group = limit_tasks(pid, threads_max(job.bounds) + BEYOND)
-        os.write(gate, b"!")  # it has waited for this before it runs anything
+        os.write(gate, b"!")  # bubblewrap waits for this before it runs the command
     except (OSError, ValueError, TimeoutError) as error:
         words = await _abandon(process)
-        raise _unusable(f"the sandbox could not be made: {words or error}") from error
+        raise _unusable(f"the sandbox could not be created: {words or error}") from error
     except asyncio.CancelledError:
         await _abandon(process)
         raise
@@ -204,7 +204,7 @@ async def _start_sandbox(program: str, options: Sequence[str], job: Job, handles
 
 
 async def _start_process(words: Sequence[str], handles: Sequence[int]) -> Process:
-    """bubblewrap, just started. Whoever cancels this waits for it: only then it can be ended with its child."""
+    """Start bubblewrap. A cancelled caller waits until it is started: only then can it be killed with its child."""
     starting = asyncio.ensure_future(
         asyncio.create_subprocess_exec(
             *words, stdin=PIPE, stdout=PIPE, stderr=PIPE, env={}, cwd="/", pass_fds=handles, start_new_session=True
@@ -220,7 +220,7 @@ async def _start_process(words: Sequence[str], handles: Sequence[int]) -> Proces
 
 
 async def _first_pid(info: int) -> int:
-    """What bubblewrap says of the first process inside."""
+    """The pid of the first process inside, as bubblewrap reports it."""
     words = b""
     os.set_blocking(info, False)
     async with asyncio.timeout(START_S):
@@ -229,7 +229,7 @@ async def _first_pid(info: int) -> int:
             block = os.read(info, INFO_BYTES_MAX)
             words += block
             if not block or len(words) > INFO_BYTES_MAX:
-                raise ValueError("bubblewrap says nothing of it")
+                raise ValueError("bubblewrap reported no process")
     return msgspec.json.decode(words, type=_Info).pid
 
 
@@ -244,15 +244,15 @@ async def _readable(handle: int) -> None:
 
 
 async def _abandon(process: Process) -> str:
-    """End a sandbox that was not let go yet; its last words."""
+    """Kill a sandbox that did not run its command yet; the end of its error output."""
     with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)  # its child does not yet end with it, but is still in its group
+        os.killpg(process.pid, signal.SIGKILL)  # its child is still in its group, but would not end with it yet
     _, words = await process.communicate()
     return words.decode(errors="replace").strip()[-WORDS_MAX:]
 
 
 async def _supervise(sandbox: _RunningSandbox, job: Job, progress: Progress) -> Ran:
-    """Everything around a command until its end: what it reads and says, its time, its bounds."""
+    """Handle a command until its end: its input, its output, its time limit and its other limits."""
     report = OutputReport(progress)
     talking = [
         asyncio.create_task(_feed(sandbox.process, job.stdin.encode())),
@@ -272,7 +272,7 @@ async def _supervise(sandbox: _RunningSandbox, job: Job, progress: Progress) -> 
             if sandbox.group is not None:
                 await sandbox.group.remove()
     if watch.failed:
-        raise _unusable(f"the sandbox can't be watched: {watch.failed}")
+        raise _unusable(f"the sandbox can't be monitored: {watch.failed}")
     code = sandbox.process.returncode or 0
     words = {name: content.decode(errors="replace") for name, content in sandbox.output.items()}
     return Ran(exit=code if code >= 0 else 128 - code, took_ms=0, stopped=sandbox.stopped, **words)
@@ -280,7 +280,7 @@ async def _supervise(sandbox: _RunningSandbox, job: Job, progress: Progress) -> 
 
 async def _feed(process: Process, content: bytes) -> None:
     if process.stdin is not None:
-        with suppress(ConnectionError):  # it need not read what it is given
+        with suppress(ConnectionError):  # a command does not have to read its input
             process.stdin.write(content)
             await process.stdin.drain()
             process.stdin.close()
@@ -296,20 +296,20 @@ async def _collect(
         kept += block[:room]
         report.add(len(block))
         if len(block) > room:
-            sandbox.stop("output")  # and what is still in the pipe is read, so that it can be closed
+            sandbox.stop("output")  # the rest of the pipe is still read, so that it can be closed
 
 
 def _require_started(ran: Ran, job: Job) -> None:
-    """Tell a command that failed from one that could not be begun."""
+    """Distinguish a command that failed from one that could not be started."""
     words = ran.stderr.strip()
     if ran.exit != 1 or ran.stopped or not words.startswith("bwrap: ") or "\n" in words:
         return
     if words.startswith("bwrap: execvp "):
-        hint = "the sandbox holds the system's folders and the project; [shell] read names more"
+        hint = "it has the system's folders and the project; [shell] read adds more"
         raise ToolFailed(Category.NOT_FOUND, f"there is no program {job.argv[0][:200]} in the sandbox; {hint}")
     if words.startswith("bwrap: Can't chdir"):
-        raise ToolFailed(Category.NOT_FOUND, f"there is no folder {job.cwd or '.'} to start in; make it first")
-    raise _unusable(f"the sandbox could not be made: {words[-WORDS_MAX:]}")
+        raise ToolFailed(Category.NOT_FOUND, f"there is no folder {job.cwd or '.'} to start in; create it first")
+    raise _unusable(f"the sandbox could not be created: {words[-WORDS_MAX:]}")
 
 
 def _unusable(message: str) -> ToolFailed:

@@ -1,7 +1,7 @@
-"""The trial of a sandbox: a program of ours tries to get out of it, before any other is let in.
+"""The trial of a sandbox: a probe tries to escape from it, before any command may run in it.
 
-Run once in a process for each bubblewrap. A kernel that was built or set up in another way shows itself here, not in
-somebody's files. The long list of attempts is in the tests; these few would show that a whole wall is missing."""
+It runs once per process for each bubblewrap, and finds a kernel with an unusual configuration before damage is done.
+The long list of attempts is in the tests; these few show whether a whole layer of protection is missing."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ _verdicts: dict[str, str] = {}
 
 
 class Scene(NamedTuple):
-    """A project for the trial alone."""
+    """A project for the trial only."""
 
     root: Path
     private: Sequence[Path]
@@ -73,7 +73,7 @@ class Scene(NamedTuple):
 
 
 async def tried(program: str, around: Callable[[Scene], Sandbox]) -> str:
-    """The verdict on a bubblewrap: empty if nothing got out of the sandbox that `around` makes, else what did."""
+    """The result of the trial: empty if nothing escaped from the sandbox that `around` makes, else what did."""
     if program not in _verdicts:
         _verdicts[program] = await _verdict(around)
     return _verdicts[program]
@@ -95,16 +95,16 @@ async def _verdict(around: Callable[[Scene], Sandbox]) -> str:
             escapes.append("it writes files outside")
     if not escapes:
         return ""
-    return f"the sandbox does not hold on this machine: {'; '.join(escapes)}; {HOW_TO_GET}"
+    return f"the sandbox is not safe on this machine: {'; '.join(escapes)}; {HOW_TO_GET}"
 
 
 def _command() -> tuple[str, ...]:
-    """Our own Python, as bare as can be: there is one wherever we are."""
+    """The probe in handrail's own Python, in isolated mode: a Python is always available."""
     return (str(Path(sys.executable).resolve()), "-I", "-S", "-c", PROBE)
 
 
 def _scene(folder: Path, scene: ExitStack) -> dict[str, Any]:
-    """Something to reach for, outside and inside."""
+    """Create targets for the probe, outside and inside of the sandbox."""
     private, settings = folder / "project" / "private", folder / "project" / ".handrail" / "config.toml"
     outside = folder / "outside"
     for place in (private, outside, settings.parent):
@@ -113,7 +113,7 @@ def _scene(folder: Path, scene: ExitStack) -> dict[str, Any]:
         (place / "canary").write_text(CANARY)
     network = scene.enter_context(socket.create_server(("127.0.0.1", 0)))
     local = scene.enter_context(socket.socket(socket.AF_UNIX))
-    local.bind("")  # the kernel finds a free name
+    local.bind("")  # the kernel chooses a free name
     local.listen()
     return {
         "canary": CANARY,
@@ -127,9 +127,9 @@ def _scene(folder: Path, scene: ExitStack) -> dict[str, Any]:
 
 
 def _escapes(ran: Ran) -> list[str]:
-    """What the probe says; a probe that says nothing has not tried."""
+    """The escapes that the probe reports; a probe without a report counts as one."""
     try:
         return msgspec.json.decode(ran.stdout, type=list[str])
     except msgspec.MsgspecError:
         words = (ran.stderr or ran.stdout).strip()[-WORDS_MAX:]
-        return [f"it could not be tried (exit {ran.exit} {ran.stopped}): {words}"]
+        return [f"the trial could not run (exit {ran.exit} {ran.stopped}): {words}"]

@@ -1,7 +1,7 @@
-"""What a command in the sandbox sees: the system's folders, a few files of /etc, the project, and nothing else.
+"""The file system of a sandbox: the system's folders, a few files of /etc, the project, and nothing else.
 
-Here the options of bubblewrap that lay out its file system. It sees what it may change, what it may only read, and an
-empty folder where something private lies. Starting it is bubblewrap.py's work."""
+Builds the options of bubblewrap for it: folders that a command may change, folders that it may only read, and empty
+folders in place of private ones. bubblewrap.py starts the sandbox."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NEEDED: Final = (
     *("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime", "mime.types", "nsswitch.conf", "os-release", "passwd"),
     *("pki/ca-trust", "pki/tls/certs", "protocols", "services", "ssl/certs", "ssl/openssl.cnf", "terminfo"),
 )
-"""Of /etc, what programs fall over without: no keys, no passwords, no settings of services."""
+"""Files of /etc that programs need: no keys, no passwords, no settings of services."""
 NEEDED_FOR_NETWORK: Final = ("gai.conf", "resolv.conf")
 PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 ENVIRONMENT: Final = {"HOME": "/tmp", "LANG": "C.UTF-8", "PATH": PATH, "TMPDIR": "/tmp"}  # noqa: S108 - the sandbox's own
@@ -32,16 +32,16 @@ EMPTY_BYTES: Final = 4_096
 
 @dataclass(frozen=True)
 class SandboxView:
-    """The project, and what of this machine its commands may see or not."""
+    """The project, and the folders of this machine that its commands may see or not."""
 
     root: Path
     private: Sequence[Path] = ()
-    """Folders that no command may see, wherever they lie."""
+    """Folders that no command may see, wherever they are."""
     read: Sequence[Path] = ()
-    """More folders that it may read."""
+    """More folders that a command may read."""
 
     def options(self, job: Job) -> list[str]:
-        """The options that lay out the file system for a job; ToolFailed if that can't be done safely."""
+        """The options for the file system of a job; ToolFailed if that can't be done safely."""
         root = self.root.resolve()
         require_own_project(root)
         system = [Path(name) for name in SYSTEM if Path(name).is_dir()]
@@ -60,7 +60,7 @@ class SandboxView:
             *_empty(beside),
             *_each("--bind" if job.writable else "--ro-bind", [root]),
             *_guarded(root, inside, writable=job.writable),
-            # /proc too: bubblewrap covers the kernel's settings only where their folder is writable, which it never is.
+            # /proc too: bubblewrap covers the kernel's settings only if their folder is writable, which it never is.
             *_closed([*homes, *beside, *inside, Path("/dev"), Path("/proc"), Path("/")]),
             *("--chdir", str(root / job.cwd)),
         ]
@@ -71,15 +71,15 @@ class SandboxView:
 
 
 def require_own_project(root: Path) -> None:
-    """Refuse a project that is the whole machine, or somebody's whole home."""
+    """Refuse a project that contains the system, or a whole home folder."""
     holds = [Path(name) for name in (*SYSTEM, "/etc", "/proc") if Path(name).exists()]
     if any(_is_in(folder, root) for folder in (*holds, *_homes())):
-        message = f"{root} holds more than a project; run handrail in a folder of its own, below your home"
+        message = f"{root} contains more than a project; run handrail in a project folder below your home"
         raise ToolFailed(Category.PERMISSION, message)
 
 
 def environment_options(job: Job) -> list[str]:
-    """The options that set the command's environment: a few names, and the job's own."""
+    """The options for the command's environment: a few default variables, and those of the job."""
     values = {**ENVIRONMENT, **job.env}
     return [option for name, value in values.items() for option in ("--setenv", name, value)]
 
@@ -90,16 +90,16 @@ def _system(*, network: bool) -> Iterator[str]:
             yield from ("--symlink", str(folder.readlink()), str(folder))
         elif folder.is_dir():
             yield from ("--ro-bind", str(folder), str(folder))
-    java = [path.name for path in Path("/etc").glob("java-*-openjdk")]  # Debian's Java does not start without it
+    java = [path.name for path in Path("/etc").glob("java-*-openjdk")]  # Debian's Java does not start without this
     for name in (*NEEDED, *java, *(NEEDED_FOR_NETWORK if network else ())):
         yield from ("--ro-bind-try", f"/etc/{name}", f"/etc/{name}")
 
 
 def _guarded(root: Path, hidden: Sequence[Path], *, writable: bool) -> Iterator[str]:
-    """What lies in the project and must not be changed, or not even be seen."""
+    """The options for what is in the project and must not be changed, or not even be seen."""
     kept = [_own_folder(root), *_own_code(root)]
     kept = [path for path in kept if path.exists() and not _is_in_any(path, hidden)]
-    # A mount can't be renamed, but a folder above it can, and another be made in its place: so that is mounted too.
+    # A mount can't be renamed, but its parent folder can, and be replaced by another one: so that is mounted too.
     above = {parent for path in (*kept, *hidden) for parent in path.parents if _is_in(parent, root) and parent != root}
     yield from _each("--bind" if writable else "--ro-bind", sorted(above - {*kept, *hidden}))
     yield from _each("--ro-bind", sorted(kept))
@@ -107,20 +107,22 @@ def _guarded(root: Path, hidden: Sequence[Path], *, writable: bool) -> Iterator[
 
 
 def _own_folder(root: Path) -> Path:
-    """handrail's folder in the project, there before a command could make it: its configuration opens doors."""
+    """handrail's folder in the project, created before a command could do so: its configuration grants permissions."""
     folder = root / OWN_FOLDER
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
-        message = f"{OWN_FOLDER} in the project is a link or a file; make it a folder: its settings must be safe"
+        message = (
+            f"{OWN_FOLDER} in the project is a link or a file; make it a folder, so that its settings are protected"
+        )
         raise ToolFailed(Category.PERMISSION, message)
     try:
         folder.mkdir(exist_ok=True)
-    except OSError:  # who may not make it out here may not in there either
+    except OSError:  # if it can't be created here, a command can't create it in the sandbox either
         return folder
     return folder
 
 
 def _own_code(root: Path) -> Iterator[Path]:
-    """handrail itself and its Python, where they lie in the project: it runs outside the sandbox next time."""
+    """handrail's code and its Python, if they are in the project: they run outside of the sandbox next time."""
     for name in {sys.prefix, sys.base_prefix, OWN_CODE}:
         place = Path(name).resolve()
         if _is_in(place, root) and place != root:
@@ -128,16 +130,16 @@ def _own_code(root: Path) -> Iterator[Path]:
 
 
 def _homes() -> list[Path]:
-    """The person's home, unless it is no folder of their own."""
+    """The user's home folder, unless it is the root folder."""
     try:
         home = Path.home().resolve()
-    except RuntimeError:  # a user that nobody knows
+    except RuntimeError:  # the user is not in the user database
         return []
     return [home] if home != Path("/") else []
 
 
 def _room(folder: str, size: int) -> Iterator[str]:
-    """A folder in memory, of a bounded size."""
+    """A folder in memory with a size limit."""
     yield from ("--size", str(size), "--tmpfs", folder)
 
 
@@ -147,7 +149,7 @@ def _empty(folders: Iterable[Path]) -> Iterator[str]:
 
 
 def _closed(folders: Iterable[Path]) -> Iterator[str]:
-    """Nothing more may be written there: last, for other folders may have to be laid into them before."""
+    """Make folders read-only: done last, because other folders may have to be mounted into them first."""
     for folder in folders:
         yield from ("--remount-ro", str(folder))
 

@@ -1,7 +1,7 @@
-"""Watching a sandbox: how many processes are in it and how much memory they hold, and the kernel's own limits.
+"""Monitoring a sandbox: its number of processes and their memory; also sets the kernel's own limits.
 
-The kernel does not hold the superuser to a number of processes, and nobody to a sum of memory: so somebody looks, many
-times a second. What happens when a bound is passed, bubblewrap.py decides."""
+The kernel does not limit the number of processes of the superuser, and has no limit for the memory of several processes
+together. So a thread checks them many times a second. bubblewrap.py decides what happens when a limit is exceeded."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from handrail.engine.sandbox import Bounds, Stopped
 LOOK_S: Final = 0.025
 READY_LOOK_S: Final = 0.005
 READY_LOOKS: Final = 2_000
-"""How often to look whether bubblewrap has laid out the sandbox."""
+"""How often to check whether bubblewrap has set up the sandbox."""
 THREADS_PER_PROCESS: Final = 4
 THREADS_SPARE: Final = 32
-"""Few programs have many threads, and few are run at once; Node alone has a dozen."""
+"""Few programs have many threads, and few run at the same time; Node has a dozen."""
 HANDLES_MAX: Final = 4_096
 CPU_SLACK_S: Final = 5
 STAT_BYTES_MAX: Final = 4_096
 NICENESS: Final = 10
 FIRST_OF_ALL: Final = -20
-"""Whatever runs in there, whoever watches it gets a turn."""
+"""The highest priority: the watch must get the processor, whatever runs in the sandbox."""
 
 _proportion = re.compile(rb"^Pss:\s+(\d+) kB", re.MULTILINE)
 
@@ -42,8 +42,8 @@ class _ProcessUsage(NamedTuple):
 def limit(pid: int, bounds: Bounds) -> None:
     """Set the kernel's limits on the first process of a sandbox, before it runs anything; all others inherit them.
 
-    Not the size of the address space: Node, Go and Java reserve tens of gigabytes and use little. What can really be
-    filled (RLIMIT_DATA) is limited, so that no single process gets far between two looks."""
+    The address space is not limited: Node, Go and Java reserve tens of gigabytes and use little. RLIMIT_DATA is, so
+    that no single process can use much more between two checks."""
     cores = os.cpu_count() or 1
     limits = {
         resource.RLIMIT_CPU: (bounds.time_ms // 1_000 + CPU_SLACK_S) * cores,
@@ -63,29 +63,29 @@ def limit(pid: int, bounds: Bounds) -> None:
 
 
 def threads_max(bounds: Bounds) -> int:
-    """How many threads all processes of a sandbox may have together."""
+    """The maximum number of threads of all processes of a sandbox together."""
     return bounds.processes * THREADS_PER_PROCESS + THREADS_SPARE
 
 
 def _counts_by_namespace(release: str) -> bool:
-    """Whether the kernel counts a sandbox's processes apart from all others of the same user: since 5.14."""
+    """Whether the kernel counts the processes of a sandbox separately from others of the same user: since 5.14."""
     found = re.match(r"(\d+)\.(\d+)", release)
     return found is not None and (int(found[1]), int(found[2])) >= (5, 14)
 
 
 class Watch:
-    """A thread that looks at everything in a sandbox, and stops it when a bound is passed.
+    """A thread that checks all processes of a sandbox, and stops it when a limit is exceeded.
 
-    A thread of its own, before all others where that is allowed: thousands of processes want the processor when it
-    matters most, and whoever waits for a turn in the event loop comes too late."""
+    It has its own thread, with the highest priority if that is allowed: in a fork bomb thousands of processes compete
+    for the processor, and a task in the event loop would run too late."""
 
     def __init__(self, pid: int, bounds: Bounds, stop: Callable[[Stopped], None]) -> None:
-        """`stop` is called from the thread, once, with the bound that was passed."""
+        """`stop` is called from the thread, once, with the limit that was exceeded."""
         self._pid, self._bounds, self._stop = pid, bounds, stop
         self._ended = Event()
         self._thread = Thread(target=self._run, name="handrail-sandbox-watch", daemon=True)
         self.failed = ""
-        """Why the sandbox could not be looked into; it is stopped then."""
+        """Why the sandbox could not be monitored; it is stopped then."""
 
     def __enter__(self) -> Watch:
         self._thread.start()
@@ -111,17 +111,17 @@ class Watch:
                 os.close(processes)
 
     def _opened(self) -> int | None:
-        """The sandbox's own folder of processes: all that are in it, however they came to be, and no others."""
+        """The sandbox's own /proc: exactly its processes, however they were started."""
         for _ in range(READY_LOOKS):
             with suppress(FileNotFoundError, ProcessLookupError):
                 seen_from_inside = Path("/proc", str(self._pid), "root", "proc")
                 found = os.open(seen_from_inside, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
                 if os.fstat(found).st_dev != os.stat("/proc").st_dev:  # noqa: PTH116 - beside its fstat
                     return found
-                os.close(found)  # too early: it is still ours that is seen
+                os.close(found)  # too early: this is still our own /proc
             if self._ended.wait(READY_LOOK_S):
                 return None
-        raise TimeoutError("it does not begin")
+        raise TimeoutError("it did not start")
 
     def _look(self, processes: int | None) -> None:
         while processes is not None:
@@ -141,13 +141,13 @@ def _passed(processes: int, bounds: Bounds) -> Stopped:
         return "processes"
     if sum(one.resident for one in seen) <= bounds.memory_bytes:
         return ""
-    # Forks share their memory until they write to it: now it is worth counting exactly.
+    # Forked processes share memory until they write to it. The exact count is slow, so it is made only now.
     return "memory" if sum(_share(processes, one) for one in seen) > bounds.memory_bytes else ""
 
 
 def _seen(processes: int, pid: str) -> _ProcessUsage | None:
-    """A process, if it is still there."""
-    # The name, in brackets, can hold anything. From what comes after it: the 18th is threads, the 22nd resident pages.
+    """The usage of a process, if it still exists."""
+    # The name, in brackets, can contain anything. After it, field 18 is the threads, field 22 the resident pages.
     figures = _read(processes, f"{pid}/stat").rpartition(b")")[2].split()
     if len(figures) < 22:
         return None
@@ -155,18 +155,18 @@ def _seen(processes: int, pid: str) -> _ProcessUsage | None:
 
 
 def _share(processes: int, one: _ProcessUsage) -> int:
-    """What a process holds, with its part of what it shares."""
+    """The memory of a process, with its part of shared memory."""
     found = _proportion.search(_read(processes, f"{one.pid}/smaps_rollup"))
     if found:
         return int(found[1]) * 1_024
-    again = _seen(processes, one.pid)  # most likely it is just ending
+    again = _seen(processes, one.pid)  # most likely the process is just ending
     return again.resident if again else 0
 
 
 def _read(processes: int, name: str) -> bytes:
     try:
         handle = os.open(name, os.O_RDONLY | os.O_CLOEXEC, dir_fd=processes)
-    except OSError:  # gone meanwhile
+    except OSError:  # the process ended in the meantime
         return b""
     try:
         return os.read(handle, STAT_BYTES_MAX)

@@ -1,4 +1,4 @@
-"""Configuration of tools: what a person sets in config.toml about addresses, limits and retries.
+"""Configuration of tools: what config.toml sets about addresses, limits and retries.
 
     [http]
     allow = ["127.0.0.1", "ci.internal:8080"]
@@ -37,7 +37,7 @@ _allowed = re.compile(r"^(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_.-]+)(:[0-9]{1,5})?$|^[0
 
 
 class RetryChoice(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A retry policy as it may be written."""
+    """A retry policy as written in the file; every field is optional."""
 
     attempts: Annotated[int, Meta(ge=1, le=100)] | None = None
     first: Duration | None = None
@@ -48,7 +48,7 @@ class RetryChoice(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
 class CallChoice(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What may be said about the calls of a tool, or of all tools of a server."""
+    """Settings for the calls of a tool, or of all tools of a server."""
 
     timeout: Duration | None = None
     concurrency: Annotated[int, Meta(ge=1, le=10_000)] | None = None
@@ -57,10 +57,10 @@ class CallChoice(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class ToolConfiguration(Struct, frozen=True, kw_only=True):
-    """All that is configured about tools."""
+    """The configuration of all tools."""
 
     allow: tuple[str, ...] = ()
-    """Hosts, or hosts with a port, that http.request may reach although they are not public."""
+    """Hosts, with or without a port, that http.request may reach although they are not public."""
     tools: Mapping[str, CallChoice] = field(default_factory=dict)
     servers: Mapping[str, CallChoice] = field(default_factory=dict)
 
@@ -80,12 +80,12 @@ def tool_configuration(tables: Mapping[str, Any]) -> ToolConfiguration:
 
 
 def configured(spec: ToolSpec, configuration: ToolConfiguration) -> ToolSpec:
-    """What a tool says of itself, as configured: the tool's table over its own word over its server's table."""
+    """A tool's spec with its configuration: its own table wins over its spec, which wins over its server's table."""
     mine = configuration.tools.get(spec.name, CallChoice())
     server = configuration.servers.get(spec.name.partition(".")[0], CallChoice())
     if mine == server == CallChoice():
         return spec
-    each = CallChoice() if spec.server else server  # a tool server's limits hold for all its tools together
+    each = CallChoice() if spec.server else server  # the limits of an MCP server are for all its tools together
     return replace(
         spec,
         timeout=_first(mine.timeout, spec.timeout, server.timeout),
@@ -103,7 +103,7 @@ def _shared(spec: ToolSpec, server: CallChoice) -> CallLimits | None:
 
 
 def merged_retry(*policies: RetryChoice | Retry | None) -> Retry | None:
-    """Each field from the first policy that says something about it."""
+    """Each field from the first policy that sets it."""
     said = [asdict(policy) for policy in policies if policy is not None]
     if not said:
         return None
@@ -118,24 +118,24 @@ def _choice(name: str, table: Any, *, of: str) -> CallChoice:
     where = f'[{of}."{name}"]' if "." in name else f"[{of}.{name}]"
     if of == "tools" and "." not in name:
         inner = next(iter(table), "tool") if isinstance(table, Mapping) else "tool"
-        raise Invalid(f"config.toml: {where} names no tool", hint=f'write the name in quotes: [tools."{name}.{inner}"]')
+        raise Invalid(f"config.toml: {where} is not a tool", hint=f'write the name in quotes: [tools."{name}.{inner}"]')
     if not isinstance(table, Mapping):
-        raise Invalid(f"config.toml: {where} is no table", hint="write it as a table with timeout, retry and the like")
+        raise Invalid(f"config.toml: {where} is not a table", hint="write it as a table with keys such as timeout")
     _require_known(table, CallChoice.__struct_fields__, where=where)
     if isinstance(table.get("retry"), Mapping):
         _require_known(table["retry"], RetryChoice.__struct_fields__, where=f"{where} retry")
     try:
         return msgspec.convert(table, CallChoice)
     except msgspec.ValidationError as error:
-        hint = 'durations read 30s or 5m, rates 10/s or 100/m, retry {attempts = 3, first = "1s"}'
+        hint = 'write durations like 30s or 5m, rates like 10/s or 100/m, retry like {attempts = 3, first = "1s"}'
         raise Invalid(f"config.toml: {where}: {error}", hint=hint) from error
 
 
 def _allowed_hosts(value: Any) -> tuple[str, ...]:
-    hint = 'write hosts, with a port or without: allow = ["127.0.0.1", "ci.internal:8080", "[::1]:8080"]'
+    hint = 'write hosts, with or without a port: allow = ["127.0.0.1", "ci.internal:8080", "[::1]:8080"]'
     is_list = isinstance(value, Sequence) and not isinstance(value, str) and len(value) <= ALLOWED_MAX
     if not is_list or not all(isinstance(host, str) and _allowed.match(host) for host in value):
-        raise Invalid("config.toml: [http] allow is no list of hosts", hint=hint)
+        raise Invalid("config.toml: [http] allow is not a list of hosts", hint=hint)
     return tuple(host.lower() for host in value)
 
 

@@ -1,7 +1,7 @@
-"""`file.*`: reading and changing files inside the project, with their own undo.
+"""`file.*`: tools that read and change files inside the project, with their own undo.
 
-Here is what the tools say of themselves, and how they reach the disk: in a thread, and never left half-way by a
-cancelled caller. How each change is made is told in file_content.py and file_tree.py."""
+Here are the specs of the tools, and the threads they run in: a cancelled caller never leaves a change half-done. The
+changes themselves are in file_content.py and file_tree.py."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PATH: Final = {"type": "string", "minLength": 1, "maxLength": PATH_LENGTH_MAX}
 TEXT: Final = {"type": "string", "maxLength": TEXT_BYTES_MAX}
 WRITTEN: Final = {"path": PATH, "bytes": {"type": "integer"}}
 REFUSED: Final = frozenset({errno.EINVAL, errno.ENAMETOOLONG, errno.EISDIR, errno.ENOTDIR, errno.EXDEV, errno.ELOOP})
-"""What no repetition will mend."""
+"""Errors that a retry can't fix."""
 
 
 class _FileChange(Protocol):
@@ -44,7 +44,7 @@ def file_tools(root: Root, kept: ContentStore) -> list[FunctionTool]:
     at_path, with_text = {"path": PATH}, {"path": PATH, "text": TEXT}
     return [
         FunctionTool(
-            spec=_spec("read", "The text of a file.", at_path, {"text": TEXT}, effect=Effect.NONE),
+            spec=_spec("read", "Read the text of a file.", at_path, {"text": TEXT}, effect=Effect.NONE),
             do=_in_thread(_reading(root)),
         ),
         _changing(_spec("write", "Put a text into a file, new or not.", with_text, WRITTEN), write, _written),
@@ -104,24 +104,24 @@ def _reading(root: Root) -> Callable[[ToolCall], Any]:
             try:
                 return {"text": content.decode("utf-8")}
             except UnicodeDecodeError as error:
-                message = f"{place.shown} is no text in UTF-8 (byte {error.start}); name a text file"
+                message = f"{place.shown} is not UTF-8 text (byte {error.start}); choose a text file"
                 raise ToolFailed(Category.INVALID_INPUT, message) from None
 
     return read
 
 
 def _in_thread(work: Callable[[ToolCall], Any]) -> CallHandler:
-    """The same off the event loop, with the system's errors in our words."""
+    """Run this in a thread, with errors of the system raised as ToolFailed."""
 
     async def handler(call: ToolCall) -> Any:
         under_way = asyncio.ensure_future(asyncio.to_thread(_translated, work, call))
         try:
             return await asyncio.shield(under_way)
         except asyncio.CancelledError:
-            # A thread can't be stopped: who cancels must not go on, and undo perhaps, while it still writes.
+            # A thread can't be stopped: a cancelled caller must not go on, perhaps with an undo, while it still writes.
             await asyncio.wait([under_way])
             if not under_way.cancelled():
-                under_way.exception()  # seen: nobody else will ask for it
+                under_way.exception()  # retrieved, so that asyncio does not log it as unhandled
             raise
 
     return handler

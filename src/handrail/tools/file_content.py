@@ -1,8 +1,8 @@
-"""Contents of files: writing, appending and deleting, each as one step from a captured state to another.
+"""Contents of files: writing, appending and deleting, each as one change from a captured state to another.
 
-A call finds the state before (and does it), the state after (it was done), or neither: then somebody else was here, and
-nothing is touched. An undo reads the same two states the other way round. That is why both may be repeated at will, and
-after a crash in the middle. Moving and making folders is file_tree.py's work."""
+A call finds the state before (then it makes the change), the state after (it was made already), or neither: then
+something else has changed the file, and nothing is done. An undo uses the same two states the other way round. So both
+can be repeated at any time, also after a crash in the middle. file_tree.py moves files and creates folders."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from handrail.tools.place import NOTHING, GuardedPath, State, file_state
 from handrail.tools.rooted import Root
 
 FILE_BYTES_MAX: Final = 100_000_000
-"""What is rewritten or kept passes through memory."""
+"""Limited, because the whole content is read into memory."""
 
 Capture = TypeVar("Capture", bound=Struct)
 Content: TypeAlias = bytes | None
@@ -31,7 +31,7 @@ Content: TypeAlias = bytes | None
 
 
 class Captured(Struct, frozen=True, kw_only=True):
-    """What stood at a path before a call, and what will stand there after it."""
+    """The state of a path before a call and after it."""
 
     path: str
     existed: bool
@@ -40,7 +40,7 @@ class Captured(Struct, frozen=True, kw_only=True):
     sha256: str
     mode: int
     kept: str
-    """The name under which the content is kept; empty if the undo does not need it."""
+    """The name of the stored content; empty if the undo does not need it."""
     after: State
 
     @property
@@ -51,23 +51,23 @@ class Captured(Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, kw_only=True)
 class ContentChange:
-    """One kind of change to what stands at `args.path`."""
+    """One kind of change to the file at `args.path`."""
 
     root: Root
     kept: ContentStore
     outcome: Callable[[Mapping[str, Any], Content], Content]
-    """What will be there, from the arguments and what was there."""
+    """The new content, from the arguments and the old content."""
     keeps: bool
-    """Whether the undo needs the content from before."""
+    """Whether the undo needs the old content."""
     takes_folders: bool = False
 
     def look(self, call: ToolCall) -> Mapping[str, Any]:
-        """The capture, with the content from before safely kept."""
+        """The capture; the old content is stored first."""
         found: Mapping[str, Any] = msgspec.to_builtins(self._captured(call, keeping=self.keeps))
         return found
 
     def do(self, call: ToolCall) -> None:
-        """From the state before to the state after."""
+        """Change the file from the state before to the state after."""
         seen = captured(call, Captured) if call.capture is not None else self._captured(call, keeping=False)
         with self.root.place(call.args["path"], writing=True) as place:
             now = place.state()
@@ -77,18 +77,18 @@ class ContentChange:
                 place.discard(part_name(call))
                 return
             if now != seen.before:
-                raise _changed(place, "nothing was touched")
+                raise _changed(place, "nothing was done")
             if seen.after.what is EntryKind.NOTHING:
                 place.remove()
                 return
             content = self.outcome(call.args, self._content(place, now.what)) or b""
             if file_state(content) != seen.after:
-                raise ToolFailed(Category.INVALID_INPUT, f"{place.shown}: the arguments are not those of the capture")
+                raise ToolFailed(Category.INVALID_INPUT, f"{place.shown}: the arguments do not match the capture")
             mode = seen.mode if seen.existed else None
             place.write(content, mode=mode, part=part_name(call), is_new=not seen.existed)
 
     def undo(self, call: ToolCall) -> None:
-        """From the state after back to the state before."""
+        """Change the file from the state after back to the state before."""
         seen = captured(call, Captured)
         try:
             with self.root.place(seen.path, writing=True) as place:
@@ -96,14 +96,14 @@ class ContentChange:
                 self._restore(place, seen, call)
         except ToolFailed as error:
             if error.category is not Category.NOT_FOUND or seen.existed:
-                raise  # else its whole folder is gone, and it with it
+                raise  # otherwise its whole folder is gone, so there is nothing to undo
 
     def _restore(self, place: GuardedPath, seen: Captured, call: ToolCall) -> None:
         now = place.state()
         if now == seen.before:
             return
         if now != seen.after:
-            raise _changed(place, "it was not undone; look at it, then record the compensation")
+            raise _changed(place, "it was not undone; check the file, then record the compensation")
         match seen.what:
             case EntryKind.NOTHING:
                 place.remove()
@@ -117,9 +117,9 @@ class ContentChange:
     def _from_before(self, place: GuardedPath, seen: Captured, call: ToolCall) -> bytes:
         if seen.kept:
             return self.kept.get(call.run, seen.kept, sha256=seen.sha256)
-        content = place.read(bytes_max=FILE_BYTES_MAX)[: seen.bytes]  # what was appended comes off again
+        content = place.read(bytes_max=FILE_BYTES_MAX)[: seen.bytes]  # without the appended part
         if hashlib.sha256(content).hexdigest() != seen.sha256:
-            raise ToolFailed(Category.NOT_FOUND, f"nothing was kept of {place.shown} from before; restore a copy")
+            raise ToolFailed(Category.NOT_FOUND, f"the old content of {place.shown} was not kept; restore a backup")
         return content
 
     def _captured(self, call: ToolCall, *, keeping: bool) -> Captured:
@@ -127,7 +127,7 @@ class ContentChange:
         with self.root.place(path, writing=True) as place:
             status, what = place.status(), place.what()
             if what is EntryKind.OTHER or (what is EntryKind.FOLDER and not self.takes_folders):
-                raise ToolFailed(Category.INVALID_INPUT, f"{place.shown} is no plain file; name one")
+                raise ToolFailed(Category.INVALID_INPUT, f"{place.shown} is not a plain file; choose one")
             content = self._content(place, what)
             before = State(what=what) if content is None else file_state(content)
             outcome = self.outcome(call.args, content)
@@ -147,7 +147,7 @@ class ContentChange:
 
 
 def part_name(call: ToolCall) -> str:
-    """What a file of this step is called until it is whole: the same over attempts, so that none is left behind."""
+    """The name of the temporary file of a step: the same for all attempts, so that none is left behind."""
     return f".handrail-{hashlib.sha256(f'{call.run}/{call.step}'.encode()).hexdigest()[:16]}.part"
 
 
@@ -161,4 +161,4 @@ def captured(call: ToolCall, shape: type[Capture]) -> Capture:
 
 
 def _changed(place: GuardedPath, consequence: str) -> ToolFailed:
-    return ToolFailed(Category.CONFLICT, f"somebody else has changed {place.shown} since; {consequence}")
+    return ToolFailed(Category.CONFLICT, f"{place.shown} was changed by something else in the meantime; {consequence}")

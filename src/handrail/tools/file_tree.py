@@ -1,6 +1,6 @@
-"""Names of files and folders: moving them, and making folders, with what it takes to undo that.
+"""Moving files and folders, and creating folders, with what is needed to undo that.
 
-What files hold is file_content.py's work."""
+Contents of files are changed in file_content.py."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NOT_EMPTY: Final = frozenset({errno.ENOTEMPTY, errno.EEXIST})
 
 
 class ItemIdentity(Struct, frozen=True, kw_only=True):
-    """What is moved: a file is known by its content, a folder by its number on the disk."""
+    """Identifies what is moved: a file by its content, a folder by its inode."""
 
     what: EntryKind
     bytes: int = 0
@@ -36,7 +36,7 @@ ABSENT: Final = ItemIdentity(what=EntryKind.NOTHING)
 
 
 class MoveCaptured(Struct, frozen=True, kw_only=True):
-    """What a move will move, and whether its way was free."""
+    """What a move will move, and whether the target was free."""
 
     path: str
     target: str
@@ -45,7 +45,7 @@ class MoveCaptured(Struct, frozen=True, kw_only=True):
 
 
 class FolderCaptured(Struct, frozen=True, kw_only=True):
-    """Which folders were missing, the outermost first."""
+    """The folders that were missing, the outermost first."""
 
     path: str
     missing: tuple[str, ...]
@@ -53,7 +53,7 @@ class FolderCaptured(Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True)
 class FileMove:
-    """`file.move`: another name, which nobody has."""
+    """`file.move`: gives a file or folder a new name that is free."""
 
     root: Root
 
@@ -64,26 +64,26 @@ class FileMove:
             self.root.require_movable(here)
             thing, is_free = item_at(here), there.status() is None
         if thing.what is EntryKind.OTHER:
-            raise ToolFailed(Category.INVALID_INPUT, f"{source} is neither a plain file nor a folder; name one")
+            raise ToolFailed(Category.INVALID_INPUT, f"{source} is neither a plain file nor a folder; choose one")
         seen = MoveCaptured(path=source, target=target, thing=thing, is_free=is_free)
         found: Mapping[str, Any] = msgspec.to_builtins(seen)
         return found
 
     def do(self, call: ToolCall) -> None:
-        """Move it, or finish a move that was cut off."""
+        """Move it, or finish a move that was interrupted."""
         capture = call.capture if call.capture is not None else self.look(call)
         seen = captured(msgspec.structs.replace(call, capture=capture), MoveCaptured)
         if seen.thing == ABSENT:
             raise ToolFailed(Category.NOT_FOUND, f"there is no {seen.path} to move")
         if not seen.is_free:
-            message = f"{seen.target} exists already; move or delete it first, or choose another target"
+            message = f"{seen.target} already exists; move or delete it first, or choose another target"
             raise ToolFailed(Category.CONFLICT, message)
         self._carry(seen, (call.args["source"], call.args["target"]))
 
     def undo(self, call: ToolCall) -> None:
-        """Move it back, or finish that."""
+        """Move it back, or finish an interrupted move back."""
         seen = captured(call, MoveCaptured)
-        if seen.is_free and seen.thing != ABSENT:  # else nothing was moved
+        if seen.is_free and seen.thing != ABSENT:  # otherwise nothing was moved
             self._carry(seen, (seen.target, seen.path))
 
     def _carry(self, seen: MoveCaptured, way: tuple[str, str]) -> None:
@@ -92,22 +92,22 @@ class FileMove:
                 case True, _, found if found == ABSENT:
                     here.move_to(there)
                 case False, True, found if found == seen.thing:
-                    return  # it was done before
+                    return  # already moved
                 case True, _, _ if _is_same_file(here, there):
-                    here.remove()  # cut off between the new name and the old one
+                    here.remove()  # a move was interrupted between adding the new name and removing the old one
                 case _:
-                    message = f"{here.shown} or {there.shown} was changed by somebody else; nothing was moved"
+                    message = f"{here.shown} or {there.shown} was changed by something else; nothing was moved"
                     raise ToolFailed(Category.CONFLICT, message)
 
 
 @dataclass(frozen=True)
 class FolderCreation:
-    """`file.mkdir`: a folder, and those above it that are missing."""
+    """`file.mkdir`: creates a folder and its missing parents."""
 
     root: Root
 
     def look(self, call: ToolCall) -> Mapping[str, Any]:
-        """Which folders are missing."""
+        """The folders that are missing."""
         path = call.args["path"]
         missing: list[str] = []
         for part in _prefixes(path):
@@ -117,15 +117,15 @@ class FolderCreation:
         return found
 
     def do(self, call: ToolCall) -> None:
-        """Make what is missing; a folder that is there is as good as made."""
+        """Create the missing folders; existing ones are fine."""
         for part in _prefixes(call.args["path"]):
             if self._is_missing(part):
                 with self.root.place(part, writing=True) as place, suppress(FileExistsError):
                     place.make_folder()
-                self._is_missing(part)  # if another step made it meanwhile, let it be a folder
+                self._is_missing(part)  # fails if something else created a file there in the meantime
 
     def undo(self, call: ToolCall) -> None:
-        """Remove the folders that were missing, if they are empty; those above may have become others' too."""
+        """Remove the folders that were missing, if they are empty; others may use the upper ones by now."""
         seen = captured(call, FolderCaptured)
         for part in reversed(seen.missing):
             try:
@@ -153,12 +153,12 @@ class FolderCreation:
         with self.root.place(part, writing=True) as place:
             what = place.what()
         if what not in {EntryKind.FOLDER, EntryKind.NOTHING}:
-            raise ToolFailed(Category.CONFLICT, f"{part} exists and is no folder; choose another path")
+            raise ToolFailed(Category.CONFLICT, f"{part} exists and is not a folder; choose another path")
         return what is EntryKind.NOTHING
 
 
 def item_at(place: GuardedPath) -> ItemIdentity:
-    """What stands at a place, so that it is known again elsewhere."""
+    """The identity of what is at a path, to recognise it after a move."""
     state, status = place.state(), place.status()
     inode = status.st_ino if status and state.what is EntryKind.FOLDER else 0
     return ItemIdentity(what=state.what, bytes=state.bytes, sha256=state.sha256, inode=inode)

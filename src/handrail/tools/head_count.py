@@ -1,8 +1,8 @@
-"""The kernel's own count of what runs in a sandbox, for the superuser: a control group with so many tasks at most.
+"""A control group that limits the number of tasks in a sandbox, needed for the superuser.
 
-Linux holds every other user to RLIMIT_NPROC, and the superuser to nothing; between two looks of whoever watches, a fork
-bomb is thousands of processes. Where control groups can't be had (a container often shows them read-only), the watch
-is all there is (bubblewrap_watch.py)."""
+RLIMIT_NPROC limits every other user, but not the superuser; a fork bomb starts thousands of processes between two
+checks of the watch (bubblewrap_watch.py). Where control groups are not available (containers often have them
+read-only), there is only the watch."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ _numbers = count(1)
 
 
 class TaskLimit:
-    """A group that was made for one sandbox."""
+    """A control group that was created for one sandbox."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     async def remove(self) -> None:
-        """Remove it, once all that was in it has ended; one that stays is removed with the next."""
+        """Remove it, once all its processes have ended; one that stays is removed by the next sandbox."""
         for _ in range(REMOVAL_TRIES):
             try:
                 self.folder.rmdir()
             except FileNotFoundError:
                 return
-            except OSError:  # the last of them are just being taken away
+            except OSError:  # the kernel is still removing its last processes
                 await asyncio.sleep(REMOVAL_PAUSE_S)
 
 
 def limit_tasks(pid: int, most: int, *, mounted: Path = MOUNTED) -> TaskLimit | None:
-    """Hold a process, and all that it will start, to so many tasks; None if that can't be had here."""
+    """Limit a process and its descendants to that many tasks; None if control groups are not available."""
     above = _own_group(mounted) if os.geteuid() == 0 else None
     if above is None:
         return None
@@ -57,7 +57,7 @@ def limit_tasks(pid: int, most: int, *, mounted: Path = MOUNTED) -> TaskLimit | 
 
 
 def _own_group(mounted: Path) -> Path | None:
-    """The group that counts this process, in either version of control groups."""
+    """The control group of this process, in either version of control groups."""
     try:
         lines = Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines()
     except OSError:
@@ -69,13 +69,13 @@ def _own_group(mounted: Path) -> Path | None:
     if "" not in paths:
         return None
     unified = mounted / paths[""].lstrip("/")
-    with suppress(OSError):  # refused where processes stand in the group itself; then there is no pids.max below
+    with suppress(OSError):  # refused if the group itself has processes; then a subgroup has no pids.max
         (unified / "cgroup.subtree_control").write_text("+pids")
     return unified
 
 
 def _sweep(above: Path) -> None:
-    """Remove what processes have left behind that are no more; what is in use can't be removed anyhow."""
+    """Remove groups of processes that no longer exist; a group in use can't be removed anyway."""
     for left in above.glob(f"{NAME}*"):
         owner = left.name.removeprefix(NAME).partition("-")[0]
         if owner.isdigit() and not Path("/proc", owner).exists():

@@ -1,6 +1,6 @@
 """`http.request`: one call of an HTTP API, and what its status means for the step.
 
-The address guard, redirects and connections are http_client.py's work."""
+The address guard, redirects and connections are in http_client.py."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class HttpTools:
         self._wires: WeakKeyDictionary[asyncio.AbstractEventLoop, HttpClient] = WeakKeyDictionary()
 
     def tools(self) -> list[FunctionTool]:
-        """The tools."""
+        """The tools of this family."""
         return [
             FunctionTool(spec=SPEC, do=self._request, effect_of=_effect, server_of=server_of, flaws_of=request_flaws)
         ]
@@ -96,7 +96,7 @@ class HttpTools:
             await wire.close()
 
     async def status(self, url: str, within_s: float) -> int:
-        """What a GET of an address is answered with, through the same guard."""
+        """The status of a GET of a URL, through the same address guard."""
         if flaws := request_flaws({"url": url}):
             raise ToolFailed(Category.INVALID_INPUT, "; ".join(flaws))
         ask = HttpRequest(method="GET", url=url, headers={})
@@ -112,10 +112,10 @@ class HttpTools:
         return {"status": answer.status, "headers": answer.headers, **_content(answer)}
 
     def _wire(self) -> HttpClient:
-        """The connections of the running event loop: a connection can't be used from another one."""
+        """The HTTP client of the running event loop: connections can't be shared between loops."""
         loop = asyncio.get_running_loop()
         if loop not in self._wires:
-            # Imported late: httpx and what it needs take 100 ms (measured), which plans without http never pay.
+            # Imported late: httpx takes 100 ms (measured), which plans without http should not pay.
             from handrail.tools.http_client import HttpClient
 
             self._wires[loop] = HttpClient(self._allow)
@@ -147,7 +147,7 @@ def _ask(call: ToolCall) -> HttpRequest:
 
 
 def category_of(status: int) -> Category:
-    """What a status that was not expected means."""
+    """The failure category of a status that was not expected."""
     if status in CATEGORIES:
         return CATEGORIES[status]
     if status >= 500:
@@ -156,7 +156,7 @@ def category_of(status: int) -> Category:
 
 
 def retry_after_ms(value: str, now_ms: int) -> int | None:
-    """How long the other side asks to be left alone: seconds, or a date."""
+    """How long the server asks to wait: seconds, or a date."""
     if value.isascii() and value.isdigit():
         return min(int(value[:9]) * 1_000, PAUSE_MS_MAX)
     try:
@@ -167,7 +167,7 @@ def retry_after_ms(value: str, now_ms: int) -> int | None:
 
 
 def server_of(args: Mapping[str, Any]) -> str:
-    """The host and port that a call reaches first."""
+    """The host and port that a call connects to first."""
     try:
         parts = urlsplit(str(args.get("url", "")))
         port = parts.port or PORTS.get(parts.scheme)
@@ -177,15 +177,15 @@ def server_of(args: Mapping[str, Any]) -> str:
 
 
 def request_flaws(args: Mapping[str, Any]) -> Sequence[str]:
-    """What is wrong with a request that fits the schema."""
+    """Errors in a request that fits the schema."""
     flaws = [*_url_flaws(args["url"]), *_header_flaws(args.get("headers", {}))]
     if _method(args) not in METHODS:
-        flaws.append(f"`method` is none of {', '.join(METHODS)}")
+        flaws.append(f"`method` is not one of {', '.join(METHODS)}")
     if "json" in args and "body" in args:
-        flaws.append("`json` and `body` are given; leave one out")
+        flaws.append("both `json` and `body` are given; leave one out")
     size = len(msgspec.json.encode(args.get("json"))) + len(args.get("body", "").encode())
     if size > BODY_BYTES_MAX:
-        flaws.append(f"what is sent is larger than {BODY_BYTES_MAX:,} bytes; send less")
+        flaws.append(f"the request body is larger than {BODY_BYTES_MAX:,} bytes; send less")
     return flaws
 
 
@@ -196,11 +196,11 @@ def _url_flaws(url: str) -> list[str]:
     except ValueError:
         return ["`url` can't be read; write it as https://host/path"]
     if parts.scheme not in PORTS or not parts.hostname:
-        return ["`url` is not of http or https; write it as https://host/path"]
+        return ["`url` is not http or https; write it as https://host/path"]
     if "@" in parts.netloc:
-        return ["`url` holds a name or password; put credentials into the header Authorization"]
+        return ["`url` contains a user name or password; put credentials into the header Authorization"]
     if port_is_bad or _not_in_urls.search(url):
-        return ["`url` holds spaces, control characters, a backslash or port 0; write them percent-encoded"]
+        return ["`url` contains spaces, control characters, a backslash or port 0; percent-encode them"]
     return []
 
 
@@ -208,7 +208,7 @@ def _header_flaws(headers: Mapping[str, str]) -> list[str]:
     flaws = []
     for name, value in headers.items():
         if not _header_name.fullmatch(name) or not _header_value.fullmatch(value):
-            flaws.append(f"`headers.{name[:50]!r}` holds line ends or letters that no header can carry")
+            flaws.append(f"`headers.{name[:50]!r}` contains line breaks or characters that are not allowed in headers")
         elif name.lower() in OWN_HEADERS:
             flaws.append(f"`headers.{name}` is set by handrail itself; leave it out")
     return flaws
@@ -228,12 +228,12 @@ def _content(answer: HttpResponse) -> dict[str, Any]:
         try:
             return {"json": msgspec.json.decode(answer.content)}
         except (msgspec.DecodeError, RecursionError, UnicodeError):
-            return {"body": _text(answer)}  # it says that it is JSON, and is not: let the step see what it is
+            return {"body": _text(answer)}  # declared as JSON but invalid: the step gets the raw text
     return {"body": _text(answer)}
 
 
 def _text(answer: HttpResponse) -> str:
     try:
         return answer.content.decode(answer.charset, errors="replace")
-    except LookupError:  # a charset nobody knows
+    except LookupError:  # an unknown charset
         return answer.content.decode("utf-8", errors="replace")

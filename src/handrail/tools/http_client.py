@@ -1,8 +1,8 @@
-"""The wire of http.request: connections to addresses that were checked, and redirects that are checked again.
+"""The HTTP client of http.request: connects only to checked addresses, and checks redirects again.
 
-The guard sits where connections are made, so that nothing gets past it: a name is looked up once, every address it
-leads to is judged, and exactly those are connected to. No proxies, no cookies, nothing from the environment.
-What statuses mean is told in http.py."""
+The guard is where connections are made, so that nothing can bypass it: a name is looked up once, every address it
+resolves to is checked, and exactly those are connected to. No proxies, no cookies, nothing from the environment.
+The meaning of statuses is in http.py."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ CONNECTIONS_MAX: Final = 100
 IDLE_S: Final = 30.0
 FOLLOWED: Final = frozenset({301, 302, 303, 307, 308})
 TELLING: Final = frozenset({"accept", "accept-language", "content-type", "idempotency-key", "user-agent"})
-"""Headers that may go to another origin: any other can hold what opens a door."""
+"""Headers that may be sent to another origin: any other one may contain credentials."""
 TIMES: Final = {"connect": CONNECT_S, "read": SILENCE_S, "write": SILENCE_S, "pool": OVERALL_S}
 
 
 class HttpClient:
-    """Connections of one event loop, kept open between calls."""
+    """The connections of one event loop, kept open between calls."""
 
     def __init__(self, allow: Collection[str]) -> None:
         self._guard = _Guard(allow)
         self._pools: dict[str, httpcore.AsyncConnectionPool] = {}
 
     async def fetch(self, ask: HttpRequest, *, wanted: Collection[int]) -> HttpResponse:
-        """The answer behind at most a few redirects; a status that is wanted is not followed."""
+        """The response after at most a few redirects; a redirect status that is in `wanted` is not followed."""
         try:
             async with asyncio.timeout(OVERALL_S):
                 for _ in range(REDIRECTS_MAX + 1):
@@ -55,8 +55,8 @@ class HttpClient:
                         return answer
                     ask = redirected(ask, answer.headers["location"], answer.status)
         except TimeoutError:
-            raise ToolFailed(Category.TIMEOUT, f"no whole answer within {OVERALL_S:.0f} seconds") from None
-        raise ToolFailed(Category.TOOL_ERROR, f"more than {REDIRECTS_MAX} redirects; name the last address itself")
+            raise ToolFailed(Category.TIMEOUT, f"no complete response within {OVERALL_S:.0f} seconds") from None
+        raise ToolFailed(Category.TOOL_ERROR, f"more than {REDIRECTS_MAX} redirects; use the final URL")
 
     async def close(self) -> None:
         """Close all connections."""
@@ -89,7 +89,7 @@ class HttpClient:
         except (httpcore.NetworkError, httpcore.ProtocolError) as error:
             raise _unreached(host, error) from None
         except httpx.DecodingError:
-            raise ToolFailed(Category.TOOL_ERROR, f"{host} sent an answer that can't be unpacked") from None
+            raise ToolFailed(Category.TOOL_ERROR, f"{host} sent a response that can't be decoded") from None
 
     async def _answer(self, asked: httpcore.Request, host: str) -> HttpResponse:
         answered = await self._pool(asked.url.scheme.decode()).handle_async_request(asked)
@@ -100,7 +100,7 @@ class HttpClient:
             async for block in response.aiter_bytes():
                 content += block
                 if len(content) > ANSWER_BYTES_MAX:
-                    message = f"the answer of {host} is larger than {ANSWER_BYTES_MAX:,} bytes; ask for less"
+                    message = f"the response of {host} is larger than {ANSWER_BYTES_MAX:,} bytes; request less"
                     raise ToolFailed(Category.TOOL_ERROR, message)
         finally:
             await answered.aclose()
@@ -124,7 +124,7 @@ class HttpClient:
 
 
 class _ResponseStream(httpx.AsyncByteStream):
-    """The bytes of an answer, as httpx wants to be handed them."""
+    """The bytes of a response, in the form that httpx expects."""
 
     def __init__(self, blocks: AsyncIterator[bytes]) -> None:
         self._blocks = blocks
@@ -134,7 +134,7 @@ class _ResponseStream(httpx.AsyncByteStream):
 
 
 class _Guard(httpcore.AsyncNetworkBackend):
-    """Makes connections, to addresses that a call may reach."""
+    """Connects only to addresses that a call may reach."""
 
     def __init__(self, allow: Collection[str]) -> None:
         self._allow = allow
@@ -148,7 +148,7 @@ class _Guard(httpcore.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.AsyncNetworkStream:
-        """A connection to one of the host's addresses, all of which were checked."""
+        """Connect to one of the host's addresses, all of which were checked."""
         failed: Exception | None = None
         for address in (await checked_addresses(host, port, self._allow))[:ADDRESSES_TRIED_MAX]:
             try:
@@ -160,7 +160,7 @@ class _Guard(httpcore.AsyncNetworkBackend):
 
 @cache
 def own_headers() -> Mapping[str, str]:
-    """What every request says unless the caller says it otherwise."""
+    """The headers of every request, unless the caller sets them."""
     return {"user-agent": f"handrail/{version('handrail')}", "accept": "*/*", "accept-encoding": "identity"}
 
 
@@ -171,7 +171,7 @@ async def checked_addresses(host: str, port: int, allow: Collection[str]) -> lis
     except OSError as error:
         raise ToolFailed(Category.TRANSIENT, f"the name {host} can't be looked up: {error.strerror}") from None
     except UnicodeError:
-        raise ToolFailed(Category.INVALID_INPUT, f"{host[:100]} is no name of a host") from None
+        raise ToolFailed(Category.INVALID_INPUT, f"{host[:100]} is not a host name") from None
     addresses = list(dict.fromkeys(str(entry[4][0]) for entry in found))
     if all(map(is_public, addresses)) or is_allowed(host, port, addresses, allow):
         return addresses
@@ -184,11 +184,11 @@ async def checked_addresses(host: str, port: int, allow: Collection[str]) -> lis
 
 
 def redirected(ask: HttpRequest, location: str, status: int) -> HttpRequest:
-    """The request that a redirect asks for; ToolFailed where it may not lead."""
+    """The request that a redirect asks for; ToolFailed if it may not be followed."""
     try:
         here, there = httpx.URL(ask.url), httpx.URL(ask.url).join(location).copy_with(fragment=None)
     except (httpx.InvalidURL, ValueError):
-        raise ToolFailed(Category.TOOL_ERROR, "redirected to an address that can't be read") from None
+        raise ToolFailed(Category.TOOL_ERROR, "redirected to an invalid URL") from None
     if there.scheme not in {"http", "https"} or not there.host or there.userinfo:
         raise ToolFailed(Category.PERMISSION, f"redirected to {there.scheme}:, which is not followed")
     if here.scheme == "https" and there.scheme == "http":
@@ -197,7 +197,7 @@ def redirected(ask: HttpRequest, location: str, status: int) -> HttpRequest:
 
 
 def _by_status(ask: HttpRequest, status: int) -> HttpRequest:
-    """303 asks for the result of what was done, and so do 301 and 302 in everybody's practice; 307 and 308 repeat."""
+    """A 303 is followed with GET; by common practice also 301 and 302 after POST. 307 and 308 repeat the request."""
     if ask.method == "HEAD" or status in {307, 308} or (status != 303 and ask.method != "POST"):
         return ask
     return replace(ask, method="GET", content=None, headers=_without(ask.headers, {"content-type"}))
@@ -207,7 +207,7 @@ def _at_origin(ask: HttpRequest, here: httpx.URL, there: httpx.URL) -> HttpReque
     if _origin(here) == _origin(there):
         return replace(ask, url=str(there))
     if ask.stays:
-        message = f"redirected to {there.host}; a request with secrets in it is not taken elsewhere"
+        message = f"redirected to {there.host}; a request with secrets is not sent to another origin"
         raise ToolFailed(Category.PERMISSION, message)
     return replace(ask, url=str(there), headers=_without(ask.headers, {*map(str.lower, ask.headers)} - TELLING))
 
@@ -221,7 +221,7 @@ def _without(headers: Mapping[str, str], names: Collection[str]) -> dict[str, st
 
 
 def trusted() -> ssl.SSLContext:
-    """Certificates that are trusted: those of this machine, and the public ones where a machine brings none."""
+    """Trusted certificates: those of this machine, and those of certifi, because some machines have none."""
     context = ssl.create_default_context(cafile=certifi.where())
     context.load_default_certs()
     return context
@@ -234,5 +234,5 @@ def _leads_on(answer: HttpResponse) -> bool:
 def _unreached(host: str, error: Exception) -> ToolFailed:
     causes: Sequence[BaseException | None] = (error.__cause__, error.__context__)
     if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in causes):
-        return ToolFailed(Category.PERMISSION, f"the certificate of {host} is not to be trusted: {error}")
+        return ToolFailed(Category.PERMISSION, f"the certificate of {host} is not trusted: {error}")
     return ToolFailed(Category.TRANSIENT, f"{host} can't be reached: {error or type(error).__name__}")

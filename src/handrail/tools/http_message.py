@@ -1,6 +1,6 @@
-"""Requests and answers of http.request, as values.
+"""Requests and responses of http.request, as values.
 
-How they travel is http_client.py's work, what they mean http.py's."""
+They are sent and received in http_client.py, and interpreted in http.py."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class HttpRequest(Struct, frozen=True, kw_only=True):
     headers: Mapping[str, str]
     content: bytes | None = None
     stays: bool = False
-    """Whether it holds secrets, so that no redirect may take it elsewhere."""
+    """Whether it contains secrets, so that no redirect may send it to another origin."""
 
 
 class HttpResponse(Struct, frozen=True, kw_only=True):
-    """One whole answer; names of headers are in lower case."""
+    """One complete response; header names are in lower case."""
 
     status: int
     headers: Mapping[str, str]

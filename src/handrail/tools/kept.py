@@ -1,8 +1,8 @@
-"""Kept contents: what files held before a run changed them, so that the change can be taken back; and what tools
-answered that is too large for the journal.
+"""Stored contents: what files contained before a run changed them, for the undo; and results of tools that are too
+large for the journal.
 
-For the owner's eyes only, synced before the effect, and apart from the journal, which stays small and free of secrets.
-Kept until the run has ended for good."""
+Readable by the owner only, synced before the change is made, and separate from the journal, which stays small and free
+of secrets. Kept until the run has ended permanently."""
 
 from __future__ import annotations
 
@@ -22,51 +22,51 @@ _name = re.compile(r"[0-9a-f]{64}-[0-9a-f]{32}")
 
 
 class ContentStore:
-    """One folder, with a folder for each run."""
+    """A folder with a subfolder for each run."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def put(self, run: str, step: str, content: bytes) -> str:
-        """Keep a content for a step of a run; its name."""
+        """Store content for a step of a run; its name."""
         folder = self._of(run)
         name = f"{hashlib.sha256(step.encode()).hexdigest()}-{hashlib.sha256(content).hexdigest()[:32]}"
         if (folder / name).exists():
-            return name  # named by its content: it is there already, whole
+            return name  # named by its content: already stored, completely
         make_private_folder(folder)
         write_whole(folder / name, content, takes_turns=True)
         return name
 
     def get(self, run: str, name: str, *, sha256: str) -> bytes:
-        """What was kept under that name; ToolFailed if it is gone or is not what was kept."""
-        hint = "restore the file from a copy of your own, then record the compensation"
+        """The content of that name; ToolFailed if it is missing or was changed."""
+        hint = "restore the file from a backup, then record the compensation"
         file = self._of(run) / name
         if not _name.fullmatch(name) or not file.exists():
-            raise ToolFailed(Category.NOT_FOUND, f"what was kept for this undo is gone; {hint}")
+            raise ToolFailed(Category.NOT_FOUND, f"the content stored for this undo is missing; {hint}")
         content = file.read_bytes()
         if hashlib.sha256(content).hexdigest() != sha256:
-            raise ToolFailed(Category.CONFLICT, f"what was kept for this undo has been changed; {hint}")
+            raise ToolFailed(Category.CONFLICT, f"the content stored for this undo was changed; {hint}")
         return content
 
     def find(self, run: str, name: str, *, sha256: str) -> bytes | None:
-        """What was kept under that name with that digest; None if a run has no such thing."""
+        """The content of that name and digest; None if the run has no such content."""
         try:
             return self.get(run, name, sha256=sha256)
         except (ToolFailed, OSError):
             return None
 
     def size(self, run: str) -> int:
-        """How many bytes are kept for a run."""
+        """How many bytes are stored for a run."""
         with suppress(FileNotFoundError), os.scandir(self._of(run)) as files:
             return sum(file.stat().st_size for file in files)
         return 0
 
     def has(self, run: str) -> bool:
-        """Whether anything is kept for a run."""
+        """Whether anything is stored for a run."""
         return self._of(run).exists()
 
     def forget(self, run: str) -> None:
-        """Let go of all that was kept for a run."""
+        """Delete everything stored for a run."""
         with suppress(FileNotFoundError):
             shutil.rmtree(self._of(run))
 

@@ -1,4 +1,4 @@
-"""What is told of a command's output while it comes: how much, not what, for that may be secret."""
+"""Progress reports about a command's output: how much, not what, because the output may contain secrets."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PAUSE_S: Final = 1.0
 
 
 class OutputReport:
-    """Says now and then that something is coming."""
+    """Reports the amount of output, at most once per pause."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
@@ -19,7 +19,7 @@ class OutputReport:
         self._next_s = 0.0
 
     def add(self, size: int) -> None:
-        """Count what has come."""
+        """Count more output."""
         self._bytes += size
         now_s = asyncio.get_running_loop().time()
         if now_s >= self._next_s:

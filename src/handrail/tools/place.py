@@ -1,7 +1,6 @@
-"""A place: one name in a folder that is held open, and all that can be done to it without following a link.
+"""A path in the project whose folder is held open, and the operations on it, none of which follows a link.
 
-Whether a place may be touched is rooted.py's judgement; why it is touched, the file tools know. Looking at the name
-and opening it is foundation/rooted.py's work."""
+Which paths are allowed is decided in rooted.py; reading the status and opening is done in foundation/rooted.py."""
 
 from __future__ import annotations
 
@@ -25,7 +24,7 @@ NO_LINKS: Final = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno
 
 
 class State(Struct, frozen=True, kw_only=True):
-    """What stands at a place, as far as two looks at it can be compared."""
+    """The state of a path, for comparing it at two times."""
 
     what: EntryKind
     bytes: int = 0
@@ -48,7 +47,7 @@ class GuardedPath:
 
     @property
     def shown(self) -> str:
-        """The path, as people are shown it."""
+        """The path, as shown to people."""
         return self.entry.shown
 
     @property
@@ -58,19 +57,19 @@ class GuardedPath:
 
     @property
     def handle(self) -> int | None:
-        """The folder's handle, where the system has those."""
+        """The folder's handle; None on systems without them."""
         return self.entry.handle
 
     def status(self) -> os.stat_result | None:
-        """What the system knows of the name itself, never of what it links to; None if nothing is there."""
+        """The status of the name itself, never of what it links to; None if nothing is there."""
         return self.entry.status()
 
     def what(self) -> EntryKind:
-        """What stands here."""
+        """The kind of entry at this path."""
         return kind_of(self.status())
 
     def state(self) -> State:
-        """What stands here; a file by its content."""
+        """The state of this path; for a file, with the digest of its content."""
         match self.what():
             case EntryKind.FILE:
                 digest, size = hashlib.sha256(), 0
@@ -91,9 +90,9 @@ class GuardedPath:
         return content
 
     def write(self, content: bytes, *, mode: int | None, part: str, is_new: bool) -> None:
-        """Put a whole file here, synced, or none; a new one never replaces what somebody else put here meanwhile."""
+        """Write a complete, synced file or none; a new file never replaces one that was created in the meantime."""
         self.discard(part)  # left behind by a crash
-        # A new file gets the mode that everybody's new files get, one that was here keeps its own.
+        # A new file gets its mode from the umask; an existing file keeps its own.
         flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | NO_FOLLOW | BINARY
         file = os.open(self.entry.spelled(part), flags, 0o666 if mode is None else 0o600, dir_fd=self.handle)
         try:
@@ -108,7 +107,7 @@ class GuardedPath:
         self.sync()
 
     def move_to(self, target: GuardedPath) -> None:
-        """Give what stands here another name, which nobody has."""
+        """Rename this file or folder to a path that is free."""
         if self.what() is EntryKind.FILE:
             self._link(self.name, target)
         else:
@@ -117,7 +116,7 @@ class GuardedPath:
         self.sync()
 
     def make_folder(self, mode: int | None = None) -> None:
-        """Make a folder here, with the mode that everybody's new folders get unless another is given."""
+        """Create a folder here, with its mode from the umask unless one is given."""
         os.mkdir(self.entry.spelled(self.name), dir_fd=self.handle)
         if self.handle is not None:
             folder = os.open(self.name, os.O_RDONLY | NO_FOLLOW, dir_fd=self.handle)
@@ -128,7 +127,7 @@ class GuardedPath:
         self.sync()
 
     def remove(self) -> None:
-        """Remove the file or the empty folder that stands here."""
+        """Remove the file or the empty folder at this path."""
         if self.what() is EntryKind.FOLDER:
             os.rmdir(self.entry.spelled(self.name), dir_fd=self.handle)
         else:
@@ -136,12 +135,12 @@ class GuardedPath:
         self.sync()
 
     def discard(self, name: str) -> None:
-        """Remove a file of ours from the same folder, if it is there."""
+        """Remove a temporary file from the same folder, if it is there."""
         with suppress(FileNotFoundError):
             os.unlink(self.entry.spelled(name), dir_fd=self.handle)
 
     def sync(self) -> None:
-        """Make a change of names in the folder survive a power cut; without handles there is nothing to sync."""
+        """Make changed names in the folder survive a power cut; does nothing without handles."""
         if self.handle is not None:
             os.fsync(self.handle)
 
@@ -155,13 +154,13 @@ class GuardedPath:
         if is_new:
             self._link(part, self)
         elif self.handle is None:
-            os.replace(self.entry.spelled(part), self.entry.spelled(self.name))  # noqa: PTH105 - the twin of the next line
+            os.replace(self.entry.spelled(part), self.entry.spelled(self.name))  # noqa: PTH105 - like the line below
         else:
             os.rename(part, self.name, src_dir_fd=self.handle, dst_dir_fd=self.handle)
 
     def _link(self, name: str, target: GuardedPath) -> None:
-        """Rename a file without ever replacing another: a link can't, a rename would."""
-        if sys.platform == "win32":  # where a rename can't, either
+        """Rename a file without ever replacing another one: linking fails if the target exists, renaming would not."""
+        if sys.platform == "win32":  # there renaming fails too if the target exists
             self._rename(name, target)
             return
         try:
@@ -176,7 +175,7 @@ class GuardedPath:
             if error.errno not in NO_LINKS:
                 raise
             if target.status() is not None:
-                raise FileExistsError(errno.EEXIST, "it exists", target.shown) from None
+                raise FileExistsError(errno.EEXIST, "it already exists", target.shown) from None
             self._rename(name, target)
             return
         os.unlink(self.entry.spelled(name), dir_fd=self.handle)
@@ -187,31 +186,31 @@ class GuardedPath:
 
 
 def _set_mode(file: int, mode: int | None) -> None:
-    if mode is not None and sys.platform != "win32":  # where files have no such modes
+    if mode is not None and sys.platform != "win32":  # Windows has no such file modes
         os.fchmod(file, mode)
 
 
 def own_folder(shown: str) -> ToolFailed:
-    """What a plan is told that wants to go where handrail keeps its own."""
+    """The failure of a plan that uses one of handrail's own folders."""
     return ToolFailed(Category.PERMISSION, f"{shown} belongs to handrail itself; choose another folder")
 
 
 def tool_failure(blocked: Blocked) -> ToolFailed:
-    """Why a way ends, with what to do about it."""
+    """Why a path can't be opened, with what to do about it."""
     shown = blocked.shown
     match blocked.why:
         case BlockReason.NO_FOLDER:
-            return ToolFailed(Category.NOT_FOUND, f"there is no folder {shown}; make it first, with file.mkdir")
+            return ToolFailed(Category.NOT_FOUND, f"there is no folder {shown}; create it first with file.mkdir")
         case BlockReason.NOT_A_FOLDER:
-            message = f"{shown} is no folder but a file or a link; links are not followed: name the way without it"
+            message = f"{shown} is a file or a link, not a folder; links are not followed: use the real path"
             return ToolFailed(Category.PERMISSION, message)
         case BlockReason.CLOSED:
             return own_folder(shown)
         case BlockReason.NOTHING_THERE:
-            return ToolFailed(Category.NOT_FOUND, f"there is no {shown}; see what is there and name that")
+            return ToolFailed(Category.NOT_FOUND, f"there is no {shown}; check the path")
         case BlockReason.NOT_A_FILE:
-            kind = "a folder" if blocked.what is EntryKind.FOLDER else "no plain file"
-            return ToolFailed(Category.INVALID_INPUT, f"{shown} is {kind}; name a plain file")
+            kind = "a folder" if blocked.what is EntryKind.FOLDER else "not a plain file"
+            return ToolFailed(Category.INVALID_INPUT, f"{shown} is {kind}; choose a plain file")
         case BlockReason.REPLACED:
             return ToolFailed(Category.CONFLICT, f"{shown} was replaced while it was opened; try again")
         case _:

@@ -1,7 +1,7 @@
-"""Plugins: tools that installed packages offer by the entry point group `handrail.tools`.
+"""Plugins: tools that installed packages provide through the entry point group `handrail.tools`.
 
-An entry point leads to a tool made by the kit (sdk.py), or to several. One that can't be used hurts nobody: it is
-listed with its error."""
+An entry point refers to one tool made with sdk.py, or to several. One that can't be used does not affect the others: it
+is listed with its error."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ TOOLS_MAX: Final = 1_000
 
 
 class Plugins(Struct, frozen=True):
-    """What the installed packages offer."""
+    """The tools of installed packages."""
 
     tools: Mapping[str, FunctionTool] = field(default_factory=dict)
     broken: Mapping[str, str] = field(default_factory=dict)
-    """Entry points, or tools of theirs, that can't be used, each with the reason."""
+    """Entry points, or tools of them, that can't be used, each with the reason."""
 
 
 def discover(reserved: Collection[str]) -> Plugins:
     """All tools of installed packages; none may take a reserved name."""
-    # Imported late: looking through everything that is installed takes 70 ms, and most plans call built-in tools only.
+    # Imported late: searching all installed packages takes 70 ms, and most plans only call built-in tools.
     from importlib.metadata import entry_points
 
     tools: dict[str, FunctionTool] = {}
@@ -43,17 +43,17 @@ def discover(reserved: Collection[str]) -> Plugins:
             broken[origin] = error
         for name, one in found.items():
             if name in reserved or name in tools:
-                broken[f"{origin}: {name}"] = f"there is a tool {name} already; give this one another name"
+                broken[f"{origin}: {name}"] = f"there is already a tool {name}; give this one another name"
             else:
                 tools[name] = one
     return Plugins(tools, broken)
 
 
 def _loaded(point: EntryPoint) -> tuple[Mapping[str, FunctionTool], str]:
-    """What an entry point offers, or why it can't be used."""
+    """The tools of an entry point, or why it can't be used."""
     try:
         return {one.spec.name: built(one) for one in _offered(point.load())}, ""
-    except (Exception, SystemExit) as error:  # a package's code: its failure must not be ours
+    except (Exception, SystemExit) as error:  # a package's code: its failure must not stop handrail
         return {}, error_line(error)
 
 
@@ -61,5 +61,5 @@ def _offered(value: Any) -> Iterator[PythonTool]:
     offered = [value] if isinstance(value, PythonTool) else list(value)[:TOOLS_MAX]
     for one in offered:
         if not isinstance(one, PythonTool):
-            raise TypeError(f"{type(one).__name__} is no tool; make one with @tool of handrail.tools.sdk")
+            raise TypeError(f"{type(one).__name__} is not a tool; make one with @tool of handrail.tools.sdk")
         yield one

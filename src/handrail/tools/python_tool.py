@@ -1,6 +1,6 @@
 """How a Python function is called as a tool: its arguments, its thread, its output, and its exceptions.
 
-What authors write is sdk.py's; finding what they wrote is plugin.py's."""
+Authors use sdk.py; plugin.py finds what they wrote."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ CATEGORIES: Final[Mapping[type[Exception], Category]] = {
     OSError: Category.TRANSIENT,
     ValueError: Category.INVALID_INPUT,
 }
-"""What an exception means, the narrower kinds first. A TypeError or KeyError is a fault of the tool itself."""
+"""The category of an exception, the narrower types first. A TypeError or KeyError is a bug of the tool itself."""
 
 
 def built(made: PythonTool) -> FunctionTool:
-    """The tool that an author's function is."""
+    """The tool that calls an author's function."""
     instant = made.spec.is_instant
     captures, undoes = made.captures, made.undoes
     return FunctionTool(
@@ -45,7 +45,7 @@ def built(made: PythonTool) -> FunctionTool:
 
 
 def _looking(handler: CallHandler | None) -> CallHandler:
-    """What finds out what an undo will need. It always finds something: a tool with an undo says so by that."""
+    """A handler for the capture. It always returns something: that marks a tool with its own undo."""
 
     async def capture_with(call: ToolCall) -> Any:
         return {CAPTURED: await handler(call) if handler else None}
@@ -69,7 +69,7 @@ def _handler(function: Function, signature: CallSignature, *, instant: bool, cap
             found = await _called(function, named, instant=instant)
         except ToolFailed:
             raise
-        except Exception as error:  # an author's code: whatever it raises is the call's failure, not handrail's
+        except Exception as error:  # an author's code: whatever it raises fails the call, not handrail
             raise ToolFailed(category_of(error), error_line(error)) from error
         return _output(call.tool, found)
 
@@ -88,7 +88,7 @@ def _is_inline(function: Function, *, instant: bool) -> bool:
 
 def _context(call: ToolCall, *, is_threaded: bool) -> ToolContext:
     progress: Progress = call.progress
-    if is_threaded:  # who listens lives on the event loop
+    if is_threaded:  # progress must be reported on the event loop
         progress = partial(_pass_on, asyncio.get_running_loop(), call.progress)
     return ToolContext(
         key=call.key, run=call.run, step=call.step, attempt=call.attempt, deferred=call.deferred, progress=progress
@@ -100,25 +100,25 @@ def _pass_on(loop: asyncio.AbstractEventLoop, progress: Progress, words: str) ->
 
 
 def category_of(error: Exception) -> Category:
-    """What an author's exception means."""
+    """The failure category of an author's exception."""
     return next((category for kind, category in CATEGORIES.items() if isinstance(error, kind)), Category.TOOL_ERROR)
 
 
 def error_line(error: BaseException) -> str:
-    """An exception in one line; its traceback is for the log, never for the journal."""
+    """An exception in one line; the journal never gets a traceback."""
     words = " ".join(str(error).split())
     return f"{type(error).__name__}{': ' if words else ''}{words}"[:MESSAGE_MAX]
 
 
 def _output(name: str, found: Any) -> Any:
-    """The output as plain JSON, as the journal will have it."""
+    """The output as plain JSON, the same as the journal will return it."""
     if isinstance(found, Later):
         return found
     try:
         encoded = msgspec.json.encode(found)
     except (TypeError, ValueError, RecursionError, OverflowError) as error:
-        raise ToolFailed(Category.TOOL_ERROR, f"{name} returned what is not JSON: {error}") from error
+        raise ToolFailed(Category.TOOL_ERROR, f"{name} returned something that is not JSON: {error}") from error
     if len(encoded) > OUTPUT_BYTES_MAX:
-        message = f"{name} returned {len(encoded):,} bytes; at most {OUTPUT_BYTES_MAX:,} are kept: return less"
+        message = f"{name} returned {len(encoded):,} bytes; at most {OUTPUT_BYTES_MAX:,} are allowed: return less"
         raise ToolFailed(Category.TOOL_ERROR, message)
     return msgspec.json.decode(encoded)

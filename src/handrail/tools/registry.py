@@ -1,6 +1,6 @@
-"""The registry: all tools that plans can call, built in, brought by plugins or on servers, as a person configured them.
+"""The registry: all tools that plans can call (built-in, from plugins, on MCP servers), with their configuration.
 
-What each tool does is told in its own file; when it is called, the engine decides."""
+Each family of tools has its own file; the engine decides when a tool is called."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ class Registry:
         vault: Vault | None = None,
         discovering: Callable[[Collection[str]], Plugins] = discover,
     ) -> None:
-        """`kept` is where contents wait for an undo; `private` are folders that no plan may read or change; `own` are
-        tools that a program brings along, `more` those that need more than the project to be made."""
+        """`kept` is the folder for contents that an undo needs; `private` are folders that no plan may read or change;
+        `own` are tools of the calling program, `more` are tools that need more than the project."""
         self.servers = servers
         self._vault = vault
         self._configuration = configuration or ToolConfiguration()
@@ -79,12 +79,12 @@ class Registry:
         return found
 
     def specs(self) -> Sequence[ToolSpec]:
-        """What all tools say of themselves, by name; of servers, those that were met."""
+        """The specs of all tools, by name; only of servers that are connected."""
         from_servers = self.servers.specs() if self.servers is not None else ()
         return sorted((*(tool.spec for tool in self._tools.values()), *from_servers), key=lambda spec: spec.name)
 
     async def connect(self, names: Collection[str]) -> Mapping[str, Card]:
-        """Learn of the tools of these names: what their servers say of them; Unavailable if one can't be reached."""
+        """Connect to the servers of these tools; what they report of each tool. Unavailable if one can't be reached."""
         if self.servers is None:
             return {}
         known = self.servers.names()
@@ -94,7 +94,7 @@ class Registry:
         for server, reason in (await self.servers.connect(wanted)).items():
             raise Unavailable(
                 f"the tool server `{server}` can't be reached: {reason}",
-                hint=f"`handrail tools check {server}` tells more; nothing was changed",
+                hint=f"`handrail tools check {server}` shows more; nothing was changed",
             )
         tools = [found for name in names if (found := self.servers.find(name)) is not None]
         undos = [found for tool in tools if (found := self.servers.find(tool.spec.undo)) is not None]
@@ -122,7 +122,7 @@ class Registry:
         )
 
     async def status(self, url: str, within_s: float) -> int:
-        """What a GET of an address is answered with, through the guard of http.request."""
+        """The status of a GET of a URL, through the address guard of http.request."""
         return await self._http.status(url, within_s)
 
     @property
@@ -131,12 +131,12 @@ class Registry:
         return self._plugins.broken
 
     async def forget(self, run: str) -> None:
-        """Let go of everything kept for undoing this run."""
-        if self._kept.has(run):  # a thread is dear, and most runs keep nothing
+        """Delete everything stored for undoing this run."""
+        if self._kept.has(run):  # a thread is expensive, and most runs store nothing
             await asyncio.to_thread(self._kept.forget, run)
 
     async def close(self) -> None:
-        """Close what tools hold open between calls."""
+        """Close connections and servers."""
         await self._http.close()
         if self.servers is not None:
             await self.servers.close()

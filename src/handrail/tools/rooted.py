@@ -1,7 +1,7 @@
-"""Rooted paths: which places a plan may touch, and what it is told where it may not.
+"""Which paths a plan may use, and the failures for those that it may not.
 
-Nothing outside the project's folder: a path that holds `..` or is absolute is refused here, a link on the way by
-foundation/rooted.py, which enters the folders. What is done at a place, place.py does."""
+Nothing outside of the project's folder: an absolute path or one with `..` is refused here, a link on the path by
+foundation/rooted.py, which opens the folders. The operations on a path are in place.py."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ _windows_trap = re.compile(r'(?i)[<>:"|?*]|[ .]$|^(con|prn|aux|nul|conin\$|conou
 
 
 def path_parts(path: str, *, windows: bool = sys.platform == "win32") -> tuple[str, ...]:
-    """The names on the way to a place; ToolFailed for a path that does not stay inside, whatever is on the disk."""
+    """The parts of a path; ToolFailed for a path that does not stay inside, whatever is on the disk."""
     if not is_printable_path(path):
-        raise _refused("the path", f"holds control characters or is longer than {PATH_LENGTH_MAX} characters")
+        raise _refused("the path", f"has control characters or is longer than {PATH_LENGTH_MAX} characters")
     parts = tuple(part for part in path.split("/") if part not in {"", "."})
     flaws = (_way_flaw(path, parts), *(_name_flaw(part, windows=windows) for part in parts))
     if flaw := next(filter(None, flaws), ""):
@@ -50,19 +50,19 @@ def _way_flaw(path: str, parts: tuple[str, ...]) -> str:
     if path.startswith("/") or _drive.match(path):
         return "is absolute"
     if "\\" in path:
-        return "holds a backslash; write / between folders"
+        return "contains a backslash; write / between folders"
     if ".." in parts:
-        return "holds `..`"
+        return "contains `..`"
     return "" if parts else "is the project's folder itself"
 
 
 def _name_flaw(name: str, *, windows: bool) -> str:
     is_trap = windows and _windows_trap.search(name)
-    return "holds a name that the system can't keep" if is_trap or len(name.encode()) > NAME_BYTES_MAX else ""
+    return "contains a name that the system does not allow" if is_trap or len(name.encode()) > NAME_BYTES_MAX else ""
 
 
 class Root:
-    """The project's folder, with the folders in it that are not a plan's business."""
+    """The project's folder, and the private folders in it that plans may not use."""
 
     def __init__(self, folder: Path, *, private: Sequence[Path] = (), by_handle: bool = HAS_HANDLES) -> None:
         self._folder = folder
@@ -71,7 +71,7 @@ class Root:
 
     @contextmanager
     def place(self, path: str, *, writing: bool) -> Iterator[GuardedPath]:
-        """The place that a path names, with its folder held open; ToolFailed if a plan may not go there."""
+        """A path with its folder held open; ToolFailed if a plan may not use it."""
         parts = path_parts(path)
         if writing and _folded(parts[0]) == OWN_FOLDER:
             raise own_folder(path)
@@ -84,7 +84,7 @@ class Root:
             yield GuardedPath(entry)
 
     def require_movable(self, place: GuardedPath) -> None:
-        """Refuse to move a folder that holds one of handrail's own."""
+        """Refuse to move a folder that contains one of handrail's own."""
         named = (path for folder in self._private for path in (folder.absolute(), folder.resolve()))
         around = {parent for path in named for parent in path.parents}
         status = place.status()
@@ -92,7 +92,7 @@ class Root:
             raise own_folder(place.shown)
 
     def _closed(self, *, writing: bool) -> frozenset[Identity]:
-        """The folders not to be entered."""
+        """The folders that may not be entered."""
         return identities([*self._private, *([self._folder / OWN_FOLDER] if writing else [])])
 
 
@@ -101,5 +101,5 @@ def _folded(name: str) -> str:
 
 
 def _refused(path: str, why: str) -> ToolFailed:
-    message = f"{path[:200]} {why}; file tools stay inside the project: name a path below its folder"
+    message = f"{path[:200]} {why}; file tools stay inside the project: use a path below its folder"
     return ToolFailed(Category.INVALID_INPUT, message)

@@ -1,4 +1,4 @@
-"""The kit for writing tools in Python: a function with type hints, and what it promises.
+"""The SDK for writing tools in Python: a tool is a function with type hints and a declared effect.
 
     from handrail.tools.sdk import tool
 
@@ -7,8 +7,8 @@
         '''Greet somebody.'''
         return f"Hello, {name}!"
 
-A package offers its tools by the entry point group `handrail.tools`. How a function becomes a tool is python_tool.py's
-work, finding packages is plugin.py's. The guide: docs/guides/writing-a-tool.md."""
+A package provides its tools through the entry point group `handrail.tools`. python_tool.py calls the functions,
+plugin.py finds packages. The guide: docs/guides/writing-a-tool.md."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ __all__ = ["Later", "PythonTool", "ToolContext", "ToolFailed", "fail", "later", 
 
 NAME: Final = re.compile(r"[a-z][a-z0-9_-]*\.[a-z][a-z0-9_-]*")
 CAPTURED: Final = "captured"
-"""The parameter of an undo that gets what the capture found."""
+"""The parameter of an undo that gets the captured value."""
 
 Function: TypeAlias = Callable[..., Any]
 Decorated = TypeVar("Decorated", bound=Function)
 
 
 class PythonTool:
-    """A function that plans can call. Called as a function, it still is one."""
+    """A function that plans can call. It can still be called as a function."""
 
     def __init__(self, function: Function, spec: ToolSpec, signature: CallSignature) -> None:
         self.function = function
@@ -48,18 +48,18 @@ class PythonTool:
         self.undoes: tuple[Function, CallSignature] | None = None
 
     def __call__(self, *args: Any, **named: Any) -> Any:
-        """What the function itself would return."""
+        """Call the function itself."""
         return self.function(*args, **named)
 
     def capture(self, function: Decorated) -> Decorated:
-        """Give the tool a function that finds, before the call, what its undo will need; small, and JSON.
+        """Register a function that captures, before the call, what the undo will need; small, and JSON.
 
         It takes those of the tool's arguments that it needs, by name."""
         self.captures = (function, self._part(function))
         return function
 
     def undo(self, function: Decorated) -> Decorated:
-        """Give the tool its own undo: doing it twice must be as good as once.
+        """Register the tool's own undo; calling it twice must have the same result as once.
 
         It takes those of the tool's arguments that it needs, by name, and `captured`."""
         self.undoes = (function, self._part(function, besides=(CAPTURED,)))
@@ -84,12 +84,12 @@ def tool(
     concurrency: int | None = None,
     rate: str | None = None,
 ) -> Callable[[Function], PythonTool]:
-    """Make a tool of a function; `effect` says what a call does to the world, at most.
+    """Make a function a tool; `effect` is the strongest effect that a call can have.
 
-    `idempotent`: a call that is repeated under the same key has its effect once. `instant`: it never waits for
-    anything outside this process, and is called right on the event loop. The docstring's first line describes it."""
+    `idempotent`: a call that is repeated with the same key has its effect only once. `instant`: it never waits for
+    anything outside of this process, and runs on the event loop. The first line of the docstring describes the tool."""
     if not NAME.fullmatch(name):
-        raise ValueError(f"{name!r} is no name of a tool; write <server>.<tool> in small letters, as in greet.hello")
+        raise ValueError(f"{name!r} is not a tool name; write <server>.<tool> in small letters, as in greet.hello")
     if timeout is not None:
         duration_ms(timeout)
 
@@ -113,11 +113,11 @@ def tool(
 
 
 def fail(category: str, message: str, *, retry_after: str | None = None) -> NoReturn:
-    """Fail in a category that retry policies know: transient, rate_limited, not_found, conflict and so on."""
+    """Fail with a category that retry policies use: transient, rate_limited, not_found, conflict and so on."""
     pause_ms = None if retry_after is None else duration_ms(retry_after)
     raise ToolFailed(Category(category), message, retry_after_ms=pause_ms)
 
 
 def later(delay: str) -> Later:
-    """An answer that asks to be called again after a while; handrail waits, and survives meanwhile."""
+    """A result that asks to be called again after a delay; the wait survives a restart of handrail."""
     return Later(duration_ms(delay))

@@ -1,11 +1,11 @@
-"""`shell.run`: one command in a sandbox, and what its end means for the step.
+"""`shell.run`: one command in a sandbox, and what its exit means for the step.
 
     [shell]
     allow = true
     timeout = "5m"
     memory = "2GiB"
 
-Never a shell: a list of words, run as they are. Off until a person allows it. How the sandbox is made is told in
+No shell is involved: the arguments are passed as they are. Off until a person allows it. The sandbox is in
 bubblewrap.py."""
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from handrail.tools.rooted import path_parts
 WORDS_MAX: Final = 1_000
 WORD_LENGTH_MAX: Final = 32_000
 ARGUMENTS_BYTES_MAX: Final = 500_000
-"""What the words and the environment may take together: less than any Linux allows."""
+"""The size of the arguments and the environment together: less than the limit of any Linux."""
 NAMES_MAX: Final = 100
 STDIN_BYTES_MAX: Final = 1_000_000
 TIME_MS_MAX: Final = 86_400_000
@@ -49,7 +49,7 @@ UNIT_BYTES: Final = {
     "GiB": 1_073_741_824,
 }
 SLACK_MS: Final = 5_000
-"""A sandbox ends what takes too long by itself, with better words: the engine waits a little longer."""
+"""The sandbox stops a slow command itself, with a better message; so the engine waits a little longer."""
 SHOWN_LINES: Final = 5
 SHOWN_LENGTH_MAX: Final = 1_000
 OFF: Final = "shell.run is off; a person can allow it in .handrail/config.toml: [shell] allow = true"
@@ -61,7 +61,7 @@ _name = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 
 
 class ShellConfiguration(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a person says about commands."""
+    """The configuration of commands."""
 
     allow: bool = False
     network: bool = False
@@ -72,10 +72,10 @@ class ShellConfiguration(Struct, frozen=True, kw_only=True, forbid_unknown_field
     read: Annotated[tuple[str, ...], Meta(max_length=100)] = ()
     """Folders outside the project that commands may read."""
     bubblewrap: str = ""
-    """Where bubblewrap is, if not on PATH."""
+    """The path of bubblewrap, if it is not on PATH."""
 
     def bounds(self) -> Bounds:
-        """The bounds of every command."""
+        """The limits of every command."""
         return Bounds(
             time_ms=duration_ms(self.timeout),
             memory_bytes=size_bytes(self.memory),
@@ -86,15 +86,15 @@ class ShellConfiguration(Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 def shell_configuration(tables: Mapping[str, Any]) -> ShellConfiguration:
-    """What the table [shell] of config.toml says; Invalid names the key and how to write it."""
+    """The configuration from the table [shell] of config.toml; Invalid names the key and how to write it."""
     table = tables.get("shell", {})
     known = ShellConfiguration.__struct_fields__
     if not isinstance(table, Mapping):
-        raise Invalid("config.toml: [shell] is no table", hint="write it as a table: [shell] allow = true")
+        raise Invalid("config.toml: [shell] is not a table", hint="write it as a table: [shell] allow = true")
     for name in table:
         if name not in known:
             raise Invalid(f"[shell]: unknown key `{name}`", hint=did_you_mean(name, known))
-    hint = 'write times as 30s or 5m, sizes as 512MiB or 1GB, read = ["/folder"]'
+    hint = 'write times like 30s or 5m, sizes like 512MiB or 1GB, read like ["/folder"]'
     try:
         found = msgspec.convert(table, ShellConfiguration)
     except msgspec.ValidationError as error:
@@ -111,12 +111,12 @@ def _flaws(found: ShellConfiguration) -> list[str]:
         f"timeout is not between 1ms and {duration_text(TIME_MS_MAX)}" if not 0 < bounds.time_ms <= TIME_MS_MAX else "",
         "memory is less than 16MiB" if bounds.memory_bytes < MEMORY_BYTES_MIN else "",
         "output is more than 100MB" if bounds.output_bytes > OUTPUT_BYTES_MAX else "",
-        f"read names `{relative}`, which is no absolute folder" if relative else "",
+        f"read contains `{relative}`, which is not an absolute path" if relative else "",
     ]
 
 
 def size_bytes(text: str) -> int:
-    """A written size in bytes: `512MiB`, `1GB`."""
+    """A size such as `512MiB` or `1GB` in bytes."""
     found = _size.match(text)
     if found is None:
         raise Invalid(f"{text!r} is not a size", hint="write a whole number and a unit: 512MiB, 1GB")
@@ -125,7 +125,7 @@ def size_bytes(text: str) -> int:
 
 def shell_sandbox(root: Path, configuration: ShellConfiguration, *, private: Sequence[Path]) -> Sandbox:
     """The sandbox around commands of a project."""
-    # Imported late: plans without commands need none of it, and parts of it exist on Linux only.
+    # Imported late: plans without commands do not need it, and parts of it exist only on Linux.
     from handrail.tools.bubblewrap import Bubblewrap
 
     read = [Path(name).expanduser() for name in configuration.read]
@@ -141,7 +141,7 @@ def shell_tools(root: Path, configuration: ShellConfiguration, *, private: Seque
             raise ToolFailed(Category.PERMISSION, OFF)
         sandbox = shell_sandbox(root, configuration, private=private)
         if why_not := await sandbox.trial():
-            raise ToolFailed(Category.PERMISSION, f"shell.run may not be used here: {why_not}")
+            raise ToolFailed(Category.PERMISSION, f"shell.run can't be used here: {why_not}")
         ran = await sandbox.run(_job(call.args, bounds), progress=call.progress)
         _require_done(ran, bounds, call.args.get("expect", [0]))
         return as_output(ran)
@@ -171,16 +171,20 @@ def _spec(bounds: Bounds) -> ToolSpec:
 
 
 def command_flaws(args: Mapping[str, Any]) -> Sequence[str]:
-    """What is wrong with a command that fits the schema."""
+    """Errors in a command that fits the schema."""
     env: Mapping[str, str] = args.get("env", {})
     words = [*args["argv"], *env.values()]
-    flaws = [f"`env.{name[:50]!r}` is no name: letters, digits and _" for name in env if not _name.fullmatch(name)]
+    flaws = [
+        f"`env.{name[:50]!r}` is not a valid name: use letters, digits and _"
+        for name in env
+        if not _name.fullmatch(name)
+    ]
     if not args["argv"][0]:
-        flaws.append("`argv` begins with an empty word; name a program")
+        flaws.append("`argv` starts with an empty text; give a program")
     if any("\0" in word for word in words):
-        flaws.append("a word of `argv` or `env` holds the character NUL; leave it out")
+        flaws.append("`argv` or `env` contains the character NUL; leave it out")
     if sum(len(word.encode(errors="replace")) for word in words) > ARGUMENTS_BYTES_MAX:
-        flaws.append(f"`argv` and `env` take more than {ARGUMENTS_BYTES_MAX:,} bytes; use `stdin` or a file")
+        flaws.append(f"`argv` and `env` are larger than {ARGUMENTS_BYTES_MAX:,} bytes; use `stdin` or a file")
     return [*flaws, *_folder_flaws(args.get("cwd", ""))]
 
 
@@ -210,11 +214,11 @@ def _require_done(ran: Ran, bounds: Bounds, expected: Sequence[int]) -> None:
             message = f"stopped after {duration_text(bounds.time_ms)}; {_knob('timeout')}"
             raise ToolFailed(Category.TIMEOUT, message + _last_lines(ran))
         case "memory":
-            message = f"stopped: it took more than {bounds.memory_bytes:,} bytes of memory; {_knob('memory')}"
+            message = f"stopped: it used more than {bounds.memory_bytes:,} bytes of memory; {_knob('memory')}"
         case "processes":
             message = f"stopped: it had more than {bounds.processes} processes; {_knob('processes')}"
         case "output":
-            message = f"stopped: it said more than {bounds.output_bytes:,} bytes; {_knob('output')}"
+            message = f"stopped: it wrote more than {bounds.output_bytes:,} bytes; {_knob('output')}"
         case "":
             if ran.exit in expected:
                 return
@@ -227,6 +231,6 @@ def _knob(key: str) -> str:
 
 
 def _last_lines(ran: Ran) -> str:
-    """The last lines of what a command said, where it tends to say what is wrong."""
+    """The last lines of a command's output, which usually say what is wrong."""
     lines = (ran.stderr.strip() or ran.stdout.strip())[-SHOWN_LENGTH_MAX:].splitlines()[-SHOWN_LINES:]
     return "".join(["\n", *(f"{line}\n" for line in lines)]).rstrip()

@@ -1,6 +1,6 @@
-"""Signatures of tools: what the Python function of a tool may know of its call, and the JSON Schema of its arguments.
+"""Signatures of Python tools: the context that a function can receive, and the JSON Schema of its arguments.
 
-Reading the function itself is foundation/call_signature.py's work."""
+The function's parameters are read in foundation/call_signature.py."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from handrail.foundation.call_signature import CallSignature, call_signature
 
 
 class ToolContext(Struct, frozen=True, kw_only=True):
-    """What a function may know of the call that it is in: a parameter `context: ToolContext` gets it."""
+    """What a function can know about its call: a parameter `context: ToolContext` receives it."""
 
     key: str
-    """The idempotency key: the same over all attempts and restarts."""
+    """The idempotency key: the same for all attempts and restarts."""
     run: str
     step: str
     attempt: int
     deferred: int
     """How often the tool has asked to be called again later."""
     progress: Progress
-    """Say in a few words that the work goes on; the timeout starts anew."""
+    """Report progress in a few words; this restarts the timeout."""
 
 
 def signature_of(function: Callable[..., Any], *, besides: Collection[str] = ()) -> CallSignature:
-    """What a function wants, leaving aside some parameters; TypeError for one that no plan could call."""
+    """The signature of a function without the parameters `besides`; TypeError if no plan could call it."""
     return call_signature(function, shape="Arguments", context=ToolContext, caller="a plan", besides=besides)
 
 

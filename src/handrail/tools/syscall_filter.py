@@ -1,7 +1,7 @@
-"""The system calls that no command in a sandbox may make, as a program for the kernel's filter.
+"""The system calls that are forbidden in a sandbox, as a program for the kernel's filter (seccomp).
 
-Namespaces hide what is outside; this closes ways around them: calls that reach deep into the kernel, kinds of sockets
-that no network namespace holds, and memory that nobody can count. Pure; bubblewrap hands the program to the kernel."""
+Namespaces hide what is outside; this blocks ways around them: calls deep into the kernel, kinds of sockets that network
+namespaces do not cover, and memory that is not counted. Pure; bubblewrap passes the program to the kernel."""
 
 from __future__ import annotations
 
@@ -17,39 +17,39 @@ KILL: Final = 0x80000000
 REFUSE: Final = 0x00050000
 NUMBER, MACHINE = 0, 4
 ARGUMENTS, ARGUMENT_BYTES = 16, 8
-"""Where the kernel puts the call's number, the machine and the arguments (low half first, on both machines)."""
+"""Offsets of the call's number, the machine and the arguments (low half first, on both machines)."""
 
 OTHER_CALLS: Final = 0x40000000
-"""From here on, x86_64 numbers the calls of a second kind (x32): a way around a list of numbers."""
+"""From here on, x86_64 has the same calls under other numbers (x32): a way around a list of numbers."""
 NAMESPACES: Final = 0x7E020000
 """The flags of clone() that make namespaces."""
 FAMILIES: Final = (1, 2, 10, 16)
-"""unix, IPv4, IPv6 and netlink: all that a network namespace holds. vsock would reach the machine around a guest."""
+"""unix, IPv4, IPv6 and netlink: all that a network namespace covers. vsock would reach a virtual machine's host."""
 OTHERS_RIGHTS: Final = 0o6000
-"""Programs that run with the rights of their owner: one that is left in the project works outside."""
+"""The setuid and setgid bits: a program with them that is left in the project would work outside of the sandbox."""
 MAKING: Final = 0x400040
-"""The flags of open() by which it makes a file, and looks at the mode."""
+"""The flags of open() with which it creates a file, and uses the mode."""
 TERMINAL_TRICKS: Final = (0x5412, 0x541C)
-"""TIOCSTI and TIOCLINUX: typing into the terminal of somebody else."""
+"""TIOCSTI and TIOCLINUX: they type into another user's terminal."""
 SHARED_BYTES_MAX: Final = 4_096
-"""Shared memory that is attached nowhere is in nobody's account; databases ask for a page as a token."""
+"""Shared memory that is not attached is not counted for any process; databases only need one page."""
 
 
 class Machine(NamedTuple):
-    """What a kind of processor calls things."""
+    """The system call numbers of a processor."""
 
     name: int
     refused: Mapping[str, int]
     absent: Mapping[str, int]
-    """Calls that programs can do without: they are told that there is no such call."""
+    """Calls that programs can do without: they fail as if the kernel did not have them."""
     clone: int
     socket: int
     ioctl: int
     shmget: int
     modes: Mapping[str, tuple[int, int]]
-    """Calls that give a file its mode, each with the place of the mode among its arguments."""
+    """Calls that set the mode of a file, each with the index of the mode among its arguments."""
     opens: Mapping[str, tuple[int, int]]
-    """Calls that can make a file, each with the place of the flags; the mode is next."""
+    """Calls that can create a file, each with the index of the flags; the mode is next."""
 
 
 _everywhere: Final = {
@@ -178,17 +178,17 @@ class _Step(NamedTuple):
     operation: int
     value: int
     if_so: int = 0
-    """How many steps to leave out if the comparison holds, and if not."""
+    """How many steps to skip if the comparison is true, and if not."""
     if_not: int = 0
 
 
 def filter_program(machine: str) -> bytes:
-    """The filter for a kind of processor (`x86_64`, `aarch64`), as bubblewrap's --seccomp takes it."""
+    """The filter for a processor (`x86_64`, `aarch64`), in the format of bubblewrap's --seccomp."""
     known = MACHINES[machine]
     steps = [
         _Step(LOAD, MACHINE),
         _Step(JUMP_EQUAL, known.name, 1, 0),
-        _Step(RETURN, KILL),  # calls of another processor, numbered in another way
+        _Step(RETURN, KILL),  # calls of another architecture have other numbers
         _Step(LOAD, NUMBER),
         _Step(JUMP_FROM, OTHER_CALLS, 0, 1),
         _refusal(errno.ENOSYS),
@@ -210,7 +210,7 @@ def _refusal(error: int) -> _Step:
 
 
 def _at(number: int, steps: list[_Step]) -> list[_Step]:
-    """The steps, for the call of this number alone."""
+    """The steps, only for the call of this number."""
     return [_Step(JUMP_EQUAL, number, 0, len(steps)), *steps]
 
 
@@ -223,7 +223,7 @@ def _unless_bits(place: int, bits: int) -> list[_Step]:
 
 
 def _unless_made(place: int) -> list[_Step]:
-    """A mode counts only where a file may be made; elsewhere it is whatever lay there."""
+    """Check the mode only if a file may be created; otherwise that argument is undefined."""
     judged = _unless_bits(place + 1, OTHERS_RIGHTS)
     return [_argument(place), _Step(JUMP_BITS, MAKING, 1, 0), _Step(RETURN, ALLOW), *judged]
 

@@ -1,4 +1,4 @@
-"""The kit for testing tools: calls as handrail makes them, and a check of what a tool promises.
+"""For testing tools: calls them as handrail does, and checks what they declare.
 
 For authors of plugins; nothing here is used when plans run."""
 
@@ -19,7 +19,7 @@ from handrail.tools.sdk import PythonTool
 
 
 class CompletedCall(Struct, frozen=True):
-    """A call that was made: what came of it, and the call with its capture, to be repeated or undone."""
+    """A call that was made: its output, and the call with its capture, to repeat or undo it."""
 
     output: Any
     call: ToolCall
@@ -33,7 +33,7 @@ async def call(
     run: str = "run_test2222",
     **more: Any,
 ) -> Any:
-    """The output of one call with its capture; ToolFailed as a plan would meet it."""
+    """The output of one call with its capture; ToolFailed as in a plan."""
     return (await done(tool, args, key=key, run=run, **more)).output
 
 
@@ -54,7 +54,7 @@ async def done(
 
 
 async def undo(tool: PlanTool | PythonTool, made: CompletedCall) -> Any:
-    """Take back a call."""
+    """Undo a call."""
     return await as_tool(tool).undo(replace(made.call, key=f"{made.call.key}:undo"))
 
 
@@ -69,9 +69,9 @@ async def check(
     *,
     snapshot: Callable[[], Any] | None = None,
 ) -> list[str]:
-    """The promises that the tool breaks, in words; it is called, repeated and undone with these arguments.
+    """What the tool declares but does not do; it is called, repeated and undone with these arguments.
 
-    `snapshot` looks at the part of the world that the tool changes; without it only the answers can be judged."""
+    `snapshot` returns the state that the tool changes; without it, only the outputs can be checked."""
     whole = as_tool(tool)
     broken = _schema_flaws(whole, args)
     if broken:
@@ -92,10 +92,10 @@ async def check(
 
 def _schema_flaws(tool: PlanTool, args: Mapping[str, Any]) -> list[str]:
     if tool.spec.args.get("type") != "object" or tool.spec.args.get("additionalProperties") is not False:
-        return ["the schema of its arguments is not one of an object that takes no others"]
+        return ["the schema of its arguments is not an object with additionalProperties false"]
     flaws = [f"the arguments don't fit: {words}" for words in tool.misfits(args)]
     if not ArgumentSchema(tool.spec.args).misfits({**args, "no such argument": 1}):
-        flaws.append("it takes arguments that nobody knows")
+        flaws.append("it accepts unknown arguments")
     return flaws
 
 
@@ -111,7 +111,7 @@ def _output_flaws(output: Any) -> list[str]:
 
 def _effect_flaws(tool: PlanTool, args: Mapping[str, Any], *, is_changed: bool) -> list[str]:
     says_none = tool.effect(args) is Effect.NONE
-    return ["it says `effect: none` and changes the world"] if says_none and is_changed else []
+    return ["it declares `effect: none` but has an effect"] if says_none and is_changed else []
 
 
 async def _repeat_flaws(tool: PlanTool, made: CompletedCall, look: Callable[[], Any]) -> list[str]:
@@ -120,7 +120,7 @@ async def _repeat_flaws(tool: PlanTool, made: CompletedCall, look: Callable[[], 
         return []
     after = look()
     await tool.call(replace(made.call, attempt=2))
-    return [] if look() == after else ["it says `idempotent` and has its effect twice"]
+    return [] if look() == after else ["it declares `idempotent` but has its effect twice"]
 
 
 async def _undo_flaws(tool: PlanTool, made: CompletedCall, look: Callable[[], Any], before: Any) -> list[str]:
@@ -128,6 +128,6 @@ async def _undo_flaws(tool: PlanTool, made: CompletedCall, look: Callable[[], An
         return []
     await undo(tool, made)
     if look() != before:
-        return ["its undo does not bring back what was there"]
+        return ["its undo does not restore the state from before"]
     await undo(tool, made)
-    return [] if look() == before else ["its undo done twice is not as good as once"]
+    return [] if look() == before else ["its undo has another result if it is done twice"]

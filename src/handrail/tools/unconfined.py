@@ -1,9 +1,9 @@
-"""Unconfined: commands run without a sandbox, for checks of people who have said that they may.
+"""Commands without a sandbox, for checks, if a person has allowed that.
 
-Nothing is hidden and nothing is forbidden: a command may do what the person who runs handrail may. But it is bounded:
-it has its time, its output, the kernel's limits on memory and files where there are such, a temporary folder that is
-removed, and an environment without secrets; and its whole group of processes ends with it. What a command moves out of
-its group on purpose lives on: only a sandbox can hold that."""
+Nothing is hidden or forbidden: a command may do whatever the user of handrail may do. But there are limits: time,
+output, the kernel's limits on memory and files where they exist, a temporary folder that is removed, and an environment
+without secrets; and its whole process group is killed at the end. A process that leaves the group on purpose survives:
+only a sandbox can prevent that."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from handrail.engine.tool import Progress, ToolFailed, silent
 from handrail.tools.output_report import OutputReport
 
 KEPT: Final = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SYSTEMROOT", "TZ", "USER", "USERPROFILE")
-"""Of our own environment, what a command gets to know: no secrets."""
+"""The variables of our own environment that a command gets: no secrets."""
 CPU_SLACK_S: Final = 5
 HANDLES_MAX: Final = 4_096
 LINGER_S: Final = 5.0
-"""How long output may stay open after the end: somebody who left the group may hold it."""
+"""How long output may stay open after the end: a process that left the group may hold it."""
 POSIX: Final = os.name == "posix"
 OUT, ERR = 1, 2
 
@@ -43,18 +43,18 @@ for pair in sys.argv[1].split(","):
         try:
             resource.setrlimit(kind, (value, value))
         except (OSError, ValueError):
-            pass  # macOS refuses some of these: time and output are bounded from outside all the same
+            pass  # macOS refuses some of these: time and output are still limited from outside
 try:
     os.execvpe(sys.argv[2], sys.argv[2:], os.environ)
 except OSError as error:
     os.write(2, ("handrail: " + error.strerror).encode())
     os._exit(127)
 """
-"""Sets its own limits, then becomes the command: no code of ours runs between fork and exec."""
+"""Sets its own limits, then becomes the command: running Python code between fork and exec is not safe."""
 
 
 class _Run(asyncio.SubprocessProtocol):
-    """A command at work: what it says, and its end. Its end is its own: others may hold its output open."""
+    """A running command: its output and its end. The end is tracked separately: others may hold its output open."""
 
     def __init__(self, bounds: Bounds, progress: Progress) -> None:
         self._bounds, self._report = bounds, OutputReport(progress)
@@ -65,12 +65,12 @@ class _Run(asyncio.SubprocessProtocol):
         self.transport: asyncio.SubprocessTransport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """It has begun."""
+        """The command was started."""
         if isinstance(transport, asyncio.SubprocessTransport):
             self.transport = transport
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
-        """It has said something."""
+        """The command wrote output."""
         kept = self.output[fd]
         room = self._bounds.output_bytes - len(kept)
         kept += data[:room]
@@ -79,22 +79,22 @@ class _Run(asyncio.SubprocessProtocol):
             self.stop("output")
 
     def pipe_connection_lost(self, fd: int, _error: Exception | None) -> None:
-        """It will say no more there, or read no more."""
+        """A pipe of the command was closed."""
         self._open.discard(fd)
         if not self._open:
             self.silent.set()
 
     def process_exited(self) -> None:
-        """It has ended."""
+        """The command has ended."""
         self.ended.set()
 
     def stop(self, why: Stopped) -> None:
-        """End all of its group, at once."""
+        """Kill its whole process group at once."""
         self.stopped = self.stopped or why
         self.end()
 
     def end(self) -> None:
-        """The same, without a reason; it may have ended by itself."""
+        """The same, without a reason; it may have ended already."""
         if self.transport is None:
             return
         with suppress(ProcessLookupError, PermissionError):
@@ -104,14 +104,14 @@ class _Run(asyncio.SubprocessProtocol):
                 self.transport.kill()
 
     def feed(self, content: bytes) -> None:
-        """Give it what it may read; it need not."""
+        """Write its input; the command does not have to read it."""
         pipe = self.transport.get_pipe_transport(0) if self.transport else None
         if isinstance(pipe, asyncio.WriteTransport):
             pipe.write(content)
             pipe.close()
 
     async def wait_closed(self) -> int:
-        """Wait until all is over: its end, and what it has still to say; its exit."""
+        """Wait for its end and the rest of its output; its exit code."""
         await self.ended.wait()
         with suppress(TimeoutError):
             async with asyncio.timeout(LINGER_S):
@@ -124,23 +124,23 @@ class _Run(asyncio.SubprocessProtocol):
 
 
 class Unconfined:
-    """Runs the commands of one project within bounds, and without walls."""
+    """Runs the commands of one project with limits, but without isolation."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
 
     async def trial(self) -> str:
-        """There is nothing to try: a person has said that commands may run without a sandbox."""
+        """Nothing to try: a person has allowed commands without a sandbox."""
         return ""
 
     async def run(self, job: Job, *, progress: Progress = silent) -> Ran:
-        """Run a command to its end or to one of its bounds; nothing of its group is alive afterwards."""
+        """Run a command until it ends or exceeds a limit; none of its process group is alive afterwards."""
         root = self._root.resolve()
         folder = root / job.cwd
         if not folder.is_dir() or not folder.resolve().is_relative_to(root):
-            message = f"there is no folder {job.cwd or '.'} in the project to start in; make it first"
+            message = f"there is no folder {job.cwd or '.'} in the project to start in; create it first"
             raise ToolFailed(Category.NOT_FOUND, message)
-        # Removed by hand: what is left of a command may still be writing there.
+        # Not TemporaryDirectory: a process that is left may still write there, which would make its removal fail.
         temporary = await asyncio.to_thread(tempfile.mkdtemp, prefix="handrail-")
         try:
             return await _ran(job, folder, temporary, progress)
@@ -163,18 +163,16 @@ async def _ran(job: Job, folder: Path, temporary: str, progress: Progress) -> Ra
 
 
 def _program(name: str, folder: Path, path: str) -> str:
-    """Where the program is; ToolFailed if it is nowhere."""
+    """The path of the program; ToolFailed if it was not found."""
     place = str(folder / name) if "/" in name or os.sep in name else name
     found = shutil.which(place, path=path)
     if found is None or "\0" in name:
-        raise ToolFailed(
-            Category.NOT_FOUND, f"there is no program {name[:200]!r} here; install it, or mend the command"
-        )
+        raise ToolFailed(Category.NOT_FOUND, f"there is no program {name[:200]!r} here; install it, or fix the command")
     return found
 
 
 async def _start(run: _Run, words: tuple[str, ...], folder: Path, env: dict[str, str], bounds: Bounds) -> None:
-    """Start the command. Whoever cancels this waits for it: only then it can be ended."""
+    """Start the command. A cancelled caller waits until it is started: only then can it be killed."""
     options: dict[str, Any] = {"start_new_session": True} if POSIX else {"creationflags": _new_group()}
     limiter = (sys.executable, "-I", "-S", "-c", _limited, _limits(bounds)) if POSIX else ()
     loop = asyncio.get_running_loop()
@@ -197,7 +195,7 @@ def _new_group() -> int:
 
 
 def _limits(bounds: Bounds) -> str:
-    """What the kernel holds each process to; the group as a whole, nobody does."""
+    """The kernel's limits for each process; there are none for the group as a whole."""
     cores = os.cpu_count() or 1
     limits = {
         "RLIMIT_CPU": (bounds.time_ms // 1_000 + CPU_SLACK_S) * cores,
@@ -210,7 +208,7 @@ def _limits(bounds: Bounds) -> str:
 
 
 async def _supervise(run: _Run, job: Job) -> int:
-    """Let it work until its end or its time, and end what is left of it; its exit."""
+    """Wait for its end or its time limit, and kill what is left of it; its exit code."""
     run.feed(job.stdin.encode())
     try:
         async with asyncio.timeout(job.bounds.time_ms / 1_000):

@@ -1,4 +1,4 @@
-"""`value.set`: a value under a step's name, for the steps behind it."""
+"""`value.set`: a value as the output of a step, for later steps."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from handrail.tools.function_tool import FunctionTool
 
 SPEC = ToolSpec(
     name="value.set",
-    description="Hand on a value: the step's output is the value itself.",
+    description="Pass a value on: the step's output is the value itself.",
     effect=Effect.NONE,
     args=closed({"value": {}}, required=["value"]),
     idempotent=True,

@@ -1,7 +1,7 @@
-"""The vault: fills references in at the call, for tools that may have them, and takes the values out of what they say.
+"""The vault: replaces references by secret values when a tool is called, and removes the values from its results.
 
-Where in a plan's arguments a reference counts is told in domain/reference.py; where values are kept, in storage. What
-a person wrote in tools.json is filled in as it stands; a plan gets only what its owner gave to that tool."""
+domain/reference.py defines where references are allowed in a plan's arguments; storage keeps the values. References in
+tools.json, which a person writes, are always filled in; a plan only gets secrets that were given to that tool."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ REFERENCES_MAX: Final = 100
 VALUE_LENGTH_MAX: Final = 10_000
 GIVEN_MAX: Final = 1_000
 GIVEN_CHARACTERS_MAX: Final = 20_000_000
-"""How much is remembered; beyond that, what was given out longest ago is forgotten."""
+"""How many values are remembered; beyond that, the ones used longest ago are forgotten."""
 HTTP: Final = "http.request"
 ORDINARY: Final = frozenset(
     {
@@ -34,16 +34,16 @@ ORDINARY: Final = frozenset(
         *("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME"),
     }
 )
-"""Variables of the environment that hold no secret: their values stand in many results, and stay there."""
+"""Environment variables that contain no secret: their values appear in many results, and are not removed."""
 
-# So strict that every reader of URLs sees the same host in it.
+# So strict that every URL parser sees the same host in it.
 _URL: Final = re.compile(
     r"https?://([A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(:[0-9]{1,5})?(?:[/?#].*)?", re.DOTALL
 )
 
 
 class Vault:
-    """Gives values to tools, and remembers what it has given out; threads may share it."""
+    """Gives values to tools, and remembers which ones; threads can share it."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class Vault:
         *,
         allowed_env: Collection[str] = (),
     ) -> None:
-        """`allowed_env` are the variables of the environment that plans may name."""
+        """`allowed_env` are the environment variables that plans may use."""
         self._secrets = secrets
         self._environment = os.environ if environment is None else environment
         self._allowed_env = frozenset(allowed_env)
@@ -61,7 +61,7 @@ class Vault:
         self._forms: tuple[str, ...] = ()
 
     def text(self, text: str) -> str:
-        """A text of a person's own file with all its references filled in; ToolFailed names what is missing."""
+        """A text from tools.json with all its references filled in; ToolFailed names what is missing."""
         references = _bounded(references_in(text))
         if not references:
             return text
@@ -70,7 +70,7 @@ class Vault:
         return filled(text, values.__getitem__)
 
     def arguments(self, call: ToolCall) -> Mapping[str, Any]:
-        """The arguments of a call, filled in where its author may; ToolFailed if this tool may not have them."""
+        """The arguments of a call with references filled in where allowed; ToolFailed if the tool may not have them."""
         texts = {path: text for path in call.references if isinstance(text := _at(call.args, path), str)}
         references = _bounded([one for text in texts.values() for one in references_in(text)])
         if not references:
@@ -81,14 +81,14 @@ class Vault:
         for path, text in texts.items():
             args = _with(args, path, filled(text, values.__getitem__))
         for one, secret in secrets.items():
-            # Judged by the arguments as they will be: a value may be part of the address that it is sent to.
+            # Checked with the filled-in arguments: a value may be part of the address that it is sent to.
             if not _may_have(secret, call.tool, args):
                 raise ToolFailed(Category.PERMISSION, _how_to_allow(one, secret, call))
         self._remember(values)
         return args
 
     def scrubbed(self, value: Any) -> Any:
-        """A JSON value without anything that was given out; the same object if nothing of it is there."""
+        """A JSON value without the remembered secrets; the same object if it contains none."""
         return scrubbed(value, self._forms)
 
     def _remember(self, values: Mapping[Reference, str]) -> None:
@@ -97,7 +97,7 @@ class Vault:
         ]
         with self._lock:
             is_known = all(value in self._given for value in secret_values)
-            for value in secret_values:  # what was given last stands last
+            for value in secret_values:  # the last ones used are last in the order
                 self._given[value] = self._given.pop(value, ()) or forms_of(value)
             if is_known:
                 return
@@ -137,9 +137,7 @@ class Vault:
     def _variable(self, reference: Reference) -> str:
         value = self._environment.get(reference.name)
         if value is None:
-            message = (
-                f"`{reference}` is not set in the environment that handrail was started in; set it, then start anew"
-            )
+            message = f"`{reference}` is not set in the environment of handrail; set it, then restart handrail"
             raise ToolFailed(Category.NOT_FOUND, message)
         if len(value) > VALUE_LENGTH_MAX:
             message = f"the value of `{reference}` is longer than {VALUE_LENGTH_MAX:,} characters; keep it in a file"
@@ -172,7 +170,7 @@ def _fits(pattern: str, tool: str, args: Mapping[str, Any]) -> bool:
 
 
 def _hosts(args: Mapping[str, Any]) -> Collection[str]:
-    """The host that a request reaches, as it may be written: without its port, and with it."""
+    """The host of a request, without its port and with it."""
     found = _URL.fullmatch(str(args.get("url", "")))
     if found is None:
         return ()
@@ -181,10 +179,10 @@ def _hosts(args: Mapping[str, Any]) -> Collection[str]:
 
 
 def _how_to_allow(reference: Reference, secret: Secret, call: ToolCall) -> str:
-    """Why a tool may not have a secret, and the very command that gives it."""
+    """Why a tool may not have a secret, and the command that allows it."""
     tool = call.tool
     if tool == HTTP:
-        # As the plan says it: with its references filled in, the address may hold a secret itself.
+        # From the plan's own text: with references filled in, the address may contain a secret itself.
         tool = f"{HTTP}:{next(iter(_hosts(call.args)), 'HOST')}"
     allowed = " ".join(f"--for {shlex.quote(pattern)}" for pattern in (*secret.given_to, tool))
     return (
@@ -194,7 +192,7 @@ def _how_to_allow(reference: Reference, secret: Secret, call: ToolCall) -> str:
 
 
 def _at(value: Any, path: Path) -> Any:
-    """What stands at a path; None if it leads nowhere."""
+    """The value at a path; None if there is none."""
     for key in path:
         if isinstance(value, Mapping):
             value = value.get(key)
@@ -206,7 +204,7 @@ def _at(value: Any, path: Path) -> Any:
 
 
 def _with(value: Any, path: Path, text: str) -> Any:
-    """A copy of a value with this text at a path that is there."""
+    """A copy of a value with this text at an existing path."""
     if not path:
         return text
     key, rest = path[0], path[1:]

@@ -1,4 +1,4 @@
-"""`wait.for`: nothing happens for a while. handrail does the waiting, so that it survives a restart."""
+"""`wait.for`: waits for a duration. The engine does the waiting, so that it survives a restart."""
 
 from __future__ import annotations
 
