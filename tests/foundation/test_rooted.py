@@ -91,7 +91,7 @@ def test_no_link_is_followed_and_only_plain_files_are_opened(
     assert (blocked.value.why, blocked.value.shown) == (why, shown)
 
 
-def test_a_folder_is_told_from_what_is_neither_folder_nor_file(root: Path) -> None:
+def test_a_folder_is_distinguished_from_what_is_neither_folder_nor_file(root: Path) -> None:
     for path, what in (("folder", EntryKind.FOLDER), ("pipe", EntryKind.OTHER), ("leaf", EntryKind.OTHER)):
         with pytest.raises(Blocked) as blocked:
             read(root, path)

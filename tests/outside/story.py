@@ -56,7 +56,7 @@ steps:
     args: {path: '{{ inputs.name }}.txt', text: shipped}
 """
 FAILING_PLAN: Mapping[str, Any] = {
-    "name": "Write two files, then read one that is not there",
+    "name": "Write two files, then read one that was not found",
     "steps": [
         {"id": "first", "tool": "file.write", "args": {"path": "first.txt", "text": "1"}},
         {"id": "second", "tool": "file.write", "args": {"path": "second.txt", "text": "2"}},

@@ -220,7 +220,7 @@ async def test_a_damaged_log_can_be_restarted(tmp_path: Path) -> None:
     assert await everything(log) == [sealed]
 
 
-async def test_a_disk_that_fails_is_told_and_leaves_a_usable_log(
+async def test_a_disk_that_fails_is_reported_and_leaves_a_usable_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = CheckpointFile(tmp_path)
@@ -237,7 +237,7 @@ async def test_a_disk_that_fails_is_told_and_leaves_a_usable_log(
     assert await log.append(following(last), after=digest_of(last))
 
 
-async def test_a_log_that_can_not_be_read_is_told(tmp_path: Path) -> None:
+async def test_a_log_that_can_not_be_read_is_reported(tmp_path: Path) -> None:
     (tmp_path / "log.jsonl").mkdir()
     with pytest.raises(Unavailable, match="can't be used"):
         await CheckpointFile(tmp_path).last()

@@ -148,7 +148,7 @@ async def test_a_big_append_is_kept_whole(store: Store) -> None:
     assert await store.read("run_a") == records
 
 
-async def test_a_caller_that_goes_away_disturbs_nobody(store: Store) -> None:
+async def test_a_caller_that_goes_away_disturbs_no_other_caller(store: Store) -> None:
     story = Story()
     leaving = [asyncio.ensure_future(store.append(*Story(f"run_{number}").tell())) for number in range(20)]
     staying = [asyncio.ensure_future(store.append(*story.tell())) for _ in range(20)]
@@ -206,7 +206,7 @@ async def test_steps_of_a_run_that_has_no_row_are_refused(store: Store) -> None:
     assert await everything(store) == []
 
 
-async def test_a_record_of_impossible_fields_is_refused_and_disturbs_nobody(store: Store) -> None:
+async def test_a_record_of_impossible_fields_is_refused_and_disturbs_no_other_caller(store: Store) -> None:
     (record,), change = Story("run_b").tell()
     impossible = [
         replace(record, actor="\ud800"),

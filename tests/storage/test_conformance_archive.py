@@ -70,7 +70,7 @@ async def test_heads_are_the_ends_of_the_streams_that_changed_behind_a_place(sto
     assert await store.heads(after=2**62) == (6, [])
 
 
-async def test_a_sound_store_has_no_flaws(store: Store) -> None:
+async def test_an_intact_store_has_no_flaws(store: Store) -> None:
     await store.append(*Story().tell(20))
     assert await store.flaws() == await store.flaws(thorough=False) == []
 

@@ -99,7 +99,7 @@ async def test_the_same_owner_in_an_older_epoch_is_refused_too(store: Store) -> 
         await store.append(*story.tell(), lease=Lease("run_a", BOB, 1))
 
 
-async def test_a_lost_lease_is_told_before_a_lost_race(store: Store) -> None:
+async def test_a_lost_lease_is_reported_before_a_lost_race(store: Store) -> None:
     story = await started(store, lease=Lease("run_a", ADA))
     stale = Story("run_a", story.head).tell(body=b"stale")
     await store.append(*story.tell(), lease=await taken_over(store))
@@ -122,7 +122,7 @@ async def test_an_append_without_a_lease_is_taken_even_when_someone_holds_the_ru
     await store.append(*story.tell(), lease=Lease("run_a", ADA))
 
 
-async def test_a_lease_of_another_run_or_of_nobody_is_invalid(store: Store) -> None:
+async def test_a_lease_of_another_run_or_without_an_owner_is_invalid(store: Store) -> None:
     for lease in (Lease("run_b", ADA), Lease("run_a", "")):
         with pytest.raises(Invalid):
             await store.append(*Story("run_a").tell(), lease=lease)
@@ -145,7 +145,7 @@ async def test_many_appends_at_once_each_keep_to_their_lease(store: Store) -> No
 
 
 @pytest.mark.parametrize("is_held", [True, False])
-async def test_the_end_of_a_run_frees_its_lease_whoever_appends_it(store: Store, is_held: bool) -> None:
+async def test_the_end_of_a_run_frees_its_lease_by_any_append(store: Store, is_held: bool) -> None:
     lease = Lease("run_a", ADA)
     story = await started(store, lease=lease)
     await store.append(*as_run(story.tell(), status="completed"), lease=lease if is_held else None)
@@ -161,7 +161,7 @@ async def test_a_run_that_starts_and_ends_in_one_append_leaves_no_lease(store: S
     assert await seen(store) == Holding("run_a", 3)
 
 
-async def test_claimed_ended_and_begun_anew_at_once_is_free_for_all(store: Store) -> None:
+async def test_claimed_ended_and_started_again_at_once_is_free_for_all(store: Store) -> None:
     story = Story("run_a")
     appends = [
         (story.tell(), Lease("run_a", ADA)),
@@ -246,7 +246,7 @@ async def test_a_claim_is_refused_when_its_owner_released_and_took_it_again(stor
     assert await store.claim(BOB, [before]) == []
 
 
-async def test_a_claim_is_refused_when_another_owner_began_anew_behind_the_end_of_the_run(store: Store) -> None:
+async def test_a_claim_is_refused_when_another_owner_started_again_behind_the_end_of_the_run(store: Store) -> None:
     story = await started(store, lease=Lease("run_a", ADA))
     before = await seen(store)
     await store.append(*as_run(story.tell(), status="failed"))
@@ -302,7 +302,7 @@ async def test_what_was_released_is_free_and_its_next_owner_stands_above(store: 
     await store.append(*story.tell(), lease=Lease("run_a", BOB, 2))
 
 
-async def test_whoever_released_is_refused_even_while_nobody_holds_the_run(store: Store) -> None:
+async def test_an_owner_that_released_is_refused_even_while_the_run_is_free(store: Store) -> None:
     story = await started(store, lease=Lease("run_a", ADA))
     newer = await taken_over(store)
     await store.release([newer])
@@ -321,7 +321,7 @@ async def test_release_of_a_lost_lease_changes_nothing(store: Store) -> None:
     assert await seen(store) == before
 
 
-async def test_whoever_retires_gives_everything_back_and_is_forgotten(store: Store) -> None:
+async def test_an_owner_that_retires_releases_everything_and_is_forgotten(store: Store) -> None:
     stories = [await started(store, run, lease=Lease(run, ADA)) for run in ("run_a", "run_b")]
     await started(store, "run_c", lease=Lease("run_c", BOB))
     await store.beat(ADA)

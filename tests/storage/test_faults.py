@@ -98,7 +98,7 @@ async def test_a_store_can_be_opened_while_another_process_writes(
 # --- full, read-only, broken ----------------------------------------------------------------------
 
 
-async def test_a_full_disk_is_told_and_the_store_goes_on_when_there_is_room(store: SqliteStore) -> None:
+async def test_a_full_disk_is_reported_and_the_store_goes_on_when_there_is_room(store: SqliteStore) -> None:
     story = Story()
     await store.append(*story.tell(5))
     kept = story.head
@@ -119,7 +119,7 @@ async def test_a_full_disk_is_told_and_the_store_goes_on_when_there_is_room(stor
     assert await store.flaws() == []
 
 
-async def test_a_file_that_can_only_be_read_is_told_at_opening(
+async def test_a_file_that_can_only_be_read_is_reported_at_opening(
     store: SqliteStore, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = sqlite_file._connect
@@ -254,7 +254,7 @@ def test_errors_that_are_not_sqlites_have_a_meaning_too() -> None:
 
 
 @pytest.mark.parametrize("read_only", [False, True])
-async def test_a_file_that_is_no_database_is_told_as_damage(path: Path, read_only: bool) -> None:
+async def test_a_file_that_is_no_database_is_reported_as_damage(path: Path, read_only: bool) -> None:
     _put(path, b"these are words, not pages " * 400)
     with pytest.raises(IntegrityBroken, match=r"journal\.db"):
         await SqliteStore.open(path, read_only=read_only)
@@ -289,7 +289,7 @@ DAMAGES = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-async def test_a_damaged_event_is_told_with_its_place(store: SqliteStore, path: Path, damage: str) -> None:
+async def test_a_damaged_event_is_reported_with_its_position(store: SqliteStore, path: Path, damage: str) -> None:
     await store.append(*Story().tell(5))
     _damage(path, DAMAGES[damage])
     with pytest.raises(IntegrityBroken, match="the event at position 3 can't be read"):
@@ -300,7 +300,7 @@ async def test_a_damaged_event_is_told_with_its_place(store: SqliteStore, path: 
 
 
 @pytest.mark.parametrize("damage", [one for one in DAMAGES if "UTF-8" not in one])
-async def test_plain_columns_are_handed_on_whatever_is_in_them(store: SqliteStore, path: Path, damage: str) -> None:
+async def test_plain_columns_are_passed_on_whatever_is_in_them(store: SqliteStore, path: Path, damage: str) -> None:
     records, change = Story().tell(5)
     await store.append(records, change)
     _damage(path, DAMAGES[damage])
@@ -308,7 +308,7 @@ async def test_plain_columns_are_handed_on_whatever_is_in_them(store: SqliteStor
     assert [row[0] for row in columns if row[1:] != astuple(records[row[0] - 1])] == [3]
 
 
-async def test_columns_that_are_no_text_can_not_be_handed_on(store: SqliteStore, path: Path) -> None:
+async def test_columns_that_are_no_text_can_not_be_passed_on(store: SqliteStore, path: Path) -> None:
     await store.append(*Story().tell(5))
     _damage(path, DAMAGES["text that is not UTF-8"])
     rows = store.rows(size=2)
@@ -317,7 +317,7 @@ async def test_columns_that_are_no_text_can_not_be_handed_on(store: SqliteStore,
         await anext(rows)
 
 
-async def test_damaged_ends_rows_and_definitions_are_told(store: SqliteStore, path: Path) -> None:
+async def test_damaged_ends_rows_and_definitions_are_reported(store: SqliteStore, path: Path) -> None:
     await store.append(*Story().tell(5, definitions=(("h", b"text"),)))
     _damage(
         path,
@@ -342,7 +342,7 @@ async def test_damaged_ends_rows_and_definitions_are_told(store: SqliteStore, pa
     assert [flaw for flaw in await store.flaws() if "event" in flaw]
 
 
-async def test_a_destroyed_page_is_told_with_its_place(path: Path, tmp_path: Path) -> None:
+async def test_a_destroyed_page_is_reported_with_its_position(path: Path, tmp_path: Path) -> None:
     async with await SqliteStore.open(path) as store:
         await store.append(*Story().tell(100, body=b"x" * 500))
     with contextlib.closing(sqlite3.connect(path)) as connection:
@@ -355,7 +355,7 @@ async def test_a_destroyed_page_is_told_with_its_place(path: Path, tmp_path: Pat
         assert await store.flaws() != []
 
 
-async def test_a_missing_table_is_told_as_damage(store: SqliteStore, other_process: sqlite3.Connection) -> None:
+async def test_a_missing_table_is_reported_as_damage(store: SqliteStore, other_process: sqlite3.Connection) -> None:
     other_process.executescript("DROP TABLE event; DROP TABLE plan;")
     for question in (store.read("run_a"), store.plans(), _scanned(store), store.heads()):
         with pytest.raises(IntegrityBroken, match="no such table"):

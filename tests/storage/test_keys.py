@@ -92,7 +92,7 @@ def test_a_damaged_key_is_refused(tmp_path: Path, content: bytes) -> None:
         open_key(tmp_path, has_checkpoints=False)
 
 
-def test_a_key_that_can_not_be_read_is_told(tmp_path: Path) -> None:
+def test_a_key_that_can_not_be_read_is_reported(tmp_path: Path) -> None:
     (tmp_path / "journal.key").mkdir()
     with pytest.raises(Unavailable, match="can't be used"):
         open_key(tmp_path, has_checkpoints=False)

@@ -75,7 +75,7 @@ def test_a_database_made_by_another_text_is_refused(path: Path) -> None:
             migrate(connection, [Migration(1, "first", FIRST.text + "\n")])
 
 
-def test_statements_are_told_apart_even_inside_triggers_words_and_comments() -> None:
+def test_statements_are_split_even_inside_triggers_words_and_comments() -> None:
     text = (
         "-- a comment; with a semicolon\nCREATE TABLE a (x DEFAULT ';'); -- behind\n"
         "CREATE TRIGGER t BEFORE DELETE ON a\nBEGIN\n    SELECT 1;\n    SELECT 2;\nEND;\nSELECT 3;"

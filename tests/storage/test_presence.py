@@ -46,7 +46,7 @@ def present(folder: Path, owner: str, what: str = "") -> Iterator[tuple[subproce
                     os.kill(child, signal.SIGKILL)
 
 
-def test_whoever_entered_is_alive_until_it_leaves(folder: Path) -> None:
+def test_a_process_that_entered_is_alive_until_it_leaves(folder: Path) -> None:
     here = ProcessPresence.enter(folder, "worker-1")
     assert here.is_alive("worker-1")
     assert is_alive(folder, "worker-1")
@@ -57,7 +57,7 @@ def test_whoever_entered_is_alive_until_it_leaves(folder: Path) -> None:
     ProcessPresence.enter(folder, "worker-1").leave()
 
 
-def test_whoever_never_entered_is_not_alive(folder: Path) -> None:
+def test_a_process_that_never_entered_is_not_alive(folder: Path) -> None:
     assert not is_alive(folder, "worker-1")
     assert not folder.exists()
     here = ProcessPresence.enter(folder, "worker-1")
@@ -65,7 +65,7 @@ def test_whoever_never_entered_is_not_alive(folder: Path) -> None:
     here.leave()
 
 
-def test_a_file_that_nobody_holds_is_removed_and_means_dead(folder: Path) -> None:
+def test_a_file_without_an_owner_is_removed_and_means_dead(folder: Path) -> None:
     folder.mkdir(parents=True)
     (folder / "worker-1.lock").touch()
     assert not is_alive(folder, "worker-1")

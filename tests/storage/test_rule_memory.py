@@ -136,7 +136,7 @@ async def test_what_is_remembered_can_be_looked_at_and_cleared(memory: RuleMemor
     assert await memory.find("k") is None
 
 
-async def test_where_nothing_can_be_written_nothing_is_kept_and_nobody_is_hurt(tmp_path: Path) -> None:
+async def test_where_nothing_can_be_written_nothing_is_kept_and_nothing_fails(tmp_path: Path) -> None:
     (tmp_path / "rules").write_text("a file")
     memory = RuleMemory(tmp_path / "rules")
     await memory.keep("k", GOOD)

@@ -76,7 +76,7 @@ async def test_erasures_at_once_share_one_scrub(store: SqliteStore, path: Path) 
     assert statements.count("VACUUM") <= 2
 
 
-async def test_an_old_view_delays_the_scrub_and_the_caller_is_told(path: Path) -> None:
+async def test_an_old_view_delays_the_scrub_and_the_caller_gets_an_error(path: Path) -> None:
     async with await SqliteStore.open(path, busy_ms=20) as store:
         records, change = Story().tell(3, body=b"secret words")
         await store.append(records, change)

@@ -66,7 +66,7 @@ def test_a_damaged_secret_is_not_taken_for_one(tmp_path: Path, content: bytes) -
         open_secret(tmp_path, "one.key")
 
 
-def test_a_place_where_nothing_can_be_made_is_told(tmp_path: Path) -> None:
+def test_a_place_where_nothing_can_be_made_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(Unavailable, match=r"the secret one\.key can't be used") as refused:
         open_secret(tmp_path / "file" / "keys", "one.key")

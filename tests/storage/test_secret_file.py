@@ -119,21 +119,21 @@ def test_a_file_that_others_can_reach_is_refused_with_the_remedy(tmp_path: Path,
     path = tmp_path / "keys" / "secrets.json"
     path.chmod(mode)
     for refused in (lambda: mine.find("TOKEN"), mine.cards, lambda: mine.keep("A", "hunter22", None)):
-        with pytest.raises(Forbidden, match="can be read by users other") as told:
+        with pytest.raises(Forbidden, match="can be read by users other") as caught:
             refused()
-        assert told.value.hint == f"chmod 600 {path}"
+        assert caught.value.hint == f"chmod 600 {path}"
 
 
 @pytest.mark.parametrize(
     "content", [b"", b"hunter22", b'{"format": 2}', b'{"secrets": {"A": {"set": "hunter22"}}}', b'"\xff"']
 )
-def test_a_damaged_file_is_told_without_a_word_of_it(tmp_path: Path, content: bytes) -> None:
+def test_a_damaged_file_is_reported_without_a_word_of_it(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "keys").mkdir()
     write_whole(tmp_path / "keys" / "secrets.json", content)
-    with pytest.raises(Invalid, match=r"secrets\.json is damaged") as told:
+    with pytest.raises(Invalid, match=r"secrets\.json is damaged") as caught:
         secrets(tmp_path).find("A")
-    assert "hunter22" not in f"{told.value}{told.value.hint}"
-    assert told.value.__cause__ is None
+    assert "hunter22" not in f"{caught.value}{caught.value.hint}"
+    assert caught.value.__cause__ is None
 
 
 def test_a_file_that_is_too_large_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,7 +143,7 @@ def test_a_file_that_is_too_large_is_not_read(tmp_path: Path, monkeypatch: pytes
         secrets(tmp_path).find("TOKEN")
 
 
-def test_a_place_that_can_not_be_used_is_told(tmp_path: Path) -> None:
+def test_a_place_that_can_not_be_used_is_reported(tmp_path: Path) -> None:
     (tmp_path / "keys" / "secrets.json").mkdir(parents=True)
     with pytest.raises(Unavailable, match="can't be used"):
         secrets(tmp_path).find("TOKEN")
@@ -236,7 +236,7 @@ def test_the_choice_says_where_new_values_go(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "keys" / "secrets.json").read_text())["secrets"]["A"].keys() == {"set", "ring"}
 
 
-def test_a_ring_that_is_locked_or_has_lost_a_value_is_told(tmp_path: Path) -> None:
+def test_a_ring_that_is_locked_or_has_lost_a_value_is_reported(tmp_path: Path) -> None:
     drawer = Drawer()
     mine = secrets(tmp_path, drawer.open)
     mine.keep("TOKEN", "hunter22", None)
@@ -245,19 +245,19 @@ def test_a_ring_that_is_locked_or_has_lost_a_value_is_told(tmp_path: Path) -> No
         mine.find("TOKEN")
     drawer.locked = False
     drawer.values.clear()
-    with pytest.raises(Unavailable, match="no longer has the secret `TOKEN`") as told:
+    with pytest.raises(Unavailable, match="no longer has the secret `TOKEN`") as caught:
         mine.find("TOKEN")
-    assert "handrail secrets set TOKEN" in told.value.hint
+    assert "handrail secrets set TOKEN" in caught.value.hint
 
 
-def test_a_value_that_stays_in_the_ring_is_told(tmp_path: Path) -> None:
+def test_a_value_that_stays_in_the_ring_is_reported(tmp_path: Path) -> None:
     drawer = Drawer()
     mine = secrets(tmp_path, drawer.open)
     mine.keep("TOKEN", "hunter22", None)
     drawer.locked = True
-    with pytest.raises(Unavailable, match="still in the platform's keyring") as told:
+    with pytest.raises(Unavailable, match="still in the platform's keyring") as caught:
         mine.remove("TOKEN")
-    assert next(iter(drawer.values)) in told.value.hint
+    assert next(iter(drawer.values)) in caught.value.hint
     assert mine.cards() == []
 
 

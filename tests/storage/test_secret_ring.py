@@ -120,7 +120,7 @@ def test_a_chain_of_real_keyrings_is_used() -> None:
     assert open_ring(loading(Chain(Backend(), Backend())))
 
 
-def test_without_the_package_it_is_told_how_to_install_it() -> None:
+def test_without_the_package_the_error_says_how_to_install_it() -> None:
     def missing(name: str) -> Any:
         raise ImportError(name)
 
@@ -129,19 +129,19 @@ def test_without_the_package_it_is_told_how_to_install_it() -> None:
     assert "handrail[keyring]" in refused.value.hint
 
 
-def test_a_failure_is_told_without_the_value() -> None:
+def test_a_failure_is_reported_without_the_value() -> None:
     backend = Backend()
     ring = open_ring(loading(backend))
     backend.failure = RuntimeError("can't keep hunter22")
-    with pytest.raises(Unavailable, match=r"did not accept the secret \(RuntimeError\)") as told:
+    with pytest.raises(Unavailable, match=r"did not accept the secret \(RuntimeError\)") as caught:
         ring.put("key", "hunter22")
-    assert "hunter22" not in f"{told.value}{told.value.hint}"
-    assert told.value.__cause__ is None
+    assert "hunter22" not in f"{caught.value}{caught.value.hint}"
+    assert caught.value.__cause__ is None
     with pytest.raises(Unavailable, match="did not answer"):
         ring.get("key")
 
 
-def test_a_keyring_that_is_no_viable_one_is_told() -> None:
+def test_a_keyring_that_is_no_viable_one_is_reported() -> None:
     def broken() -> Any:
         raise RuntimeError("no bus")
 

@@ -47,7 +47,7 @@ async def test_many_appends_share_one_sync(store: SqliteStore, other_process: sq
     assert 1 <= commits.count("COMMIT") <= 2
 
 
-async def test_nobody_is_answered_before_the_commit_has_returned(
+async def test_no_caller_is_answered_before_the_commit_has_returned(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """While COMMIT is held up, no answer comes; what is answered, another connection can read."""
@@ -148,7 +148,7 @@ async def test_what_another_connection_appends_is_seen_before_the_next_append(pa
     assert (await store.heads())[0] == 3
 
 
-async def test_a_caller_whose_event_loop_has_gone_disturbs_nobody(
+async def test_a_caller_whose_event_loop_has_gone_disturbs_no_other_caller(
     store: SqliteStore, other_process: sqlite3.Connection
 ) -> None:
     other_process.execute("BEGIN IMMEDIATE")
@@ -183,7 +183,7 @@ async def test_callers_in_several_event_loops_are_each_answered_in_their_own(sto
     assert (await store.heads())[0] == 60
 
 
-async def test_a_mistake_in_the_writer_is_told_to_all_who_wait_and_stops_the_store(
+async def test_a_mistake_in_the_writer_is_reported_to_all_waiting_callers_and_stops_the_store(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     records, change = Story("run_ok").tell()
@@ -204,7 +204,7 @@ def _mistake(*_: object) -> None:
     raise RuntimeError("a mistake of ours")
 
 
-async def test_even_if_the_writer_thread_dies_nobody_waits_for_ever(
+async def test_even_if_the_writer_thread_dies_no_caller_waits_forever(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch, other_process: sqlite3.Connection
 ) -> None:
     real = sqlite_writer._deliver
@@ -246,9 +246,7 @@ async def test_a_missing_row_of_a_run_under_the_writer_is_noticed(
         await store.append(*Story("run_b").tell())
 
 
-async def test_a_forked_process_is_told_to_open_the_store_itself(
-    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_forked_process_must_open_the_store_itself(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patched:
         patched.setattr(os, "getpid", lambda: -1)
         with pytest.raises(Unavailable):

@@ -208,7 +208,7 @@ async def test_a_removed_event_is_named_when_places_and_numbers_are_closed_up(ho
     assert first(await audited(home)) == (RUN_A, 2)
 
 
-async def test_a_removed_event_shows_even_when_everything_behind_it_is_made_anew(home: Path) -> None:
+async def test_a_removed_event_shows_even_when_everything_behind_it_is_made_again(home: Path) -> None:
     with attack(home) as raw:
         place = place_of(raw, RUN_A, 2)
         raw.execute("DELETE FROM event WHERE seq = ?", (place,))

@@ -22,12 +22,12 @@ fec0::1 ff02::1 ff0e::1
 
 
 @pytest.mark.parametrize("address", PRIVATE.split())
-def test_an_address_that_is_not_for_everybody_is_not_public(address: str) -> None:
+def test_an_address_that_is_not_foreverybody_is_not_public(address: str) -> None:
     assert not is_public(address)
 
 
 @pytest.mark.parametrize("address", ["93.184.216.34", "8.8.8.8", "2606:2800:220:1::1", "64:ff9b::5db8:d822"])
-def test_an_address_for_everybody_is_public(address: str) -> None:
+def test_an_address_foreverybody_is_public(address: str) -> None:
     assert is_public(address)
 
 

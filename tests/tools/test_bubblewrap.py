@@ -159,7 +159,7 @@ async def test_memory_without_end_is_ended(sandbox: Bubblewrap) -> None:
     assert ran.stopped == "memory"
 
 
-async def test_memory_that_nobody_could_count_is_not_to_be_had(sandbox: Bubblewrap) -> None:
+async def test_memory_that_is_not_counted_is_refused(sandbox: Bubblewrap) -> None:
     ran = await python(sandbox, "import os; os.memfd_create('x')")
     assert "Function not implemented" in ran.stderr
     shared = "import ctypes; libc = ctypes.CDLL(None); print(libc.shmget(0, {}, 0o1600) >= 0)"
@@ -247,7 +247,7 @@ async def test_what_is_cancelled_before_it_began_is_gone_too(
     assert not (project / "begun").exists()
 
 
-async def test_whoever_kills_handrail_kills_its_commands(project: Path) -> None:
+async def test_killing_handrail_kills_its_commands(project: Path) -> None:
     marker = f"orphan-{os.getpid()}"
     code = f"""
 import asyncio
@@ -287,7 +287,7 @@ async def test_a_sandbox_that_can_not_be_laid_out_is_not_used(project: Path, tmp
 
 async def test_what_can_not_be_watched_is_ended(sandbox: Bubblewrap, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bubblewrap_watch, "READY_LOOKS", 0)
-    with Fails(Category.PERMISSION, "can't be watched: it does not begin"):
+    with Fails(Category.PERMISSION, "can't be monitored: it did not start"):
         await sh(sandbox, "sleep 60")
 
 
@@ -324,13 +324,13 @@ async def test_the_trial_sees_a_wall_that_is_missing(
 async def test_a_probe_that_says_nothing_has_not_tried(sandbox: Bubblewrap, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bubblewrap_trial, "_verdicts", {})
     monkeypatch.setattr(bubblewrap_trial, "PROBE", "raise SystemExit('no such thing')")
-    assert "could not be tried (exit 1 ): no such thing" in await sandbox.trial()
+    assert "the trial could not run (exit 1 ): no such thing" in await sandbox.trial()
 
 
 async def test_without_bubblewrap_the_words_say_how_to_get_it(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(project))
     assert "apt install bubblewrap" in await Bubblewrap(project).trial()
-    assert "there is no /nowhere/bwrap here" in await Bubblewrap(project, program="/nowhere/bwrap").trial()
+    assert "/nowhere/bwrap was not found" in await Bubblewrap(project, program="/nowhere/bwrap").trial()
     mine = project / "bwrap"
     mine.write_text("#!/bin/sh\n")
     mine.chmod(0o755)
@@ -351,7 +351,7 @@ def test_a_project_that_is_more_than_a_project_is_refused(tmp_path: Path, monkey
     require_own_project(tmp_path)
 
 
-def test_a_person_whom_nobody_knows_has_no_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unknown_user_has_no_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def unknown() -> Path:
         raise RuntimeError("no home")
 

@@ -44,7 +44,7 @@ def test_the_tools_table_wins_over_the_tools_word_and_that_over_the_servers_tabl
     assert found.retry == Retry(attempts=5, first="1s", factor=3.0, jitter=False, on=(Category.TRANSIENT,))
 
 
-def test_a_tool_that_nobody_configured_stays_as_it_is() -> None:
+def test_a_tool_without_configuration_stays_as_it_is() -> None:
     spec = ToolSpec(name="file.read", description="", effect=Effect.NONE)
     assert configured(spec, tool_configuration(tomllib.loads(TEXT))) is spec
     slow = tool_configuration({"servers": {"file": {"timeout": "5s"}}})
@@ -60,18 +60,18 @@ def test_a_tool_that_nobody_configured_stays_as_it_is() -> None:
         ({"http": {"allow": ["*"]}}, "write hosts"),
         ({"http": {"allow": [1]}}, "write hosts"),
         ({"tools": {"http.request": {"timout": "1s"}}}, "did you mean `timeout`?"),
-        ({"tools": {"http.request": {"timeout": "1 second"}}}, "durations read"),
+        ({"tools": {"http.request": {"timeout": "1 second"}}}, "write durations like"),
         ({"tools": {"http.request": {"retry": {"atempts": 1}}}}, "did you mean `attempts`?"),
-        ({"tools": {"http.request": {"retry": {"attempts": 0}}}}, "durations read"),
-        ({"tools": {"http.request": {"retry": 3}}}, "durations read"),
-        ({"tools": {"http.request": {"rate": "10 a day"}}}, "durations read"),
+        ({"tools": {"http.request": {"retry": {"attempts": 0}}}}, "write durations like"),
+        ({"tools": {"http.request": {"retry": 3}}}, "write durations like"),
+        ({"tools": {"http.request": {"rate": "10 a day"}}}, "write durations like"),
         ({"tools": {"http.request": "fast"}}, "as a table"),
         ({"tools": {"http": {"request": {"timeout": "1s"}}}}, '[tools."http.request"]'),
         ({"tools": {"http": 1}}, '[tools."http.tool"]'),
-        ({"servers": {"http": {"concurrency": 0}}}, "durations read"),
+        ({"servers": {"http": {"concurrency": 0}}}, "write durations like"),
     ],
 )
-def test_what_nobody_would_read_is_refused_with_a_hint(tables: dict[str, Any], hint: str) -> None:
+def test_an_unknown_key_or_bad_value_is_refused_with_a_hint(tables: dict[str, Any], hint: str) -> None:
     with pytest.raises(Invalid) as refused:
         tool_configuration(tables)
     assert hint in refused.value.hint

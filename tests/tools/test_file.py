@@ -105,14 +105,14 @@ async def test_a_third_partys_work_is_never_overwritten(tools: Registry, case: s
     tool, file = tool_of(tools, case), tmp_path / "project" / CALLS[case]["path"]
     call = await captured(tool, CALLS[case])
     file.write_text("somebody else's")
-    with Fails(Category.CONFLICT, "somebody else"):
+    with Fails(Category.CONFLICT, "something else"):
         await tool.call(call)
-    with Fails(Category.CONFLICT, "somebody else"):
+    with Fails(Category.CONFLICT, "something else"):
         await tool.undo(call)
     assert file.read_text() == "somebody else's"
 
 
-async def test_a_deleted_file_that_somebody_made_anew_stays(tools: Registry, tmp_path: Path) -> None:
+async def test_a_deleted_file_that_something_else_made_again_stays(tools: Registry, tmp_path: Path) -> None:
     tool, file = tools.find("file.delete"), tmp_path / "project" / "there.txt"
     call = await captured(tool, CALLS["delete"])
     await tool.call(call)
@@ -128,7 +128,7 @@ async def test_a_move_never_replaces_what_is_at_its_target(tools: Registry, tmp_
     tool, project = tools.find("file.move"), tmp_path / "project"
     before = world(project)
     call = await captured(tool, {"source": "there.txt", "target": "folder/inside.txt"})
-    with Fails(Category.CONFLICT, "exists already"):
+    with Fails(Category.CONFLICT, "already exists"):
         await tool.call(call)
     await tool.undo(call)
     assert world(project) == before
@@ -186,7 +186,7 @@ async def test_a_folder_that_became_a_file_is_not_removed(tools: Registry, tmp_p
     call = await captured(tool, {"path": "one"})
     (tmp_path / "project" / "one").write_text("somebody else's")
     for deed in (tool.call, tool.undo):
-        with Fails(Category.CONFLICT, "is no folder"):
+        with Fails(Category.CONFLICT, "is not a folder"):
             await deed(call)
     assert (tmp_path / "project" / "one").read_text() == "somebody else's"
 
@@ -232,7 +232,7 @@ async def test_undo_is_content_when_the_whole_folder_is_gone(tools: Registry, tm
         ("file.write", {"path": "x" * 300, "text": ""}, Category.INVALID_INPUT),
     ],
 )
-async def test_what_can_not_be_done_is_told_in_its_category(
+async def test_what_can_not_be_done_is_reported_in_its_category(
     tools: Registry, tool: str, args: Mapping[str, Any], category: Category, tmp_path: Path
 ) -> None:
     before = world(tmp_path / "project")
@@ -317,14 +317,14 @@ async def test_an_undo_without_what_was_kept_says_so(tools: Registry, tmp_path: 
     with Fails(Category.CONFLICT, "was changed"):
         await tool.undo(call)
     file.unlink()
-    with Fails(Category.NOT_FOUND, "is gone"):
+    with Fails(Category.NOT_FOUND, "is missing"):
         await tool.undo(call)
     stray = {**call.capture, "kept": "../../../etc/passwd"}
-    with Fails(Category.NOT_FOUND, "is gone"):
+    with Fails(Category.NOT_FOUND, "is missing"):
         await tool.undo(msgspec.structs.replace(call, capture=stray))
 
 
-async def test_an_undo_without_a_sound_capture_touches_nothing(tools: Registry, tmp_path: Path) -> None:
+async def test_an_undo_without_a_valid_capture_touches_nothing(tools: Registry, tmp_path: Path) -> None:
     before = world(tmp_path / "project")
     for case in ("write", "move", "mkdir"):
         for capture in (None, {"path": 1}):
@@ -409,7 +409,7 @@ def test_a_name_that_is_not_ours_is_not_looked_for_among_the_kept(tmp_path: Path
 
 
 @posix_only
-async def test_a_file_that_somebody_makes_at_the_last_moment_is_not_replaced(
+async def test_a_file_that_something_else_makes_at_the_last_moment_is_not_replaced(
     tools: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tool, project = tools.find("file.write"), tmp_path / "project"

@@ -116,7 +116,7 @@ async def test_answers_are_text_in_whatever_charset_and_packing(tmp_path: Path) 
     }
     async with serving(answers) as server, calling(tmp_path) as request:
         bodies = [(await request(server.url(path)))["body"] for path in [*answers][:-1]]
-        with Fails(Category.TOOL_ERROR, "unpacked"):
+        with Fails(Category.TOOL_ERROR, "decoded"):
             await request(server.url("/torn"))
     assert bodies == ["é", "plain", "\ufffd\x00", "<html>", "packed"]
 
@@ -390,7 +390,7 @@ async def test_a_server_that_never_answers_runs_into_a_time_limit(
             await request(server.url("/"))
 
 
-async def test_a_certificate_that_nobody_vouches_for_is_refused(tmp_path: Path) -> None:
+async def test_a_certificate_that_is_not_trusted_is_refused(tmp_path: Path) -> None:
     key, certificate = self_signed(tmp_path)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)

@@ -93,7 +93,7 @@ def test_plugins_are_looked_for_only_when_they_may_matter(tmp_path: Path) -> Non
     assert looks == [frozenset(BUILT_IN_EFFECTS)]
 
 
-def test_a_tool_that_nobody_has_is_told_with_the_nearest(tmp_path: Path) -> None:
+def test_a_tool_that_does_not_exist_is_reported_with_the_nearest(tmp_path: Path) -> None:
     with pytest.raises(NotFound, match=r"`file\.raed`") as missing:
         registry(tmp_path).find("file.raed")
     assert missing.value.hint == "did you mean `file.read`?"
@@ -137,7 +137,7 @@ def test_a_plugin_can_not_take_the_place_of_another_tool(tmp_path: Path, install
         ),
     ],
 )
-def test_a_broken_plugin_is_listed_and_hurts_nobody(
+def test_a_broken_plugin_is_listed_and_affects_no_other_plugin(
     source: str, value: str, error: str, tmp_path: Path, install: Install
 ) -> None:
     install("broken", source, broken=value)
@@ -158,7 +158,7 @@ async def test_waiting_is_handrails_work_and_survives(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("value", [None, 0, "text", [1, {"a": None}]])
-async def test_a_value_is_handed_on_as_it_is(value: object, tmp_path: Path) -> None:
+async def test_a_value_is_passed_on_as_it_is(value: object, tmp_path: Path) -> None:
     tool = registry(tmp_path).find("value.set")
     call = call_of("value.set", {"value": value})
     assert await tool.call(call) == value

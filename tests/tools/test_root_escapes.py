@@ -227,7 +227,7 @@ ATTEMPTS: dict[str, Attempt] = {
     "up": at("../outside/secret.txt"),
     "up by way of a folder": at("sub/../../outside/secret.txt"),
     "up behind dots": at("./.././outside/secret.txt"),
-    "up from a folder that is not there": at("none/../../outside/secret.txt"),
+    "up from a folder that was not found": at("none/../../outside/secret.txt"),
     "absolute": below("outside/secret.txt"),
     "absolute with two slashes": lambda site: site.all_at(f"/{site.outside}/secret.txt"),
     "absolute inside the project": below("project/plain.txt"),

@@ -107,7 +107,7 @@ async def test_no_tool_follows_a_link(
 
 @posix_only
 @pytest.mark.parametrize("name", ["file.read", "file.write", "file.append", "file.delete", "file.move"])
-async def test_a_pipe_is_not_touched_and_nobody_waits_for_it(name: str, project: Path) -> None:
+async def test_a_pipe_is_not_touched_and_nothing_waits_for_it(name: str, project: Path) -> None:
     args = {"source": "pipe", "target": "elsewhere"} if name == "file.move" else {"path": "pipe", "text": "x"}
     args = {key: args[key] for key in registry(project.parent).find(name).spec.args["properties"]}
     with Fails(Category.INVALID_INPUT):

@@ -56,7 +56,7 @@ def test_a_persons_own_file_may_use_every_secret_and_variable() -> None:
     assert vault().text("plain") == "plain"
 
 
-def test_what_is_missing_is_told_with_the_way_to_set_it() -> None:
+def test_what_is_missing_is_reported_with_the_way_to_set_it() -> None:
     with Fails(Category.NOT_FOUND, "`handrail secrets set OTHER`"):
         vault().text("${secret:OTHER}")
     with Fails(Category.NOT_FOUND, "`${env:OTHER}` is not set"):
@@ -78,7 +78,7 @@ def test_the_environment_is_the_programs_own_unless_another_is_given(monkeypatch
         (Invalid("it is damaged"), Category.INVALID_INPUT),
     ],
 )
-def test_a_keeping_that_fails_is_told_in_its_category(error: HandrailError, category: Category) -> None:
+def test_a_keeping_that_fails_is_reported_in_its_category(error: HandrailError, category: Category) -> None:
     with Fails(category, f"{error}; {error.hint}"):
         Vault(Kept(KEY=error)).text("${secret:KEY}")
 
@@ -106,7 +106,7 @@ def test_a_place_that_is_not_there_is_passed_over(place: Place) -> None:
     assert vault("*").arguments(asked) is args
 
 
-def test_arguments_without_references_are_handed_on_as_they_are() -> None:
+def test_arguments_without_references_are_passed_on_as_they_are() -> None:
     args = {"a": "x"}
     assert vault().arguments(call_of("git.push", args)) is args
 
@@ -130,15 +130,15 @@ def test_a_plan_gives_a_secret_only_to_tools_that_its_owner_named(
     if may:
         assert vault(*given_to).arguments(asked) == {"token": "hunter22"}
         return
-    with Fails(Category.PERMISSION, f"`${{secret:KEY}}` may not be given to {tool}") as told:
+    with Fails(Category.PERMISSION, f"`${{secret:KEY}}` may not be given to {tool}") as caught:
         vault(*given_to).arguments(asked)
-    assert "hunter22" not in told.failed.message
+    assert "hunter22" not in caught.failed.message
 
 
 def test_the_refusal_holds_the_very_command_that_allows_it() -> None:
-    with Fails(Category.PERMISSION) as told:
+    with Fails(Category.PERMISSION) as caught:
         vault("file.*").arguments(request("https://api.example.com/x"))
-    command = told.failed.message.split("`")[-2]
+    command = caught.failed.message.split("`")[-2]
     assert shlex.split(command) == [
         *("handrail", "secrets", "set", "KEY", "--keep"),
         *("--for", "file.*", "--for", "http.request:api.example.com"),
@@ -205,11 +205,11 @@ def test_a_port_that_was_named_must_be_the_one() -> None:
     assert vault("http.request").arguments(request("https://anywhere.example/"))
 
 
-def test_the_host_is_judged_after_filling_in_and_not_told() -> None:
+def test_the_host_is_judged_after_filling_in_and_not_shown() -> None:
     hidden = vault("http.request:api.example.com", value="evil-host.example")
-    with Fails(Category.PERMISSION, "http.request:HOST") as told:
+    with Fails(Category.PERMISSION, "http.request:HOST") as caught:
         hidden.arguments(call("http.request", {"url": "https://${secret:KEY}/"}))
-    assert "evil-host" not in told.failed.message
+    assert "evil-host" not in caught.failed.message
     fitting = vault("http.request:api.example.com", value="api.example.com")
     assert fitting.arguments(call("http.request", {"url": "https://${secret:KEY}/"}))
 

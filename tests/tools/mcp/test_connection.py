@@ -68,7 +68,7 @@ async def test_the_key_travels_and_references_are_filled_in_at_the_start(tmp_pat
     assert "HANDRAIL_TEST_SECRET" not in told["env"]
 
 
-async def test_a_secret_that_is_missing_is_told_as_it_is(tmp_path: Path) -> None:
+async def test_a_secret_that_is_missing_is_reported_as_it_is(tmp_path: Path) -> None:
     def fill(_text: str) -> str:
         raise ToolFailed(Category.NOT_FOUND, "the secret GIT is not set")
 
@@ -82,8 +82,8 @@ async def test_a_secret_that_is_missing_is_told_as_it_is(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("more", "category", "words"),
     [
-        ({"command": "no-such-command-here"}, Category.NOT_FOUND, "`no-such-command-here` is not there"),
-        ({"cwd": "nowhere"}, Category.NOT_FOUND, "does not exist; correct `cwd`"),
+        ({"command": "no-such-command-here"}, Category.NOT_FOUND, "`no-such-command-here` was not found"),
+        ({"cwd": "nowhere"}, Category.NOT_FOUND, "does not exist; fix `cwd`"),
         ({"args": ("x" * 3_000_000,)}, Category.TRANSIENT, "can't be started"),
     ],
 )
@@ -93,7 +93,7 @@ async def test_what_can_not_be_started_says_so(
     async with opened(tmp_path, **more) as server:
         with Fails(category, words):
             await server.listing()
-        with Fails(category, "rests after it failed"):
+        with Fails(category, "is paused after a failure"):
             await server.listing()
 
 
@@ -103,7 +103,7 @@ async def test_a_server_that_died_is_started_again(tmp_path: Path) -> None:
         first = server.status.pid
         with Fails(Category.TRANSIENT, "exit status 3"):
             await call(server, "die")
-        with Fails(Category.TRANSIENT, "rests after it failed"):
+        with Fails(Category.TRANSIENT, "is paused after a failure"):
             await call(server, "echo")
         await until(lambda: server.status.status == "resting")
         assert "out of cheese" in server.status.error
@@ -165,7 +165,7 @@ async def test_who_stops_waiting_for_a_start_does_not_end_it_for_others(tmp_path
         assert server.status.starts == 1
 
 
-async def test_progress_is_told_in_words(tmp_path: Path) -> None:
+async def test_progress_is_reported_in_words(tmp_path: Path) -> None:
     async with opened(tmp_path) as server:
         steps: list[str] = []
         assert await call(server, "step", progress=steps.append) == "stepped"
@@ -224,14 +224,14 @@ async def test_a_call_that_needs_a_visit_first_is_made_again_after_it(tmp_path: 
             await call(server, "visit", ask=lambda _: PersonReply(agreed=False))
 
 
-async def test_a_server_may_not_question_a_person_for_ever(tmp_path: Path) -> None:
+async def test_a_server_may_not_question_a_person_forever(tmp_path: Path) -> None:
     async with opened(tmp_path) as server:
         with Fails(Category.TOOL_ERROR, "more than 20 things"):
             await call(server, "interrogate", ask=lambda _: PersonReply(agreed=True, content={"name": "Ada"}))
     async with opened(tmp_path, "modern") as server:
         with Fails(Category.TOOL_ERROR, "does not give to servers"):
             await call(server, "elicit", method="sampling/createMessage")
-        with Fails(Category.TOOL_ERROR, "came to no result"):
+        with Fails(Category.TOOL_ERROR, "without a result"):
             await call(server, "elicit", method="none")
 
 
@@ -265,7 +265,7 @@ async def test_of_two_calls_that_ask_at_once_none_gets_the_others_answer_and_bot
         assert [one.question.text for one in asked if isinstance(one, ToolAsks)] == ["0", "1"]
 
 
-async def test_a_question_whose_call_can_not_be_told_is_not_answered_and_disturbs_no_other(
+async def test_a_question_whose_call_can_not_be_found_is_not_answered_and_disturbs_no_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sessions, "OWNER_S", 0.2)
@@ -276,7 +276,7 @@ async def test_a_question_whose_call_can_not_be_told_is_not_answered_and_disturb
             told = await call(
                 server, "elicit", message="mine?", ask=lambda _: PersonReply(agreed=True, content={"name": "A"})
             )
-        assert "no call is under way" in told
+        assert "no call is running" in told
         assert not other.done()
         other.cancel()
 
@@ -326,7 +326,7 @@ async def test_a_server_that_breaks_at_the_probe_is_greeted_the_older_way(tmp_pa
 
 async def test_a_server_that_refuses_every_greeting_is_the_tools_error(tmp_path: Path) -> None:
     async with opened(tmp_path, "strict") as server:
-        with Fails(Category.TOOL_ERROR, "can't be talked to: that was long ago"):
+        with Fails(Category.TOOL_ERROR, "the handshake failed: that was long ago"):
             await server.listing()
 
 

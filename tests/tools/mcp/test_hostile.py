@@ -44,17 +44,17 @@ async def neighbour(tmp_path: Path) -> AsyncIterator[ServerConnection]:
         ("wrong", {}, Category.TOOL_ERROR, "can't be read"),
         ("misshapen", {}, Category.TOOL_ERROR, "does not fit"),
         ("nobody", {}, Category.TOOL_ERROR, "could not read what it was sent"),
-        ("blare", {"count": 5_000}, Category.TRANSIENT, "lines in a row that are no messages"),
+        ("blare", {"count": 5_000}, Category.TRANSIENT, "lines in a row that are not messages"),
         ("refuse", {"code": -32602}, Category.INVALID_INPUT, "no"),
         ("refuse", {"code": -32601}, Category.NOT_FOUND, "no"),
         ("refuse", {"code": -32000}, Category.TOOL_ERROR, "no"),
         ("refuse", {"code": -32001}, Category.TIMEOUT, "no"),
         ("refuse", {"code": 17, "text": "x" * 9_000}, Category.TOOL_ERROR, "xxx …"),
         ("promise", {"more": {"structuredContent": {"n": "one"}}}, Category.TOOL_ERROR, "does not fit its output"),
-        ("promise", {}, Category.TOOL_ERROR, "promised a structured result"),
+        ("promise", {}, Category.TOOL_ERROR, "without a structured result"),
     ],
 )
-async def test_a_call_that_goes_wrong_has_the_right_category_and_hurts_nobody_else(
+async def test_a_call_that_goes_wrong_has_the_right_category_and_affects_no_other_call(
     tool: str, args: dict[str, Any], category: Category, words: str, tmp_path: Path, neighbour: ServerConnection
 ) -> None:
     async with opened(tmp_path) as bad:
@@ -93,7 +93,7 @@ async def test_a_flood_of_other_notices_is_thinned_out_and_the_change_is_not_for
         assert await bad.listing() is after  # 900 notices, and it was asked once
 
 
-async def test_a_promise_that_would_take_for_ever_to_check_is_not_checked(tmp_path: Path) -> None:
+async def test_a_promise_that_would_take_forever_to_check_is_not_checked(tmp_path: Path) -> None:
     async with opened(tmp_path) as bad, asyncio.timeout(10):
         await bad.listing()
         assert await call(bad, "riddle") == "riddled"
@@ -109,7 +109,7 @@ async def test_noise_on_the_output_is_left_out_and_noted_once(tmp_path: Path) ->
     async with opened(tmp_path) as bad:
         assert [await call(bad, "noise") for _ in range(2)] == ["through the noise"] * 2
         log = Path(bad.status.log).read_text()
-        assert log.count("that are no messages") == 1
+        assert log.count("that are not messages") == 1
 
 
 async def test_a_request_for_sampling_is_refused_in_words_to_the_server_and_in_the_log(tmp_path: Path) -> None:
@@ -121,7 +121,7 @@ async def test_a_request_for_sampling_is_refused_in_words_to_the_server_and_in_t
 
 async def test_a_server_that_asks_without_listening_is_ended(tmp_path: Path) -> None:
     async with opened(tmp_path) as bad:
-        with Fails(Category.TRANSIENT, "without taking the answers"):
+        with Fails(Category.TRANSIENT, "without reading the answers"):
             await call(bad, "beg", count=30_000)
 
 
@@ -147,7 +147,7 @@ async def test_a_server_that_ends_at_once_says_why_and_is_left_alone_for_longer_
     async with opened(tmp_path, "leaves") as bad:
         with Fails(Category.TRANSIENT, "ended with exit status 7; it last wrote: no licence found"):
             await bad.listing()
-        with Fails(Category.TRANSIENT, "rests after it failed") as first:
+        with Fails(Category.TRANSIENT, "is paused after a failure") as first:
             await call(bad, "echo")
         assert bad.status.status in {"resting", "stopped"}  # a busy machine may take longer than it rests
         assert bad.status.error
@@ -231,7 +231,7 @@ async def test_tools_that_could_not_be_used_are_left_out_and_the_first_of_a_name
 
 async def test_a_list_that_can_not_be_read_is_the_tools_error(tmp_path: Path) -> None:
     async with opened(tmp_path, "broken") as bad:
-        with Fails(Category.TOOL_ERROR, "its tools can't be listed: answered with something that does not fit"):
+        with Fails(Category.TOOL_ERROR, "its tools can't be listed: sent an invalid response"):
             await bad.listing()
 
 

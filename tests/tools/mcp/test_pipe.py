@@ -43,7 +43,7 @@ def test_a_log_line_is_not_taken_for_a_broken_message(line: bytes, is_broken: bo
     assert is_broken_message(line) == is_broken
 
 
-def test_progress_is_told_without_parsing() -> None:
+def test_progress_is_reported_without_parsing() -> None:
     assert is_progress(b'{"jsonrpc":"2.0","method":"notifications/progress","params":{}}')
     assert is_progress(b' { "method" : "notifications/progress"}')
     assert not is_progress(b'{"jsonrpc":"2.0","id":1,"result":{"method":"notifications/progress"}}')
@@ -56,7 +56,7 @@ def hearing(folder: Path, changed: Callable[[], None] = lambda: None) -> Message
     return found
 
 
-async def test_a_broken_message_without_a_name_fails_nobody_when_several_wait(tmp_path: Path) -> None:
+async def test_a_broken_message_without_a_name_fails_no_call_when_several_wait(tmp_path: Path) -> None:
     ear = hearing(tmp_path)
     assert list(ear.messages_in([b'{"jsonrpc": "2.0", {'])) == []
     ear.sent(types.JSONRPCNotification(jsonrpc="2.0", method="notifications/cancelled", params={"requestId": 1}))
@@ -131,7 +131,7 @@ def test_lines_without_an_end_and_floods_of_them_are_cut(tmp_path: Path) -> None
     assert log.tail == ""
 
 
-def test_a_log_that_can_not_be_written_keeps_nobody_from_working(tmp_path: Path) -> None:
+def test_a_log_that_can_not_be_written_does_not_stop_the_work(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     ServerLog(tmp_path / "file" / "bad.log").note("no")
 
@@ -161,11 +161,11 @@ async def test_the_pipe_for_windows_speaks_to_a_server_as_well(tmp_path: Path) -
         assert result.content == [types.TextContent(type="text", text="hello")]
 
 
-def test_a_signal_without_a_name_is_told_by_its_number() -> None:
+def test_a_signal_without_a_name_is_reported_by_its_number() -> None:
     assert (_signal_name(9), _signal_name(99)) == ("SIGKILL", "signal 99")
 
 
-def test_schemas_that_would_take_for_ever_are_not_applied() -> None:
+def test_schemas_that_would_take_forever_are_not_applied() -> None:
     doubling = {f"a{n}": {"allOf": [{"$ref": f"#/$defs/a{n + 1}"}] * 2} for n in range(40)}
     assert not is_affordable({"$ref": "#/$defs/a0", "$defs": doubling}, 10)
     assert not is_affordable({"properties": {"a": {"$ref": "#"}}}, 10)

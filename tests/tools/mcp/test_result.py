@@ -172,7 +172,7 @@ async def test_what_a_run_keeps_is_bounded(tmp_path: Path, monkeypatch: pytest.M
     mine = results(tmp_path)
     monkeypatch.setattr(module, "KEPT_RUN_BYTES_MAX", 20)
     await mine.output(answer(ImageContent(data=in64(PICTURE), mime_type="image/png")), CALL)
-    with Fails(Category.TOOL_ERROR, "ask for less"):
+    with Fails(Category.TOOL_ERROR, "request less"):
         await mine.output(answer(ImageContent(data=in64(b"another one"), mime_type="image/png")), CALL)
 
 
@@ -224,7 +224,7 @@ async def test_a_failure_always_says_something_and_never_too_much(tmp_path: Path
     assert len(fails.failed.message) == MESSAGE_LENGTH_MAX
 
 
-async def test_what_nobody_may_see_is_in_no_output_and_not_kept(tmp_path: Path) -> None:
+async def test_a_secret_is_in_no_output_and_not_kept(tmp_path: Path) -> None:
     def scrub(value: Any) -> Any:
         return msgspec.json.decode(msgspec.json.encode(value).replace(b"hunter2", b"[redacted]"))
 

@@ -107,7 +107,7 @@ async def test_a_call_is_undone_by_the_undo_map_under_a_key_of_its_own(tmp_path:
     async with serving(tmp_path) as servers:
         output = await called(servers, "create", {"name": "a"}, key="key-of-the-step")
         assert (tmp_path / "a").read_text() == "key-of-the-step"
-        with Fails(Category.INVALID_INPUT, "that is not known"):
+        with Fails(Category.INVALID_INPUT, "which is not known"):
             await undone(servers, {"name": "a"})
         assert await undone(servers, {"name": "a"}, output=output) == "removed"
         assert not (tmp_path / "a").exists()
@@ -141,7 +141,7 @@ async def test_lists_keep_tools_out_of_sight_and_out_of_reach(tmp_path: Path) ->
             await found(servers, "good.create").undo(made("create", {}, capture=old))
 
 
-async def test_secrets_reach_the_server_and_nobody_else(tmp_path: Path) -> None:
+async def test_secrets_reach_the_server_and_no_other(tmp_path: Path) -> None:
     vault = Vault(Pocket(GIT="s3cret-of-git", PLAN="s3cret-of-plan"), {})
     declared = good(tmp_path, env={"TOKEN": "${secret:GIT}"}, tools={"create": ToolRule(undo=UNDO)})
     (tmp_path / "words.txt").write_text("It was started with s3cret-of-git.")
@@ -185,7 +185,7 @@ async def test_a_server_that_can_not_be_reached_says_why_without_its_secrets(tmp
         assert "no-[redacted]" in servers.status()["good"].error
 
 
-async def test_a_server_that_was_started_anew_tells_its_tools_anew(tmp_path: Path) -> None:
+async def test_a_server_that_was_restarted_lists_its_tools_again(tmp_path: Path) -> None:
     async with serving(tmp_path) as servers:
         tool = found(servers, "good.say")
         assert tool.card is None

@@ -114,7 +114,7 @@ async def test_a_server_that_never_tells_its_tools_is_not_waited_for(
     monkeypatch.setattr(module, "CONNECT_GRACE_S", 0.05)
     async with serving(tmp_path, good(tmp_path, start_timeout="0s")) as servers:
         reasons = await servers.connect(["good"])
-        assert reasons["good"].startswith("it did not tell its tools within 0.05 s; its log is ")
+        assert reasons["good"].startswith("it did not list its tools within 0.05 s; its log is ")
 
 
 async def test_all_servers_are_closed_although_one_can_not_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

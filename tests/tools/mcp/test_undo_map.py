@@ -51,9 +51,9 @@ def test_what_tools_said_is_data_and_not_a_template() -> None:
 
 def test_an_output_that_is_not_known_is_missed_only_where_it_is_needed() -> None:
     assert undone({"name": "{{ args.name }}"}, {"name": "a"}).args == {"name": "a"}
-    with Fails(Category.INVALID_INPUT, "needs what git.make answered, and that is not known"):
+    with Fails(Category.INVALID_INPUT, "needs the output of git.make, which is not known"):
         undone({"sha": "{{ output.sha }}"}, {"name": "a"})
-    with Fails(Category.INVALID_INPUT, "can't be told"):
+    with Fails(Category.INVALID_INPUT, "can't be determined"):
         undone({"sha": "{{ output.sha }}"}, {"name": "a"}, {"other": 1})
 
 
@@ -72,7 +72,7 @@ def test_references_to_secrets_stay_where_an_author_wrote_them() -> None:
     assert set(made.references) == {("own",), ("passed",), ("whole", "inner"), ("list", 0)}
 
 
-def test_a_secret_that_nobody_knows_any_more_is_not_passed_on() -> None:
+def test_a_secret_that_is_no_longer_known_is_not_passed_on() -> None:
     with Fails(Category.INVALID_INPUT, "needs a secret"):
         undone({"a": [{"b": "{{ args.token }}"}]}, {"token": "[redacted]"})
 
@@ -93,7 +93,7 @@ def test_a_capture_of_another_kind_is_no_undo(capture: Any) -> None:
     assert undo_of(capture, "git") is None
 
 
-def test_a_template_that_does_not_hold_any_more_is_told() -> None:
+def test_a_template_that_does_not_hold_any_more_is_reported() -> None:
     call = ToolCall(tool="git.make", args={}, key="k", run="run_1", step="a")
-    with Fails(Category.INVALID_INPUT, "can't be told"):
+    with Fails(Category.INVALID_INPUT, "can't be determined"):
         undo_call(call, Undo("take", {"a": "{{ steps.b }}"}), server="git", output=None)

@@ -104,7 +104,7 @@ async def test_statuses_and_broken_answers_have_their_category_and_the_session_g
         await found.close()
 
 
-async def test_a_session_that_the_server_has_forgotten_is_opened_anew(tmp_path: Path) -> None:
+async def test_a_session_that_the_server_has_forgotten_is_opened_again(tmp_path: Path) -> None:
     forgotten = [True]
 
     def tool(message: dict[str, Any]) -> bytes:
@@ -121,7 +121,7 @@ async def test_a_session_that_the_server_has_forgotten_is_opened_anew(tmp_path: 
 
 
 @pytest.mark.parametrize(("status", "category"), [(401, Category.PERMISSION), (404, Category.NOT_FOUND)])
-async def test_a_server_on_the_web_that_lets_nobody_in_says_so(status: int, category: Category, tmp_path: Path) -> None:
+async def test_a_server_on_the_web_that_refuses_access_says_so(status: int, category: Category, tmp_path: Path) -> None:
     async with serving({"/mcp": reply(status)}) as loopback:
         found = connected(tmp_path, on_web(loopback))
         with Fails(category, f"status {status}"):
@@ -138,14 +138,14 @@ async def test_a_server_on_the_web_that_is_not_there_is_transient(tmp_path: Path
     await found.close()
 
 
-async def test_a_server_on_the_web_that_stays_silent_or_breaks_off_is_told_so(
+async def test_a_server_on_the_web_that_stays_silent_or_breaks_off_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(web, "SILENCE_S", 0.2)
     half = b"HTTP/1.1 200 Fine\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{"
     async with serving({"/mcp": web_server({"half": lambda _: half, "none": lambda _: b""})}) as loopback:
         found = connected(tmp_path, on_web(loopback))
-        with Fails(Category.TRANSIENT, "broke off"):
+        with Fails(Category.TRANSIENT, "was cut off"):
             await call(found, "half")
         with Fails(Category.TIMEOUT, "did not answer in time"):
             await call(found, "none")

@@ -1,1 +1,1 @@
-"""Other MCP servers as tools: what is declared, the connection to each, and how their tools answer."""
+"""MCP servers as tools: their declarations, the connection to each, and the results of their tools."""

@@ -1,7 +1,7 @@
-"""Whether a schema from outside may be applied at all: some cost more than the age of the world.
+"""Whether a server's schema can be applied in reasonable time: some would take practically forever.
 
-Pure. References that double a schema at each step, or lead back into it, make validating exponential in a few hundred
-bytes, and nothing can interrupt a validator. So the schema is counted as if all references were written out."""
+Pure. References that double a schema at each step, or lead back into it, make validation exponential in a few hundred
+bytes, and a validator can't be interrupted. So the size is counted as if all references were expanded."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any, Final
 
 EXPANDED_MAX: Final = 20_000
 WORK_MAX: Final = 200_000_000
-"""Parts of the schema times bytes of the value: about a second at worst."""
+"""Parts of the schema times bytes of the value: about a second at most."""
 
 
 def is_affordable(schema: Any, value_bytes: int) -> bool:
-    """Whether a value of that size can be held against the schema in a short time."""
+    """Whether a value of that size can be validated in a short time."""
     try:
         size = _size(schema, schema, {})
     except RecursionError:
@@ -22,7 +22,7 @@ def is_affordable(schema: Any, value_bytes: int) -> bool:
 
 
 def _size(part: Any, root: Any, known: dict[str, int]) -> int:
-    """How many parts there are with references written out; more than is affordable if that can't be told."""
+    """The number of parts with references expanded; more than is affordable if that can't be counted."""
     if isinstance(part, list):
         return min(1 + sum(_size(item, root, known) for item in part), EXPANDED_MAX + 1)
     if not isinstance(part, dict):
@@ -38,9 +38,9 @@ def _size(part: Any, root: Any, known: dict[str, int]) -> int:
 
 def _referred(reference: Any, root: Any, known: dict[str, int]) -> int:
     if not isinstance(reference, str) or not reference.startswith("#/"):
-        return EXPANDED_MAX + 1  # the whole schema again, or a place that only a validator finds
+        return EXPANDED_MAX + 1  # the whole schema again, or a location that only a validator can resolve
     if reference not in known:
-        known[reference] = EXPANDED_MAX + 1  # as long as it is being counted: whoever meets it is inside of it
+        known[reference] = EXPANDED_MAX + 1  # while it is being counted: a reference found inside of it is recursive
         known[reference] = _size(_at(root, reference), root, known)
     return known[reference]
 

@@ -1,4 +1,4 @@
-"""So many a second: a token bucket by this process's clock. Nothing waits here; what is too much is refused."""
+"""A rate limiter: a token bucket with the clock of this process. Nothing waits here; what is too much is refused."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from handrail.foundation import token_bucket
 
 
 class RateLimiter:
-    """Lets `per_s` pass at once, and as many a second after that."""
+    """Allows `per_s` at once, and as many per second after that."""
 
     def __init__(self, per_s: float) -> None:
         self._per_s = per_s
         self._bucket: token_bucket.TokenBucket | None = None
 
     def take(self) -> bool:
-        """Whether one more may pass now."""
+        """Whether one more is allowed now."""
         self._bucket, wait_s = token_bucket.take_token(self._bucket, time.monotonic(), amount=self._per_s, period=1)
         return wait_s is None

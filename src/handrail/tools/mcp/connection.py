@@ -1,9 +1,9 @@
-"""The connection to one tool server: started when first needed, shared by all runs, and started again when it died.
+"""The connection to one MCP server: started when first needed, shared by all runs, and started again if it died.
 
     stopped -> starting -> running -> (died) resting -> stopped -> ...
 
-Each start is a session (session.py) with a task that keeps it. While a server rests after a failure, calls fail at once
-and say when to come again. The SDK is imported with the first start only: it takes longer than all else together."""
+Each start is a session (session.py) with a task that keeps it open. While a server rests after a failure, calls fail at
+once with the time to retry. The SDK is only imported at the first start: it takes longer than all other imports."""
 
 from __future__ import annotations
 
@@ -36,31 +36,31 @@ __all__ = ["ListedTool", "ServerConnection", "ServerStatus"]
 REST_S_FIRST: Final = 0.5
 REST_S_MAX: Final = 30.0
 HEALTHY_S: Final = 60.0
-"""A server that ran for so long is taken for healthy: what happened before is forgotten."""
+"""A server that ran for so long counts as healthy: earlier failures are forgotten."""
 CLOSE_S: Final = 15.0
 MS: Final = 1_000
 TRY_NEXT_GREETING: Final = frozenset({Category.TRANSIENT, Category.TOOL_ERROR})
-"""Failures of a greeting after which the other one is tried."""
+"""Failures of a handshake after which the other mode is tried."""
 PASSING: Final = frozenset({Category.TRANSIENT, Category.TIMEOUT, Category.RATE_LIMITED})
-"""Failures that may be over by themselves; any other stays what it is, also while a server rests."""
+"""Failures that may go away by themselves; any other category is kept while a server rests."""
 SDK_SIDE: Final = "handrail.tools.mcp.session"
 
 
 class ServerStatus(Struct, frozen=True, kw_only=True):
-    """How a server is doing."""
+    """The status of a server."""
 
     status: Literal["stopped", "starting", "running", "resting"]
     pid: int = 0
     version: str = ""
-    """The protocol version that was agreed on."""
+    """The negotiated protocol version."""
     server: str = ""
-    """What the server calls itself."""
+    """The server's own name and version."""
     tools: int = 0
     starts: int = 0
     started_ms: int = 0
     """How long the last start took."""
     error: str = ""
-    """What went wrong last, if it is not well now."""
+    """The last error, if the server is not running now."""
     log: str = ""
 
 
@@ -69,7 +69,7 @@ def _as_it_is(text: str) -> str:
 
 
 class ServerConnection:
-    """One tool server, as those see it who call its tools."""
+    """One MCP server, for the callers of its tools."""
 
     def __init__(
         self,
@@ -101,7 +101,7 @@ class ServerConnection:
 
     @property
     def status(self) -> ServerStatus:
-        """How the server is doing."""
+        """The status of the server."""
         session = self._session if self._session and not self._session.is_over else None
         return ServerStatus(
             status=self._status(session),
@@ -116,7 +116,7 @@ class ServerConnection:
         )
 
     async def listing(self) -> Sequence[ListedTool]:
-        """The tools that the server offers now; it is started if need be."""
+        """The tools that the server has now; it is started if necessary."""
         session = await self._running()
         async with self._relisting:
             if self._is_stale:
@@ -132,21 +132,21 @@ class ServerConnection:
         progress: Callable[[str], None],
         ask: Callable[[ToolQuestion], PersonReply],
     ) -> mcp_types.CallToolResult:
-        """Call a tool; ToolFailed says why not, ToolAsks what a person must say first. Cancelling reaches it."""
+        """Call a tool; ToolFailed says why it failed, ToolAsks what a person must answer first. Can be cancelled."""
         session = await self._running()
-        from handrail.tools.mcp.session import ServerCall  # late: it brings the SDK, which by now is there
+        from handrail.tools.mcp.session import ServerCall  # late: it needs the SDK, which is loaded by now
 
         try:
             return await session.call(ServerCall(tool, args, key, progress, ask))
         except ToolFailed as failed:
             if failed.category is not Category.TRANSIENT or failed.retry_after_ms is not None or not session.is_over:
                 raise
-            # It died: whoever tries again should not do so while the server still rests.
+            # The server died: a retry makes no sense while it rests.
             rest_ms = self._rest.left_ms or self._rest.next_ms
             raise ToolFailed(failed.category, failed.message, retry_after_ms=rest_ms) from None
 
     async def close(self) -> None:
-        """End the server and everything below it."""
+        """Stop the server and all its child processes."""
         self._is_closed = True
         if self._starting:
             self._starting.cancel()
@@ -154,16 +154,16 @@ class ServerConnection:
         await self._end()
 
     async def _running(self) -> Session:
-        """The session to call on; all who come while it starts share one start."""
+        """The running session; callers that arrive while it starts share one start."""
         if self._is_closed:
             raise ToolFailed(Category.TRANSIENT, f"handrail is closing its connection to {self._declared.name}")
         if self._session and not self._session.is_over:
             return self._session
         if self._starting is None:
             if self._session:
-                self._on_session_end(self._session)  # it has ended, though its keeper may still be clearing up
+                self._on_session_end(self._session)  # it has ended, but its task may still be cleaning up
             if wait_ms := self._rest.left_ms:
-                message = f"the server {self._declared.name} rests after it failed: {self._error}"
+                message = f"the server {self._declared.name} is paused after a failure: {self._error}"
                 raise ToolFailed(self._category, message, retry_after_ms=wait_ms)
             self._starting = asyncio.create_task(self._start())
             self._starting.add_done_callback(self._on_started)
@@ -175,13 +175,13 @@ class ServerConnection:
             raise
 
     async def _start(self) -> Session:
-        """Start it and learn what it offers, within its time."""
+        """Start the server and list its tools, within its start timeout."""
         if SDK_SIDE not in sys.modules:
-            # In a thread: the import takes a third of a second, and the loop has others to serve meanwhile.
+            # In a thread: the import takes a third of a second, which would block the event loop.
             await asyncio.to_thread(importlib.import_module, SDK_SIDE)
         started_at = time.monotonic()
         seconds = duration_ms(self._declared.start_timeout) / MS
-        await self._end()  # what an earlier start may have left
+        await self._end()  # an earlier start may have left something
         try:
             async with asyncio.timeout(seconds):
                 session = await self._opened()
@@ -213,7 +213,7 @@ class ServerConnection:
         await self._end()
 
     async def _opened(self) -> Session:
-        """A session, by whichever way to greet it that the server understands; remembered, or tried."""
+        """Open a session with a handshake mode that the server understands: the remembered one, or by trying."""
         first, *others = self._greetings()
         for other in others:
             try:
@@ -227,11 +227,11 @@ class ServerConnection:
     def _greetings(self) -> Sequence[str]:
         if self._eras.is_legacy(self._declared):
             return ("legacy", "auto")
-        # `auto` tries both on one connection; a process may not survive the first, a server on the web does.
+        # `auto` tries both on one connection; a process may not survive the first attempt, an HTTP server does.
         return ("auto", "legacy") if self._declared.command else ("auto",)
 
     async def _greeted(self, mode: str) -> Session:
-        # Late: the SDK takes a third of a second to import, and only those who call a server should pay for it.
+        # Late: the SDK takes a third of a second to import, which only calls of a server should pay.
         from handrail.tools.mcp.fault import FAULTS, failure, is_closed
         from handrail.tools.mcp.session import Session
 
@@ -248,19 +248,19 @@ class ServerConnection:
             if is_closed(error):
                 raise ToolFailed(Category.TRANSIENT, f"the server {self._declared.name} {session.how}") from None
             failed = failure(error)
-            # What the server finds wrong with our greeting says nothing about a call.
+            # A category such as invalid_input would blame the arguments of the call, but the handshake failed.
             category = failed.category if failed.category in PASSING else Category.TOOL_ERROR
-            raise ToolFailed(category, f"can't be talked to: {failed.message}") from None
+            raise ToolFailed(category, f"the handshake failed: {failed.message}") from None
         return session
 
     def _transport(self) -> Transport:
         declared = self._declared
         if declared.url:
-            from handrail.tools.mcp.web import Web  # late: it brings an HTTP client
+            from handrail.tools.mcp.web import Web  # late: it needs an HTTP client
 
             headers = {name: self._fill(value) for name, value in declared.headers.items()}
             return Web(self._fill(declared.url), headers)
-        from handrail.tools.mcp.launch import ServerLaunch  # late: with all that speaks to processes
+        from handrail.tools.mcp.launch import ServerLaunch  # late: only needed for servers that are processes
 
         launch = ServerLaunch(
             command=self._fill(declared.command),
@@ -269,16 +269,16 @@ class ServerConnection:
             cwd=str(self._project / self._fill(declared.cwd)),
         )
         if sys.platform == "win32":
-            from handrail.tools.mcp.windows import WindowsPipe  # late: it brings the SDK
+            from handrail.tools.mcp.windows import WindowsPipe  # late: it needs the SDK
 
             return WindowsPipe(launch, log=self._log)
-        from handrail.tools.mcp.pipe import Pipe  # late: it brings the SDK
+        from handrail.tools.mcp.pipe import Pipe  # late: it needs the SDK
 
         return Pipe(launch, log=self._log, changed=self._on_notice)
 
     async def _relist(self, session: Session) -> None:
-        """Ask for the tools; whatever changes while the answer is under way makes it stale again."""
-        from handrail.tools.mcp.fault import FAULTS, failure, is_closed  # late: it brings the SDK
+        """Ask for the tools; a change that is reported in the meantime marks the list as stale again."""
+        from handrail.tools.mcp.fault import FAULTS, failure, is_closed  # late: it needs the SDK
 
         self._is_stale = False
         try:
@@ -292,7 +292,7 @@ class ServerConnection:
             raise ToolFailed(failed.category, f"its tools can't be listed: {failed.message}") from None
 
     async def _end(self) -> None:
-        """End the session that there is, within a bound."""
+        """End the current session, within a time limit."""
         session, keeper = self._session, self._keeper
         if session is None or keeper is None:
             return
@@ -306,10 +306,10 @@ class ServerConnection:
     def _on_started(self, task: asyncio.Task[Session]) -> None:
         self._starting = None
         if not task.cancelled():
-            task.exception()  # looked at, in case that nobody waits for it any more
+            task.exception()  # retrieved, so that asyncio does not log it if all callers are gone
 
     def _on_session_end(self, session: Session) -> None:
-        """A session has ended: if nobody wanted that, the server rests before it is started again."""
+        """Handle the end of a session: if it was not closed on purpose, the server rests before it is restarted."""
         if session is not self._session or self._is_closed or self._starting:
             return
         self._error = f"it {session.how}"
@@ -317,7 +317,7 @@ class ServerConnection:
         if session is not self._ended_session:
             self._ended_session = session
             self._log.note("it has ended")
-            if self._declared.command:  # a session on the web costs nothing to begin anew
+            if self._declared.command:  # an HTTP session is cheap to start again
                 self._rest.begin()
 
     def _on_notice(self) -> None:
@@ -333,7 +333,7 @@ class ServerConnection:
 
 
 class _Rest:
-    """How long a server is left alone after it failed: longer each time, until it has run well for a while."""
+    """How long a server rests after a failure: longer each time, until it has run without failure for a while."""
 
     def __init__(self) -> None:
         self._failures = 0

@@ -1,10 +1,10 @@
-"""Declarations: which tool servers there are, as people write them in tools.json, in the shape that clients use.
+"""Declarations of MCP servers, as people write them in tools.json, in the format that MCP clients use.
 
     {"mcpServers": {"git": {"command": "uvx", "args": ["mcp-server-git"], "deny": ["git_push"],
         "tools": {"create_branch": {"undo": {"tool": "delete_branch", "args": {"name": "{{ args.name }}"}}}}}}}
 
-Everything here is checked when it is read, and an error names the file and the place. Starting a server is
-connection.py's work; secrets stay references (`${secret:NAME}`) until then."""
+Everything is checked when it is read, and an error names the file and the location. connection.py starts the servers;
+secrets stay references (`${secret:NAME}`) until then."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from handrail.tools.configuration import RATE_PATTERN, Duration, RetryChoice
 FILE_BYTES_MAX: Final = 1_000_000
 SERVERS_MAX: Final = 200
 RULES_MAX: Final = 1_000
-"""How many tools of one server may have words of their own."""
+"""How many tools of one server may have their own settings."""
 PATTERNS_MAX: Final = 1_000
 TEXTS_MAX: Final = 1_000
 TEXT_MAX: Final = 32_000
@@ -37,11 +37,11 @@ RESERVED: Final = frozenset({"file", "http", "shell", "value", "wait"})
 IGNORED: Final = frozenset(
     {"alwaysAllow", "autoApprove", "description", "disabled", "enabled", "gallery", "trust", "type", "version"}
 )
-"""Keys that other clients write beside a server; `type` is looked at, `disabled` and `enabled` leave it out."""
+"""Keys of other clients; `type` is checked, `disabled` and `enabled` can switch a server off, the rest is ignored."""
 STDIO_TYPES: Final = ("stdio",)
 HTTP_TYPES: Final = ("http", "streamable-http", "streamableHttp")
 UNDO_SCOPE: Final[Mapping[str, Shape]] = {"args": ANY, "output": ANY}
-"""What the arguments of an undo may speak of: those of the call, and what it came to."""
+"""The names that the arguments of an undo may use: the arguments of the call, and its output."""
 
 Text = Annotated[str, Meta(max_length=TEXT_MAX, pattern=r"\A[^\x00]*\Z")]
 Line = Annotated[str, Meta(max_length=TEXT_MAX, pattern=r"\A[^\x00\r\n]*\Z")]
@@ -57,7 +57,7 @@ _misfit = re.compile(r"(?P<words>.*?)(?: - at `(?:key in )?\$(?P<place>.*)`)?", 
 
 
 class UndoRule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Which tool of the same server takes back what a tool did, and with what."""
+    """Which tool of the same server undoes a call, and its arguments."""
 
     tool: ToolName
     args: Mapping[str, Any] = field(default_factory=dict)
@@ -66,7 +66,7 @@ class UndoRule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class ToolRule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a person says of a tool, or of all tools of a server."""
+    """Settings for a tool, or for all tools of a server."""
 
     effect: Effect | None = None
     idempotent: bool | None = None
@@ -78,7 +78,7 @@ class ToolRule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Declared(Struct, frozen=True, kw_only=True):
-    """One tool server: how to start or reach it, and what is said of its tools."""
+    """One MCP server: how to start or reach it, and the settings of its tools."""
 
     name: str
     origin: str
@@ -95,12 +95,12 @@ class Declared(Struct, frozen=True, kw_only=True):
     """Patterns of the tools that may not be called, whatever `allow` says."""
     start_timeout: str = "20s"
     rule: ToolRule = ToolRule()
-    """What holds for all its tools; its concurrency and rate are those of the server as a whole."""
+    """Settings for all its tools; concurrency and rate are for the server as a whole."""
     tools: Mapping[str, ToolRule] = field(default_factory=dict)
 
 
 class _Written(Struct, frozen=True, kw_only=True):
-    """A server as it may be written, beside the words of a ToolRule."""
+    """A server as it is written, without the keys of a ToolRule."""
 
     type: Literal["stdio", "http", "streamable-http", "streamableHttp"] | None = None
     command: Annotated[str, Meta(max_length=TEXT_MAX, pattern=r"\A[^\x00\r\n]+\Z")] = ""
@@ -127,10 +127,10 @@ HINTS: Final[Mapping[str, str]] = {
     "url": "write the server's full address: https://host/mcp",
     "allow": 'write patterns of tool names: ["git_*"]',
     "deny": 'write patterns of tool names: ["git_push"]',
-    "timeout": 'durations read "30s" or "5m"',
-    "start_timeout": 'durations read "20s" or "1m"',
+    "timeout": 'write a duration like "30s" or "5m"',
+    "start_timeout": 'write a duration like "20s" or "1m"',
     "concurrency": "write a whole number from 1",
-    "rate": 'rates read "10/s" or "100/m"',
+    "rate": 'write a rate like "10/s" or "100/m"',
     "retry": 'write {"attempts": 3, "first": "1s"}',
     "effect": f"write one of {', '.join(Effect)}",
     "idempotent": "write true or false",
@@ -141,7 +141,7 @@ HINTS: Final[Mapping[str, str]] = {
 
 
 def declared_servers(files: Sequence[Path]) -> Mapping[str, Declared]:
-    """The servers that these files declare, by name; a later file's entry wins over an earlier one's of that name."""
+    """The servers that these files declare, by name; an entry of a later file replaces an earlier one of that name."""
     found: dict[str, Declared | None] = {}
     for file in files:
         entries = _entries(file)
@@ -152,7 +152,7 @@ def declared_servers(files: Sequence[Path]) -> Mapping[str, Declared]:
 
 
 class _Place(Struct, frozen=True):
-    """A place in a file, for words."""
+    """A location in a file, for messages."""
 
     file: Path
     path: str = "mcpServers"
@@ -165,7 +165,7 @@ class _Place(Struct, frozen=True):
 
     def table(self, value: Any) -> dict[str, Any]:
         if not isinstance(value, dict):
-            self.refuse("this is no object", "write it in braces: {...}")
+            self.refuse("this is not an object", "write it in braces: {...}")
         return value
 
     def known(self, table: Mapping[str, Any], names: Sequence[str]) -> None:
@@ -175,14 +175,14 @@ class _Place(Struct, frozen=True):
 
 
 def _entries(file: Path) -> dict[str, Any]:
-    """The servers as written in one file, each name once; none if there is no such file."""
+    """The servers of one file, unchecked; none if there is no such file."""
     try:
         with file.open("rb") as reader:
             raw = reader.read(FILE_BYTES_MAX + 1)
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except OSError as error:
-        raise Invalid(f"{file} can't be read: {error.strerror}", hint="mend the file, or remove it") from error
+        raise Invalid(f"{file} can't be read: {error.strerror}", hint="fix the file, or remove it") from error
     if len(raw) > FILE_BYTES_MAX:
         raise Invalid(f"{file} is too large", hint=f"keep it below {FILE_BYTES_MAX} bytes")
     whole = _Place(file, "the document").table(_read(file, raw))
@@ -196,12 +196,12 @@ def _entries(file: Path) -> dict[str, Any]:
 def _read(file: Path, raw: bytes) -> Any:
     try:
         data = json.loads(raw.decode("utf-8-sig"), object_pairs_hook=_once, parse_constant=_no_constant)
-        msgspec.json.encode(data)  # halves of characters, which no process could be given
+        msgspec.json.encode(data)  # fails for lone surrogates, which can't be passed to a process
     except json.JSONDecodeError as error:
         hint = "write strict JSON: double quotes, no comments, no comma before a closing bracket"
         raise Invalid(f"{file}:{error.lineno}:{error.colno}: {error.msg}", hint=hint) from error
     except (ValueError, RecursionError) as error:
-        raise Invalid(f"{file} can't be read as JSON: {error}", hint="mend it where the message says") from error
+        raise Invalid(f"{file} can't be read as JSON: {error}", hint="fix the place that the message names") from error
     return data
 
 
@@ -210,16 +210,16 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(table) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"the key `{twice[:100]}` stands twice in one object")
+        raise ValueError(f"the key `{twice[:100]}` appears twice in one object")
     return table
 
 
 def _no_constant(word: str) -> NoReturn:
-    raise ValueError(f"JSON knows no {word}")
+    raise ValueError(f"{word} is not valid JSON")
 
 
 def _declared(name: str, entry: Any, servers: _Place) -> Declared | None:
-    """One server, checked; None if it is there but switched off."""
+    """One server, checked; None if it is switched off."""
     _require_name(name, servers)
     place = servers.at(name)
     table = place.table(entry)
@@ -228,7 +228,7 @@ def _declared(name: str, entry: Any, servers: _Place) -> Declared | None:
     place.known(table, (*KEYS, *sorted(IGNORED)))
     if table.get("type") == "sse":
         hint = "give the server's streamable HTTP address (often /mcp) and type http"
-        place.at("type").refuse("HTTP+SSE is deprecated, and handrail does not speak it", hint)
+        place.at("type").refuse("HTTP+SSE is deprecated, and handrail does not support it", hint)
     written: _Written = _converted(_only(table, ("type", *OWN_KEYS)), _Written, place)
     _require_one_way(written, place)
     return Declared(
@@ -260,7 +260,7 @@ def _rules(written: Any, place: _Place) -> Mapping[str, ToolRule]:
 
 
 def _require_one_way(written: _Written, place: _Place) -> None:
-    """A server is either started or reached, and nothing is said about the other way."""
+    """Require either `command` or `url`, and no keys that belong to the other one."""
     if bool(written.command) == bool(written.url):
         many = "both `command` and `url`" if written.url else "neither `command` nor `url`"
         place.refuse(f"it has {many}", "give `command` for a server to start, or `url` for one to reach")
@@ -270,10 +270,10 @@ def _require_one_way(written: _Written, place: _Place) -> None:
     way, strange = ("reached by `url`", WHEN_STARTED) if written.url else ("started by `command`", WHEN_REACHED)
     lost = next((key for key in strange if getattr(written, key)), None)
     if lost is not None:
-        place.at(lost).refuse(f"a server that is {way} has none", "leave it out")
+        place.at(lost).refuse(f"a server that is {way} can't have this key", "leave it out")
     if _user.match(written.url):
         hint = 'put credentials into headers: {"Authorization": "Bearer ${secret:TOKEN}"}'
-        place.at("url").refuse("an address must not hold a user or a password", hint)
+        place.at("url").refuse("the URL must not contain a user or a password", hint)
 
 
 def _rule(tool: str, written: Any, tools: _Place) -> ToolRule:
@@ -293,11 +293,11 @@ def _require_undo(rule: ToolRule, place: _Place) -> None:
     if rule.effect in (Effect.NONE, Effect.IRREVERSIBLE):
         place.refuse(f"the tool's effect is `{rule.effect}`", "leave the undo out, or write effect compensatable")
     for error in template_errors(rule.undo.args if rule.undo else {}, UNDO_SCOPE):
-        place.refuse(f"args{error.where}: {error}", "speak of `args` (of the call) and `output` (what it came to)")
+        place.refuse(f"args{error.where}: {error}", "use `args` (of the call) and `output` (its result)")
 
 
 def _converted(value: Any, kind: Any, place: _Place) -> Any:
-    """A value as checked by its kind; the error names the place below this one."""
+    """A value converted to a type; an error names the location inside it."""
     if isinstance(value.get("retry"), dict):
         place.at("retry").known(value["retry"], RetryChoice.__struct_fields__)
     try:
@@ -307,4 +307,4 @@ def _converted(value: Any, kind: Any, place: _Place) -> Any:
         words, below = (found["words"], found["place"] or "") if found else (str(error), "")
         key = re.split(r"[.\[]", below.lstrip("."), maxsplit=1)[0] or place.path.rpartition(".")[2]
         at = _Place(place.file, f"{place.path}{below}")
-        at.refuse("this can't be read" if "regex" in words else words, HINTS.get(key, "mend it, or leave it out"))
+        at.refuse("this is not valid" if "regex" in words else words, HINTS.get(key, "fix it, or leave it out"))

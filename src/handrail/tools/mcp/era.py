@@ -1,7 +1,7 @@
-"""The era book: which tool servers speak the protocol of the handshake, so that they are not probed at every start.
+"""A cache of which MCP servers use the older protocol with a handshake, so that they are not probed at every start.
 
-A server that stays silent to a question of the newer protocol costs ten seconds until that is known. The book is a
-cache: it may be lost or wrong at any time, and a wrong entry only costs a second try."""
+A server that ignores a request of the newer protocol costs ten seconds until it is given up. The cache may be lost or
+wrong at any time; a wrong entry only costs a second attempt."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BOOK_BYTES_MAX: Final = 1_000_000
 
 
 class EraCache:
-    """What is remembered, in a small file."""
+    """The cache, in a small file."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -29,7 +29,7 @@ class EraCache:
         return bool(self._read().get(server_key(declared)))
 
     def note(self, declared: Declared, *, legacy: bool) -> None:
-        """Remember how this server was opened."""
+        """Store how this server was opened."""
         entries = self._read()
         key = server_key(declared)
         if bool(entries.get(key)) == legacy:

@@ -1,6 +1,6 @@
-"""Faults: what the SDK, the protocol and the wire raise, as failures of a call with the right category.
+"""Faults: exceptions of the SDK, the protocol and the network, as failures of a call with the right category.
 
-Pure. When to look at a failure again is the engine's work; what a tool's own `isError` means is server_tool.py's."""
+Pure. The engine decides about retries; a tool's own `isError` is handled in result.py."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from handrail.engine.tool import ToolFailed
 MESSAGE_MAX: Final = 2_000
 FAULTS: Final = (
     MCPError,
-    RuntimeError,  # the SDK's word for an answer that does not fit
-    ValueError,  # pydantic's errors are among these
+    RuntimeError,  # raised by the SDK for a response that does not fit
+    ValueError,  # includes pydantic's errors
     OSError,
     anyio.BrokenResourceError,
     anyio.ClosedResourceError,
     anyio.EndOfStream,
     BaseExceptionGroup,
 )
-"""What the SDK raises for a call or a start that failed."""
+"""Exceptions of the SDK for a call or a start that failed."""
 
 CLOSED_WORDS: Final = ("Connection closed", "SSE stream ended")
-"""The SDK's own words: servers use the same code for anything that goes wrong inside them."""
+"""Messages of the SDK. The error code is not enough: servers use the same one for any internal error."""
 BY_CODE: Final[Mapping[int, Category]] = {
     types.INVALID_PARAMS: Category.INVALID_INPUT,
     types.METHOD_NOT_FOUND: Category.NOT_FOUND,
@@ -51,7 +51,7 @@ BY_STATUS: Final[Mapping[int, Category]] = {
 
 
 def failure(error: BaseException) -> ToolFailed:
-    """What went wrong, as a failure; groups are looked into."""
+    """An exception as a failure; exception groups are unwrapped."""
     error = unwrapped(error)
     match error:
         case ToolFailed():
@@ -59,7 +59,7 @@ def failure(error: BaseException) -> ToolFailed:
         case MCPError():
             return ToolFailed(_category(error), _cut(error.message))
         case ValidationError():
-            return ToolFailed(Category.TOOL_ERROR, f"answered with something that does not fit: {_misfit(error)}")
+            return ToolFailed(Category.TOOL_ERROR, f"sent an invalid response: {_misfit(error)}")
         case TimeoutError():
             return ToolFailed(Category.TIMEOUT, "did not answer in time")
         case OSError() | anyio.BrokenResourceError() | anyio.ClosedResourceError() | anyio.EndOfStream():
@@ -69,7 +69,7 @@ def failure(error: BaseException) -> ToolFailed:
 
 
 def unwrapped(error: BaseException) -> BaseException:
-    """The first real error inside groups of them; one that says a category, if there is one."""
+    """The first real error inside of exception groups; preferably one with a category."""
     if not isinstance(error, BaseExceptionGroup):
         return error
     inner = [unwrapped(part) for part in error.exceptions]
@@ -77,7 +77,7 @@ def unwrapped(error: BaseException) -> BaseException:
 
 
 def is_closed(error: BaseException) -> bool:
-    """Whether an error says that the connection has ended under a call."""
+    """Whether an error means that the connection was closed during a call."""
     error = unwrapped(error)
     if isinstance(error, MCPError):
         return error.code == types.CONNECTION_CLOSED and error.message.startswith(CLOSED_WORDS)
@@ -85,7 +85,7 @@ def is_closed(error: BaseException) -> bool:
 
 
 def by_status(status: int) -> Category:
-    """What an HTTP status means to a call."""
+    """The failure category of an HTTP status."""
     if status in BY_STATUS:
         return BY_STATUS[HTTPStatus(status)]
     return Category.TRANSIENT if status >= HTTPStatus.INTERNAL_SERVER_ERROR else Category.INVALID_INPUT
@@ -98,7 +98,7 @@ def _category(error: MCPError) -> Category:
 
 
 def _misfit(error: ValidationError) -> str:
-    """The first thing that does not fit, without the value: it may be large, or a secret."""
+    """The first validation error, without the value: it may be large, or a secret."""
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     return _cut(f"{'.'.join(map(str, first['loc'][-5:]))}: {first['msg']}")
 

@@ -1,7 +1,7 @@
-"""A tool server's process, from our side: started on its leash, and ended with everything below it.
+"""The process of an MCP server, from handrail's side: started on its leash, and stopped with all its descendants.
 
-POSIX. Its three pipes are plain descriptors that are waited for: nothing stands between a server's bytes and the bounds
-on them. What the bytes mean is in pipe.py; what happens below us is in leash.py."""
+POSIX only. Its three pipes are plain file descriptors, so that no other buffer holds a server's bytes before they are
+limited. The bytes are parsed in pipe.py; the leash process is in leash.py."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from handrail.engine.tool import ToolFailed
 
 CHUNK_BYTES: Final = 65_536
 STOP_GRACE_S: Final = 2.0
-"""How long a server has to end by itself after its input was closed, as the protocol asks of it."""
+"""How long a server has to end by itself after its input was closed, as the protocol requires."""
 LEASH_S: Final = 6.0
-"""How long the leash may take to end everything; it kills what does not end after one second."""
+"""How long the leash may take to stop everything; it kills what does not end after one second."""
 REAP_S: Final = 2.0
 POLL_S: Final = 0.005
 INHERITED: Final = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER")
-"""What a server sees of our environment; anything else is declared, so that no secret goes where nobody sent it."""
+"""The variables of our environment that a server gets; others must be declared, so that no secret leaks."""
 LEASH: Final = Path(__file__).with_name("leash.py")
 
 
 class ServerLaunch(Struct, frozen=True, kw_only=True):
-    """How a server is started, with all references filled in."""
+    """The command of a server, with all references filled in."""
 
     command: str
     args: tuple[str, ...] = ()
@@ -44,7 +44,7 @@ class ServerLaunch(Struct, frozen=True, kw_only=True):
 
 
 class ServerProcess:
-    """A server that was started; `ended` as soon as it has ended, `gone` when nothing of it is left."""
+    """A server that was started; `ended` is set when it has ended, `gone` when none of its descendants is left."""
 
     def __init__(self, launch: ServerLaunch) -> None:
         environment = {name: os.environ[name] for name in INHERITED if name in os.environ} | dict(launch.env)
@@ -72,20 +72,20 @@ class ServerProcess:
             os.set_blocking(_number(pipe), False)
         self.pid = 0
         self.how = ""
-        """How it ended, in words."""
+        """How it ended, for messages."""
         self.ended = anyio.Event()
         self.gone = anyio.Event()
 
     async def read_output(self) -> bytes:
-        """The next of what it wrote to its output; nothing at the end."""
+        """The next bytes of its standard output; empty at the end."""
         return await _read(_number(self._leash.stdout))
 
     async def read_errors(self) -> bytes:
-        """The next of what it wrote to its standard error; nothing at the end."""
+        """The next bytes of its standard error; empty at the end."""
         return await _read(_number(self._leash.stderr))
 
     async def send(self, data: bytes) -> None:
-        """Write to its input, waiting as long as it does not read; OSError if it never will."""
+        """Write to its input; waits while it does not read, OSError if it can't any more."""
         rest = memoryview(data)
         pipe = _number(self._leash.stdin)
         while rest:
@@ -95,7 +95,7 @@ class ServerProcess:
                 await anyio.wait_writable(pipe)
 
     async def watch(self) -> None:
-        """Hear from the leash until it has ended."""
+        """Read reports of the leash until it has ended."""
         received = b""
         while not self.gone.is_set():
             await anyio.wait_readable(self._lifeline)
@@ -111,12 +111,12 @@ class ServerProcess:
                 self.gone.set()
 
     def close_input(self) -> None:
-        """Close its input: by the protocol, that asks a server to end. Nobody may be waiting to write to it."""
+        """Close its input: in the protocol, that asks a server to end. No write to it may be waiting."""
         if self._leash.stdin and not self._leash.stdin.closed:
             self._leash.stdin.close()
 
     async def stop(self, *, is_polite: bool) -> None:
-        """End it and all of its descendants; `watch` must be at work. Its input was closed, or is now."""
+        """Stop it and all its descendants; `watch` must be running. Closes its input first."""
         self.close_input()
         with anyio.move_on_after(STOP_GRACE_S if is_polite else 0):
             await self.gone.wait()
@@ -125,13 +125,13 @@ class ServerProcess:
         with anyio.move_on_after(LEASH_S):
             await self.gone.wait()
         if not self.gone.is_set():
-            self._leash.kill()  # the kernel then ends the server as well
+            self._leash.kill()  # the kernel then kills the server as well
         with anyio.move_on_after(REAP_S):
-            while self._leash.poll() is None:  # noqa: ASYNC110 - the end of a process sets no event
+            while self._leash.poll() is None:  # noqa: ASYNC110 - there is no event for the end of a process
                 await anyio.sleep(POLL_S)
 
     def release(self) -> None:
-        """Close what is left open; nobody may be waiting for any of it."""
+        """Close what is left open; nothing may be waiting for it."""
         self._lifeline.close()
         for pipe in (self._leash.stdin, self._leash.stdout, self._leash.stderr):
             if pipe:
@@ -152,12 +152,12 @@ class ServerProcess:
 
 
 def _check(launch: ServerLaunch, environment: Mapping[str, str]) -> None:
-    """Say at once what no retry will heal."""
+    """Fail at once for errors that a retry can't fix."""
     if not Path(launch.cwd).is_dir():
-        raise ToolFailed(Category.NOT_FOUND, f"its folder {launch.cwd} does not exist; correct `cwd`")
+        raise ToolFailed(Category.NOT_FOUND, f"its folder {launch.cwd} does not exist; fix `cwd`")
     folder = str(Path(launch.cwd, launch.command)) if "/" in launch.command else launch.command
     if shutil.which(folder, path=environment.get("PATH")) is None:
-        raise ToolFailed(Category.NOT_FOUND, f"the command `{launch.command}` is not there; install it, or correct it")
+        raise ToolFailed(Category.NOT_FOUND, f"the command `{launch.command}` was not found; install it, or fix it")
 
 
 def _number(pipe: object) -> int:

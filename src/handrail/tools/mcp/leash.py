@@ -1,13 +1,13 @@
-"""The leash of a tool server: a small process between handrail and the server, which ends with either of them.
+"""The leash of an MCP server: a small process between handrail and the server, which ends when either of them ends.
 
-A script of its own, run as `python -I -S leash.py <lifeline> <command> <args...>`: it imports nothing of handrail, so
-that it starts in a few milliseconds. POSIX only. Standard input, output and error go past it untouched. The lifeline is
-a socket to handrail: its end means that handrail is gone, in whatever way, and then everything below is ended. On it
-the leash says `pid <n>` once the server runs, and `exit <n>` or `signal <n>` as soon as it has ended.
+A separate script, run as `python -I -S leash.py <lifeline> <command> <args...>`: it imports nothing of handrail, so
+that it starts in a few milliseconds. POSIX only. It does not touch standard input, output and error. The lifeline is a
+socket to handrail: when it closes, handrail is gone for whatever reason, and all descendants are killed. On it the
+leash reports `pid <n>` once the server runs, and `exit <n>` or `signal <n>` as soon as it has ended.
 
     handrail == lifeline == leash (reaper of all descendants, also of those that left) -- server -- its children
 
-Starting and stopping it from our side is in launch.py."""
+launch.py starts and stops it from handrail's side."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ import sys
 import time
 
 GRACE_S = 1.0
-"""How long descendants have to end by themselves once they were asked to."""
+"""How long descendants have to end by themselves after SIGTERM."""
 KILL_S = 3.0
 POLL_S = 0.01
 PROCESSES_MAX = 100_000
@@ -32,13 +32,13 @@ PR_SET_CHILD_SUBREAPER = 36
 
 
 def main(argv: list[str]) -> int:
-    """Run the command on the leash; the exit status is the server's, or 128 and its signal."""
+    """Run the command on the leash; the exit status is the server's, or 128 plus its signal."""
     lifeline = socket.socket(fileno=int(argv[0]))
     lifeline.set_inheritable(False)
     _prctl(PR_SET_CHILD_SUBREAPER, 1)
     woken, wakes = os.pipe()
     os.set_blocking(wakes, False)
-    # Ours come as bytes on a pipe, so that one wait hears of signals and of the lifeline.
+    # Signals arrive as bytes on a pipe, so that one `select` waits for them and for the lifeline.
     signal.set_wakeup_fd(wakes, warn_on_full_buffer=False)
     for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, lambda *_: None)
@@ -53,7 +53,7 @@ def main(argv: list[str]) -> int:
 
 
 def _started(command: list[str]) -> int:
-    """The process of the server, in a session of its own; the kernel ends it should the leash be killed."""
+    """Start the server in a session of its own; the kernel kills it if the leash is killed."""
     leash = os.getpid()
     server = os.fork()
     if server:
@@ -64,7 +64,7 @@ def _started(command: list[str]) -> int:
         signal.set_wakeup_fd(-1)
         for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, signal.SIG_DFL)
-        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python ignores it, and a server would inherit that
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python ignores it, and the server would inherit that
         if os.getppid() == leash:
             os.execvp(command[0], command)  # noqa: S606 - an argv that a person declared, and no shell
     except OSError as error:
@@ -74,14 +74,14 @@ def _started(command: list[str]) -> int:
 
 
 def _release_pipes() -> None:
-    """Let go of the server's pipes: were they open here as well, nobody would notice that it closed one."""
+    """Close the server's pipes here: otherwise handrail would not notice when the server closes one."""
     nothing = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(nothing, stream)
 
 
 def _watched(server: int, lifeline: socket.socket, woken: int) -> int | None:
-    """The server's exit status (negative: its signal); None if it still runs and is to be ended."""
+    """The server's exit status (negative: its signal); None if it still runs and must be stopped."""
     while True:
         ended, status = _reaped(server)
         if ended:
@@ -90,11 +90,11 @@ def _watched(server: int, lifeline: socket.socket, woken: int) -> int | None:
         if lifeline.fileno() in ready:
             return None
         if any(number != signal.SIGCHLD for number in os.read(woken, 4096)):
-            return None  # somebody ends the leash politely, and means what is on it
+            return None  # a signal that asks the leash to stop is meant for the server
 
 
 def _reaped(server: int) -> tuple[bool, int]:
-    """Whether the server has ended, and how; whatever else has ended below us is taken away as well."""
+    """Whether the server has ended, and how; also reaps all other descendants that have ended."""
     found = (False, 0)
     with contextlib.suppress(ChildProcessError):
         while (reaped := os.waitpid(-1, os.WNOHANG))[0]:
@@ -104,7 +104,7 @@ def _reaped(server: int) -> tuple[bool, int]:
 
 
 def _end_all(server: int) -> None:
-    """End the server's group and all descendants: asked first, then killed; within a bound."""
+    """Stop the server's group and all descendants: SIGTERM first, then SIGKILL; within a time limit."""
     started_at = time.monotonic()
     _signal_all(server, signal.SIGTERM)
     while _alive(server):
@@ -112,7 +112,7 @@ def _end_all(server: int) -> None:
         if passed > GRACE_S + KILL_S:
             return
         if passed > GRACE_S:
-            _signal_all(server, signal.SIGKILL)  # again and again: some may be born meanwhile
+            _signal_all(server, signal.SIGKILL)  # repeatedly: new ones may be forked in the meantime
         time.sleep(POLL_S)
 
 
@@ -136,7 +136,7 @@ def _signal_all(server: int, number: int) -> None:
 
 
 def _descendants() -> list[int]:
-    """All processes below this one, where the system tells; orphans are handed to us, so none is missed."""
+    """All descendants of this process, where /proc exists; orphans become our children, so none is missed."""
     children: dict[int, list[int]] = {}
     try:
         with os.scandir("/proc") as entries:
@@ -156,13 +156,13 @@ def _descendants() -> list[int]:
 
 
 def _parent(process: str) -> int:
-    """The parent of a process that is alive; 0 for one that has ended and only waits to be taken away."""
+    """The parent of a running process; 0 for a zombie."""
     try:
         file = os.open(f"/proc/{process}/stat", os.O_RDONLY)
     except OSError:
         return 0
     try:
-        # The name stands in brackets and may hold anything, brackets as well.
+        # The name is in brackets and may contain anything, even brackets.
         state, parent = os.read(file, 4096).rpartition(b")")[2].split()[:2]
     except (OSError, ValueError):
         return 0
@@ -177,7 +177,7 @@ def _report(lifeline: socket.socket, words: str) -> None:
 
 
 def _prctl(option: int, value: int) -> None:
-    """Ask Linux; elsewhere there is nobody to ask, and the group alone is ended."""
+    """Call prctl on Linux; other systems have none, and there only the process group is stopped."""
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
 

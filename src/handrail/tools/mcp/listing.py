@@ -1,6 +1,6 @@
-"""What a tool server says of its tools, within bounds. Values only; asking it is session.py's work.
+"""The tools that an MCP server lists, within limits. Only values; session.py requests the list.
 
-All of it comes from outside: names that could not be called, and cards that are too large, are left out."""
+The list is untrusted: names that can't be called, and entries that are too large, are left out."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _name = re.compile(r"[A-Za-z0-9_./-]{1,128}")
 
 
 class ListedTool(Struct, frozen=True):
-    """One tool, as its server tells it; what it leaves unsaid is as the protocol says."""
+    """One tool, as its server describes it, with the protocol's defaults."""
 
     name: str
     description: str
@@ -34,14 +34,14 @@ class ListedTool(Struct, frozen=True):
 
 
 class ToolListing:
-    """The tools of one server, as they come in page by page."""
+    """The tools of one server, added page by page."""
 
     def __init__(self) -> None:
         self._tools: dict[str, ListedTool] = {}
         self.left_out = 0
 
     def add(self, tool: types.Tool) -> None:
-        """Take in one tool; the first of a name stays."""
+        """Add one tool; the first of a name is kept."""
         if len(self._tools) >= TOOLS_MAX or not _name.fullmatch(tool.name) or tool.name in self._tools:
             self.left_out += 1
             return
@@ -62,10 +62,10 @@ class ToolListing:
 
     @property
     def is_full(self) -> bool:
-        """Whether nothing more would be taken in."""
+        """Whether no more tools can be added."""
         return len(self._tools) >= TOOLS_MAX
 
     @property
     def tools(self) -> tuple[ListedTool, ...]:
-        """All that was taken in, in the server's order."""
+        """The tools that were added, in the server's order."""
         return tuple(self._tools.values())

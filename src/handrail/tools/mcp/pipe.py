@@ -1,8 +1,8 @@
-"""The pipe to a tool server: the official SDK's stdio transport, written anew for servers that nobody trusts.
+"""The pipe to an MCP server: a replacement of the SDK's stdio transport, for untrusted servers.
 
-The SDK's own reader holds a line of any length and hands everything on. Here a line is bounded, a broken message fails
-its own call alone, noise is left out and a flood ends the connection. The SDK still owns the conversation: ids, eras,
-cancelling. The process is in launch.py. Windows has no leash: there the SDK's transport is used (connection.py)."""
+The SDK's own reader buffers lines of any length and passes everything on. Here a line is limited, a broken message only
+fails its own call, noise is dropped and a flood closes the connection. The SDK still handles ids, protocol versions and
+cancelling. The process is in launch.py. Windows has no leash: there the SDK's transport is used (windows.py)."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ if TYPE_CHECKING:
 
 RESULT_BYTES_MAX: Final = 16_000_000
 ENDLESS_BYTES_MAX: Final = 256_000_000
-"""One line that goes on and on: nobody reads that much of it to get to the next."""
+"""A line longer than this ends the connection, instead of being skipped."""
 NOISE_MAX: Final = 1_000
-"""Lines in a row that say nothing to us."""
+"""Useless lines in a row."""
 PROGRESS_PER_S_MAX: Final = 50
 NOTICES_PER_S_MAX: Final = 50
 REQUESTS_MAX: Final = 100
-"""Requests of the server that it has not taken our answer to."""
+"""Requests of the server whose answers it has not read."""
 OUTBOX_MAX: Final = 64
 FLUSH_S: Final = 0.5
 DRAIN_S: Final = 0.5
@@ -51,7 +51,7 @@ Incoming = MemoryObjectSendStream[SessionMessage | Exception]
 
 
 class Pipe:
-    """One start of a server, and what goes in and out; `over` when nothing more will come."""
+    """One start of a server, with its input and output; `over` is set when no more output will come."""
 
     def __init__(self, launch: ServerLaunch, *, log: ServerLog, changed: Callable[[], None]) -> None:
         self._launch = launch
@@ -63,7 +63,7 @@ class Pipe:
         self._shelters: list[anyio.CancelScope] = []
         self.over = anyio.Event()
         self.reason = ""
-        """Why we ended it, if it was us."""
+        """Why handrail closed it, if it did."""
 
     @property
     def pid(self) -> int:
@@ -72,21 +72,21 @@ class Pipe:
 
     @property
     def how(self) -> str:
-        """How it ended, in words."""
+        """How it ended, for messages."""
         return self.reason or (self._server.how if self._server else "") or "closed its output"
 
     async def wait_until_ended(self, *, seconds: float) -> None:
-        """Give it a moment to say how it ended."""
+        """Wait a moment for its exit status."""
         if self._server and not self.reason:
             with anyio.move_on_after(seconds):
                 await self._server.ended.wait()
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[TransportStreams]:
-        """Start the server; leaving ends it with all of its descendants, within a bound."""
+        """Start the server; leaving stops it with all its descendants, within a time limit."""
         self._log.begin()
         server = self._server = ServerProcess(self._launch)
-        # No await from here until the task group is entered, or a cancellation would leave the process behind.
+        # No await from here until the task group is entered: a cancellation there would leave the process behind.
         incoming, from_server = anyio.create_memory_object_stream[SessionMessage | Exception](0)
         to_server, outgoing = anyio.create_memory_object_stream[SessionMessage](OUTBOX_MAX)
         writing = anyio.CancelScope(shield=True)
@@ -112,7 +112,7 @@ class Pipe:
                 stream.close()
 
     async def _sheltered(self, work: Callable[..., Awaitable[None]], *args: object) -> None:
-        """Work that goes on when a start is cancelled, until the process has ended: ending it needs all of them."""
+        """Work that continues when a start is cancelled, until the process has ended: stopping it needs all of them."""
         with anyio.CancelScope(shield=True) as shelter:
             self._shelters.append(shelter)
             await work(*args)
@@ -130,7 +130,7 @@ class Pipe:
         is_listened_to = True
         while chunk := await server.read_output():
             if not is_listened_to:
-                continue  # read on, so that a server that still writes can come to its end
+                continue  # keep reading: a server that still writes would otherwise block and never end
             for message in self._reader.messages_in(lines.feed(chunk)):
                 try:
                     await incoming.send(SessionMessage(message))
@@ -140,12 +140,12 @@ class Pipe:
             if trouble := self._reader.trouble(lines.size):
                 self._end(incoming, trouble)
                 is_listened_to = False
-            await anyio.lowlevel.checkpoint()  # the others' turn: one server that writes and writes holds nobody up
+            await anyio.lowlevel.checkpoint()  # lets other tasks run: a server that writes all the time must not block
         self._read_all.set()
         self._end(incoming)
 
     async def _watch_end(self, server: ServerProcess, incoming: Incoming) -> None:
-        """A child of the server may still hold its output open: the server's own end is enough."""
+        """End when the server ends: a child of it may still hold its output open."""
         await server.ended.wait()
         with anyio.move_on_after(DRAIN_S):
             await self._read_all.wait()
@@ -164,7 +164,7 @@ class Pipe:
                     line = item.message.model_dump_json(by_alias=True, exclude_unset=True)
                     await server.send(line.encode() + b"\n")
         except OSError:
-            self.over.set()  # it reads no more; whoever waits for an answer must not wait for ever
+            self.over.set()  # it reads no more; calls that wait for a response must not wait forever
         finally:
             self._reader.all_sent.set()
 
@@ -177,7 +177,7 @@ class Pipe:
 
 
 class MessageReader:
-    """What is made of a server's lines: messages for the SDK, failures of single calls, and noise."""
+    """Turns a server's lines into messages for the SDK and failures of single calls; drops noise."""
 
     def __init__(self, log: ServerLog, changed: Callable[[], None]) -> None:
         self._log = log
@@ -191,7 +191,7 @@ class MessageReader:
         self.all_sent = anyio.Event()
 
     def sent(self, message: types.JSONRPCMessage) -> None:
-        """Remember what the server owes us, and what it has been answered."""
+        """Remember which responses are expected, and which requests of the server were answered."""
         if isinstance(message, types.JSONRPCRequest):
             self._waiting.add(plain_id(message.id))
         elif isinstance(message, types.JSONRPCNotification):
@@ -208,11 +208,11 @@ class MessageReader:
                 yield message
 
     def trouble(self, line_bytes: int) -> str:
-        """Why this server is not to be listened to any longer; empty if it is."""
+        """Why the connection to this server must be closed; empty if it need not."""
         if self._noise > NOISE_MAX:
-            return f"wrote more than {NOISE_MAX:,} lines in a row that are no messages"
+            return f"wrote more than {NOISE_MAX:,} lines in a row that are not messages"
         if len(self._asked) > REQUESTS_MAX:
-            return f"asked more than {REQUESTS_MAX} things without taking the answers"
+            return f"sent more than {REQUESTS_MAX} requests without reading the answers"
         if line_bytes > ENDLESS_BYTES_MAX:
             return f"wrote one line of more than {ENDLESS_BYTES_MAX // 1_000_000} MB"
         return ""
@@ -221,7 +221,7 @@ class MessageReader:
         if is_progress(line) and not self._progress.take():
             return None
         if has_too_many_parts(line):
-            return self._failed(line, "answered with too many values at once; ask for less")
+            return self._failed(line, "answered with too many values at once; request less")
         try:
             message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
         except (ValueError, RecursionError):
@@ -249,7 +249,7 @@ class MessageReader:
         if self._notices.take():
             return True
         if method == TOOLS_CHANGED:
-            self._changed()  # left out with the rest of the flood, but not forgotten
+            self._changed()  # the message is dropped with the rest of the flood, but its news is not
         return False
 
     def _unreadable(self, line: bytes) -> types.JSONRPCError | None:
@@ -257,16 +257,16 @@ class MessageReader:
             return self._failed(line, "answered with a message that can't be read")
         if line.strip():
             self._noise += 1
-            self._note_once("it writes lines to its standard output that are no messages; they are left out")
+            self._note_once("it writes lines to its standard output that are not messages; they are ignored")
         return None
 
     def _oversized(self, line: Overlong) -> types.JSONRPCError | None:
-        words = f"answered with more than {RESULT_BYTES_MAX // 1_000_000} MB; ask for less"
-        # Told at once if its beginning names the call; at its end that call is known to be settled by its name.
+        words = f"answered with more than {RESULT_BYTES_MAX // 1_000_000} MB; request less"
+        # Reported at once if its start has the id of the call; at its end, that id is no longer waiting.
         return self._failed(line.head + line.tail, words, guess=line.is_whole)
 
     def _failed(self, text: bytes, words: str, *, guess: bool = True) -> types.JSONRPCError | None:
-        """The end of the one call that these bytes were an answer to, as far as can be told."""
+        """An error for the call that these bytes were an answer to, if it can be found."""
         self._note_once(f"it {words}")
         named = list(named_ids(text))
         request_id = next((name for name in named if name in self._waiting), None)

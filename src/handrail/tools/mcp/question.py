@@ -1,6 +1,6 @@
-"""Questions of a tool server to a person: from the protocol's elicitation to ours, and the answer back.
+"""Questions of an MCP server to a person: converts the protocol's elicitations to questions, and replies to results.
 
-Pure. The words come from outside and are bounded; asking is the engine's work."""
+Pure. The text is untrusted and limited in size; the engine asks the person."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""Results: what a tool server answered, as the output of a step.
+"""Results of MCP servers, as outputs of steps.
 
-Structured content stays as it is, and then the text beside it says nothing new; text stays text. What is no text
-(images, sounds, files), and what is too large for the journal, is kept apart (kept.py), and the output has a reference
-to it, which stands for the content when a later call of the same run passes it on. Everything in a result is data."""
+Structured content is used as it is, and the text beside it is dropped as redundant; text stays text. Other content
+(images, audio, files), and content that is too large for the journal, is stored separately (kept.py). The output then
+has a reference, which is replaced by the content when a later call of the same run uses it. Results are only data:
+nothing in them is executed or followed."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ from handrail.engine.tool import ToolCall, ToolFailed
 from handrail.tools.kept import ContentStore
 
 if TYPE_CHECKING:
-    # Imported late where it is needed: the SDK costs half a second, and only a call of a server needs it.
+    # Imported late where it is needed: the SDK takes half a second, and only calls of a server need it.
     from mcp_types import CallToolResult
 
 INLINE_BYTES_MAX: Final = 256_000
@@ -41,7 +42,7 @@ READERS: Final[Mapping[str, Callable[[bytes], Any]]] = {
     JSON: msgspec.json.decode,
     BLOB: lambda content: base64.b64encode(content).decode(),
 }
-"""How kept content is given to a later call, by its form."""
+"""How stored content is passed to a later call, by its form."""
 
 CATEGORIES: Final[Mapping[str, Category]] = {
     **{category.value: category for category in Category if category not in (Category.CANCELLED, Category.INTERNAL)},
@@ -50,19 +51,19 @@ CATEGORIES: Final[Mapping[str, Category]] = {
     "limited": Category.RATE_LIMITED,
     "unavailable": Category.TRANSIENT,
 }
-"""Words by which a server may say why a tool failed: our categories, and the names of our errors."""
+"""Names that a server may use for a failure: handrail's categories, and the names of its errors."""
 
 
 class Results:
-    """Turns answers of one call into its output."""
+    """Converts results of calls to outputs."""
 
     def __init__(self, kept: ContentStore, scrubbed: Callable[[Any], Any]) -> None:
-        """`scrubbed` takes out of a value what nobody may see."""
+        """`scrubbed` removes secrets from a value."""
         self._kept = kept
         self._scrubbed = scrubbed
 
     async def output(self, result: CallToolResult, call: ToolCall) -> Any:
-        """The output of a call; ToolFailed if the tool said that it failed, or said what can't be taken."""
+        """The output of a call; ToolFailed if the tool reported an error, or an invalid result."""
         if result.is_error:
             raise _failure(result)
         if result.structured_content is not None:
@@ -124,18 +125,18 @@ class Results:
 
     def _stored(self, call: ToolCall, content: bytes) -> str:
         if self._kept.size(call.run) + len(content) > KEPT_RUN_BYTES_MAX:
-            message = f"the tools of this run have answered more than {KEPT_RUN_BYTES_MAX // 10**9} GB; ask for less"
+            message = f"the tools of this run have returned more than {KEPT_RUN_BYTES_MAX // 10**9} GB; request less"
             raise ToolFailed(Category.TOOL_ERROR, message)
         return self._kept.put(call.run, call.step, content)
 
     async def filled(self, value: Any, run: str) -> Any:
-        """A value with the contents in place of references to what this run has kept; the same object if none is
-        there. What only looks like a reference is left as it is."""
+        """A value with references to stored content of this run replaced by the content; the same object if there are
+        none. What only looks like a reference is not changed."""
         references = list(references_in(value))
         if not references:
             return value
         if sum(one["bytes"] for one in references) > FILLED_BYTES_MAX:
-            message = f"its arguments stand for more than {FILLED_BYTES_MAX // 10**6} MB; pass less"
+            message = f"its arguments refer to more than {FILLED_BYTES_MAX // 10**6} MB; pass less"
             raise ToolFailed(Category.INVALID_INPUT, message)
         return await asyncio.to_thread(self._replaced, value, run)
 
@@ -149,7 +150,7 @@ class Results:
         return value
 
     def _content(self, reference: Mapping[str, Any], run: str) -> Any:
-        """What a reference stands for, or the reference itself if nothing of that kind was kept by this run."""
+        """The content of a reference, or the reference itself if this run has not stored that content."""
         if reference["run"] != run:
             return reference
         content = self._kept.find(run, reference["kept"], sha256=reference["sha256"])
@@ -157,7 +158,7 @@ class Results:
             return reference
         try:
             return READERS[reference["form"]](content)
-        except (KeyError, ValueError):  # another form than it was kept in: somebody wrote this reference by hand
+        except (KeyError, ValueError):  # another form than it was stored in: the reference was written by hand
             return reference
 
 
@@ -170,7 +171,7 @@ def _is_reference(value: Any) -> bool:
 
 
 def references_in(value: Any, depth: int = DEPTH_MAX) -> Iterator[Mapping[str, Any]]:
-    """All that looks like a reference to kept content in a value."""
+    """Everything in a value that looks like a reference to stored content."""
     if _is_reference(value):
         yield value
     elif depth == 0:
@@ -184,18 +185,18 @@ def references_in(value: Any, depth: int = DEPTH_MAX) -> Iterator[Mapping[str, A
 
 
 def _plain(value: Any) -> Any:
-    """A value as the journal would give it back."""
+    """A value as the journal would return it."""
     try:
         return msgspec.json.decode(msgspec.json.encode(value))
     except (RecursionError, TypeError, ValueError, OverflowError) as error:
-        raise ToolFailed(Category.TOOL_ERROR, f"it answered what is not plain JSON: {error}") from None
+        raise ToolFailed(Category.TOOL_ERROR, f"its answer is not plain JSON: {error}") from None
 
 
 def _decoded(text: str) -> bytes:
     try:
         return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
-        raise ToolFailed(Category.TOOL_ERROR, "it answered with a content that is not base64") from None
+        raise ToolFailed(Category.TOOL_ERROR, "it answered with content that is not base64") from None
 
 
 def _link(block: Any) -> Mapping[str, Any]:
@@ -204,7 +205,7 @@ def _link(block: Any) -> Mapping[str, Any]:
 
 
 def _failure(result: CallToolResult) -> ToolFailed:
-    """What a tool said when it failed, in the category that it named, if it did."""
+    """The failure that a tool reported, with the category that it named, if any."""
     said = result.structured_content if isinstance(result.structured_content, Mapping) else {}
     words = [said[key] for key in ("category", "name") if isinstance(said.get(key), str)]
     category = next((CATEGORIES[word] for word in words if word in CATEGORIES), Category.TOOL_ERROR)

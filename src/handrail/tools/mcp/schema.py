@@ -1,8 +1,8 @@
-"""Schemas of tool servers: what they have against the arguments of a call, though they may be any draft, or hostile.
+"""Schemas of MCP servers: checks the arguments of a call, although a schema may be any draft, or malicious.
 
-A few lines of references to references keep a validator busy for ever. So the schema is first walked with the very
-arguments, as a validator would walk it, up to a bound. Nothing is fetched; patterns may look around, within a bound.
-The words for a single misfit are arguments.py's."""
+A few lines of references to references can keep a validator busy forever. So the steps of a validator are first counted
+with the same arguments, up to a limit. Nothing is fetched; patterns may use lookaround, with a backtracking limit. The
+messages for single errors are in arguments.py."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ if TYPE_CHECKING:
 
 SCHEMA_BYTES_MAX: Final = 500_000
 SCHEMA_DEPTH_MAX: Final = 255
-"""More than that the validator does not take; how deep the encoder goes depends on the version of Python."""
+"""The validator does not accept more; how deep the encoder goes depends on the version of Python."""
 PATTERNS_MAX: Final = 100
 BACKTRACK_MAX: Final = 10_000
 STEPS_MAX: Final = 100_000
 WALK_DEPTH_MAX: Final = 1_000
 STEPS_EXPLAINED_MAX: Final = 2_000
-"""Beyond this many steps it is not told where the misfit is: collecting that costs a thousand times the judgement."""
+"""Beyond this many steps the location of an error is left out: finding it takes a thousand times as long."""
 
 TOGETHER: Final = ("allOf", "anyOf", "oneOf")
 ALONE: Final = ("not", "if", "then", "else")
 
 
 class ServerSchema:
-    """The schema of one tool's arguments, looked at and compiled when it is first needed."""
+    """The schema of one tool's arguments, checked and compiled when it is first needed."""
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
         self.schema = schema
         self._targets: dict[str, Any] = {}
 
     def misfits(self, args: Mapping[str, Any]) -> list[str]:
-        """What the schema has against the arguments, or what is wrong with the schema itself; nothing if they fit."""
+        """Errors in the arguments, or in the schema itself; empty if the arguments fit."""
         try:
             plain = msgspec.json.decode(msgspec.json.encode(args))
         except (RecursionError, TypeError, ValueError) as error:
@@ -51,11 +51,11 @@ class ServerSchema:
             return [f"the server's schema for this tool can't be used: {validator}"]
         steps = self._steps(plain)
         if steps >= STEPS_MAX:
-            return ["the server's schema for this tool can't be used: to check these arguments takes too long"]
+            return ["the server's schema for this tool can't be used: checking these arguments takes too long"]
         return [] if validator.is_valid(plain) else self._explained(validator, plain, steps)
 
     def _explained(self, validator: Validator, args: Any, steps: int) -> list[str]:
-        """Where arguments do not fit, in words."""
+        """Messages about arguments that don't fit, with locations."""
         if steps > STEPS_EXPLAINED_MAX:
             return ["the arguments do not fit the tool's schema"]
         errors = validator.iter_errors(args)
@@ -63,8 +63,8 @@ class ServerSchema:
 
     @cached_property
     def _validator(self) -> Validator | str:
-        """What judges arguments, or why there is nothing that could."""
-        # Imported late: 25 ms that a command which calls no tool need not pay (measured).
+        """The validator, or why there is none."""
+        # Imported late: it takes 25 ms (measured), which commands that call no tool should not pay.
         from jsonschema_rs import FancyRegexOptions, ReferencingError, validator_for
 
         if flaw := _flaw(self.schema):
@@ -76,7 +76,7 @@ class ServerSchema:
             return str(error).partition("\n")[0][:200]
 
     def _steps(self, value: Any) -> int:
-        """How many pairs of a schema and a value a validator may have to look at, up to the bound."""
+        """How many pairs of a schema and a value a validator may have to check, up to the limit."""
         steps, waiting = 0, [iter([(self.schema, value)])]
         while waiting and steps < STEPS_MAX:
             pair = next(waiting[-1], None)
@@ -86,7 +86,7 @@ class ServerSchema:
             steps += 1
             if isinstance(pair[0], Mapping):
                 if len(waiting) >= WALK_DEPTH_MAX:
-                    return STEPS_MAX  # it refers to itself without end
+                    return STEPS_MAX  # it refers to itself endlessly
                 waiting.append(self._next(*pair))
         return steps
 
@@ -96,20 +96,20 @@ class ServerSchema:
         for part in _beside(schema):
             yield part, value
             if "unevaluatedProperties" in schema or "unevaluatedItems" in schema:
-                yield part, value  # looked at once more, to tell what has been looked at
+                yield part, value  # evaluated a second time, to find what was evaluated
         if isinstance(value, dict):
             yield from _inside_object(schema, value)
         elif isinstance(value, list):
             yield from _inside_list(schema, value)
 
     def _target(self, reference: str) -> Any:
-        if reference not in self._targets:  # as many as there are references in the schema
+        if reference not in self._targets:  # bounded by the number of references in the schema
             self._targets[reference] = _resolved(self.schema, reference)
         return self._targets[reference]
 
 
 def _flaw(schema: Mapping[str, Any]) -> str:
-    """Why a schema is not even compiled; empty if it may be."""
+    """Why a schema is not compiled; empty if it can be."""
     if _is_deeper_than(schema, SCHEMA_DEPTH_MAX):
         return f"it is nested deeper than {SCHEMA_DEPTH_MAX} levels"
     try:
@@ -119,15 +119,15 @@ def _flaw(schema: Mapping[str, Any]) -> str:
         return "it is not plain JSON"
     parts = list(_parts(schema))
     if not all(map(_stays, parts)):
-        return "it has a reference that does not stay inside it"
+        return "it has a reference that leads outside of it"
     ids = ("$id", "id") if "draft-04" in str(schema.get("$schema")) else ("$id",)
     if any(isinstance(part.get(name), str) for name in ids for part in parts[1:]):
-        return "a part of it has an id of its own"  # references in it would mean something else
+        return "a part of it has an id of its own"  # references inside of it would resolve differently
     return "it has too many patterns" if sum(map(_patterns, parts)) > PATTERNS_MAX else ""
 
 
 def _is_deeper_than(value: Any, depth: int) -> bool:
-    """Whether lists and objects lie in each other more than that many times; found without recursion."""
+    """Whether lists and objects are nested deeper than that; found without recursion."""
     level = [value]
     for _ in range(depth):
         inner = (part.values() if isinstance(part, Mapping) else part for part in level)
@@ -136,7 +136,7 @@ def _is_deeper_than(value: Any, depth: int) -> bool:
 
 
 def _stays(part: Mapping[str, Any]) -> bool:
-    """Whether the reference that a part may have leads to a part of the same schema; an argument may be named so."""
+    """Whether a part's reference, if it has one, stays in the same schema; `$ref` may also be an argument's name."""
     reference = part.get("$ref", "#")
     if "$dynamicRef" in part or "$recursiveRef" in part:
         return False
@@ -160,7 +160,7 @@ def _parts(schema: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def _beside(schema: Mapping[str, Any]) -> Iterator[Any]:
-    """The schemas that see the same value."""
+    """The subschemas that apply to the same value."""
     for word in TOGETHER:
         yield from _listed(schema.get(word))
     for word in ALONE:
@@ -198,7 +198,7 @@ def _listed(value: Any) -> Sequence[Any]:
 
 
 def _resolved(schema: Any, reference: str) -> Any:
-    """The part that a reference leads to; nothing if it leads nowhere, which compiling has found already."""
+    """The part that a reference leads to; None if it leads nowhere, which compiling has already reported."""
     part = schema
     for word in unquote(reference).split("/")[1:]:
         key = word.replace("~1", "/").replace("~0", "~")

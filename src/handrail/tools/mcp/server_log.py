@@ -1,7 +1,7 @@
-"""The log of one tool server: what it writes to its standard error, and what handrail has to say about it.
+"""The log of one MCP server: what it writes to standard error, and handrail's own notes about it.
 
-Bounded in size (one old file is kept), in rate and in the length of a line. What a server writes is scrubbed line by
-line before it is kept anywhere."""
+Limited in size (one old file is kept), in rate and in the length of a line. Secrets are removed from each line before
+it is kept anywhere."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _as_it_is(text: str) -> str:
 
 
 class ServerLog:
-    """A file that grows to a bound, with its last lines at hand."""
+    """A log file with a size limit, and its last lines in memory."""
 
     def __init__(self, path: Path, scrub: Callable[[str], str] = _as_it_is) -> None:
         self.path = path
@@ -38,7 +38,7 @@ class ServerLog:
         self._dropped = 0
 
     def take(self, chunk: bytes) -> None:
-        """Keep what the server wrote."""
+        """Add what the server wrote."""
         *lines, self._unfinished = (self._unfinished + chunk).split(b"\n")
         for line in lines:
             self._line(line)
@@ -47,17 +47,17 @@ class ServerLog:
             self._unfinished = b""
 
     def end(self) -> None:
-        """The server writes no more: keep what it left unfinished."""
+        """Add the unfinished last line: the server writes no more."""
         if self._unfinished:
             self._line(self._unfinished)
         self._unfinished = b""
 
     def note(self, words: str) -> None:
-        """Keep a line of handrail's own."""
+        """Add a line of handrail's own."""
         self._write(f"{_now()} handrail: {self._scrub(words)}\n")
 
     def begin(self) -> None:
-        """A new start: what an earlier one said last is not its own."""
+        """Forget the last lines of an earlier start."""
         self._tail.clear()
         self._unfinished = b""
 
@@ -79,7 +79,7 @@ class ServerLog:
             self._write(f"{_now()} {text}\n")
 
     def _write(self, text: str) -> None:
-        # A log that can't be written must not keep anybody from working.
+        # A log that can't be written must not stop the work.
         with contextlib.suppress(OSError):
             self.path.parent.mkdir(parents=True, exist_ok=True)
             if self.path.exists() and self.path.stat().st_size > LOG_BYTES_MAX:

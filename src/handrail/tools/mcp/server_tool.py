@@ -1,7 +1,7 @@
-"""A tool of a tool server: how it is called, what a person must say first, and how it is undone.
+"""A tool of an MCP server: how it is called, what a person must answer first, and how it is undone.
 
-What is known of it is tool_server.py's, how answers become outputs result.py's. What was given to a server as a secret
-is taken out of all that it says."""
+Its spec is in tool_server.py; results are converted to outputs in result.py. Secrets that were given to a server are
+removed from everything it sends."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from handrail.tools.mcp.undo_map import captured, undo_call, undo_of
 
 
 class ServerTool:
-    """One tool of one server; its server may not have been met yet."""
+    """One tool of one server, which may not be connected yet."""
 
     def __init__(self, server: ToolServer, tool: str) -> None:
         self._server = server
@@ -28,17 +28,17 @@ class ServerTool:
 
     @property
     def spec(self) -> ToolSpec:
-        """What is known of the tool; before `ready`, only what a person says of it."""
+        """The spec of the tool; before `ready`, only what tools.json says about it."""
         return self._server.spec(self._tool)
 
     @property
     def card(self) -> Card | None:
-        """What a plan is pinned to, as the server tells it; None before `ready`."""
+        """The server's description of the tool, which plans are pinned to; None before `ready`."""
         reported = self._server.reported(self._tool)
         return reported.card if reported else None
 
     async def ready(self) -> None:
-        """Make sure that the server can be reached and has this tool, and that it may be called."""
+        """Make sure that the tool is allowed, the server can be reached, and it has this tool."""
         self._server.require_allowed(self._tool)
         try:
             await self._server.connect()
@@ -47,7 +47,7 @@ class ServerTool:
         self._server.require_reported(self._tool)
 
     def effect(self, args: Mapping[str, Any]) -> Effect:
-        """What a call does to the world, whatever its arguments."""
+        """The effect of a call, the same for all arguments."""
         return self.spec.effect
 
     def server(self, args: Mapping[str, Any]) -> str:
@@ -55,31 +55,31 @@ class ServerTool:
         return self._server.name
 
     def misfits(self, args: Mapping[str, Any]) -> Sequence[str]:
-        """What the tool's schema has against the arguments, as far as that is known before the call."""
+        """Errors in the arguments by the tool's schema, as far as they can be known before the call."""
         reported = self._server.reported(self._tool)
         wrong = reported.schema.misfits(args) if reported else []
-        # What stands for something else is judged by the call, when it is filled in.
+        # Arguments with references are checked at the call, after the references are filled in.
         return [] if wrong and _stands_for_more(args) else wrong
 
     async def capture(self, call: ToolCall) -> Any:
-        """The undo of the undo map, as it is today; None if nobody wrote one."""
+        """The current undo rule from tools.json; None if there is none."""
         undo = self._server.rule(self._tool).undo
         return captured(undo, self._server.name, idempotent=self.spec.undo_idempotent) if undo else None
 
     async def call(self, call: ToolCall) -> Any:
-        """Call it: the output, or ToolFailed, or ToolAsks if the server wants to know something of a person."""
+        """The output of a call; ToolFailed, or ToolAsks if the server has a question for a person."""
         await self.ready()
         return await self._call_now(call)
 
     async def undo(self, call: ToolCall) -> Any:
-        """Call the tool that takes back what `call` did, by the rule of that time."""
+        """Call the tool that undoes `call`, by the rule that was captured with it."""
         server = self._server
         undo = undo_of(call.capture, server.name)
         if undo is None:
             hint = "give the step an `undo:`, or the tool one in tools.json"
             raise ToolFailed(Category.TOOL_ERROR, f"{self.spec.name} has no undo of its own; {hint}")
         rule = server.rule(self._tool).undo
-        if rule is None or rule.tool != undo.tool:  # else its owner has named it for just this
+        if rule is None or rule.tool != undo.tool:  # a rule in tools.json allows the tool for this undo
             server.require_allowed(undo.tool)
         output = await server.results.filled(call.output, call.run)
         made = undo_call(call, undo, server=server.name, output=output)
@@ -91,7 +91,7 @@ class ServerTool:
         return await ServerTool(server, undo.tool)._call_now(made)
 
     async def _call_now(self, call: ToolCall) -> Any:
-        """The output of a call of a tool that is there and may be called."""
+        """The output of a call, after the checks."""
         try:
             return await self._output_of(call)
         except ToolFailed as failed:
@@ -99,7 +99,7 @@ class ServerTool:
 
     async def _output_of(self, call: ToolCall) -> Any:
         server = self._server
-        # A keyring may take its time; most calls have nothing to fill in.
+        # In a thread only if necessary: a keyring can be slow, but most calls have nothing to fill in.
         args = await asyncio.to_thread(server.vault.arguments, call) if call.references else call.args
         args = await server.results.filled(args, call.run)
         reported = server.reported(self._tool)

@@ -1,6 +1,6 @@
-"""All tool servers that are declared: found by name, met when somebody needs them, closed together.
+"""All declared MCP servers: found by name, connected when they are needed, closed together.
 
-A server that can't be reached hurts no other. What each is, tools.json says (declaration.py)."""
+A server that can't be reached does not affect the others. They are declared in tools.json (declaration.py)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from handrail.tools.vault import Vault
 CONNECTING_MAX: Final = 16
 """How many servers are started at once."""
 CONNECT_GRACE_S: Final = 2.0
-"""How much longer than its start may take a server is waited for; it is ended in the background then."""
+"""How much longer than its start timeout to wait for a server; after that it is stopped in the background."""
 
 
 class Recalled(Struct, frozen=True, kw_only=True):
@@ -56,7 +56,7 @@ class Servers:
         vault: Vault,
         configuration: ToolConfiguration,
     ) -> None:
-        """`logs` is the folder for what servers say on stderr; `cache` is a file of what may be forgotten."""
+        """`logs` is the folder for the servers' stderr; `cache` is a file that may be deleted."""
         eras = EraCache(cache)
         listings = ListingCache(cache.parent / "server-tools")
         results = Results(kept, vault.scrubbed)
@@ -85,16 +85,16 @@ class Servers:
         return self._servers.keys()
 
     def server(self, name: str) -> ToolServer:
-        """One of them, by its name."""
+        """One server, by its name."""
         return self._servers[name]
 
     def find(self, name: str) -> ServerTool | None:
-        """The tool `<server>.<tool>` of a declared server, whether it was met or not; None if nobody declared it."""
+        """The tool `<server>.<tool>` of a declared server, connected or not; None if that server is not declared."""
         server, dot, tool = name.partition(".")
         return ServerTool(self._servers[server], tool) if dot and server in self._servers else None
 
     def specs(self) -> Sequence[ToolSpec]:
-        """What is known of the tools of the servers met so far, by name."""
+        """The specs of the tools of all servers that were connected so far, by name."""
         found = [server.spec(tool) for server in self._servers.values() for tool in server.tools()]
         return sorted(found, key=lambda spec: spec.name)
 
@@ -109,17 +109,17 @@ class Servers:
         )
 
     async def connect(self, servers: Collection[str]) -> Mapping[str, str]:
-        """Learn the tools of these servers, all at once; which of them can't be reached, each with the reason."""
+        """Connect to these servers in parallel and list their tools; those that can't be reached, with the reason."""
         names = sorted(set(servers))
         reasons = await asyncio.gather(*map(self._connect_one, names))
         return {name: reason for name, reason in zip(names, reasons, strict=True) if reason}
 
     def status(self) -> Mapping[str, ServerStatus]:
-        """How each server is doing."""
+        """The status of each server."""
         return {name: self._status_of(server) for name, server in self._servers.items()}
 
     async def close(self) -> None:
-        """Stop all servers that were started, each for itself."""
+        """Stop all servers that were started, even if stopping one fails."""
         closing = (server.connection.close() for server in self._servers.values())
         for outcome in await asyncio.gather(*closing, return_exceptions=True):
             if isinstance(outcome, BaseException):
@@ -141,5 +141,5 @@ class Servers:
         except ToolFailed as failed:
             return str(server.vault.scrubbed(failed.message))
         except TimeoutError:
-            return f"it did not tell its tools within {limit_s:g} s; its log is {server.connection.status.log}"
+            return f"it did not list its tools within {limit_s:g} s; its log is {server.connection.status.log}"
         return ""

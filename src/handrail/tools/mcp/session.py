@@ -1,7 +1,7 @@
-"""One start of a tool server: the SDK's client, held open by one task, and the calls that share it.
+"""One start of an MCP server: the SDK's client, kept open by one task, and the calls that share it.
 
-Imports the SDK, so it is itself imported only when a server is needed. Starting again, and when, is connection.py's
-work. Questions of the server find the call that they belong to here.
+Imports the SDK, so it is only imported when a server is needed. connection.py decides when to start again. Here
+questions of the server are matched to the call that they belong to.
 
     keeper task:  open -> list -> ... waits ... -> close          callers:  call(), from any task"""
 
@@ -47,10 +47,10 @@ QUESTIONS_MAX: Final = 20
 PROGRESS_WORDS_MAX: Final = 200
 SUBSCRIBE_S: Final = 2.0
 OWNER_S: Final = 30.0
-"""How long a question waits until it is clear which call it belongs to."""
+"""How long a question waits for other calls to end, until it is clear which call it belongs to."""
 LAST_WORDS_S: Final = 1.0
 
-# Without a handler, the SDK's warnings would carry a server's words to our standard error, at the server's pace.
+# Without a handler, the SDK's warnings would print a server's text to our standard error, as often as it likes.
 for _name in ("client", "httpx2", "mcp.client", "mcp.shared"):
     logging.getLogger(_name).addHandler(logging.NullHandler())
 
@@ -60,10 +60,10 @@ _result_adapter: Final[TypeAdapter[types.CallToolResult | types.InputRequiredRes
 
 
 class Transport(Protocol):
-    """A way to a server: a pipe to a process, or a wire."""
+    """The transport to a server: a pipe to a process, or HTTP."""
 
     over: anyio.Event
-    """Set when nothing more will come."""
+    """Set when no more messages will come."""
 
     @property
     def pid(self) -> int:
@@ -72,21 +72,21 @@ class Transport(Protocol):
 
     @property
     def how(self) -> str:
-        """How it ended, in words."""
+        """How it ended, for messages."""
         ...
 
     def open(self) -> AbstractAsyncContextManager[TransportStreams]:
-        """Connect; leaving ends it."""
+        """Connect; leaving disconnects."""
         ...
 
     async def wait_until_ended(self, *, seconds: float) -> None:
-        """Give it a moment to say how it ended."""
+        """Wait a moment for its exit status."""
         ...
 
 
 @dataclass(eq=False)
 class ServerCall:
-    """A call under way."""
+    """A running call."""
 
     tool: str
     args: Mapping[str, Any]
@@ -100,7 +100,7 @@ class ServerCall:
     steps: RateLimiter = field(default_factory=lambda: RateLimiter(PROGRESS_PER_S_MAX))
 
     async def on_progress(self, progress: float, total: float | None, message: str | None) -> None:
-        """Pass on how far it is, in a few words."""
+        """Report progress, in a few words."""
         if self.steps.take():
             count = f"{progress:g}/{total:g}" if total else f"{progress:g}"
             words = "".join(letter for letter in message or "" if letter.isprintable())
@@ -130,7 +130,7 @@ class Session:
 
     @property
     def is_over(self) -> bool:
-        """Whether it takes no more calls."""
+        """Whether it accepts no more calls."""
         return self._transport.over.is_set() or self._client is None
 
     @property
@@ -140,13 +140,13 @@ class Session:
 
     @property
     def how(self) -> str:
-        """How it ended, with the last of what it wrote to its log."""
+        """How it ended, with the last lines of its log."""
         tail = self._log.tail
         return f"{self._transport.how}; it last wrote: {tail}" if tail else self._transport.how
 
     @property
     def version(self) -> str:
-        """The protocol version that was agreed on."""
+        """The negotiated protocol version."""
         return self._client.protocol_version if self._client else ""
 
     @property
@@ -156,12 +156,12 @@ class Session:
 
     @property
     def server(self) -> str:
-        """What the server calls itself."""
+        """The server's own name and version."""
         info = self._client.server_info if self._client else None
         return f"{info.name} {info.version}"[:PROGRESS_WORDS_MAX] if info else ""
 
     async def keep(self, mode: str, ready: asyncio.Future[None]) -> None:
-        """Hold the client open until the server is over or is to stop; enters and leaves in this one task."""
+        """Keep the client open until the server ends or `stop` is called; opens and closes it in this one task."""
         NOTED.set(self.noted)
         try:
             client = Client(
@@ -191,7 +191,7 @@ class Session:
                 ready.cancel()
 
     def stop(self) -> None:
-        """Let the keeper leave, also while the server has not greeted back."""
+        """End the session, also while the handshake is still running."""
         self._stopped.set()
         if self._client is None:
             self._greeting.cancel()
@@ -210,12 +210,12 @@ class Session:
                 if cursor is None or listing.is_full:
                     break
         if listing.left_out:
-            self._log.note(f"{listing.left_out} of its tools were left out: too many, too large, or with a bad name")
+            self._log.note(f"{listing.left_out} of its tools were left out: too many, too large, or an invalid name")
         self._output_schemas = OutputSchemas(listing.tools)
         return listing.tools
 
     async def call(self, call: ServerCall) -> types.CallToolResult:
-        """Make one call; ToolFailed says why not, ToolAsks what a person must say first."""
+        """Make one call; ToolFailed says why it failed, ToolAsks what a person must answer first."""
         async with self._taking_turns():
             self._calls[call] = None
             _current.set(call)
@@ -232,7 +232,7 @@ class Session:
                 self._notify_fewer()
                 _current.set(None)
                 NOTED.set(None)
-        raise call.asks or call.noted[-1]  # one of them is why the call was given up
+        raise call.asks or call.noted[-1]  # one of them is why the call was cancelled
 
     async def _rounds(self, call: ServerCall) -> types.CallToolResult:
         """Call until there is a result: the newer protocol answers with questions, and is called again with answers."""
@@ -251,7 +251,7 @@ class Session:
             state = result.request_state
             if responses is None:
                 await anyio.sleep(ROUND_PAUSE_S)
-        raise ToolFailed(Category.TOOL_ERROR, f"asked back more than {ROUNDS_MAX} times, and came to no result")
+        raise ToolFailed(Category.TOOL_ERROR, f"asked more than {ROUNDS_MAX} times, without a result")
 
     async def _round(
         self, call: ServerCall, responses: types.InputResponses | None, state: str | None
@@ -261,15 +261,15 @@ class Session:
             arguments=dict(call.args),
             input_responses=responses,
             request_state=state,
-            _meta=cast("types.RequestParamsMeta", {KEY_META: call.key}),  # typed for keys of the protocol alone
+            _meta=cast("types.RequestParamsMeta", {KEY_META: call.key}),  # its type only has keys of the protocol
         )
-        # Not `call_tool`, which would hold results against a hostile schema in a way that can take for ever.
+        # Not `call_tool`, which validates results with the server's schema in a way that can take forever.
         session = self._open_client().session
         request = types.CallToolRequest(params=params)
         return await session.send_request(request, _result_adapter, progress_callback=call.on_progress)
 
     def _visit(self, call: ServerCall, error: MCPError) -> None:
-        """Send a person to the pages that a call needs first; any other error stays one."""
+        """Ask a person to open the pages that a call needs first; any other error is raised again."""
         if error.code != types.URL_ELICITATION_REQUIRED:
             raise error
         for params in UrlElicitationRequiredError.from_error(error.error).elicitations[:QUESTIONS_MAX]:
@@ -289,30 +289,30 @@ class Session:
     ) -> types.ElicitResult | types.ErrorData:
         call = _current.get() or await self._owner()
         if call is None:
-            return types.ErrorData(code=types.INVALID_REQUEST, message="no call is under way that this could be about")
+            return types.ErrorData(code=types.INVALID_REQUEST, message="no call is running that this could belong to")
         try:
             return self._reply(call, params)
         except ToolAsks as asks:
             call.asks = asks
         except ToolFailed as failed:
             call.noted[:] = [failed]
-        # This is another task than the caller's: the call is given up from here, which also tells the server.
+        # This runs in another task than the call, so the call is cancelled; that also notifies the server.
         call.scope.cancel()
         return types.ElicitResult(action="cancel")
 
     def _reply(self, call: ServerCall, params: types.ElicitRequestParams) -> types.ElicitResult:
         call.questions += 1
         if call.questions > QUESTIONS_MAX:
-            raise ToolFailed(Category.TOOL_ERROR, f"asked a person more than {QUESTIONS_MAX} things in one call")
+            raise ToolFailed(Category.TOOL_ERROR, f"asked a person more than {QUESTIONS_MAX} questions in one call")
         question = question_of(params)
         return result_of(call.ask(question), is_form=question.schema is not None)
 
     async def _owner(self) -> ServerCall | None:
         """The call that a question of a handshake server belongs to: the protocol does not say, so it must be alone.
 
-        With several under way, those that do not ask are waited for, and from then on this server has one call at a
-        time. Where several ask at once, nobody knows whose question is whose: they are given up, to be made anew one
-        by one. None if it can't be told."""
+        If several calls are running, this waits until those that do not ask have ended; from then on this server gets
+        one call at a time. If several ask at once, their questions can't be matched: the calls are cancelled, and made
+        again one by one. None if the call can't be found."""
         self._asking += 1
         self._notify_fewer()
         try:
@@ -330,9 +330,9 @@ class Session:
 
     def _give_up_asking(self) -> None:
         if len(self._calls) > self._asking:
-            return  # some of them do not ask, and are not disturbed
+            return  # some of them do not ask, and must not be cancelled
         for call in self._calls:
-            words = "it asked a person while other calls of this server asked, too; it is made again alone"
+            words = "it asked a person while other calls of this server asked too; it is made again alone"
             call.noted[:] = [ToolFailed(Category.TRANSIENT, words)]
             call.scope.cancel()
 
@@ -363,7 +363,7 @@ class Session:
             self._changed()
 
     async def _subscribe(self, client: Client, stack: AsyncExitStack) -> None:
-        """Hear of changes of the tools; handshake servers tell unasked."""
+        """Subscribe to changes of the tools; handshake servers send them without a subscription."""
         tools = client.server_capabilities.tools
         if self.is_legacy or tools is None or not tools.list_changed:
             return
@@ -371,7 +371,7 @@ class Session:
             with anyio.fail_after(SUBSCRIBE_S):
                 await stack.enter_async_context(client.listen(tools_list_changed=True))
         except FAULTS as error:
-            self._log.note(f"it does not tell when its tools change: {failure(error).message}")
+            self._log.note(f"it does not report changes of its tools: {failure(error).message}")
 
     async def _until_over(self) -> None:
         async with anyio.create_task_group() as tasks:
@@ -390,7 +390,7 @@ class Session:
 
 
 class _Opened:
-    """A transport as the SDK knows one."""
+    """A transport in the form that the SDK expects."""
 
     def __init__(self, opened: AbstractAsyncContextManager[TransportStreams]) -> None:
         self._opened = opened

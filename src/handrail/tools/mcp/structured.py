@@ -1,7 +1,7 @@
-"""Structured results, held against the schema that their tool has promised.
+"""Checks structured results against the output schema of their tool.
 
-The SDK would do this with patterns that a server can make run for ever; here they are bounded and off the network, and
-a promise that can't be read, or would cost too much to check, is not checked."""
+The SDK would use patterns that a server can make run forever; here they are limited and have no network access. A
+schema that can't be read, or would take too long, is not checked."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 PATTERN_BYTES_MAX: Final = 1_000_000
 BACKTRACK_MAX: Final = 10_000
-"""Common libraries write patterns that look ahead; they may, so far."""
+"""Common libraries generate patterns with lookahead, so backtracking is allowed up to this limit."""
 WORDS_MAX: Final = 500
 
 
@@ -33,11 +33,11 @@ class OutputSchemas:
         self._validators: dict[str, Validator | None] = {}
 
     def check(self, tool: str, result: types.CallToolResult) -> None:
-        """Refuse a result that breaks its tool's promise; an error of the tool promises nothing."""
+        """Refuse a result that does not fit its tool's output schema; error results are not checked."""
         if tool not in self._schemas or result.is_error:
             return
         if result.structured_content is None:
-            raise ToolFailed(Category.TOOL_ERROR, "promised a structured result, and answered without one")
+            raise ToolFailed(Category.TOOL_ERROR, "declares an output schema, but answered without a structured result")
         error = self._misfit(tool, result.structured_content)
         if error is not None:
             place = ".".join(str(part) for part in error.instance_path) or "the result"
@@ -48,17 +48,17 @@ class OutputSchemas:
 
     def _misfit(self, tool: str, content: Any) -> ValidationError | None:
         try:
-            # Encoded for its size; and too deep a value, which would end the validator's stack, ends here.
+            # Encoded for its size; a value nested too deeply fails here instead of overflowing the validator's stack.
             size = len(msgspec.json.encode(content))
         except (ValueError, RecursionError, TypeError) as broken:
-            message = f"its result can't be held against its output schema: {str(broken)[:WORDS_MAX]}"
+            message = f"its result can't be checked against its output schema: {str(broken)[:WORDS_MAX]}"
             raise ToolFailed(Category.TOOL_ERROR, message) from None
         validator = self._validator(tool) if is_affordable(self._schemas[tool], size) else None
         return next(iter(validator.iter_errors(content)), None) if validator else None
 
     def _validator(self, tool: str) -> Validator | None:
-        """What a promise is checked by; None if nobody can read it: what the tool did is done all the same."""
-        # Imported late: 25 ms that only tools with a promise need.
+        """The validator; None if the schema can't be used: the tool's effect has happened anyway."""
+        # Imported late: 25 ms that only tools with an output schema need.
         from jsonschema_rs import FancyRegexOptions, ReferencingError, validator_for
 
         if tool not in self._validators:

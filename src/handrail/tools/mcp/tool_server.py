@@ -1,7 +1,7 @@
-"""A tool server and what is known of its tools: what it told of them, under the words of a person.
+"""An MCP server and the specs of its tools: what the server reports, overridden by what a person wrote.
 
-tools.json over the server's annotations, config.toml over both. The connection is connection.py's, a single tool
-server_tool.py's."""
+tools.json overrides the server's annotations, config.toml overrides both. The connection is in connection.py, a single
+tool in server_tool.py."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _callable_name = re.compile(r"[A-Za-z0-9_./-]{1,128}")
 
 
 class ReportedTool(Struct, frozen=True):
-    """What the server told of a tool, and what follows from it."""
+    """What the server reported about a tool, and what follows from it."""
 
     listed: ListedTool
     card: Mapping[str, Any]
@@ -40,7 +40,7 @@ class ReportedTool(Struct, frozen=True):
 
 
 class ToolServer:
-    """One declared server, met or not."""
+    """One declared server, connected or not."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class ToolServer:
         return self.declared.name
 
     async def connect(self) -> None:
-        """Learn what its tools are now; ToolFailed says why that can't be learned."""
+        """Connect and list its tools; ToolFailed says why that failed."""
         listing = await self.connection.listing()
         if listing is self._listing:
             return
@@ -107,19 +107,19 @@ class ToolServer:
         return past
 
     def reported(self, tool: str) -> ReportedTool | None:
-        """What it told of a tool; None if it has none of that name, or was not met yet."""
+        """What it reported about a tool; None if it has none of that name, or is not connected yet."""
         return self._reported.get(tool)
 
     def tools(self) -> Sequence[str]:
-        """The tools that it told of and that may be called."""
+        """The reported tools that may be called."""
         return [tool for tool in self._reported if not self._refusal(tool)]
 
     def rule(self, tool: str) -> ToolRule:
-        """What a person says of a tool."""
+        """The settings of a tool in tools.json."""
         return self.declared.tools.get(tool, NO_RULE)
 
     def require_allowed(self, tool: str) -> None:
-        """ToolFailed if one of its lists keeps the tool out."""
+        """ToolFailed if `allow` or `deny` forbids the tool."""
         if words := self._refusal(tool):
             message = f"{self.name}.{tool} may not be called: {words}; a person can change that in the file"
             raise ToolFailed(Category.PERMISSION, message)
@@ -132,11 +132,11 @@ class ToolServer:
             raise ToolFailed(Category.NOT_FOUND, f"{message}; {near}" if near else message)
 
     def spec(self, tool: str) -> ToolSpec:
-        """What is known of a tool, by the words of a person, then by those of the server."""
+        """The spec of a tool, from a person's settings, then from the server's report."""
         if tool not in self._specs:
             spec = self._spec(tool)
             if tool not in self._reported:
-                return spec  # not remembered: there are as many of these as somebody can write
+                return spec  # not cached: there could be any number of unknown names
             self._specs[tool] = spec
         return self._specs[tool]
 
@@ -168,7 +168,7 @@ class ToolServer:
         if said is not None:
             return said
         if reported is None:
-            return Effect.IRREVERSIBLE  # a server that was not met yet could do anything
+            return Effect.IRREVERSIBLE  # a server that is not connected yet could do anything
         if reported.listed.read_only:
             return Effect.NONE
         return (
@@ -189,7 +189,7 @@ class ToolServer:
         return undo.idempotent if undo.idempotent is not None else self._is_idempotent(undo.tool)
 
     def _refusal(self, tool: str) -> str:
-        """Which list of the declaration keeps a tool out; empty if it may be called."""
+        """Which list of the declaration forbids a tool; empty if it may be called."""
         mine = self.declared
         denied = next((pattern for pattern in mine.deny if fnmatchcase(tool, pattern)), None)
         if denied is not None:

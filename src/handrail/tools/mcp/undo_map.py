@@ -1,7 +1,7 @@
-"""The undo map: which call of the same server takes back what a call did, as a person wrote it in tools.json.
+"""The undo map: which call of the same server undoes a call, as written in tools.json.
 
-The rule of the time of the call counts: it is captured with the attempt, and read from there when the call is undone.
-Making that call is server_tool.py's work."""
+The rule at the time of the call counts: it is captured with the attempt, and read from there when the call is undone.
+server_tool.py makes that call."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ _one_path = re.compile(r"\{\{\s*[A-Za-z_][\w.\[\]'\"-]*\s*\}\}")
 
 
 class Undo(Struct, frozen=True):
-    """What a call was captured with: the tool of its server that undoes it, and the templates of its arguments."""
+    """The captured undo of a call: the tool of its server that undoes it, and the templates of its arguments."""
 
     tool: str
     args: Mapping[str, Any]
 
 
 def captured(rule: UndoRule, server: str, *, idempotent: bool) -> Mapping[str, Any]:
-    """What is journaled with a call, so that it can be undone by the rule of today."""
+    """The capture that is journaled with a call, so that it can be undone by the current rule."""
     return {"undo": {"tool": f"{server}.{rule.tool}", "args": rule.args, "idempotent": idempotent}}
 
 
 def undo_of(capture: Any, server: str) -> Undo | None:
-    """The undo that was captured, by a tool of this server; None if there is none."""
+    """The captured undo by a tool of this server; None if there is none."""
     undo = capture.get("undo") if isinstance(capture, Mapping) else None
     match undo:
         case {"tool": str(tool), "args": Mapping() as args} if tool.startswith(f"{server}."):
@@ -48,20 +48,20 @@ def undo_of(capture: Any, server: str) -> Undo | None:
 
 
 def undo_call(call: ToolCall, undo: Undo, *, server: str, output: Any) -> ToolCall:
-    """The call that undoes a call; ToolFailed if its arguments can't be told."""
+    """The call that undoes a call; ToolFailed if its arguments can't be determined."""
     try:
         template = compile_value(undo.args, UNDO_SCOPE)
         if output is None and any(path[0] == "output" for path in template.paths):
-            message = f"{undo.tool} needs what {call.tool} answered, and that is not known; {BY_HAND}"
+            message = f"{undo.tool} needs the output of {call.tool}, which is not known; {BY_HAND}"
             raise ToolFailed(Category.INVALID_INPUT, message)
         args = template.render({"args": call.args, "output": output})
     except Invalid as error:
-        message = f"the arguments of {undo.tool} can't be told: {error}; {BY_HAND}"
+        message = f"the arguments of {undo.tool} can't be determined: {error}; {BY_HAND}"
         raise ToolFailed(Category.INVALID_INPUT, message) from error
     if _holds_redacted(args):
-        message = f"{undo.tool} needs a secret that handrail does not know any more; {BY_HAND}"
+        message = f"{undo.tool} needs a secret that handrail no longer has; {BY_HAND}"
         raise ToolFailed(Category.INVALID_INPUT, message)
-    assert isinstance(args, Mapping)  # noqa: S101 - rendering keeps the shape, and undo_of has looked at it
+    assert isinstance(args, Mapping)  # noqa: S101 - rendering keeps the shape, which undo_of has checked
     written = reference_places(undo.args, args, is_top=False)
     carried = _carried(template, call.references)
     references = tuple(dict.fromkeys((*written, *carried)))
@@ -69,7 +69,7 @@ def undo_call(call: ToolCall, undo: Undo, *, server: str, output: Any) -> ToolCa
 
 
 def _carried(template: ValueTemplate, references: tuple[Path, ...]) -> Iterator[Path]:
-    """Where references of the undone call's arguments stand now: passed on whole, they are still their author's."""
+    """The new locations of references in the undone call's arguments: passed on unchanged, they may be filled in."""
     if not references:
         return
     for place, part in _templates(template.parts, ()):

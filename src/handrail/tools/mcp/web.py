@@ -1,8 +1,8 @@
-"""The wire to a tool server behind a URL: the SDK's transport over our HTTP client, with bounds and with words.
+"""The HTTP transport to an MCP server: the SDK's transport with limits and better messages.
 
-A failure on this wire belongs to one call: it is noted where that call finds it, and the SDK is handed an answer with a
-status, because an exception here would end the conversation of all others. No proxies, nothing from the environment;
-the SDK follows redirects within the server's own origin alone."""
+An HTTP failure belongs to one call: it is noted where that call finds it, and the SDK gets a response with an error
+status, because an exception here would end the session of all calls. No proxies, nothing from the environment; the SDK
+only follows redirects within the server's own origin."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ CONNECTIONS_MAX: Final = 100
 EVENT_STREAM: Final = "text/event-stream"
 
 NOTED: ContextVar[list[ToolFailed] | None] = ContextVar("noted", default=None)
-"""Where the call under way looks for what happened to it on the wire. The SDK carries contexts along with messages."""
+"""Where a running call finds its HTTP failures. The SDK passes the context along with messages."""
 
 
 class Web:
-    """One conversation with a server behind a URL; `over` when it has to be begun anew."""
+    """One session with a server behind a URL; `over` is set when a new session is needed."""
 
     def __init__(self, url: str, headers: Mapping[str, str]) -> None:
         self._url = url
@@ -50,11 +50,11 @@ class Web:
         self.how = "ended the session"
 
     async def wait_until_ended(self, *, seconds: float) -> None:
-        """There is nothing to wait for: a wire has no exit status."""
+        """Nothing to wait for: HTTP has no exit status."""
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[TransportStreams]:
-        """Connect; leaving ends the session at the server, if it keeps one."""
+        """Connect; leaving ends the session on the server, if it has one."""
         limits = httpx2.Limits(max_connections=CONNECTIONS_MAX, max_keepalive_connections=CONNECTIONS_MAX)
         wire = httpx2.AsyncHTTPTransport(verify=trusted(), trust_env=False, limits=limits)
         client = httpx2.AsyncClient(
@@ -69,14 +69,14 @@ class Web:
 
 
 class _Bounded(httpx2.AsyncBaseTransport):
-    """Passes requests on; notes what failed, and bounds what comes back."""
+    """Sends requests; notes failures, and limits the size of responses."""
 
     def __init__(self, wire: httpx2.AsyncHTTPTransport, *, forgotten: Callable[[], None]) -> None:
         self._wire = wire
         self._forgotten = forgotten
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """The answer, or one of ours that stands for what went wrong."""
+        """The response, or one with an error status after a failure."""
         try:
             response = await self._wire.handle_async_request(request)
         except httpx2.TimeoutException:
@@ -87,7 +87,7 @@ class _Bounded(httpx2.AsyncBaseTransport):
             self._note_status(request, response)
         if response.headers.get("content-encoding", "identity") != "identity":
             await response.aclose()
-            return _instead(Category.TOOL_ERROR, f"{request.url.host} packed its answer, though it was asked not to")
+            return _instead(Category.TOOL_ERROR, f"{request.url.host} compressed its response, although asked not to")
         return httpx2.Response(
             response.status_code,
             headers=response.headers,
@@ -112,7 +112,7 @@ class _Bounded(httpx2.AsyncBaseTransport):
 
 
 class _BoundedStream(httpx2.AsyncByteStream):
-    """The bytes of an answer, up to a bound; a stream of events has one for each event, in the SDK's reader."""
+    """The bytes of a response, up to a limit; for a stream of events, the SDK's reader limits each event."""
 
     def __init__(self, response: httpx2.Response, *, is_endless: bool) -> None:
         self._response = response
@@ -124,14 +124,14 @@ class _BoundedStream(httpx2.AsyncByteStream):
             async for block in self._response.aiter_raw():
                 size += len(block)
                 if size > RESULT_BYTES_MAX and not self._is_endless:
-                    message = f"answered with more than {RESULT_BYTES_MAX // 1_000_000} MB; ask for less"
+                    message = f"answered with more than {RESULT_BYTES_MAX // 1_000_000} MB; request less"
                     _note(ToolFailed(Category.TOOL_ERROR, message))
                     raise httpx2.StreamError(message)
                 yield block
         except httpx2.TransportError as error:
-            _note(ToolFailed(Category.TRANSIENT, f"the answer broke off: {error or type(error).__name__}"))
-            # The one kind of error that the SDK takes for the failure of a single answer.
-            raise httpx2.StreamError("the answer broke off") from None
+            _note(ToolFailed(Category.TRANSIENT, f"the response was cut off: {error or type(error).__name__}"))
+            # The only error that the SDK treats as the failure of a single response.
+            raise httpx2.StreamError("the response was cut off") from None
 
     async def aclose(self) -> None:
         await self._response.aclose()
@@ -152,13 +152,13 @@ def _unreached(host: str, error: Exception) -> tuple[Category, str]:
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, ssl.SSLCertVerificationError):
-            return Category.PERMISSION, f"the certificate of {host} is not to be trusted: {cause.verify_message}"
+            return Category.PERMISSION, f"the certificate of {host} is not trusted: {cause.verify_message}"
         cause = cause.__cause__ or cause.__context__
     return Category.TRANSIENT, f"{host} can't be reached: {error or type(error).__name__}"
 
 
 def _wait_ms(text: str) -> int | None:
-    """What Retry-After asks for: seconds, or a date."""
+    """The wait that Retry-After asks for: seconds, or a date."""
     if text.isdecimal() and len(text) < 9:
         return min(int(text) * 1_000, WAIT_MS_MAX)
     try:

@@ -1,6 +1,6 @@
-"""The pipe to a tool server on Windows: the SDK's own, which ends a server's descendants by a job object.
+"""The pipe to an MCP server on Windows: the SDK's own, which stops a server's descendants with a job object.
 
-There is no leash there (leash.py needs sessions and signals), so the bounds on lines that pipe.py has do not hold."""
+There is no leash on Windows (leash.py needs sessions and signals), so the limits on lines in pipe.py do not apply."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class WindowsPipe:
-    """One start of a server; `over` is only set when it is closed from our side."""
+    """One start of a server; `over` is only set when handrail closes it."""
 
     def __init__(self, launch: ServerLaunch, *, log: ServerLog) -> None:
         self._launch = launch
@@ -29,11 +29,11 @@ class WindowsPipe:
         self.how = "closed its output"
 
     async def wait_until_ended(self, *, seconds: float) -> None:
-        """The SDK does not tell how a server ended."""
+        """The SDK does not report how a server ended."""
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[TransportStreams]:
-        """Start the server; leaving ends it with its descendants."""
+        """Start the server; leaving stops it with its descendants."""
         launch = self._launch
         parameters = StdioServerParameters(
             command=launch.command, args=list(launch.args), env=dict(launch.env), cwd=launch.cwd
