@@ -334,7 +334,7 @@ async def test_without_bubblewrap_the_words_say_how_to_get_it(project: Path, mon
     mine = project / "bwrap"
     mine.write_text("#!/bin/sh\n")
     mine.chmod(0o755)
-    assert "lies in the project" in await Bubblewrap(project).trial()
+    assert "is in the project" in await Bubblewrap(project).trial()
     monkeypatch.setattr(platform, "machine", lambda: "riscv64")
     assert "not riscv64" in await Bubblewrap(project).trial()
     monkeypatch.setattr(sys, "platform", "darwin")

@@ -276,8 +276,8 @@ def hush(request: Request) -> None:
 
 def plug(request: Request) -> None:
     """Close the input, and go on."""
+    os.close(0)  # before the reply: a call that arrived in between would wait in the pipe without an error
     text(request, "plugged")
-    os.close(0)
     time.sleep(60)
 
 

@@ -210,7 +210,7 @@ async def test_a_page_to_visit_is_a_question_without_a_form(modes: tuple[str, ..
         assert asked.value.question == ToolQuestion(text="Sign in\nhttps://example.org/sign-in")
         yes = await call(server, "elicit", url="https://example.org/", ask=lambda _: PersonReply(agreed=True))
         assert json.loads(yes) == {"action": "accept"}
-        with Fails(Category.TOOL_ERROR, "no web page"):
+        with Fails(Category.TOOL_ERROR, "not a web page"):
             await call(server, "elicit", url="file:///etc/passwd")
 
 

@@ -42,7 +42,7 @@ async def neighbour(tmp_path: Path) -> AsyncIterator[ServerConnection]:
         ("anonymous", {}, Category.TOOL_ERROR, "can't be read"),
         ("deep", {}, Category.TOOL_ERROR, "can't be read"),
         ("wrong", {}, Category.TOOL_ERROR, "can't be read"),
-        ("misshapen", {}, Category.TOOL_ERROR, "does not fit"),
+        ("misshapen", {}, Category.TOOL_ERROR, "sent an invalid response"),
         ("nobody", {}, Category.TOOL_ERROR, "could not read what it was sent"),
         ("blare", {"count": 5_000}, Category.TRANSIENT, "lines in a row that are not messages"),
         ("refuse", {"code": -32602}, Category.INVALID_INPUT, "no"),
@@ -155,7 +155,7 @@ async def test_a_server_that_ends_at_once_says_why_and_is_left_alone_for_longer_
         await until(lambda: bad.status.status == "stopped")
         with Fails(Category.TRANSIENT, "exit status 7"):
             await bad.listing()
-        with Fails(Category.TRANSIENT, "rests") as second:
+        with Fails(Category.TRANSIENT, "is paused after a failure") as second:
             await bad.listing()
         assert 0 < (first.failed.retry_after_ms or 0) <= 500 < (second.failed.retry_after_ms or 0) <= 1_000
 

@@ -82,7 +82,7 @@ async def test_a_server_on_the_web_is_called_with_its_headers(tmp_path: Path) ->
         (reply(418), Category.INVALID_INPUT, "status 418"),
         (reply(200, b"{}", Content_Type="application/json"), Category.TOOL_ERROR, "Failed to parse"),
         (reply(200, b"[" + b" " * 17_000_000 + b"]", Content_Type="application/json"), Category.TOOL_ERROR, "16 MB"),
-        (reply(200, b"x", Content_Type="application/json", Content_Encoding="gzip"), Category.TOOL_ERROR, "packed"),
+        (reply(200, b"x", Content_Type="application/json", Content_Encoding="gzip"), Category.TOOL_ERROR, "compressed"),
         (reply(200, b"x", Content_Type="text/html"), Category.TOOL_ERROR, "Unexpected content type"),
         (b"HTTP/1.1 200 Fine\r\nContent-Type: text/event-stream\r\nContent-Length: 0\r\n\r\n", Category.TRANSIENT, ""),
         (b"not HTTP at all\r\n\r\n", Category.TRANSIENT, "can't be reached"),
@@ -158,5 +158,5 @@ def test_a_certificate_that_is_not_trusted_is_no_trouble_that_passes() -> None:
     error.__cause__.verify_message = "self-signed"
     assert web._unreached("host", error) == (
         Category.PERMISSION,
-        "the certificate of host is not to be trusted: self-signed",
+        "the certificate of host is not trusted: self-signed",
     )
