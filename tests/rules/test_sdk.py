@@ -100,7 +100,7 @@ def odd(what: Callable[[], int]) -> list[Finding]:
 @pytest.mark.parametrize(
     ("function", "words"),
     [
-        (strange, "can't be named by a check"),
+        (strange, "a check can't pass the parameter"),
         (untyped, "has no type"),
         (taken, "every check has its own `severity`"),
         (shaped, "no classes"),
@@ -193,7 +193,11 @@ class TestFiles:
         assert context.exists("src")
         assert not context.exists("nothing")
         assert context.read_text("odd") == "\ufffd"
-        for path, words in {"nothing": "does not exist", "large": "larger than 1,000,000", "src": "no plain"}.items():
+        for path, words in {
+            "nothing": "does not exist",
+            "large": "larger than 1,000,000",
+            "src": "not a plain",
+        }.items():
             with pytest.raises(Unreadable, match=words):
                 context.read_text(path)
 
