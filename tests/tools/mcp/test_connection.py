@@ -226,7 +226,7 @@ async def test_a_call_that_needs_a_visit_first_is_made_again_after_it(tmp_path: 
 
 async def test_a_server_may_not_question_a_person_forever(tmp_path: Path) -> None:
     async with opened(tmp_path) as server:
-        with Fails(Category.TOOL_ERROR, "more than 20 things"):
+        with Fails(Category.TOOL_ERROR, "more than 20 questions"):
             await call(server, "interrogate", ask=lambda _: PersonReply(agreed=True, content={"name": "Ada"}))
     async with opened(tmp_path, "modern") as server:
         with Fails(Category.TOOL_ERROR, "does not give to servers"):

@@ -51,5 +51,5 @@ class EraCache:
 
 
 def server_key(declared: Declared) -> str:
-    """Whatever makes it another server; what is secret is not among it."""
+    """Everything that identifies a server, without secrets."""
     return digest([declared.command, *declared.args, declared.cwd, declared.url])

@@ -20,10 +20,10 @@ SCHEMES: Final = ("https://", "http://")
 
 
 def question_of(params: types.ElicitRequestParams) -> ToolQuestion:
-    """What the server wants to know; ToolFailed if that can't be put to a person."""
+    """The question of the server; ToolFailed if a person can't be asked that."""
     if isinstance(params, types.ElicitRequestURLParams):
         if not params.url.lower().startswith(SCHEMES) or len(params.url) > TEXT_MAX:
-            raise ToolFailed(Category.TOOL_ERROR, "sent a person to an address that is no web page")
+            raise ToolFailed(Category.TOOL_ERROR, "asked a person to open a URL that is not a web page")
         return ToolQuestion(text=f"{_cut(params.message)}\n{params.url}")
     schema = params.requested_schema
     if len(msgspec.json.encode(schema)) > SCHEMA_BYTES_MAX:
@@ -32,7 +32,7 @@ def question_of(params: types.ElicitRequestParams) -> ToolQuestion:
 
 
 def result_of(reply: PersonReply, *, is_form: bool) -> types.ElicitResult:
-    """What the person said, as the protocol wants it."""
+    """The reply of the person in the form of the protocol."""
     if not reply.agreed:
         return types.ElicitResult(action="decline")
     if not is_form:
