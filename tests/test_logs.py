@@ -25,7 +25,7 @@ def lines(folder: Path) -> list[dict[str, object]]:
     return [json.loads(line) for file in sorted(folder.glob("*.jsonl")) for line in file.read_text().splitlines()]
 
 
-def test_a_record_is_a_json_line_with_what_the_caller_knows(tmp_path: Path) -> None:
+def test_a_record_is_a_json_line_with_the_fields_that_the_caller_gives(tmp_path: Path) -> None:
     start_logging(tmp_path / "logs", level="warning", days=3)
     log.info("did %s", "it", extra={"run": "run_a", "step": "tag", "duration_ms": 12})
     (line,) = lines(tmp_path / "logs")
@@ -35,7 +35,7 @@ def test_a_record_is_a_json_line_with_what_the_caller_knows(tmp_path: Path) -> N
     assert str(line["at"]).endswith("Z")
 
 
-def test_stderr_speaks_words_from_its_level_up_and_stdout_stays_silent(capsys: pytest.CaptureFixture[str]) -> None:
+def test_stderr_shows_text_from_its_level_up_and_stdout_stays_empty(capsys: pytest.CaptureFixture[str]) -> None:
     start_logging(None, level="warning", days=3)
     log.info("too quiet")
     log.warning("look out", extra={"run": "run_a"})
@@ -43,11 +43,11 @@ def test_stderr_speaks_words_from_its_level_up_and_stdout_stays_silent(capsys: p
         raise ValueError("boom")
     except ValueError:
         log.exception("it broke")
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert "too quiet" not in told.err
-    assert "warning: look out (run=run_a)" in told.err
-    assert "ValueError: boom" in told.err
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert "too quiet" not in shown.err
+    assert "warning: look out (run=run_a)" in shown.err
+    assert "ValueError: boom" in shown.err
 
 
 def test_debug_reaches_the_file_only_when_asked_for(tmp_path: Path) -> None:
@@ -63,7 +63,7 @@ def test_debug_reaches_the_file_only_when_asked_for(tmp_path: Path) -> None:
     assert "ValueError: boom" in str(lines(tmp_path)[1]["trace"])
 
 
-def test_nothing_is_written_before_there_is_something_to_say(tmp_path: Path) -> None:
+def test_no_file_is_created_before_the_first_record(tmp_path: Path) -> None:
     start_logging(tmp_path / "logs", level="warning", days=3)
     assert not (tmp_path / "logs").exists()
 

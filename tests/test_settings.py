@@ -68,7 +68,7 @@ def test_home_is_the_platforms_data_folder(platform: str, environment: dict[str,
         ("[log_days]", "unknown table [log_days]", "known: "),
     ],
 )
-def test_what_does_not_fit_is_refused_with_its_place(tmp_path: Path, text: str, message: str, hint: str) -> None:
+def test_an_invalid_setting_is_refused_with_its_origin(tmp_path: Path, text: str, message: str, hint: str) -> None:
     write(tmp_path, text)
     with pytest.raises(Invalid) as refused:
         read_settings({"home": str(tmp_path)}, {})

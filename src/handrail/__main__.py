@@ -1,4 +1,4 @@
-"""The program's entrance. A server for agents must start in a blink: `mcp` is looked for here, before click is."""
+"""Entry point of the `handrail` command. `mcp` must start fast, so it is handled here, before click is imported."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from handrail.interfaces.mcp.stdio.arguments import is_for_mcp
 
 def main() -> None:
     """Run the command line."""
-    # Imported when it is known which is wanted: each would cost the other's start 30 ms and more.
+    # Imported only when needed: each would delay the start of the other by 30 ms or more.
     if is_for_mcp(sys.argv[1:]):
         from handrail.interfaces.mcp.stdio.program import run
 

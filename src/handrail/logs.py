@@ -1,7 +1,7 @@
-"""Logs: JSON lines in a file under HANDRAIL_HOME/logs, readable words on stderr, nothing on stdout.
+"""Logging: JSON lines in a file under HANDRAIL_HOME/logs, readable text on stderr, nothing on stdout.
 
-A file a day, appended to by every process at once and never renamed; old ones are removed. Records carry `run`,
-`step` and `duration_ms` when the caller knows them: `log.info("...", extra={"run": run_id})`."""
+One file per day, which all processes append to. Files are never renamed, and old ones are deleted. A record has `run`,
+`step` and `duration_ms` if the caller gives them: `log.info("...", extra={"run": run_id})`."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ ROOT: Final = "handrail"
 
 
 def start_logging(folder: Path | None, *, level: str, days: int) -> None:
-    """Log to stderr from `level` up, and to a day's file in `folder`, kept for `days`."""
+    """Log to stderr from `level` up, and to a daily file in `folder`, kept for `days`."""
     stop_logging()
     root = logging.getLogger(ROOT)
     root.setLevel(logging.DEBUG if level == "debug" else logging.INFO)
     root.propagate = False
-    words = logging.StreamHandler(sys.stderr)
-    words.setLevel(level.upper())
-    words.setFormatter(WordsFormatter())
-    root.addHandler(words)
+    stderr = logging.StreamHandler(sys.stderr)
+    stderr.setLevel(level.upper())
+    stderr.setFormatter(TextFormatter())
+    root.addHandler(stderr)
     if folder is not None:
         root.addHandler(DayFileHandler(folder, days=days))
 
 
 def stop_logging() -> None:
-    """Close what start_logging opened, and let the root of all logs hear again."""
+    """Close what start_logging opened, and pass records to Python's root logger again."""
     root = logging.getLogger(ROOT)
     root.propagate = True
     for handler in root.handlers[:]:
@@ -42,7 +42,7 @@ def stop_logging() -> None:
 
 
 class JsonFormatter(logging.Formatter):
-    """One record, one JSON object, one line."""
+    """Formats a record as one JSON object on one line."""
 
     def format(self, record: logging.LogRecord) -> str:
         """The record as a line of JSON."""
@@ -54,19 +54,19 @@ class JsonFormatter(logging.Formatter):
         return msgspec.json.encode(line, enc_hook=str).decode()
 
 
-class WordsFormatter(logging.Formatter):
-    """One record as a person would read it."""
+class TextFormatter(logging.Formatter):
+    """Formats a record for people."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The record as a line of words."""
-        known = [f"{name}={getattr(record, name)}" for name in FIELDS if hasattr(record, name)]
-        tail = f" ({', '.join(known)})" if known else ""
+        """The record as a line of text."""
+        given = [f"{name}={getattr(record, name)}" for name in FIELDS if hasattr(record, name)]
+        tail = f" ({', '.join(given)})" if given else ""
         trace = "\n" + self.formatException(record.exc_info) if record.exc_info else ""
         return f"{record.levelname.lower()}: {record.getMessage()}{tail}{trace}"
 
 
 class DayFileHandler(logging.Handler):
-    """Appends whole lines to `handrail-<day>.jsonl`; a full day's file takes no more until tomorrow."""
+    """Appends whole lines to `handrail-<day>.jsonl`; a file that has reached its size limit gets no more lines."""
 
     def __init__(self, folder: Path, *, days: int) -> None:
         super().__init__(logging.DEBUG)
@@ -76,12 +76,12 @@ class DayFileHandler(logging.Handler):
         self._file: IO[str] | None = None
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write one line, opening today's file first if need be."""
+        """Write one line; opens today's file first if needed."""
         try:
             file = self._today(_instant(record)[:10])
             if file.tell() < FILE_BYTES_MAX:
                 file.write(self.format(record) + "\n")
-                file.flush()
+                file.flush()  # one write per line, so that lines of several processes don't mix
         except OSError:
             self.handleError(record)
 
@@ -96,7 +96,8 @@ class DayFileHandler(logging.Handler):
         if self._file is None or day != self._day:
             if self._file is not None:
                 self._file.close()
-            self.folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)  # parents it makes would be open to all
+            # In two steps: mkdir applies the mode only to the last folder, and the home must be private too.
+            self.folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             self.folder.mkdir(exist_ok=True, mode=0o700)
             remove_old(self.folder, before=_days_before(day, self.days))
             self._file = (self.folder / f"{ROOT}-{day}.jsonl").open("a", encoding="utf-8")

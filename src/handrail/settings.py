@@ -1,7 +1,7 @@
-"""Settings: what a person can choose, and where each choice came from.
+"""Settings: what the user can choose, and where each choice came from.
 
-Read once at the edge and handed on as a value. Flags win over the environment, that over the project's
-`.handrail/config.toml`, that over the one in HANDRAIL_HOME, that over the defaults."""
+Read once at the start and passed on as a value. Highest priority first: flags, environment variables, the project's
+`.handrail/config.toml`, `config.toml` in HANDRAIL_HOME, defaults."""
 
 from __future__ import annotations
 
@@ -25,84 +25,84 @@ ENV_PREFIX: Final = "HANDRAIL_"
 
 
 class Choices(Struct, frozen=True, kw_only=True):
-    """What may be chosen, with its limits and defaults."""
+    """The settings, with their limits and defaults."""
 
     store: str = ""
-    """Where the journal is kept; empty: `journal.db` in HANDRAIL_HOME."""
+    """Where the journal is stored; if empty, in `journal.db` in HANDRAIL_HOME."""
     log_level: Literal["debug", "info", "warning", "error"] = "warning"
-    """The least level that is shown on stderr; the log file always keeps `info` and above."""
+    """The lowest level shown on stderr; the log file always contains `info` and above."""
     log_days: Annotated[int, Meta(ge=1, le=3650)] = 14
     """How long log files are kept."""
     busy: Annotated[str, Meta(pattern=DURATION_PATTERN)] = "5s"
-    """How long to wait for another process that is writing."""
+    """How long to wait while another process is writing."""
     checkpoint_every: Annotated[int, Meta(ge=1, le=1_000_000)] = 1_000
-    """After how many events a checkpoint is signed, beside those at the end of a run and of a process."""
+    """After how many events a checkpoint is signed; one is also signed at the end of a run and of a process."""
     lease: Annotated[str, Meta(pattern=DURATION_PATTERN)] = "10s"
-    """How long a worker may be silent before another takes its runs over."""
+    """How long a worker may be silent before another one takes over its runs."""
     calls: Annotated[int, Meta(ge=1, le=10_000)] = 100
-    """How many tools are called at once, over all runs."""
+    """How many tools are called at once, across all runs."""
     agents_may_approve: bool = False
-    """Whether an agent's yes counts as an approval."""
+    """Whether an agent may approve in place of a person."""
     library: str = ""
     """More folders with workflows, separated as in PATH."""
     secrets_in: Literal["auto", "file", "keyring"] = "auto"
-    """Where secrets are kept: in the platform's keyring, or in a file that only you can read."""
+    """Where secrets are stored: in the platform's keyring, or in a file that only you can read."""
     checks: Literal["run", "plain"] = "run"
-    """Which rules checks may apply: all, or only those that look at the output alone; others are told as not run."""
+    """Which rules checks may run: all, or only those that need just the output; others are reported as not run."""
     built_in: bool = True
     """Whether the workflows that come with handrail are offered."""
 
 
 TABLES: Final = ("checks", "groups", "http", "models", "secrets", "servers", "shell", "tools")
-"""The tables of a config file; the parts that use them check what is inside (tools/configuration.py and others)."""
+"""The tables of a config file; the modules that read them check their content (tools/configuration.py and others)."""
 NAMES: Final = ("home", "project", *Choices.__struct_fields__)
 
 
 class Settings(Struct, frozen=True, kw_only=True):
-    """Every choice, the two folders, and where each came from."""
+    """All choices, the two folders, and where each value came from."""
 
     home: Path
     project: Path
     choices: Choices
     origins: Mapping[str, str]
     tables: Mapping[str, Any] = {}
-    """The tables of both config files together, for the parts that use them."""
+    """The tables of both config files, for the modules that read them: see TABLES."""
     home_tables: Mapping[str, Any] = {}
-    """The same by the file in HANDRAIL_HOME alone: what only its owner may say."""
+    """The tables of the file in HANDRAIL_HOME only: for settings that a cloned project must not be able to change."""
 
     @property
     def journal(self) -> Path:
-        """The file that holds the journal."""
+        """The journal file."""
         return self.home / "journal.db"
 
     @property
     def keys(self) -> Path:
-        """The folder of the key that signs checkpoints."""
+        """The folder with the key that signs checkpoints."""
         return self.home / "keys"
 
     @property
     def checkpoints(self) -> Path:
-        """The folder of the signed checkpoints."""
+        """The folder with the signed checkpoints."""
         return self.home / "checkpoints"
 
     @property
     def kept(self) -> Path:
-        """The folder where contents wait for an undo."""
+        """The folder with file contents that an undo would restore."""
         return self.home / "kept"
 
     @property
     def workers(self) -> Path:
-        """The folder by which processes on one store see each other."""
+        """The folder in which processes on one store announce themselves to each other."""
         return self.home / "workers"
 
     @property
     def workflows(self) -> Path:
-        """The folder of the project's own workflows."""
+        """The folder with the project's own workflows."""
         return self.project / PROJECT_FOLDER / "workflows"
 
 
 def read_settings(flags: Mapping[str, str | None], environment: Mapping[str, str]) -> Settings:
-    """The settings that flags, environment and config files add up to; Invalid names what does not fit."""
+    """The settings from flags, environment and config files; raises Invalid for a wrong name or value."""
     given = _given(flags, environment)
     home = Path(given.get("home", (default_home(environment), ""))[0]).expanduser().absolute()
     project = Path(given.get("project", (os.curdir, ""))[0]).expanduser().absolute()
@@ -129,11 +129,11 @@ def read_settings(flags: Mapping[str, str | None], environment: Mapping[str, str
 
 
 def _given(flags: Mapping[str, str | None], environment: Mapping[str, str]) -> dict[str, tuple[str, str]]:
-    """What flags and environment say, flags first, each with where it was said."""
+    """The values from flags and environment, each with its origin; flags win."""
     by_flag = {name: (value, f"--{name}") for name, value in flags.items() if value}
     variables = {name: ENV_PREFIX + name.upper() for name in NAMES}
-    said = {name: (environment[key], key) for name, key in variables.items() if environment.get(key)}
-    return said | by_flag
+    by_variable = {name: (environment[key], key) for name, key in variables.items() if environment.get(key)}
+    return by_variable | by_flag
 
 
 def default_home(environment: Mapping[str, str], platform: str = sys.platform) -> str:
@@ -146,10 +146,10 @@ def default_home(environment: Mapping[str, str], platform: str = sys.platform) -
 
 
 def _file_choices(file: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What a config file says: plain settings, and tables."""
+    """The plain settings and the tables in a config file."""
     try:
         data = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (FileNotFoundError, NotADirectoryError):  # a home that is a file: the store will say so
+    except (FileNotFoundError, NotADirectoryError):  # if the home is a file, opening the store reports it
         return {}, {}
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
         raise Invalid(f"{file.name} can't be read: {error}", hint=f"fix {file}") from error
@@ -161,13 +161,13 @@ def _file_choices(file: Path) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _require_known(given: Mapping[str, Any], known: Sequence[str], *, what: str, file: Path) -> None:
-    """Refuse the first name that nothing reads: what is mistyped must not be silently without effect."""
+    """Refuse the first unknown name: a mistyped one must not be ignored silently."""
     for name in sorted(given.keys() - set(known)):
         raise Invalid(f"{file}: unknown {what.format(name)}", hint=did_you_mean(name, sorted(known)))
 
 
 def _choices(chosen: Mapping[str, tuple[Any, str]]) -> Choices:
-    for name, (value, origin) in chosen.items():
+    for name, (value, origin) in chosen.items():  # one by one, so that the error can say where the value came from
         try:
             msgspec.convert({name: value}, Choices, strict=False)
         except msgspec.ValidationError as error:

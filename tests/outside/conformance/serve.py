@@ -10,8 +10,8 @@ import sys
 
 from handrail.interfaces.mcp.http.app import app_of
 from handrail.interfaces.mcp.http.guard import guard_of
-from handrail.interfaces.mcp.http.place import bound, place_of
-from handrail.interfaces.mcp.http.running import run
+from handrail.interfaces.mcp.http.listen_address import listen_on, resolve_address
+from handrail.interfaces.mcp.http.uvicorn_runner import run
 from handrail.interfaces.mcp.shell import build
 from outside.conformance.beyond import go_beyond
 from outside.conformance.fixture_surface import FixtureSurface
@@ -21,11 +21,11 @@ async def serve() -> None:
     """Serve on a free port until stdin ends."""
     server = build(FixtureSurface(), keys=[secrets.token_bytes(32)])
     go_beyond(server)
-    listener = bound(place_of("127.0.0.1", 0))
+    listener = listen_on(resolve_address("127.0.0.1", 0))
     port: int = listener.getsockname()[1]
     app = app_of(server, ready=_ready, guard=guard_of(["127.0.0.1", "localhost"], port, token=None))
     stop = asyncio.ensure_future(asyncio.to_thread(sys.stdin.read))
-    await run(app, listener, stop=_when_done(stop), started=lambda: _say(port))
+    await run(app, listener, stop=_when_done(stop), on_started=lambda: _say(port))
 
 
 async def _ready() -> None:

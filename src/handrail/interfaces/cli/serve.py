@@ -10,8 +10,8 @@ import msgspec
 
 from handrail.interfaces.cli.execution import Stopped, stoppable
 from handrail.interfaces.cli.program import json_option, settings_of, told
-from handrail.interfaces.mcp.http.entrance import Doorplate, Wish, serve
-from handrail.interfaces.mcp.serving import attended
+from handrail.interfaces.mcp.http.http_server import Endpoint, ServeOptions, serve
+from handrail.interfaces.mcp.serving import open_server_and_readiness
 from handrail.interfaces.mcp.surface.offer import Toolset
 
 TOOLSETS: Final = tuple(one.value for one in Toolset)
@@ -50,24 +50,28 @@ async def command(
 ) -> None:
     """Serve MCP over HTTP until stopped."""
     settings = settings_of(ctx)
-    wish = Wish(home=settings.home, host=host, port=port, allowed=allowed, needs_token=not no_token)
+    options = ServeOptions(home=settings.home, host=host, port=port, allowed=allowed, needs_token=not no_token)
     with stoppable() as stop:
-        tell = _tell_json if as_json else _tell
-        await serve(wish, partial(attended, settings, toolsets), stop=stop, tell=tell)
+        show = _show_json if as_json else _show
+        await serve(options, partial(open_server_and_readiness, settings, toolsets), stop=stop, on_ready=show)
         if stop.done() and isinstance(stop.exception(), Stopped):
             click.echo("server stopped", err=True)
 
 
-def _tell(plate: Doorplate) -> None:
-    click.echo(f"serving MCP at {plate.url}; Ctrl-C stops it", err=True)
+def _show(endpoint: Endpoint) -> None:
+    click.echo(f"serving MCP at {endpoint.url}; Ctrl-C stops it", err=True)
     header = ""
-    if plate.token is not None:
-        header = f' --header "Authorization: Bearer {plate.token}"'
-        click.echo(f"  clients need the token in {plate.token_file}", err=True)
-    click.echo(f"  claude mcp add --transport http handrail {plate.url}{header}", err=True)
+    if endpoint.token is not None:
+        header = f' --header "Authorization: Bearer {endpoint.token}"'
+        click.echo(f"  clients need the token in {endpoint.token_file}", err=True)
+    click.echo(f"  claude mcp add --transport http handrail {endpoint.url}{header}", err=True)
 
 
-def _tell_json(plate: Doorplate) -> None:
+def _show_json(endpoint: Endpoint) -> None:
     """One line: the program that started this reads it while the server runs."""
-    known = {"url": plate.url, "token_file": plate.token_file and str(plate.token_file), "token": plate.token}
+    known = {
+        "url": endpoint.url,
+        "token_file": endpoint.token_file and str(endpoint.token_file),
+        "token": endpoint.token,
+    }
     click.echo(msgspec.json.encode({name: value for name, value in known.items() if value}).decode())

@@ -1,1 +1,1 @@
-"""MCP: handrail as a server that agents talk to. The surface knows no protocol library; the shell is its only user."""
+"""MCP: handrail as a server for agents. The surface imports no protocol library; the shell connects it to the SDK."""

@@ -1,6 +1,6 @@
-"""Serving: the surface over an open desk, in the SDK's server; what both transports serve.
+"""Builds the MCP server that both transports serve: the surface, inside the SDK's server.
 
-Opens in the background and closes cleanly; which transport carries it is chosen elsewhere."""
+The store is opened in the background and closed at the end. The transports are in stdio/ and http/."""
 
 from __future__ import annotations
 
@@ -22,35 +22,37 @@ from handrail.interfaces.mcp.surface.offer import Toolset
 from handrail.settings import Settings
 
 Ready: TypeAlias = Callable[[], Awaitable[None]]
-"""Nothing, if calls can be answered; else the error that says why not."""
+"""A readiness check: returns if calls can be answered, and otherwise raises the reason."""
 
 
 @asynccontextmanager
-async def served(settings: Settings, toolsets: Collection[str]) -> AsyncIterator[Server[Any]]:
-    """The server of these toolsets, as long as it is wanted."""
-    async with attended(settings, toolsets) as (server, _):
+async def open_server(settings: Settings, toolsets: Collection[str]) -> AsyncIterator[Server[Any]]:
+    """A server with these toolsets; closed when the context ends."""
+    async with open_server_and_readiness(settings, toolsets) as (server, _):
         yield server
 
 
 @asynccontextmanager
-async def attended(settings: Settings, toolsets: Collection[str]) -> AsyncIterator[tuple[Server[Any], Ready]]:
-    """The same, and a way to ask whether it can work."""
-    desk = LazyProgram(settings)
+async def open_server_and_readiness(
+    settings: Settings, toolsets: Collection[str]
+) -> AsyncIterator[tuple[Server[Any], Ready]]:
+    """The same, together with a readiness check."""
+    program = LazyProgram(settings)
 
     async def ready() -> None:
-        await (await desk.open()).handrail.look.store.runs(limit=1)
+        await (await program.open()).handrail.look.store.runs(limit=1)
 
-    surface = surface_of(desk, version=version("handrail"), toolsets=[Toolset(name) for name in toolsets])
-    opening = asyncio.get_running_loop().create_task(_opened(desk))
+    surface = surface_of(program, version=version("handrail"), toolsets=[Toolset(name) for name in toolsets])
+    opening = asyncio.get_running_loop().create_task(_open(program))
     try:
         yield build(surface, keys=[carrying_key(settings)]), ready
     finally:
         opening.cancel()
         await asyncio.gather(opening, return_exceptions=True)
-        await desk.close()
+        await program.close()
 
 
-async def _opened(desk: LazyProgram) -> None:
-    """Open the desk before anybody asks: runs that nobody executes are picked up at once."""
-    with contextlib.suppress(HandrailError):  # every call will tell
-        await desk.open()
+async def _open(program: LazyProgram) -> None:
+    """Open the program before the first call, so that runs without a worker are picked up at once."""
+    with contextlib.suppress(HandrailError):  # every call tries again, and reports the error itself
+        await program.open()

@@ -1,7 +1,7 @@
-"""The shell: a surface put into the official SDK's low-level server, for every protocol version that it speaks.
+"""The shell: connects a surface to the official SDK's low-level server, for every protocol version that it supports.
 
-The shell's files are the only ones that know the SDK. They translate: values of the surface into the protocol's words,
-and the protocol's requests into calls of the surface. Transports are not chosen here."""
+It translates the protocol's requests into calls of the surface, and the surface's values into the protocol's types.
+Only the shell files (shell*.py) and the transports import the SDK; the transports are in stdio/ and http/."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from handrail.interfaces.mcp.surface.offer import ToolOffer
 from handrail.interfaces.mcp.surface.surface_protocol import Surface
 
 LIST_MS: Final = 300_000
-"""How long clients may keep a list: long enough for prompt caches."""
+"""How long clients may cache a list: as long as prompt caches last."""
 READ_MS: Final = 1_000
 COMPLETIONS_MAX: Final = 100
 PAGE_MAX: Final = 200
@@ -35,9 +35,9 @@ Context = ServerRequestContext[Any, Any]
 
 
 def build(surface: Surface, *, keys: Sequence[bytes]) -> Server[Any]:
-    """The SDK's server that shows this surface; `keys` seal what a client carries between two rounds of a call."""
+    """The SDK's server for this surface; `keys` seal the state that a client carries between two rounds of a call."""
     about = surface.about
-    shell = _Shell(surface)
+    handlers = _Handlers(surface)
     subscribers = Subscribers(surface.feed)
     lists = CacheHint(ttl_ms=LIST_MS, scope="private")
     server: Server[Any] = Server(
@@ -55,18 +55,19 @@ def build(surface: Surface, *, keys: Sequence[bytes]) -> Server[Any]:
             "resources/read": CacheHint(ttl_ms=READ_MS, scope="private"),
         },
         get_tool_input_schema={tool.name: tool.input for tool in surface.tools()}.get,
-        on_list_tools=shell.list_tools,
-        on_call_tool=shell.call_tool,
-        on_list_resources=shell.list_resources,
-        on_list_resource_templates=shell.list_templates,
-        on_read_resource=shell.read_resource,
+        on_list_tools=handlers.list_tools,
+        on_call_tool=handlers.call_tool,
+        on_list_resources=handlers.list_resources,
+        on_list_resource_templates=handlers.list_templates,
+        on_read_resource=handlers.read_resource,
         on_subscribe_resource=subscribers.subscribe,
         on_unsubscribe_resource=subscribers.unsubscribe,
         on_subscriptions_listen=ListenHandler(FeedBus(surface.feed)),
-        on_list_prompts=shell.list_prompts,
-        on_get_prompt=shell.get_prompt,
-        on_completion=shell.complete,
+        on_list_prompts=handlers.list_prompts,
+        on_get_prompt=handlers.get_prompt,
+        on_completion=handlers.complete,
     )
+    # The state travels through the client, which could change it: sealed, a changed one is refused.
     server.middleware.append(RequestStateBoundary(RequestStateSecurity(keys=keys), default_audience=about.name))
     if surface.tasks is not None:
         server.extensions[TASKS] = {}
@@ -75,7 +76,7 @@ def build(surface: Surface, *, keys: Sequence[bytes]) -> Server[Any]:
 
 
 @dataclass(frozen=True)
-class _Shell:
+class _Handlers:
     """The handlers that the SDK calls."""
 
     surface: Surface
@@ -136,8 +137,8 @@ class _Shell:
                 title=one.title or None,
                 description=one.description or None,
                 arguments=[
-                    mt.PromptArgument(name=blank.name, description=blank.description or None, required=blank.required)
-                    for blank in one.arguments
+                    mt.PromptArgument(name=each.name, description=each.description or None, required=each.required)
+                    for each in one.arguments
                 ],
             )
             for one in await self.surface.prompts()
@@ -182,7 +183,7 @@ def _tool(tool: ToolOffer) -> mt.Tool:
 
 
 def _page(every: list[Any], params: mt.PaginatedRequestParams | None) -> tuple[list[Any], str | None]:
-    """One page of a list, and the cursor of the next; a cursor is the number of what was shown before."""
+    """One page of a list, and the cursor of the next page: the number of entries shown so far."""
     cursor = params.cursor if params is not None else None
     if cursor is not None and not (cursor.isascii() and cursor.isdigit() and len(cursor) < 10):
         raise MCPError(mt.INVALID_PARAMS, f"{cursor[:40]!r} is not a cursor of this list")

@@ -1,6 +1,6 @@
-"""The caller as the SDK knows it: its name, what its client can do, and how its person is asked in either era.
+"""The caller of a request, from the SDK's context: its name, its client's capabilities, and how to ask its user.
 
-Part of the shell."""
+Part of the shell. "Modern" is the protocol without a session, "handshake" the one that starts with `initialize`."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from handrail.interfaces.mcp.surface.caller import AskFirst, Response, UserAnswe
 NAME_LENGTH_MAX: Final = 60
 ANONYMOUS: Final = "agent:unknown"
 TASKS: Final = "io.modelcontextprotocol/tasks"
-"""The extension of calls that go on after their answer."""
+"""The protocol extension for calls that continue after their answer."""
 
-_odd = re.compile(r"[^A-Za-z0-9._-]+")
+_unsafe = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 class SdkCaller:
-    """Whoever sent the request at hand."""
+    """The sender of the current request."""
 
     def __init__(
         self,
@@ -37,24 +37,24 @@ class SdkCaller:
 
     @property
     def actor(self) -> str:
-        """The client's name, in letters that every reader can read."""
+        """The client's name, reduced to safe characters: it is written to the journal and to logs."""
         client = self.ctx.session.client_params
-        name = _odd.sub("-", client.client_info.name).strip("-")[:NAME_LENGTH_MAX] if client else ""
+        name = _unsafe.sub("-", client.client_info.name).strip("-")[:NAME_LENGTH_MAX] if client else ""
         return f"agent:{name}" if name else ANONYMOUS
 
     @property
     def is_modern(self) -> bool:
-        """Whether each request stands alone, so that a question is an answer to come back with."""
+        """Whether requests are stateless: a question is then returned as an answer, and the client calls again."""
         return self.ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
 
     @property
     def can_ask(self) -> bool:
-        """Whether the client shows forms to its person."""
+        """Whether the client can show forms to its user."""
         capabilities = self.ctx.session.client_capabilities
         if capabilities is None or capabilities.elicitation is None:
             return False
         asks = capabilities.elicitation
-        return asks.form is not None or asks.url is None  # one that names neither has forms: the first kind there was
+        return asks.form is not None or asks.url is None  # naming neither means forms: older versions had only those
 
     @property
     def wants_tasks(self) -> bool:
@@ -63,23 +63,23 @@ class SdkCaller:
         return bool(capabilities and capabilities.extensions and TASKS in capabilities.extensions)
 
     async def progress(self, done: float, total: float | None = None, text: str = "") -> None:
-        """Tell how far the call is."""
+        """Report how far the call has come."""
         await self.ctx.session.report_progress(done, total, text or None)
 
     async def ask(self, key: str, question: UserQuestion, *, about: str) -> UserAnswer:
-        """Ask the person: at once in the handshake era, by coming back in the modern one."""
+        """Ask the user: directly in the handshake era; in the modern one by AskFirst, until the answer comes along."""
         if not self.is_modern:
             schema = _schema(question)
             answer = await self.ctx.session.elicit_form(question.text, schema, self.ctx.request_id)
             return answered(answer)
         response = self._responses.get(key)
-        if response is None or self._state != about:
+        if response is None or self._state != about:  # an answer to another question doesn't count
             raise AskFirst(key, question, about=about)
         return answered(response)
 
 
 def answered(result: Any) -> UserAnswer:
-    """What a person answered, from whatever the client sent back; an answer of another kind is a cancel."""
+    """The user's answer, from what the client sent back; anything unknown counts as cancel."""
     if isinstance(result, Mapping):
         action, content = result.get("action"), result.get("content")
     else:
@@ -90,7 +90,7 @@ def answered(result: Any) -> UserAnswer:
 
 
 def elicitation(question: UserQuestion) -> mt.ElicitRequest:
-    """A question in the protocol's words."""
+    """A question as a protocol request."""
     return mt.ElicitRequest(
         params=mt.ElicitRequestFormParams(message=question.text, requested_schema=_schema(question))
     )

@@ -1,6 +1,6 @@
-"""Subscriptions: changes that the surface's feed tells, sent to whoever listens, in either era.
+"""Subscriptions: sends the changes of the surface's feed to subscribed clients, in either protocol era.
 
-Part of the shell. Delivery is by level: "this changed, read it if you care"; what is behind is told once."""
+Part of the shell. A notification says only that a resource has changed; changes that wait to be sent are merged."""
 
 from __future__ import annotations
 
@@ -39,22 +39,22 @@ Context = ServerRequestContext[Any, Any]
 
 @dataclass(frozen=True)
 class FeedBus:
-    """A feed as the SDK's bus, for streams of `subscriptions/listen`."""
+    """The feed as the SDK's event bus, for `subscriptions/listen` streams."""
 
     feed: Feed
 
     async def publish(self, event: ServerEvent) -> None:
-        """Nobody publishes here: changes come from the feed alone."""
+        """Not supported: changes come only from the feed."""
         raise NotImplementedError(f"{event} does not come from the feed")
 
     def subscribe(self, listener: Callable[[ServerEvent], None]) -> Callable[[], None]:
-        """Hand every change on."""
+        """Pass every change to the listener; returns how to unsubscribe."""
 
-        def told(change: SurfaceChange) -> None:
+        def on_change(change: SurfaceChange) -> None:
             for event in _events(change):
                 listener(event)
 
-        return self.feed.subscribe(told)
+        return self.feed.subscribe(on_change)
 
 
 def _events(change: SurfaceChange) -> list[ServerEvent]:
@@ -64,27 +64,28 @@ def _events(change: SurfaceChange) -> list[ServerEvent]:
 
 @dataclass
 class _Subscriber:
-    """One client of the handshake era, with the addresses it wants to hear of."""
+    """One client of the handshake era, with the URIs it has subscribed to."""
 
     session: ServerSession
     uris: set[str] = field(default_factory=set)
-    behind: set[str] = field(default_factory=set)
+    unsent: set[str] = field(default_factory=set)
+    """A set, so that a slow client gets one notification for many changes, and memory stays bounded."""
     sending: asyncio.Task[None] | None = None
     leave: Callable[[], None] = lambda: None
 
-    def told(self, change: SurfaceChange) -> None:
+    def on_change(self, change: SurfaceChange) -> None:
         """Note a change, and send it soon."""
         if change.uri in self.uris:
-            self.behind.add(change.uri)
+            self.unsent.add(change.uri)
             if self.sending is None or self.sending.done():
                 self.sending = asyncio.get_running_loop().create_task(self._send())
 
     async def _send(self) -> None:
-        while self.behind:
-            uri = self.behind.pop()
+        while self.unsent:
+            uri = self.unsent.pop()
             try:
                 await self.session.send_resource_updated(uri)
-            except Exception as error:  # whatever ended the connection, there is nobody to tell any more
+            except Exception as error:  # any error means that the connection has ended
                 log.debug("a subscriber is gone: %s", error)
                 self.leave()
                 return
@@ -92,29 +93,29 @@ class _Subscriber:
 
 @dataclass
 class Subscribers:
-    """The clients that have subscribed by `resources/subscribe`."""
+    """The clients that have subscribed with `resources/subscribe`."""
 
     feed: Feed
-    _known: dict[int, _Subscriber] = field(default_factory=dict)
+    _by_connection: dict[int, _Subscriber] = field(default_factory=dict)
 
     async def subscribe(self, ctx: Context, params: mt.SubscribeRequestParams) -> mt.EmptyResult:
-        """Tell this client of changes at an address."""
+        """Notify this client of changes to a resource."""
         key = _connection(ctx)
-        subscriber = self._known.get(key)
+        subscriber = self._by_connection.get(key)
         if subscriber is None:
-            if len(self._known) >= SUBSCRIBED_MAX:
+            if len(self._by_connection) >= SUBSCRIBED_MAX:
                 raise MCPError(mt.INTERNAL_ERROR, "too many clients have subscribed")
-            subscriber = self._known[key] = _Subscriber(ctx.session)
-            end = self.feed.subscribe(subscriber.told)
+            subscriber = self._by_connection[key] = _Subscriber(ctx.session)
+            end = self.feed.subscribe(subscriber.on_change)
             subscriber.leave = lambda: self._leave(key, end)
         if len(subscriber.uris) >= SUBSCRIBED_MAX:
-            raise MCPError(mt.INTERNAL_ERROR, f"a client may subscribe to {SUBSCRIBED_MAX} addresses at most")
+            raise MCPError(mt.INTERNAL_ERROR, f"a client may subscribe to at most {SUBSCRIBED_MAX} resources")
         subscriber.uris.add(str(params.uri))
         return mt.EmptyResult()
 
     async def unsubscribe(self, ctx: Context, params: mt.UnsubscribeRequestParams) -> mt.EmptyResult:
-        """Tell this client no more of an address."""
-        subscriber = self._known.get(_connection(ctx))
+        """Stop notifying this client of changes to a resource."""
+        subscriber = self._by_connection.get(_connection(ctx))
         if subscriber is not None:
             subscriber.uris.discard(str(params.uri))
             if not subscriber.uris:
@@ -123,9 +124,9 @@ class Subscribers:
 
     def _leave(self, key: int, end: Callable[[], None]) -> None:
         end()
-        self._known.pop(key, None)
+        self._by_connection.pop(key, None)
 
 
 def _connection(ctx: Context) -> int:
-    """What all requests of one connection share: the very parameters that its handshake brought."""
+    """Identifies a connection: all its requests share one object, the parameters of its handshake."""
     return id(ctx.session.client_params)

@@ -1,6 +1,6 @@
-"""The tasks extension: calls that go on after their answer, asked for by id. What a task is, the surface's book knows.
+"""The tasks extension: calls that continue after their answer, and are looked up by id.
 
-Part of the shell."""
+Part of the shell. The tasks themselves are in the surface's TaskBook."""
 
 from __future__ import annotations
 
@@ -21,34 +21,34 @@ Context = ServerRequestContext[Any, Any]
 
 
 class TaskParams(mt.RequestParams):
-    """What all requests about tasks carry."""
+    """The parameters of every request about a task."""
 
     task_id: str
     input_responses: dict[str, Any] | None = None
 
 
 def add_tasks(server: Server[Any], book: TaskBook) -> None:
-    """Let a server answer about tasks."""
-    desk = _Desk(book)
-    server.add_request_handler("tasks/get", TaskParams, desk.get)
-    server.add_request_handler("tasks/update", TaskParams, desk.update)
-    server.add_request_handler("tasks/cancel", TaskParams, desk.cancel)
+    """Add the handlers of the tasks extension to a server."""
+    handlers = _TaskHandlers(book)
+    server.add_request_handler("tasks/get", TaskParams, handlers.get)
+    server.add_request_handler("tasks/update", TaskParams, handlers.update)
+    server.add_request_handler("tasks/cancel", TaskParams, handlers.cancel)
 
 
 def needs_tasks() -> MCPError:
-    """The refusal of a call that only a client with the extension can make."""
+    """The error for a call that needs the extension, from a client that hasn't declared it."""
     required: dict[str, Any] = {"requiredCapabilities": {"extensions": {TASKS: {}}}}
     return MCPError(mt.MISSING_REQUIRED_CLIENT_CAPABILITY, "the client must declare the tasks extension", required)
 
 
 def result_of(reply: ToolReply) -> mt.CallToolResult:
-    """A reply in the protocol's words."""
+    """A reply as a protocol result."""
     content: list[mt.ContentBlock] = [mt.TextContent(type="text", text=reply.text)]
     return mt.CallToolResult(content=content, structured_content=reply.data, is_error=reply.is_error)
 
 
 def task_wire(task: TaskView) -> dict[str, Any]:
-    """A task in the protocol's words."""
+    """A task in the protocol's format."""
     wire: dict[str, Any] = {
         "taskId": task.id,
         "status": task.status.value,
@@ -70,7 +70,7 @@ def task_wire(task: TaskView) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class _Desk:
+class _TaskHandlers:
     """The handlers of the extension."""
 
     book: TaskBook
@@ -103,7 +103,8 @@ class _Desk:
 
 
 def _required(ctx: Context, params: TaskParams) -> SdkCaller:
-    """The caller; refused if its routing header names another task, or if it has not declared the extension."""
+    """The caller; refused if its Mcp-Name header names another task, or if it hasn't declared the extension."""
+    # Proxies route by this header; one that contradicts the body could get past their rules.
     if ctx.request is not None and ctx.request.headers.get("mcp-name") != params.task_id:
         raise MCPError(mt.HEADER_MISMATCH, "the header Mcp-Name must be the task's id")
     caller = SdkCaller(ctx)
@@ -115,7 +116,7 @@ def _required(ctx: Context, params: TaskParams) -> SdkCaller:
 def _refused(error: Unknown | HandrailError) -> MCPError:
     if isinstance(error, Unknown):
         return MCPError(mt.INVALID_PARAMS, str(error))
-    return MCPError(mt.INTERNAL_ERROR, f"{error}; {error.hint}")  # tasks have no answer of their own for errors
+    return MCPError(mt.INTERNAL_ERROR, f"{error}; {error.hint}")  # the extension has no error results of its own
 
 
 def _dumped(model: Any) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""`handrail serve` as a person starts it: a real process, its words, its token, its end."""
+"""`handrail serve` as a person starts it: a real process, its output, its token, its shutdown."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 import httpx
 import pytest
 
-from interfaces.mcp.http.door import ACCEPT, INITIALIZE, PATIENCE_S
+from interfaces.mcp.http.live_server import ACCEPT, INITIALIZE, PATIENCE_S
 from interfaces.shell import Process, Shell, until
 
 posix = pytest.mark.skipif(os.name != "posix", reason="signals as POSIX knows them")
@@ -27,23 +27,23 @@ def shell(tmp_path: Path) -> Shell:
 
 @contextmanager
 def serving(shell: Shell, *words: str) -> Iterator[tuple[Process, Any]]:
-    """The process, and what it tells."""
+    """The process, and the endpoint that it prints."""
     with shell.process("serve", "--port", "0", "--json", *words) as process:
         line = process.line()
         assert line, process.end()
         yield process, json.loads(line)
 
 
-def client(told: Any) -> httpx.Client:
-    shown = {"authorization": f"Bearer {told['token']}"} if "token" in told else {}
+def client(endpoint: Any) -> httpx.Client:
+    shown = {"authorization": f"Bearer {endpoint['token']}"} if "token" in endpoint else {}
     return httpx.Client(headers={**ACCEPT, **shown}, timeout=PATIENCE_S, trust_env=False)
 
 
 @posix
-def test_it_serves_until_it_is_told_to_end_and_ends_its_streams(shell: Shell) -> None:
-    with serving(shell) as (process, told), client(told) as http:
-        session = http.post(told["url"], json=INITIALIZE).headers["mcp-session-id"]
-        with http.stream("GET", told["url"], headers={"mcp-session-id": session}) as stream:
+def test_it_serves_until_it_is_stopped_and_ends_its_streams(shell: Shell) -> None:
+    with serving(shell) as (process, endpoint), client(endpoint) as http:
+        session = http.post(endpoint["url"], json=INITIALIZE).headers["mcp-session-id"]
+        with http.stream("GET", endpoint["url"], headers={"mcp-session-id": session}) as stream:
             assert stream.status_code == 200
             process.send(signal.SIGTERM)
             assert b"data:" not in b"".join(stream.iter_bytes())
@@ -52,11 +52,11 @@ def test_it_serves_until_it_is_told_to_end_and_ends_its_streams(shell: Shell) ->
     assert err == "server stopped\n"
 
 
-def test_a_store_that_can_not_be_read_is_told_while_the_process_lives(shell: Shell) -> None:
+def test_a_store_that_can_not_be_read_is_reported_while_the_process_runs(shell: Shell) -> None:
     shell.home.mkdir()
     (shell.home / "journal.db").write_bytes(b"no database " * 1_000)
-    with serving(shell) as (_, told), client(told) as http:
-        base = told["url"].removesuffix("/mcp")
+    with serving(shell) as (_, endpoint), client(endpoint) as http:
+        base = endpoint["url"].removesuffix("/mcp")
         refused = http.get(f"{base}/readyz")
         assert (refused.status_code, set(refused.json())) == (503, {"code", "name", "message", "hint"})
         assert http.get(f"{base}/livez").json() == {"status": "ok"}
@@ -74,7 +74,7 @@ def test_its_token_is_private_and_stays_the_same(shell: Shell) -> None:
 
 
 @posix
-def test_it_tells_people_in_words_and_its_token_once(shell: Shell) -> None:
+def test_it_prints_how_to_connect_and_its_token_once(shell: Shell) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     with shell.process("serve", "--port", str(port)) as process:
@@ -98,11 +98,11 @@ def is_alive(port: int) -> bool:
 
 
 def test_without_a_token_it_serves_this_machine(shell: Shell) -> None:
-    with serving(shell, "--no-token") as (_, told), client(told) as http:
-        assert set(told) == {"url"}
-        assert http.post(told["url"], json=INITIALIZE).status_code == 200
-        assert http.post(told["url"], json=INITIALIZE, headers={"host": "evil.example"}).status_code == 421
-        assert http.get(told["url"].replace("/mcp", "/readyz")).json() == {"status": "ok"}
+    with serving(shell, "--no-token") as (_, endpoint), client(endpoint) as http:
+        assert set(endpoint) == {"url"}
+        assert http.post(endpoint["url"], json=INITIALIZE).status_code == 200
+        assert http.post(endpoint["url"], json=INITIALIZE, headers={"host": "evil.example"}).status_code == 421
+        assert http.get(endpoint["url"].replace("/mcp", "/readyz")).json() == {"status": "ok"}
     assert not (shell.home / "http-token").exists()
 
 
@@ -133,9 +133,9 @@ def test_an_unknown_toolset_is_a_usage_error_that_names_the_known(shell: Shell) 
 
 def test_only_the_toolsets_that_were_asked_for_are_offered(shell: Shell) -> None:
     listing = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
-    with serving(shell, "--toolsets", "journal") as (_, told), client(told) as http:
-        session = {"mcp-session-id": http.post(told["url"], json=INITIALIZE).headers["mcp-session-id"]}
-        http.post(told["url"], json={"jsonrpc": "2.0", "method": "notifications/initialized"}, headers=session)
-        answer = http.post(told["url"], json=listing, headers=session).text
+    with serving(shell, "--toolsets", "journal") as (_, endpoint), client(endpoint) as http:
+        session = {"mcp-session-id": http.post(endpoint["url"], json=INITIALIZE).headers["mcp-session-id"]}
+        http.post(endpoint["url"], json={"jsonrpc": "2.0", "method": "notifications/initialized"}, headers=session)
+        answer = http.post(endpoint["url"], json=listing, headers=session).text
     assert "record_decision" in answer
     assert "workflow_next" not in answer

@@ -1,4 +1,4 @@
-"""The token of the HTTP edge: made once, private, reused, and never half there."""
+"""The token of the HTTP server: created once, private, reused, and never incomplete."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ def test_a_token_that_others_could_read_is_closed_to_them_and_that_is_said(
     file.chmod(wide)
     assert open_token(tmp_path)[0] == token
     assert mode(file) == 0o600
-    assert "could be read by others" in caplog.text
+    assert "other users could read" in caplog.text
     assert token not in caplog.text
 
 
 @posix
-def test_a_private_token_is_not_spoken_of(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_private_token_causes_no_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     open_token(tmp_path)
     open_token(tmp_path)
     assert not caplog.records
@@ -68,22 +68,22 @@ def test_many_processes_at_once_have_one_token(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "\n", "short", "x" * 31, "with a blank " * 4, "é" * 40, "x" * 600, "x" * 5_000])
-def test_what_is_no_token_is_refused_with_the_way_out(text: str, tmp_path: Path) -> None:
+def test_what_is_no_token_is_refused_with_a_hint(text: str, tmp_path: Path) -> None:
     (tmp_path / TOKEN_FILE).write_text(text, encoding="utf-8")
     (tmp_path / TOKEN_FILE).chmod(0o600)
-    with pytest.raises(Invalid, match="holds no token") as refused:
+    with pytest.raises(Invalid, match="contains no token") as refused:
         open_token(tmp_path)
     assert "remove" in refused.value.hint
 
 
-def test_a_token_of_ones_own_is_taken(tmp_path: Path) -> None:
+def test_a_token_that_the_user_wrote_is_used(tmp_path: Path) -> None:
     (tmp_path / TOKEN_FILE).write_text("my-own.token_" + "x" * 32 + "==\r\n", encoding="utf-8")
     assert open_token(tmp_path)[0] == "my-own.token_" + "x" * 32 + "=="
 
 
-def test_a_home_that_can_not_be_written_is_told(tmp_path: Path) -> None:
+def test_a_home_that_can_not_be_written_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
-    with pytest.raises(Unavailable, match="can't be kept"):
+    with pytest.raises(Unavailable, match="can't be stored"):
         open_token(tmp_path / "file")
     (tmp_path / TOKEN_FILE).mkdir()
     with pytest.raises(Unavailable):
@@ -91,7 +91,7 @@ def test_a_home_that_can_not_be_written_is_told(tmp_path: Path) -> None:
 
 
 @posix
-def test_what_stands_there_instead_of_a_file_does_not_hold_us_up(tmp_path: Path) -> None:
+def test_a_fifo_in_place_of_the_file_does_not_block(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / TOKEN_FILE, 0o600)
     with pytest.raises(Invalid):
         open_token(tmp_path)

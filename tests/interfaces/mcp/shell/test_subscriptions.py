@@ -1,4 +1,4 @@
-"""Subscriptions: whoever listens hears of a change, in either era, whether this process made it or another."""
+"""Subscriptions: every subscriber is notified of a change, in either era, whether this process made it or another."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def place(tmp_path: Path) -> Place:
 
 
 class Heard:
-    """What a client was told."""
+    """The notifications that a client got."""
 
     def __init__(self) -> None:
         self.uris: set[str] = set()
@@ -160,7 +160,7 @@ async def test_a_client_can_subscribe_again_right_after_it_ended_its_last_subscr
             await unsubscribe(agent, uri)
 
 
-async def test_every_client_hears_what_it_asked_for_and_one_that_leaves_disturbs_nobody(place: Place) -> None:
+async def test_every_client_hears_what_it_asked_for_and_one_that_leaves_disturbs_no_other(place: Place) -> None:
     heard = [Heard(), Heard()]
     async with place.serving() as server, _listening(server, heard[0]) as stays:
         async with _listening(server, heard[1]) as leaves:

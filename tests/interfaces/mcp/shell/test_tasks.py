@@ -64,11 +64,11 @@ class Ask(mt.Request[Params, str]):
 async def ask(agent: Agent, method: str, task: str, **more: Any) -> dict[str, Any]:
     session: Any = agent.client.session
     asked = Ask(method=method, params=Params(task_id=task, **more))
-    told: dict[str, Any] = await session.send_request(asked, TypeAdapter(dict[str, Any]))
-    return told
+    answer: dict[str, Any] = await session.send_request(asked, TypeAdapter(dict[str, Any]))
+    return answer
 
 
-async def begun(agent: Agent, definition: dict[str, Any]) -> str:
+async def started(agent: Agent, definition: dict[str, Any]) -> str:
     """The task that a waiting call is answered with."""
     session: Any = agent.client.session
     arguments = {"definition": definition, "wait": "25s"}
@@ -79,15 +79,15 @@ async def begun(agent: Agent, definition: dict[str, Any]) -> str:
 
 async def reached(agent: Agent, task: str, *statuses: str) -> dict[str, Any]:
     async def look() -> dict[str, Any] | None:
-        told = await ask(agent, "tasks/get", task)
-        return told if told["status"] in statuses else None
+        answer = await ask(agent, "tasks/get", task)
+        return answer if answer["status"] in statuses else None
 
     return await until(look)
 
 
 async def test_a_waiting_call_is_answered_with_a_task_whose_id_is_the_run(place: Place) -> None:
     async with place.agent(mode=MODERN, extensions=[Tasks()]) as agent:
-        task = await begun(agent, SLOW)
+        task = await started(agent, SLOW)
         assert task.startswith("run_")
         working = await ask(agent, "tasks/get", task)
         assert working["taskId"] == task
@@ -113,7 +113,7 @@ async def test_without_wait_the_answer_is_plain_even_with_the_extension(place: P
 async def test_an_approval_is_a_question_of_the_task_and_its_answer_moves_the_run(place: Place) -> None:
     for answer, end in (("approve", "completed"), ("reject", "waiting")):
         async with place.agent(mode=MODERN, extensions=[Tasks()]) as agent:
-            task = await begun(agent, ASKING)
+            task = await started(agent, ASKING)
             asked = await reached(agent, task, "input_required")
             (key,) = asked["inputRequests"]
             assert "Publish?" in str(asked["inputRequests"][key])
@@ -130,7 +130,7 @@ async def test_an_approval_is_a_question_of_the_task_and_its_answer_moves_the_ru
 
 async def test_a_question_that_was_not_answered_stays(place: Place) -> None:
     async with place.agent(mode=MODERN, extensions=[Tasks()]) as agent:
-        task = await begun(agent, ASKING)
+        task = await started(agent, ASKING)
         await reached(agent, task, "input_required")
         before = place.events(task)
         for responses in ({"go": {"action": "cancel"}}, {"other": {"action": "accept"}}, {}, {"go": "nonsense"}):
@@ -141,16 +141,16 @@ async def test_a_question_that_was_not_answered_stays(place: Place) -> None:
 
 async def test_a_run_that_waits_for_a_decision_is_the_callers_turn(place: Place) -> None:
     async with place.agent(mode=MODERN, extensions=[Tasks()]) as agent:
-        task = await begun(agent, {"name": "P", "steps": [write(), read()]})
-        told = await reached(agent, task, "completed")
-        status = told["result"]["structuredContent"]
+        task = await started(agent, {"name": "P", "steps": [write(), read()]})
+        answer = await reached(agent, task, "completed")
+        status = answer["result"]["structuredContent"]
         assert status["status"] == "waiting"
         assert {option["action"] for option in status["failure"]["options"]} >= {"retry", "compensate"}
 
 
 async def test_a_task_that_is_cancelled_ends_the_run_and_can_be_cancelled_again(place: Place) -> None:
     async with place.agent(mode=MODERN, extensions=[Tasks()]) as agent:
-        task = await begun(agent, LONG)
+        task = await started(agent, LONG)
         await ask(agent, "tasks/cancel", task)
         await reached(agent, task, "cancelled")
         assert (await agent.call("status", run=task))["status"] == "cancelled"
@@ -159,15 +159,15 @@ async def test_a_task_that_is_cancelled_ends_the_run_and_can_be_cancelled_again(
         assert place.events(task) == before
 
 
-async def test_a_task_outlives_the_server_that_began_it(place: Place) -> None:
+async def test_a_task_outlives_the_server_that_started_it(place: Place) -> None:
     async with place.agent(mode=MODERN, extensions=[Tasks()]) as agent:
-        task = await begun(agent, SLOW)
+        task = await started(agent, SLOW)
     async with place.agent(mode=MODERN, extensions=[Tasks()]) as agent:
         await reached(agent, task, "completed")
 
 
 @pytest.mark.parametrize("method", ["tasks/get", "tasks/update", "tasks/cancel"])
-async def test_a_task_that_nobody_knows_is_a_mistake_of_the_protocol(place: Place, method: str) -> None:
+async def test_a_task_that_is_unknown_is_a_protocol_error(place: Place, method: str) -> None:
     async with place.agent(mode=MODERN, extensions=[Tasks()]) as agent:
         for task in ("run_nothere", "", "\x00", "x" * 5_000):
             with pytest.raises(MCPError) as refused:

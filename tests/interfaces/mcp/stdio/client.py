@@ -25,7 +25,7 @@ FAKE = str(Path(__file__).with_name("fake_program.py"))
 
 
 class Client:
-    """One server process, and a thread that hears it."""
+    """One server process, and a thread that reads its output."""
 
     def __init__(self, command: list[str], folder: Path, *, listening: bool = True, bare: bool = False) -> None:
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("HANDRAIL_")}
@@ -48,7 +48,7 @@ class Client:
             self._hearing.start()
 
     def listen(self) -> None:
-        """Begin to read, if it was not done from the start."""
+        """Start to read, if this was not done from the start."""
         self._hearing.start()
 
     def write(self, data: bytes) -> None:
@@ -106,7 +106,7 @@ class Client:
         return answer
 
     def rest(self) -> list[dict[str, Any]]:
-        """All that the server still says until it closes stdout."""
+        """Everything that the server still sends until it closes stdout."""
         found: list[dict[str, Any]] = self._aside
         while line := self._heard.get(timeout=PATIENCE_S):
             found.append(json.loads(line))
@@ -166,10 +166,10 @@ def connected(folder: Path, *words: str, listening: bool = True) -> Client:
 
 
 def until(holds: Callable[[], Any]) -> Any:
-    """Wait until something is the case: what it says then."""
+    """Wait until a condition holds; returns its value."""
     deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline:
         if value := holds():
             return value
         time.sleep(0.02)
-    raise AssertionError("it never came to that")
+    raise AssertionError("the condition never held")

@@ -24,8 +24,8 @@ ANY: dict[str, Any] = {"type": "object"}
 
 
 @asynccontextmanager
-async def served(settings: Settings, toolsets: Sequence[str]) -> AsyncIterator[Server[Any]]:
-    """A server, and a file that tells how it ended."""
+async def open_server(settings: Settings, toolsets: Sequence[str]) -> AsyncIterator[Server[Any]]:
+    """A server, and a file that says how it ended."""
     if (settings.home / "refuse").exists():
         raise Unavailable("the store is on strike", hint="come back tomorrow")
     settings.home.mkdir(parents=True, exist_ok=True)

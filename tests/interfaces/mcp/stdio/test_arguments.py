@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from handrail.interfaces.mcp.stdio.arguments import TOOLSETS, Options, Usage, is_for_mcp, read_options
-from handrail.interfaces.mcp.stdio.places import find_places, usual_home
+from handrail.interfaces.mcp.stdio import folders
+from handrail.interfaces.mcp.stdio.arguments import TOOLSETS, Options, UsageError, is_for_mcp, read_options
 from handrail.interfaces.mcp.surface.offer import Toolset
 from handrail.settings import default_home, read_settings
 
@@ -67,7 +67,7 @@ def test_the_toolsets_are_those_of_the_surface() -> None:
     ],
 )
 def test_what_is_not_understood_is_said(words: str, message: str) -> None:
-    with pytest.raises(Usage, match=message):
+    with pytest.raises(UsageError, match=message):
         read_options(words.split(), {})
 
 
@@ -94,11 +94,11 @@ def test_the_program_ends_with_the_exit_code_of_usage(words: list[str], tmp_path
 @pytest.mark.parametrize("flags", [{}, {"home": "there", "project": "/p/."}])
 def test_the_folders_are_those_of_the_settings(environment: dict[str, str], flags: dict[str, str | None]) -> None:
     settings = read_settings(flags, environment)
-    found = find_places(flags, environment)
+    found = folders.find_folders(flags, environment)
     assert (Path(found.home), Path(found.project)) == (settings.home, settings.project)
 
 
 @pytest.mark.parametrize("platform", ["linux", "darwin", "win32"])
 @pytest.mark.parametrize("environment", [{}, {"XDG_DATA_HOME": "/data", "LOCALAPPDATA": "/local"}])
-def test_the_usual_home_is_that_of_the_settings(platform: str, environment: dict[str, str]) -> None:
-    assert Path(usual_home(environment, platform)) == Path(default_home(environment, platform))
+def test_the_default_home_is_that_of_the_settings(platform: str, environment: dict[str, str]) -> None:
+    assert Path(folders.default_home(environment, platform)) == Path(default_home(environment, platform))

@@ -66,17 +66,17 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def conversation(client: Client, version: str | None) -> dict[str, Any]:
-    """What a client is told at first, by method."""
-    told: dict[str, Any] = {}
+    """The first answers that a client gets, by method."""
+    answers: dict[str, Any] = {}
     if version is None:
         client.ask("d", "server/discover")
-        told["server/discover"] = client.answer("d")
+        answers["server/discover"] = client.answer("d")
     else:
-        told["initialize"] = client.shake_hands(version)
+        answers["initialize"] = client.shake_hands(version)
     for method in (*LISTS, *(("ping",) if version else ())):
         client.ask(method, method, modern=version is None)
-        told[method] = client.answer(method)
-    return told
+        answers[method] = client.answer(method)
+    return answers
 
 
 @pytest.mark.parametrize("version", [None, "2025-06-18"])

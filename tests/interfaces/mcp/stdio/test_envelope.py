@@ -1,4 +1,4 @@
-"""Every line is a message, or is refused in words; and what passes here can be read by the SDK."""
+"""Every line is a message, or is refused with a reason; and what passes here can be read by the SDK."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from handrail.foundation.line_cutter import Overlong
 from handrail.interfaces.mcp.stdio.envelope import (
-    Answer,
-    Nothing,
+    ClientResponse,
+    Ignored,
     Notification,
     Refusal,
     Request,
@@ -64,13 +64,13 @@ REFUSED: list[tuple[bytes, int, object, str]] = [
     (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":"x"}', -32602, 1, "params"),
     (b'{"jsonrpc":"2.0","id":1,"method":"ping","result":{}}', -32600, 1, "both"),
     (b'{"jsonrpc":"2.0","id":1,"result":{},"error":{}}', -32600, 1, "method"),
-    (b'{"jsonrpc":"2.0","id":1,"result":5}', -32600, None, "answer"),
+    (b'{"jsonrpc":"2.0","id":1,"result":5}', -32600, None, "response"),
     (b'{"jsonrpc":"2.0","id":1,"error":{"code":"x","message":"m"}}', -32600, None, "error"),
 ]
 
 
 @pytest.mark.parametrize(("line", "code", "request_id", "word"), REFUSED, ids=lambda value: str(value)[:60])
-def test_what_is_malformed_is_refused_in_words(line: bytes, code: int, request_id: object, word: str) -> None:
+def test_what_is_malformed_is_refused_with_a_reason(line: bytes, code: int, request_id: object, word: str) -> None:
     refusal = read_envelope(line)
     assert isinstance(refusal, Refusal), refusal
     assert (refusal.code, refusal.id) == (code, request_id)
@@ -79,18 +79,18 @@ def test_what_is_malformed_is_refused_in_words(line: bytes, code: int, request_i
 
 
 @pytest.mark.parametrize("line", [b"", b"   ", b"\r", b"\t"])
-def test_an_empty_line_is_nothing(line: bytes) -> None:
-    assert isinstance(read_envelope(line), Nothing)
+def test_an_empty_line_is_ignored(line: bytes) -> None:
+    assert isinstance(read_envelope(line), Ignored)
 
 
 def test_what_is_clearly_a_notification_is_never_answered() -> None:
     assert isinstance(read_envelope(b'{"jsonrpc":"2.0","method":"x"}'), Notification)
-    assert isinstance(read_envelope(b'{"jsonrpc":"2.0","method":"x","params":[]}'), Nothing)
+    assert isinstance(read_envelope(b'{"jsonrpc":"2.0","method":"x","params":[]}'), Ignored)
 
 
-def test_an_answer_of_the_client_passes() -> None:
-    assert isinstance(read_envelope(b'{"jsonrpc":"2.0","id":1,"result":{"a":1}}'), Answer)
-    assert isinstance(read_envelope(b'{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"m"}}'), Answer)
+def test_a_response_of_the_client_passes() -> None:
+    assert isinstance(read_envelope(b'{"jsonrpc":"2.0","id":1,"result":{"a":1}}'), ClientResponse)
+    assert isinstance(read_envelope(b'{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"m"}}'), ClientResponse)
 
 
 def test_brackets_in_strings_do_not_count_as_depth() -> None:
@@ -140,14 +140,14 @@ members = st.fixed_dictionaries(
 KINDS: dict[type, Any] = {
     Request: mt.JSONRPCRequest,
     Notification: mt.JSONRPCNotification,
-    Answer: mt.JSONRPCResponse | mt.JSONRPCError,
+    ClientResponse: mt.JSONRPCResponse | mt.JSONRPCError,
 }
 
 
 @given(members)
 def test_what_passes_is_read_alike_by_the_sdk(message: dict[str, Any]) -> None:
     envelope = read_envelope(json.dumps(message).encode())
-    if isinstance(envelope, Request | Notification | Answer):
+    if isinstance(envelope, Request | Notification | ClientResponse):
         read = mt.jsonrpc_message_adapter.validate_json(envelope.text, by_name=False)
         assert isinstance(read, KINDS[type(envelope)])
         if isinstance(envelope, Request):

@@ -1,4 +1,4 @@
-"""Whatever a client sends, it is answered, the server lives on, and the next good request is answered."""
+"""Whatever a client sends is answered, the server keeps running, and the next good request is answered."""
 
 from __future__ import annotations
 
@@ -25,17 +25,19 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
         assert client.end() == 0, client.stderr
 
 
-def is_well(client: Client) -> bool:
-    client.tool("well?", "echo", text="yes")
-    return bool(client.answer("well?")["result"]["content"][0]["text"] == "yes")
+def is_alive(client: Client) -> bool:
+    client.tool("alive?", "echo", text="yes")
+    return bool(client.answer("alive?")["result"]["content"][0]["text"] == "yes")
 
 
 def test_every_malformed_line_is_answered_once_and_in_order(client: Client) -> None:
     client.write(b"".join(line + b"\n" for line, *_ in REFUSED))
     answers = [client.next() for _ in REFUSED]
-    assert [(a["error"]["code"], a["id"]) for a in answers] == [(code, told) for _, code, told, _ in REFUSED]
+    assert [(a["error"]["code"], a["id"]) for a in answers] == [
+        (code, request_id) for _, code, request_id, _ in REFUSED
+    ]
     assert all(word in a["error"]["message"] for a, (*_, word) in zip(answers, REFUSED, strict=True))
-    assert is_well(client)
+    assert is_alive(client)
 
 
 def test_malformed_lines_are_answered_before_the_sdk_is_there(tmp_path: Path) -> None:
@@ -49,7 +51,7 @@ def test_malformed_lines_are_answered_before_the_sdk_is_there(tmp_path: Path) ->
 def test_empty_lines_and_notifications_are_not_answered(client: Client) -> None:
     client.write(b"\n\r\n   \n")
     client.tell("notifications/no-such-thing")
-    client.tell("notifications/cancelled", requestId="nobody")
+    client.tell("notifications/cancelled", requestId="unknown")
     client.tell("notifications/cancelled", requestId=[1])
     client.send({"jsonrpc": "2.0", "method": "x", "params": [1]})
     client.send({"jsonrpc": "2.0", "id": 99, "result": {}})
@@ -70,7 +72,7 @@ def test_a_line_that_is_too_long_is_answered_and_skipped(client: Client) -> None
     client.write(b'{"jsonrpc":"2.0","id":"long","method":"tools/call","params":{"a":"' + MEGABYTE * 10 + b'"}}\n')
     answer = client.next()
     assert (answer["error"]["code"], answer["id"]) == (-32600, "long")
-    assert is_well(client)
+    assert is_alive(client)
 
 
 def test_a_line_just_below_the_limit_reaches_the_tool(client: Client) -> None:
@@ -97,7 +99,7 @@ def test_3000_requests_at_once_are_each_answered_once(client: Client) -> None:
     ]
     client.write("\n".join(lines).encode() + b"\n")
     assert Counter(client.next()["id"] for _ in range(3_000)) == Counter(range(3_000))
-    assert is_well(client)
+    assert is_alive(client)
 
 
 def test_an_id_in_flight_can_not_be_used_again(client: Client) -> None:
@@ -105,7 +107,7 @@ def test_an_id_in_flight_can_not_be_used_again(client: Client) -> None:
     client.tool("7", "echo")
     assert client.answer("7")["error"]["code"] == -32600
     client.tell("notifications/cancelled", requestId=7)
-    assert is_well(client)
+    assert is_alive(client)
 
 
 def test_a_cancelled_request_stops_and_is_never_answered(client: Client) -> None:
@@ -124,7 +126,7 @@ def test_a_request_that_waits_can_be_cancelled_and_the_others_go_on(client: Clie
         client.tool(name, "echo", text=name)
     client.tell("notifications/cancelled", requestId="withdrawn")
     client.write(b"{oops\n")
-    assert client.next()["error"]["code"] == -32700, "nobody waits for a place to be told that"
+    assert client.next()["error"]["code"] == -32700, "an error needs no slot"
     for number in range(64):
         client.tell("notifications/cancelled", requestId=f"slow{number}")
     assert client.next()["id"] == "patient"
@@ -143,7 +145,7 @@ def test_a_tool_that_breaks_or_says_what_json_can_not_carry_is_answered(client: 
     assert client.next()["error"]["code"] == -32603
     client.tool("half", "half")
     assert client.next()["error"]["code"] == -32603
-    assert is_well(client)
+    assert is_alive(client)
 
 
 def test_progress_and_questions_pass_in_both_directions(tmp_path: Path) -> None:
@@ -164,6 +166,6 @@ def test_a_client_that_does_not_read_is_still_heard(tmp_path: Path) -> None:
         for number in range(300):  # 15 MB of answers, which fit neither into the pipe nor into what is kept
             client.tool(number, "echo", text="x" * 1_000, times=50)
         for _ in range(10):
-            client.tell("notifications/cancelled", requestId="nobody", reason="y" * 50_000)
+            client.tell("notifications/cancelled", requestId="unknown", reason="y" * 50_000)
         client.listen()
         assert Counter(client.next()["id"] for _ in range(300)) == Counter(range(300))

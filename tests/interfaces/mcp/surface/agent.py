@@ -20,7 +20,7 @@ import yaml
 from mcp import Client
 from mcp.server.lowlevel.server import Server
 
-from handrail.interfaces.mcp.serving import served
+from handrail.interfaces.mcp.serving import open_server
 from handrail.interfaces.mcp.surface.catalog import TOOLS
 from handrail.interfaces.mcp.surface.offer import ToolOffer
 from handrail.settings import Settings, read_settings
@@ -95,7 +95,7 @@ class Place:
     @asynccontextmanager
     async def serving(self, toolsets: Sequence[str] = ALL, **chosen: str) -> AsyncIterator[Server[Any]]:
         """A server over this place, for several clients."""
-        async with served(self.settings(**chosen), toolsets) as server:
+        async with open_server(self.settings(**chosen), toolsets) as server:
             yield server
 
     @asynccontextmanager

@@ -1,1 +1,1 @@
-"""MCP over streamable HTTP: `handrail serve`."""
+"""MCP over streamable HTTP: the server behind `handrail serve`."""

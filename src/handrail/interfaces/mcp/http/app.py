@@ -1,6 +1,6 @@
-"""The HTTP application: the guard first, then the few paths, then the SDK for `/mcp`.
+"""The ASGI application: checks host, origin and token, answers a few pages, and passes `/mcp` to the SDK.
 
-How it listens is serving's business (running.py), how long a client may take the connection's (connection.py)."""
+The socket is served in uvicorn_runner.py; time limits for clients are in connection.py."""
 
 from __future__ import annotations
 
@@ -12,40 +12,40 @@ from mcp.server.lowlevel.server import Server
 from mcp.server.transport_security import TransportSecuritySettings
 
 from handrail.domain.errors import HandrailError, Invalid, Limited, NotFound, Unavailable
-from handrail.interfaces.mcp.http.answers import (
+from handrail.interfaces.mcp.http.body import malformed, read_body, replay_body
+from handrail.interfaces.mcp.http.guard import Guard
+from handrail.interfaces.mcp.http.limits import HttpLimits
+from handrail.interfaces.mcp.http.open_requests import OpenRequests
+from handrail.interfaces.mcp.http.responses import (
     CLOSE,
-    Answer,
     Application,
+    JsonResponse,
     Receive,
     Scope,
     Send,
-    answer_of,
-    give,
-    refusal,
-    safely,
+    error_response,
+    json_response,
+    send_response,
+    with_safe_headers,
 )
-from handrail.interfaces.mcp.http.body import malformed, once_more, read_body
-from handrail.interfaces.mcp.http.exchanges import Exchanges
-from handrail.interfaces.mcp.http.guard import Guard
-from handrail.interfaces.mcp.http.limits import Limits
 
-__all__ = ["App", "Guard", "Limits", "app_of"]
+__all__ = ["App", "Guard", "HttpLimits", "app_of"]
 
 MCP_PATH: Final = "/mcp"
 Ready = Callable[[], Awaitable[None]]
 
 
-def app_of(server: Server[Any], *, ready: Ready, guard: Guard, limits: Limits | None = None) -> App:
-    """The application that offers this MCP server to those whom the guard lets in."""
-    limits = limits or Limits()
+def app_of(server: Server[Any], *, ready: Ready, guard: Guard, limits: HttpLimits | None = None) -> App:
+    """The application that serves this MCP server to clients that pass the guard."""
+    limits = limits or HttpLimits()
     sdk = server.streamable_http_app(
         streamable_http_path=MCP_PATH,
-        json_response=False,  # progress, and the end of a call whose client has gone, need a stream
+        json_response=False,  # progress needs a stream, and so does noticing that the client of a call is gone
         stateless_http=False,
         max_request_body_size=limits.body_bytes,
         session_idle_timeout=limits.session_idle_s,
         max_sessions=limits.sessions,
-        # Our guard has looked already: on every path, and at whole names.
+        # Our guard has already checked this, on every path and by exact names.
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
     )
     return App(sdk, ready=ready, guard=guard, limits=limits)
@@ -54,72 +54,73 @@ def app_of(server: Server[Any], *, ready: Ready, guard: Guard, limits: Limits | 
 class App:
     """An ASGI application."""
 
-    def __init__(self, sdk: Application, *, ready: Ready, guard: Guard, limits: Limits) -> None:
+    def __init__(self, sdk: Application, *, ready: Ready, guard: Guard, limits: HttpLimits) -> None:
         self.sdk, self.ready, self.guard, self.limits = sdk, ready, guard, limits
-        self.exchanges = Exchanges()
-        self.pages: dict[str, Callable[[], Awaitable[Answer]]] = {
-            "/": self._say_what_this_is,
-            "/livez": self._say_alive,
-            "/readyz": self._say_ready,
+        self.open_requests = OpenRequests()
+        self.pages: dict[str, Callable[[], Awaitable[JsonResponse]]] = {
+            "/": self._index,
+            "/livez": self._livez,
+            "/readyz": self._readyz,
         }
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request, or live through the server's life."""
+        """Handle one request, or the server's startup and shutdown."""
         if scope["type"] == "lifespan":
             await self.sdk(scope, receive, send)
         else:
-            await self.exchanges.carry(self._answer, scope, receive, safely(send))
+            await self.open_requests.run(self._answer, scope, receive, with_safe_headers(send))
 
     async def close(self) -> None:
-        """End what is under way; the process is asked to end."""
-        await self.exchanges.close(within_s=self.limits.shutdown_s)
+        """End the open requests, because the process is shutting down."""
+        await self.open_requests.close(within_s=self.limits.shutdown_s)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         if refused := self._refused(scope):
-            await give(refused, send)
+            await send_response(refused, send)
         elif scope["path"] == MCP_PATH:
             await self._mcp(scope, receive, send)
         else:
-            await give(await self.pages[scope["path"]](), send)
+            await send_response(await self.pages[scope["path"]](), send)
 
-    def _refused(self, scope: Scope) -> Answer | None:
-        if refused := self.guard.wrong_place(scope["headers"]):
+    def _refused(self, scope: Scope) -> JsonResponse | None:
+        if refused := self.guard.check_host_and_origin(scope["headers"]):
             return refused
         if sum(len(name) + len(value) for name, value in scope["headers"]) > self.limits.header_bytes:
-            return refusal(431, Limited(f"the head of a request may have {self.limits.header_bytes:,} bytes"), CLOSE)
+            limited = Limited(f"the request headers may have at most {self.limits.header_bytes:,} bytes")
+            return error_response(431, limited, CLOSE)
         if scope["path"] == MCP_PATH:
-            return self.guard.no_token(scope["headers"])
-        if scope["path"] not in self.pages:  # open to all: clients look for login pages here, and must see that none is
-            return refusal(404, NotFound("there is nothing here", hint=f"MCP is at {MCP_PATH}"))
+            return self.guard.check_token(scope["headers"])
+        if scope["path"] not in self.pages:  # 404 without a token: clients look for OAuth metadata, and there is none
+            return error_response(404, NotFound("there is nothing at this path", hint=f"MCP is at {MCP_PATH}"))
         if scope["method"] not in {"GET", "HEAD"}:
-            return refusal(405, Invalid("this can only be read", hint="use GET"), (b"allow", b"GET, HEAD"))
+            return error_response(405, Invalid("this page is read-only", hint="use GET"), (b"allow", b"GET, HEAD"))
         return None
 
     async def _mcp(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             body = await read_body(scope, receive, bytes_max=self.limits.body_bytes)
         except Limited as error:
-            await give(refusal(413, error), send)
+            await send_response(error_response(413, error), send)
             return
-        if body is None:
+        if body is None:  # the client has disconnected
             return
         if scope["method"] == "POST" and (refused := malformed(body)):
-            await give(refused, send)
+            await send_response(refused, send)
         else:
-            await self.sdk(scope, once_more(body, receive), send)
+            await self.sdk(scope, replay_body(body, receive), send)
 
-    async def _say_what_this_is(self) -> Answer:
-        return answer_of(200, {"name": "handrail", "mcp": MCP_PATH, "health": ["/livez", "/readyz"]})
+    async def _index(self) -> JsonResponse:
+        return json_response(200, {"name": "handrail", "mcp": MCP_PATH, "health": ["/livez", "/readyz"]})
 
-    async def _say_alive(self) -> Answer:
-        return answer_of(200, {"status": "ok"})
+    async def _livez(self) -> JsonResponse:
+        return json_response(200, {"status": "ok"})
 
-    async def _say_ready(self) -> Answer:
+    async def _readyz(self) -> JsonResponse:
         try:
             async with asyncio.timeout(self.limits.ready_s):
                 await self.ready()
         except TimeoutError:
-            return refusal(503, Unavailable(f"the store has not answered for {self.limits.ready_s:g} s"))
+            return error_response(503, Unavailable(f"the store has not answered within {self.limits.ready_s:g} s"))
         except HandrailError as error:
-            return refusal(503, error)
-        return answer_of(200, {"status": "ok"})
+            return error_response(503, error)
+        return json_response(200, {"status": "ok"})

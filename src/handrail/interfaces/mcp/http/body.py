@@ -1,19 +1,19 @@
-"""Bodies of requests: read whole before anybody else sees them, up to a size, and looked at as on stdio.
+"""Request bodies: read completely before the SDK sees them, up to a limit, and validated as on stdio.
 
-The SDK takes some malformed requests for notifications, and leaves them unanswered. A body that never comes is the
-connection's business (connection.py)."""
+Validated here because the SDK takes some malformed requests for notifications, and doesn't answer them.
+A body that never arrives is cut off in connection.py."""
 
 from __future__ import annotations
 
 from handrail.domain.errors import Limited
-from handrail.interfaces.mcp.http.answers import Answer, Message, Receive, Scope
-from handrail.interfaces.mcp.stdio.envelope import Nothing, Refusal, read_envelope
+from handrail.interfaces.mcp.http.responses import JsonResponse, Message, Receive, Scope
+from handrail.interfaces.mcp.stdio.envelope import Ignored, Refusal, read_envelope
 from handrail.interfaces.mcp.stdio.replies import INVALID_REQUEST, error_line
 
 
 async def read_body(scope: Scope, receive: Receive, *, bytes_max: int) -> bytes | None:
-    """The whole body; None if the client has gone. Limited if it is too large, or says that it will be."""
-    if _announced(scope) > bytes_max:
+    """The whole body; None if the client has disconnected. Raises Limited if it is, or announces to be, too large."""
+    if _announced(scope) > bytes_max:  # refuse before reading anything
         raise _too_large(bytes_max)
     body = bytearray()
     while True:
@@ -27,8 +27,8 @@ async def read_body(scope: Scope, receive: Receive, *, bytes_max: int) -> bytes 
             return bytes(body)
 
 
-def once_more(body: bytes, receive: Receive) -> Receive:
-    """A way in on which the body comes at once, and then what really comes."""
+def replay_body(body: bytes, receive: Receive) -> Receive:
+    """A `receive` that returns this body first, and then what the client really sends."""
     waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def receive_again() -> Message:
@@ -37,13 +37,13 @@ def once_more(body: bytes, receive: Receive) -> Receive:
     return receive_again
 
 
-def malformed(body: bytes) -> Answer | None:
-    """Why this is no message of JSON-RPC, in its own words."""
+def malformed(body: bytes) -> JsonResponse | None:
+    """A JSON-RPC error if this isn't a JSON-RPC message."""
     match read_envelope(body):
         case Refusal(code=code, message=message, id=request_id):
-            return Answer(400, error_line(request_id, code, message))
-        case Nothing(why=why):
-            return Answer(400, error_line(None, INVALID_REQUEST, f"{why} is no message"))
+            return JsonResponse(400, error_line(request_id, code, message))
+        case Ignored(why=why):
+            return JsonResponse(400, error_line(None, INVALID_REQUEST, f"{why} is not a message"))
         case _:
             return None
 
@@ -54,4 +54,5 @@ def _announced(scope: Scope) -> int:
 
 
 def _too_large(bytes_max: int) -> Limited:
-    return Limited(f"a request may have {bytes_max:,} bytes", hint="pass large values by reference, or split them")
+    hint = "pass large values by reference, or split them"
+    return Limited(f"a request may have at most {bytes_max:,} bytes", hint=hint)

@@ -1,7 +1,7 @@
-"""One connection of a client, watched: what takes too long is cut off, and too many are turned away.
+"""One client connection with limits: a client that is too slow is cut off, and too many connections are refused.
 
-uvicorn has no such limits, so its protocol of h11 is extended; h11's own states say what a client owes us. What is
-answered to a whole request is the application's business (app.py)."""
+uvicorn has no such limits, so its h11 protocol is extended; h11's states say what the client still has to send.
+Complete requests are answered in app.py."""
 
 from __future__ import annotations
 
@@ -19,37 +19,37 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
 from handrail.domain.errors import Invalid, Limited, Unavailable
-from handrail.interfaces.mcp.http.answers import CLOSE, SAFE_HEADERS, Answer, refusal
-from handrail.interfaces.mcp.http.limits import Limits
+from handrail.interfaces.mcp.http.limits import HttpLimits
+from handrail.interfaces.mcp.http.responses import CLOSE, SAFE_HEADERS, JsonResponse, error_response
 
-GOODBYE_S: Final = 1.0
-"""How long a client that was sent away may take to read why."""
+LINGER_S: Final = 1.0
+"""How long a refused client may take to read the reason."""
 SPARE: Final = 50
-"""How many connections more than may be are told so; beyond, nothing is said any more."""
-TOO_SLOW: Final = refusal(408, Limited("the request took too long to come", hint="send it whole"), CLOSE)
-TOO_MANY: Final = refusal(503, Unavailable("too many connections are open"), CLOSE)
-MALFORMED: Final = refusal(400, Invalid("this is not HTTP as it should be", hint="mend the request"), CLOSE)
+"""How many connections above the limit still get an error response; any more are closed without one."""
+TOO_SLOW: Final = error_response(408, Limited("the request took too long to arrive", hint="send it faster"), CLOSE)
+TOO_MANY: Final = error_response(503, Unavailable("too many connections are open"), CLOSE)
+MALFORMED: Final = error_response(400, Invalid("this is not a valid HTTP request", hint="fix the request"), CLOSE)
 
 log = logging.getLogger(__name__)
 
 
-class Owes(Enum):
-    """What a client owes us now."""
+class ExpectedInput(Enum):
+    """What the client has to send next."""
 
-    HEAD = auto()
+    HEADERS = auto()
     BODY = auto()
     REST = auto()
-    """The end of a body whose answer is given already."""
+    """The end of a body whose response is already sent."""
     NOTHING = auto()
 
 
-def connection_class(limits: Limits) -> type[asyncio.Protocol]:
-    """What uvicorn makes of each connection."""
-    return cast("type[asyncio.Protocol]", partial(Connection, limits=limits))
+def connection_class(limits: HttpLimits) -> type[asyncio.Protocol]:
+    """The protocol that uvicorn creates for each connection."""
+    return cast("type[asyncio.Protocol]", partial(HttpConnection, limits=limits))
 
 
-class Connection(H11Protocol):
-    """A connection whose client has to keep to the limits."""
+class HttpConnection(H11Protocol):
+    """A connection whose client must keep within the limits."""
 
     def __init__(
         self,
@@ -58,135 +58,135 @@ class Connection(H11Protocol):
         app_state: dict[str, Any],
         _loop: asyncio.AbstractEventLoop | None = None,
         *,
-        limits: Limits,
+        limits: HttpLimits,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
         self.limits = limits
-        self.is_sent_away = False
-        self.owes = Owes.NOTHING
-        self.since = self.heard = self.loop.time()
-        self.alarm: asyncio.TimerHandle | None = None
-        self.write_alarm: asyncio.TimerHandle | None = None
+        self.is_refused = False
+        self.expected = ExpectedInput.NOTHING
+        self.since = self.received = self.loop.time()
+        self.timer: asyncio.TimerHandle | None = None
+        self.write_timer: asyncio.TimerHandle | None = None
 
     # uvicorn narrows the type of asyncio's own method, and so must we.
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Watch from the first moment on: a client may never say anything."""
+        """Start the timer at once: a client may connect and never send anything."""
         super().connection_made(transport)
         if len(self.connections) > self.limits.connections:
-            self._turn_away()
+            self._refuse_connection()
         else:
-            self._watch()
+            self._update_timer()
 
     def data_received(self, data: bytes) -> None:
-        """Pass on what came, and see what is owed now."""
-        if self.is_sent_away:
+        """Pass the data on, and see what is expected now."""
+        if self.is_refused:
             return
-        self.heard = self.loop.time()
+        self.received = self.loop.time()
         super().data_received(data)
-        if not self.is_sent_away:
-            self._watch()
+        if not self.is_refused:
+            self._update_timer()
 
     def on_response_complete(self) -> None:
-        """See what is owed after an answer."""
+        """See what is expected after a response."""
         super().on_response_complete()
-        self._watch()
+        self._update_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Watch no longer."""
-        _silence(self.alarm)
-        _silence(self.write_alarm)
+        """Stop the timers."""
+        _cancel(self.timer)
+        _cancel(self.write_timer)
         super().connection_lost(exc)
 
     def pause_writing(self) -> None:
-        """The client leaves its answer unread: not for ever."""
+        """The client has stopped reading its response: allow that only for a while."""
         super().pause_writing()
-        self.write_alarm = self.loop.call_later(self.limits.write_s, self._give_up)
+        self.write_timer = self.loop.call_later(self.limits.write_s, self._abort_unread)
 
     def resume_writing(self) -> None:
         """The client reads again."""
         super().resume_writing()
-        _silence(self.write_alarm)
+        _cancel(self.write_timer)
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what h11 could not read."""
+        """Refuse a request that h11 could not parse."""
         log.info("a request was refused: %s", msg)
-        self._send_away(MALFORMED)
+        self._refuse(MALFORMED)
 
-    def _owed(self) -> Owes:
+    def _what_is_expected(self) -> ExpectedInput:
         if self.transport.is_closing():
-            return Owes.NOTHING
+            return ExpectedInput.NOTHING
         if self.conn.their_state is h11.IDLE:
-            # Between two requests uvicorn's own alarm is set, until the first byte of the next.
-            return Owes.NOTHING if self.timeout_keep_alive_task else Owes.HEAD
+            # Between two requests uvicorn's own timer runs, until the first byte of the next one.
+            return ExpectedInput.NOTHING if self.timeout_keep_alive_task else ExpectedInput.HEADERS
         if self.conn.their_state is h11.SEND_BODY:
-            return Owes.REST if self.cycle.response_complete else Owes.BODY
-        return Owes.NOTHING
+            return ExpectedInput.REST if self.cycle.response_complete else ExpectedInput.BODY
+        return ExpectedInput.NOTHING
 
-    def _due(self) -> float:
-        match self.owes:
-            case Owes.HEAD:
+    def _deadline(self) -> float:
+        match self.expected:
+            case ExpectedInput.HEADERS:  # one deadline for all headers: a byte now and then must not extend it
                 return self.since + self.limits.header_s
-            case Owes.BODY:
-                silent_until = max(self.since, self.heard) + self.limits.body_silence_s
+            case ExpectedInput.BODY:
+                silent_until = max(self.since, self.received) + self.limits.body_silence_s
                 return min(silent_until, self.since + self.limits.body_s)
             case _:
                 return self.since + self.limits.rest_s
 
-    def _watch(self) -> None:
-        owed = self._owed()
-        if owed is self.owes:
+    def _update_timer(self) -> None:
+        expected = self._what_is_expected()
+        if expected is self.expected:
             return
-        self.owes, self.since = owed, self.loop.time()
-        _silence(self.alarm)
-        if owed is not Owes.NOTHING:
-            self.alarm = self.loop.call_at(self._due(), self._look)
+        self.expected, self.since = expected, self.loop.time()
+        _cancel(self.timer)
+        if expected is not ExpectedInput.NOTHING:
+            self.timer = self.loop.call_at(self._deadline(), self._check_deadline)
 
-    def _look(self) -> None:
+    def _check_deadline(self) -> None:
         now = self.loop.time()
-        if self.flow.read_paused:  # it is we who do not read
-            self.alarm = self.loop.call_at(now + self.limits.body_silence_s, self._look)
-        elif now < self._due():  # it has sent something in the meantime
-            self.alarm = self.loop.call_at(self._due(), self._look)
+        if self.flow.read_paused:  # the client isn't slow: we have stopped reading
+            self.timer = self.loop.call_at(now + self.limits.body_silence_s, self._check_deadline)
+        elif now < self._deadline():  # it has sent something in the meantime
+            self.timer = self.loop.call_at(self._deadline(), self._check_deadline)
         else:
-            log.info("a client was cut off: it owes its %s for too long", self.owes.name.lower())
+            log.info("a client was cut off: it took too long to send its %s", self.expected.name.lower())
             self._cut_off()
 
     def _cut_off(self) -> None:
-        is_silent = self.owes is Owes.HEAD and not self.conn.trailing_data[0]
-        if is_silent or self.owes is Owes.REST:
+        is_silent = self.expected is ExpectedInput.HEADERS and not self.conn.trailing_data[0]
+        if is_silent or self.expected is ExpectedInput.REST:  # no request, or one that has its response
             self.transport.close()
         else:
-            self._send_away(TOO_SLOW)
+            self._refuse(TOO_SLOW)
 
-    def _give_up(self) -> None:
-        log.info("a client was cut off: it left its answer unread for too long")
+    def _abort_unread(self) -> None:
+        log.info("a client was cut off: it left its response unread for too long")
         self.transport.abort()
 
-    def _turn_away(self) -> None:
+    def _refuse_connection(self) -> None:
         if len(self.connections) > self.limits.connections + SPARE:
             self.transport.abort()
         else:
-            self._send_away(TOO_MANY)
+            self._refuse(TOO_MANY)
 
-    def _send_away(self, answer: Answer) -> None:
-        """Say why, and close a little later: closed with bytes unread, the client might not see the answer."""
+    def _refuse(self, response: JsonResponse) -> None:
+        """Send the reason and close later: closing with unread input would reset the connection and lose the reason."""
         if self.conn.our_state in {h11.IDLE, h11.SEND_RESPONSE}:
-            self.transport.write(_wire(self.conn.send, answer))
+            self.transport.write(_encode(self.conn.send, response))
         if self.cycle is not None and not self.cycle.response_complete:
-            self.cycle.disconnected = True  # the application has nobody to answer to
+            self.cycle.disconnected = True  # so that the application stops waiting for this client
             self.cycle.message_event.set()
-        self.is_sent_away = True
+        self.is_refused = True
         self.transport.write_eof()
-        _silence(self.alarm)
-        self.alarm = self.loop.call_later(GOODBYE_S, self.transport.close)
+        _cancel(self.timer)
+        self.timer = self.loop.call_later(LINGER_S, self.transport.close)
 
 
-def _wire(send: Callable[[h11.Event], bytes | None], answer: Answer) -> bytes:
-    reason = HTTPStatus(answer.status).phrase.encode()
-    head = h11.Response(status_code=answer.status, reason=reason, headers=[*answer.headers, *SAFE_HEADERS])
-    return b"".join(send(event) or b"" for event in (head, h11.Data(data=answer.body), h11.EndOfMessage()))
+def _encode(send: Callable[[h11.Event], bytes | None], response: JsonResponse) -> bytes:
+    reason = HTTPStatus(response.status).phrase.encode()
+    head = h11.Response(status_code=response.status, reason=reason, headers=[*response.headers, *SAFE_HEADERS])
+    return b"".join(send(event) or b"" for event in (head, h11.Data(data=response.body), h11.EndOfMessage()))
 
 
-def _silence(alarm: asyncio.TimerHandle | None) -> None:
-    if alarm is not None:
-        alarm.cancel()
+def _cancel(timer: asyncio.TimerHandle | None) -> None:
+    if timer is not None:
+        timer.cancel()

@@ -1,7 +1,7 @@
-"""The guard of the HTTP edge: under which name, from which page and with which token one may come in.
+"""Checks the Host, Origin and Authorization headers of HTTP requests.
 
-Pure. Names are compared whole, never by pattern: a page that a browser has open elsewhere can't reach in by renaming
-its own address to ours."""
+Pure. Names are compared exactly, never by pattern. This stops DNS rebinding: a web page that points its own host name
+at our address still sends its own name as Host and Origin."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from handrail.domain.errors import Forbidden
-from handrail.interfaces.mcp.http.answers import Answer, Header, refusal
+from handrail.interfaces.mcp.http.responses import Header, JsonResponse, error_response
 
 MISDIRECTED: Final = 421
 FORBIDDEN: Final = 403
@@ -20,44 +20,45 @@ UNAUTHORIZED: Final = 401
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guard:
-    """Who may come in."""
+    """Which requests are allowed."""
 
     hosts: frozenset[str]
-    """The whole Host headers that are ours, in small letters."""
+    """The exact Host headers of this server, in lower case."""
     origins: frozenset[str]
-    """The whole Origin headers that may call us; a request without one comes from no page."""
+    """The exact Origin headers that are allowed; a request without one doesn't come from a web page."""
     token: str | None = field(default=None, repr=False)
-    """What a client must show; None: nothing."""
+    """The token that a client must send; None if none is needed."""
 
-    def wrong_place(self, headers: Sequence[Header]) -> Answer | None:
-        """Why a request with these headers is not for us, or not from where it may come."""
+    def check_host_and_origin(self, headers: Sequence[Header]) -> JsonResponse | None:
+        """An error if the request is for another host, or from a web page that isn't allowed."""
         hosts = _values(headers, b"host")
         if len(hosts) != 1 or hosts[0].lower() not in self.hosts:
             hint = "use an address that `handrail serve` printed, or start it with --allow-host NAME"
-            return refusal(MISDIRECTED, Forbidden("this server does not go by that name", hint=hint))
+            return error_response(MISDIRECTED, Forbidden("this server doesn't have that host name", hint=hint))
         if not all(origin.lower() in self.origins for origin in _values(headers, b"origin")):
-            hint = "call from no web page, or start `handrail serve` with --allow-host NAME"
-            return refusal(FORBIDDEN, Forbidden("web pages from there may not call this server", hint=hint))
+            hint = "don't call from a web page, or start `handrail serve` with --allow-host NAME"
+            return error_response(FORBIDDEN, Forbidden("web pages of that origin may not call this server", hint=hint))
         return None
 
-    def no_token(self, headers: Sequence[Header]) -> Answer | None:
-        """Why a request with these headers does not show the token."""
+    def check_token(self, headers: Sequence[Header]) -> JsonResponse | None:
+        """An error if the request doesn't carry the token."""
         if self.token is None:
             return None
-        shown = _values(headers, b"authorization")
-        if not shown:
-            return _unauthorized("a token is needed", b"Bearer")
-        scheme, _, word = shown[0].partition(" ")
-        is_right = hmac.compare_digest(word.strip().encode("latin-1"), self.token.encode("latin-1"))
-        if len(shown) != 1 or scheme.lower() != "bearer" or not is_right:
-            return _unauthorized("the token is not the one of this server", b'Bearer error="invalid_token"')
+        given = _values(headers, b"authorization")
+        if not given:
+            return _unauthorized("a token is required", b"Bearer")
+        scheme, _, token = given[0].partition(" ")
+        # compare_digest: the time it takes doesn't reveal how much of a guess is right.
+        is_right = hmac.compare_digest(token.strip().encode("latin-1"), self.token.encode("latin-1"))
+        if len(given) != 1 or scheme.lower() != "bearer" or not is_right:
+            return _unauthorized("the token is wrong", b'Bearer error="invalid_token"')
         return None
 
 
 def guard_of(names: Iterable[str], port: int, *, token: str | None, allowed: Iterable[str] = ()) -> Guard:
-    """The guard of a server that is bound to `port`, goes by `names`, and by those `allowed` beside.
+    """The guard of a server on `port` with these `names`, plus the `allowed` ones.
 
-    An allowed name without a port is meant both as it stands, as a proxy passes it on, and with ours."""
+    An allowed name without a port is accepted as it is, as a proxy forwards it, and with our port."""
     own = {spelled for name in names for spelled in _with_port(name, port)}
     others = {spelled for name in allowed for spelled in _spellings(name.lower(), port)}
     origins = {f"http://{host}" for host in own} | {f"https://{host}" for host in others}
@@ -65,7 +66,7 @@ def guard_of(names: Iterable[str], port: int, *, token: str | None, allowed: Ite
 
 
 def _with_port(name: str, port: int) -> set[str]:
-    # Clients leave the port of plain http out.
+    # Clients omit the default port of http.
     return {f"{name}:{port}", name} if port == 80 else {f"{name}:{port}"}
 
 
@@ -78,6 +79,6 @@ def _values(headers: Sequence[Header], name: bytes) -> list[str]:
     return [value.decode("latin-1") for key, value in headers if key == name]
 
 
-def _unauthorized(message: str, challenge: bytes) -> Answer:
-    hint = "send `Authorization: Bearer TOKEN`; `handrail serve` prints the token, and keeps it in http-token"
-    return refusal(UNAUTHORIZED, Forbidden(message, hint=hint), (b"www-authenticate", challenge))
+def _unauthorized(message: str, challenge: bytes) -> JsonResponse:
+    hint = "send `Authorization: Bearer TOKEN`; `handrail serve` prints the token, and stores it in http-token"
+    return error_response(UNAUTHORIZED, Forbidden(message, hint=hint), (b"www-authenticate", challenge))

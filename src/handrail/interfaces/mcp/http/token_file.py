@@ -1,6 +1,6 @@
-"""The token that clients of the HTTP edge show: made once, kept in a file that only its owner can read.
+"""The token that HTTP clients send: created once, stored in a file that only its owner can read.
 
-Comparing it is the guard's business."""
+It is compared in guard.py."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from handrail.foundation.open_flags import BINARY, NO_BLOCK
 TOKEN_FILE: Final = "http-token"  # noqa: S105 - the name of a file
 TOKEN_BYTES: Final = 32
 TOKEN: Final = re.compile(r"[A-Za-z0-9._~+/-]{32,512}=*")
-"""What can be sent behind `Bearer`, and is too long to be guessed."""
+"""What may follow `Bearer`, and is too long to guess."""
 READ_MAX: Final = 1_000
 OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 
@@ -28,16 +28,16 @@ log = logging.getLogger(__name__)
 
 
 def open_token(home: Path) -> tuple[str, Path]:
-    """The token of this home, made if there is none, and the file that keeps it."""
+    """The token of this home, created if there is none, and the file it is stored in."""
     path = home / TOKEN_FILE
     try:
         if not path.exists():
             make_private_folder(home)
             if not write_new(path, secrets.token_urlsafe(TOKEN_BYTES).encode() + b"\n"):
-                log.info("another process has made the token")
+                log.info("another process has created the token")
         return _read(path), path
     except OSError as error:
-        raise Unavailable(f"the token can't be kept in {path}: {error}", hint=f"mend {path}") from error
+        raise Unavailable(f"the token can't be stored in {path}: {error}", hint=f"fix {path}") from error
 
 
 def _read(path: Path) -> str:
@@ -46,17 +46,18 @@ def _read(path: Path) -> str:
         _keep_private(file, path)
         text = reader.read(READ_MAX).decode("latin-1").strip()
     if not TOKEN.fullmatch(text):
-        raise Invalid(f"{path.name} holds no token", hint=f"remove {path}: the next start makes a new one")
+        raise Invalid(f"{path.name} contains no token", hint=f"remove {path}: the next start creates a new one")
     return text
 
 
 def _keep_private(file: int, path: Path) -> None:
-    if sys.platform == "win32":  # the folder of a user's data is private there
+    if sys.platform == "win32":  # on Windows a user's data folder is private already
         return
-    found = os.fstat(file)
-    if not found.st_mode & OTHERS:
+    # Of the open file, not of the path: the path could be replaced between check and read.
+    status = os.fstat(file)
+    if not status.st_mode & OTHERS:
         return
-    if found.st_uid != os.geteuid():
-        raise Forbidden(f"{path.name} belongs to somebody else, and others can read it", hint=f"remove {path}")
+    if status.st_uid != os.geteuid():
+        raise Forbidden(f"{path.name} belongs to another user, and others can read it", hint=f"remove {path}")
     os.fchmod(file, 0o600)
-    log.warning("%s could be read by others; now it can't. If they may have: remove it, and start again", path)
+    log.warning("other users could read %s; this is fixed now. If one may have read it, remove it and restart", path)

@@ -1,1 +1,1 @@
-"""The stdio front: what stands between a client's pipe and the SDK, and answers before the SDK is there."""
+"""MCP over stdio: a small front between the client's pipe and the SDK, which answers before the SDK is loaded."""

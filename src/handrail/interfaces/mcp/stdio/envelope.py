@@ -1,7 +1,7 @@
-"""Envelopes: what a line of a client is: a request, a notification, an answer, or something to refuse in words.
+"""Parses a line from a client: a request, a notification, a response, or an error to send back.
 
-Pure, and needs only `json`. It is at least as strict as the SDK: a request that passes here is answered there.
-What a method means, and whether its params make sense, is the SDK's business."""
+Pure, and needs only `json`. It is at least as strict as the SDK: the SDK answers every request that passes here.
+What a method means, and whether its params make sense, is checked by the SDK."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 class Request(NamedTuple):
-    """Somebody waits for an answer."""
+    """A call that needs an answer."""
 
     id: RequestId
     method: str
@@ -31,101 +31,102 @@ class Request(NamedTuple):
 
 
 class Notification(NamedTuple):
-    """Nobody waits for an answer, and none may be given."""
+    """A call that must not be answered."""
 
     method: str
     params: dict[str, Any]
     text: str
 
 
-class Answer(NamedTuple):
-    """A client's answer to something that the server asked."""
+class ClientResponse(NamedTuple):
+    """A client's answer to a request from the server."""
 
     id: RequestId | None
     text: str
 
 
 class Refusal(NamedTuple):
-    """What is wrong with a line, and whom to tell."""
+    """What is wrong with a line, and the id of the request to answer, if known."""
 
     code: int
     message: str
     id: RequestId | None = None
 
 
-class Nothing(NamedTuple):
-    """A line that is neither handed on nor answered."""
+class Ignored(NamedTuple):
+    """A line that is neither passed on nor answered."""
 
     why: str
 
 
-Envelope = Request | Notification | Answer | Refusal | Nothing
+Envelope = Request | Notification | ClientResponse | Refusal | Ignored
 
 
 class _Refused(Exception):
-    """What is wrong with a line, on its way to become a Refusal."""
+    """Carries a Refusal up to read_envelope."""
 
     def __init__(self, code: int, message: str, request_id: RequestId | None = None) -> None:
         super().__init__(message)
         self.refusal = Refusal(code, message, request_id)
 
 
-class _Unfit(ValueError):
-    """JSON that its grammar allows, and nobody can rely on."""
+class _UnsafeJson(ValueError):
+    """Valid JSON that different parsers read differently, or that could exhaust one."""
 
 
-class _NoJson(ValueError):
-    """A word that Python's reader takes for JSON."""
+class _NotJson(ValueError):
+    """A word that Python's parser accepts although it isn't JSON."""
 
 
 def read_envelope(line: bytes | Overlong) -> Envelope:
-    """What this line is."""
+    """Parse one line."""
     if isinstance(line, Overlong):
-        message = f"the line is longer than {LINE_BYTES_MAX} bytes: send less at once"
+        message = f"the line is longer than {LINE_BYTES_MAX} bytes: send smaller messages"
         return Refusal(INVALID_REQUEST, message, stray_id(line.head, line.tail))
     line = line.strip(b" \t\r")
     if not line:
-        return Nothing("an empty line")
+        return Ignored("an empty line")
     try:
         text = _text(line)
         return _envelope(_value(text), text)
     except _Refused as refused:
         return refused.refusal
-    except _Unfit as unfit:
-        return Refusal(INVALID_REQUEST, str(unfit), stray_id(line[:EDGE_BYTES], line[-EDGE_BYTES:]))
+    except _UnsafeJson as unsafe:
+        return Refusal(INVALID_REQUEST, str(unsafe), stray_id(line[:EDGE_BYTES], line[-EDGE_BYTES:]))
 
 
 def _text(line: bytes) -> str:
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError as error:
-        words = f"not UTF-8: byte {error.start} of the line can't be read; send JSON in UTF-8"
-        raise _Refused(PARSE_ERROR, words) from error
+        message = f"not UTF-8: byte {error.start} of the line can't be decoded; send JSON in UTF-8"
+        raise _Refused(PARSE_ERROR, message) from error
 
 
 def _value(text: str) -> object:
-    """The JSON value of a text, if every reader would read the same."""
+    """The JSON value of a text, if every parser would read the same value."""
+    # Before decoding: Python's decoder recurses, and would raise RecursionError at some depth of its own.
     if deeper_than(text, DEPTH_MAX):
-        raise _Unfit(f"nested deeper than {DEPTH_MAX} levels: send flatter values")
+        raise _UnsafeJson(f"nested deeper than {DEPTH_MAX} levels: send flatter values")
     try:
         value = _DECODER.decode(text)
     except json.JSONDecodeError as error:
-        words = f"not valid JSON: {error.msg.removesuffix(' at')} at character {error.pos}; send one message a line"
-        raise _Refused(PARSE_ERROR, words) from error
-    except _NoJson as error:
+        message = f"not valid JSON: {error.msg.removesuffix(' at')} at character {error.pos}; send one message per line"
+        raise _Refused(PARSE_ERROR, message) from error
+    except _NotJson as error:
         raise _Refused(PARSE_ERROR, str(error)) from error
-    except _Unfit:
+    except _UnsafeJson:
         raise
-    except ValueError as error:  # what Python says to numbers of thousands of digits
-        raise _Unfit("a number has too many digits") from error
+    except ValueError as error:  # Python refuses integers with thousands of digits
+        raise _UnsafeJson("a number has too many digits") from error
     if _has_lone_surrogate(text, value):
-        raise _Unfit("a string holds half of a surrogate pair (\\ud800 to \\udfff alone), which is no text")
+        raise _UnsafeJson("a string contains half of a surrogate pair (\\ud800 to \\udfff alone), which is not text")
     return value
 
 
 def deeper_than(text: str, levels: int) -> bool:
-    """Whether brackets stand in more brackets than that, so that no reader has to find out by falling."""
-    if text.count("[") + text.count("{") <= levels:
+    """Whether brackets are nested deeper than that; found without recursion."""
+    if text.count("[") + text.count("{") <= levels:  # true for nearly every message, and much faster than the loop
         return False
     depth = 0
     for found in _BRACKETS.finditer(text):
@@ -150,41 +151,43 @@ def _envelope(value: object, text: str) -> Envelope:
     if "method" in value:
         return _call(value, text, request_id)
     if ("result" in value) == ("error" in value):
-        words = "a message must have a `method`, or else a `result` or an `error`"
-        raise _Refused(INVALID_REQUEST, words, request_id)
-    return _answer(value, text, request_id)
+        message = "a message must have a `method`, or else a `result` or an `error`"
+        raise _Refused(INVALID_REQUEST, message, request_id)
+    return _response(value, text, request_id)
 
 
 def _call(value: dict[str, Any], text: str, request_id: RequestId | None) -> Envelope:
     if "id" in value and request_id is None:
-        words = f"`id` must be a string of at most {ID_CHARACTERS_MAX} characters or a whole number"
-        raise _Refused(INVALID_REQUEST, words)
+        message = f"`id` must be a string of at most {ID_CHARACTERS_MAX} characters or an integer"
+        raise _Refused(INVALID_REQUEST, message)
     if not isinstance(value["method"], str):
         raise _Refused(INVALID_REQUEST, "`method` must be a string", request_id)
     if "result" in value or "error" in value:
-        raise _Refused(INVALID_REQUEST, "a message can't both call and answer: drop `result` and `error`", request_id)
+        message = "a message can't be both a call and a response: remove `result` and `error`"
+        raise _Refused(INVALID_REQUEST, message, request_id)
     params = {} if value.get("params") is None else value["params"]
     return _notification(value["method"], params, text) if request_id is None else _request(value, params, text)
 
 
 def _notification(method: str, params: object, text: str) -> Envelope:
-    return Notification(method, params, text) if isinstance(params, dict) else Nothing("a notification's unfit params")
+    # JSON-RPC forbids an answer to a notification, even to a malformed one.
+    return Notification(method, params, text) if isinstance(params, dict) else Ignored("a notification with bad params")
 
 
 def _request(value: dict[str, Any], params: object, text: str) -> Envelope:
     if not isinstance(params, dict):
-        raise _Refused(INVALID_PARAMS, "`params` must be an object, or be left out", value["id"])
+        raise _Refused(INVALID_PARAMS, "`params` must be an object, or be omitted", value["id"])
     return Request(value["id"], value["method"], params, text)
 
 
-def _answer(value: dict[str, Any], text: str, request_id: RequestId | None) -> Envelope:
-    """An answer goes on if the SDK can read it. Its id is the server's, so no refusal may carry it."""
+def _response(value: dict[str, Any], text: str, request_id: RequestId | None) -> Envelope:
+    """Pass a response on if the SDK can read it. Its id was chosen by the server, so a refusal must not carry it."""
     if "result" in value:
         if request_id is None or not isinstance(value["result"], dict):
-            raise _Refused(INVALID_REQUEST, "an answer needs an `id` and an object as its `result`")
+            raise _Refused(INVALID_REQUEST, "a response needs an `id` and an object as its `result`")
     elif not _is_error(value["error"]) or "id" not in value or request_id != value["id"]:
         raise _Refused(INVALID_REQUEST, "an error needs an `id`, and an object with `code` and `message`")
-    return Answer(request_id, text)
+    return ClientResponse(request_id, text)
 
 
 def _is_error(value: object) -> bool:
@@ -210,19 +213,19 @@ def _has_lone_surrogate(text: str, value: object) -> bool:
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     value = dict(pairs)
     if len(value) != len(pairs):
-        raise _Unfit("a name stands twice in one object: say each once")
+        raise _UnsafeJson("an object has the same key twice: use each key once")
     return value
 
 
 def _float(digits: str) -> float:
     number = float(digits)
     if number in (float("inf"), float("-inf")):
-        raise _Unfit("a number is too large")
+        raise _UnsafeJson("a number is too large")
     return number
 
 
 def _constant(word: str) -> None:
-    raise _NoJson(f"not valid JSON: {word} is no JSON value")
+    raise _NotJson(f"not valid JSON: {word} isn't a JSON value")
 
 
 _DECODER: Final = json.JSONDecoder(object_pairs_hook=_object, parse_float=_float, parse_constant=_constant)

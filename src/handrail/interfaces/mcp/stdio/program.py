@@ -1,7 +1,7 @@
-"""`handrail mcp` from first to last: claim the wire, answer from the snapshot, load the SDK, serve, end.
+"""`handrail mcp` from start to end: claim stdin and stdout, answer from the snapshot, load the SDK, serve, exit.
 
-What is imported here stands between the start and the first answer; a test guards the list. What costs more is
-imported when the first answers are out: `session` and the server take 0.7 s, the first answers 0.05 s, measured."""
+Every import here delays the first answer; a test guards the list. Slow modules are imported after the first answers:
+measured, `session` and the server take 0.7 s, the first answers 0.05 s."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Final
 
-from handrail.interfaces.mcp.stdio.arguments import HELP, Options, Usage, read_options
-from handrail.interfaces.mcp.stdio.clerk import Clerk
+from handrail.interfaces.mcp.stdio.arguments import HELP, Options, UsageError, read_options
+from handrail.interfaces.mcp.stdio.descriptors import claim_stdio
+from handrail.interfaces.mcp.stdio.folders import find_folders
 from handrail.interfaces.mcp.stdio.front import Front
-from handrail.interfaces.mcp.stdio.places import find_places
-from handrail.interfaces.mcp.stdio.reading import start_reading
-from handrail.interfaces.mcp.stdio.signals import heed_signals
-from handrail.interfaces.mcp.stdio.snapshot import Snapshot
-from handrail.interfaces.mcp.stdio.wire import claim_wire
+from handrail.interfaces.mcp.stdio.reader_thread import start_reading
+from handrail.interfaces.mcp.stdio.signals import handle_signals
+from handrail.interfaces.mcp.stdio.snapshot_answers import SnapshotAnswers
+from handrail.interfaces.mcp.stdio.snapshot_file import SnapshotFile
 
 SERVING: Final = "handrail.interfaces.mcp.serving"
 SESSION: Final = "handrail.interfaces.mcp.stdio.session"
 FAILURE: Final = "handrail.interfaces.mcp.stdio.failure"
 FIRST_ANSWERS_S: Final = 0.15
-"""How long the imports wait for the first answers: both need the interpreter, and the answers are quick."""
+"""How long the imports wait for the first answers: both need the interpreter lock, and the answers are quick."""
 SWITCH_S: Final = 0.001
-"""How soon the reader gets its turn while the imports run."""
+"""How often the interpreter switches threads while imports run, so that the reader thread can still answer."""
 FLUSH_S: Final = 5.0
 AT_A_TERMINAL: Final = """\
 handrail mcp is an MCP server. Clients (Claude Code, Cursor, VS Code, ...) start
@@ -38,14 +38,14 @@ It is serving now. Press Ctrl-D to leave.
   handrail demo    a one-minute tour in this terminal
 """
 FAILED_S: Final = 5.0
-"""How long a server that can't serve stays, to tell its client why."""
+"""How long a server that failed to start keeps running, to send the reason to its client."""
 
 
-def run(words: Sequence[str], serving: str = SERVING) -> int:
-    """Serve a client on stdin and stdout; the exit code."""
+def run(args: Sequence[str], serving: str = SERVING) -> int:
+    """Serve a client on stdin and stdout; returns the exit code."""
     try:
-        options = read_options(words, os.environ)
-    except Usage as error:
+        options = read_options(args, os.environ)
+    except UsageError as error:
         sys.stderr.write(f"Usage: handrail mcp [OPTIONS]\nTry 'handrail mcp --help' for help.\n\nError: {error}\n")
         return 2
     if options is None:
@@ -53,32 +53,32 @@ def run(words: Sequence[str], serving: str = SERVING) -> int:
         return 0
     if sys.stdin is not None and sys.stdin.isatty():
         sys.stderr.write(AT_A_TERMINAL)
-    heed_signals(lambda: sys.exit(0))  # until there is something to end in order
-    wire = claim_wire()
-    snapshot = Snapshot(find_places(options.flags, os.environ), options.toolsets)
+    handle_signals(lambda: sys.exit(0))  # until the session installs its own: nothing needs closing yet
+    stdio = claim_stdio()
+    snapshot = SnapshotFile(find_folders(options.flags, os.environ), options.toolsets)
     answers = snapshot.load()
-    front = Front(wire.writing, Clerk(answers) if answers else None)
-    start_reading(wire.reading, front)
+    front = Front(stdio.writing, SnapshotAnswers(answers) if answers else None)
+    start_reading(stdio.reading, front)
     front.needs_sdk.wait(FIRST_ANSWERS_S)
-    if front.ending and front.is_idle:
+    if front.ending and front.is_idle:  # the client only wanted a list: the SDK is never loaded
         return 0
     code = _serve(front, options, None if answers else snapshot, serving)
     front.outlet.flush(FLUSH_S)
     return code
 
 
-def _serve(front: Front, options: Options, unrecorded: Snapshot | None, serving: str) -> int:
+def _serve(front: Front, options: Options, unrecorded: SnapshotFile | None, serving: str) -> int:
     usual_s = sys.getswitchinterval()
     sys.setswitchinterval(SWITCH_S)
-    gc.disable()  # what is imported stays: to look for garbage in it takes a quarter of the time, measured
+    gc.disable()  # modules stay in memory anyway: collecting while they load takes a quarter of the time, measured
     try:
         session, server = import_module(SESSION), import_module(serving)
         sys.setswitchinterval(usual_s)
         gc.freeze()
         gc.enable()
-        session.serve(front, options, unrecorded, server.served)
-    except Exception as error:  # whatever it is: the client's user must see a reason
-        front.fail(import_module(FAILURE).tell(error))
+        session.serve(front, options, unrecorded, server.open_server)
+    except Exception as error:  # any error: the client's user must see a reason
+        front.fail(import_module(FAILURE).report(error))
         front.wait_for_end(FAILED_S)
         return 1
     return 0

@@ -1,12 +1,11 @@
-"""Recording: asks the SDK's server, in every version of the protocol, what the next start can answer from a snapshot.
+"""Records what the SDK's server answers, in every protocol version, so that the next start can answer from a snapshot.
 
-The very same server answers over streams in memory, so the words are the SDK's. snapshot.py keeps them."""
+The server itself answers, over in-memory streams, so the results are the SDK's own. snapshot_file.py stores them."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-import logging
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any, Final, Self
 
@@ -14,7 +13,7 @@ import mcp_types as mt
 from mcp.server.lowlevel.server import Server
 from mcp.shared.message import SessionMessage
 
-from handrail.interfaces.mcp.stdio.clerk import (
+from handrail.interfaces.mcp.stdio.snapshot_answers import (
     HANDSHAKES,
     LISTS,
     META_CAPABILITIES,
@@ -26,34 +25,33 @@ from handrail.interfaces.mcp.stdio.clerk import (
 CLIENT: Final = {"name": "handrail", "version": "0"}
 ANSWER_S: Final = 10.0
 
-Turn = Callable[[], Awaitable[None]]
-log = logging.getLogger(__name__)
+Pause = Callable[[], Awaitable[None]]
 
 
-async def record(server: Server[Any], turn: Turn) -> dict[tuple[str, str], bytes]:
-    """What this server answers, by version and method; `turn` is awaited before each question."""
+async def record(server: Server[Any], pause: Pause) -> dict[tuple[str, str], bytes]:
+    """What this server answers, by version and method; `pause` is awaited before each question."""
     answers: dict[tuple[str, str], bytes] = {}
     for version in (*HANDSHAKES, MODERN):
-        asking = Asking(version, turn)
+        questions = QuestionStream(version, pause)
         async with asyncio.timeout(ANSWER_S):
-            await server.run(asking, Hearing(asking), server.create_initialization_options())
-        answers |= {(version, method): result for method, result in asking.results.items()}
+            await server.run(questions, AnswerStream(questions), server.create_initialization_options())
+        answers |= {(version, method): result for method, result in questions.results.items()}
     return answers
 
 
-class Asking:
-    """What the SDK reads: one question after the other, each when the last one is answered."""
+class QuestionStream:
+    """The stream that the SDK reads: one question at a time, each after the previous one is answered."""
 
-    def __init__(self, version: str, turn: Turn) -> None:
+    def __init__(self, version: str, pause: Pause) -> None:
         self._questions = _questions(version)
-        self._turn = turn
+        self._pause = pause
         self._method = ""
         self._answered = asyncio.Event()
         self._answered.set()
         self.results: dict[str, bytes] = {}
 
-    def hear(self, message: mt.JSONRPCMessage) -> None:
-        """Keep a result; whatever else is said is left to the real conversation."""
+    def keep(self, message: mt.JSONRPCMessage) -> None:
+        """Store a result. An error isn't stored: the real session will produce it again."""
         if isinstance(message, mt.JSONRPCResponse):
             self.results[self._method] = json.dumps(message.result, separators=(",", ":"), ensure_ascii=False).encode()
         if isinstance(message, mt.JSONRPCResponse | mt.JSONRPCError):
@@ -71,7 +69,7 @@ class Asking:
 
     async def __anext__(self) -> SessionMessage | Exception:
         await self._answered.wait()
-        await self._turn()
+        await self._pause()
         for message in self._questions:
             if isinstance(message, mt.JSONRPCRequest):
                 self._method = message.method
@@ -86,15 +84,15 @@ class Asking:
         await self.aclose()
 
 
-class Hearing:
-    """What the SDK writes to."""
+class AnswerStream:
+    """The stream that the SDK writes to."""
 
-    def __init__(self, asking: Asking) -> None:
-        self._asking = asking
+    def __init__(self, questions: QuestionStream) -> None:
+        self._questions = questions
 
     async def send(self, item: SessionMessage, /) -> None:
-        """Hear a message of the server."""
-        self._asking.hear(item.message)
+        """Receive a message from the server."""
+        self._questions.keep(item.message)
 
     async def aclose(self) -> None:
         """Nothing to close."""

@@ -1,6 +1,6 @@
-"""A session: settings, logs and the SDK's server, from when the heavy part is wanted until the client is done.
+"""A session: settings, logs and the SDK's server, from the moment the SDK is needed until the client has left.
 
-Imported only after the first answers are given. What a server is made of is told in serving.py, not here."""
+Imported only after the first answers. The server itself is built in serving.py."""
 
 from __future__ import annotations
 
@@ -15,74 +15,74 @@ from mcp.server.lowlevel.server import Server
 
 from handrail.interfaces.mcp.stdio.arguments import Options
 from handrail.interfaces.mcp.stdio.front import Ending, Front
-from handrail.interfaces.mcp.stdio.handover import hand_over
 from handrail.interfaces.mcp.stdio.recording import record
-from handrail.interfaces.mcp.stdio.signals import heed_signals
-from handrail.interfaces.mcp.stdio.snapshot import Snapshot
+from handrail.interfaces.mcp.stdio.sdk_bridge import run_server
+from handrail.interfaces.mcp.stdio.signals import handle_signals
+from handrail.interfaces.mcp.stdio.snapshot_file import SnapshotFile
 from handrail.logs import start_logging
 from handrail.settings import Settings, read_settings
 
 QUIET_S: Final = 0.3
-"""How long nothing may be asked before the snapshot is taken."""
+"""How long to wait before each look whether the client is idle, so that a snapshot can be taken."""
 LAST_S: Final = 2.0
-"""How long the end may be put off for a snapshot."""
+"""How long a snapshot may delay the exit."""
 
-Served = Callable[[Settings, Sequence[str]], AbstractAsyncContextManager[Server[Any]]]
+OpenServer = Callable[[Settings, Sequence[str]], AbstractAsyncContextManager[Server[Any]]]
 log = logging.getLogger(__name__)
 
 
-def serve(front: Front, options: Options, unrecorded: Snapshot | None, served: Served) -> None:
-    """Serve the front's client to the end; take a snapshot of what has none."""
+def serve(front: Front, options: Options, unrecorded: SnapshotFile | None, open_server: OpenServer) -> None:
+    """Serve the front's client until it leaves; take a snapshot if none exists yet."""
     settings = read_settings(options.flags, os.environ)
     start_logging(settings.home / "logs", level=settings.choices.log_level, days=settings.choices.log_days)
-    # What lists show may then depend on files that the front does not look at: it has to wait for the SDK.
-    camera = unrecorded if not settings.choices.library else None
-    asyncio.run(_session(front, camera, served(settings, options.toolsets)))
+    # With more library folders, lists depend on files that the snapshot's stamp doesn't cover: take no snapshot.
+    file = unrecorded if not settings.choices.library else None
+    asyncio.run(_session(front, file, open_server(settings, options.toolsets)))
 
 
 async def _session(
-    front: Front, unrecorded: Snapshot | None, opening: AbstractAsyncContextManager[Server[Any]]
+    front: Front, unrecorded: SnapshotFile | None, opening: AbstractAsyncContextManager[Server[Any]]
 ) -> None:
     loop = asyncio.get_running_loop()
 
     def end() -> None:
-        with suppress(RuntimeError):  # the loop has ended, and so does the process
+        with suppress(RuntimeError):  # the loop is closed: the process is about to exit anyway
             loop.call_soon_threadsafe(front.end, Ending.SIGNAL)
 
-    heed_signals(end)
+    handle_signals(end)
     async with opening as server:
-        camera = Camera(server, unrecorded, front)
-        await hand_over(server, front, camera.take_in_a_quiet_moment)
+        taker = SnapshotTaker(server, unrecorded, front)
+        await run_server(server, front, taker.take_when_idle)
         if front.ending is Ending.CLIENT_IS_DONE:
             with suppress(TimeoutError):
                 async with asyncio.timeout(LAST_S):
-                    await camera.take()
+                    await taker.take()
 
 
-class Camera:
-    """Takes one snapshot, if there is none yet."""
+class SnapshotTaker:
+    """Takes one snapshot, if none exists yet."""
 
-    def __init__(self, server: Server[Any], snapshot: Snapshot | None, front: Front) -> None:
-        self._server, self._snapshot, self._front = server, snapshot, front
+    def __init__(self, server: Server[Any], file: SnapshotFile | None, front: Front) -> None:
+        self._server, self._file, self._front = server, file, front
 
-    async def take_in_a_quiet_moment(self) -> None:
-        """Take it when nobody waits for an answer."""
-        while self._snapshot is not None:
+    async def take_when_idle(self) -> None:
+        """Take it when no request waits for an answer."""
+        while self._file is not None:
             await asyncio.sleep(QUIET_S)
             if self._front.is_idle:
                 await self.take()
 
     async def take(self) -> None:
-        """Take it now, giving way between two questions."""
-        if self._snapshot is None:
+        """Take it now; other tasks may run between two questions."""
+        if self._file is None:
             return
-        snapshot = self._snapshot
+        file = self._file
         try:
             answers = await record(self._server, lambda: asyncio.sleep(0))
-            self._snapshot = None
-            kept = snapshot.save(answers)
-        except (OSError, TimeoutError) as error:  # the next start is slower, and that is all
-            self._snapshot = None
-            log.info("no snapshot was kept: %s", error)
+            self._file = None
+            saved = file.save(answers)
+        except (OSError, TimeoutError) as error:  # without a snapshot the next start is only slower
+            self._file = None
+            log.info("no snapshot was saved: %s", error)
         else:
-            log.debug("snapshot of %d answers: %s", len(answers), "kept" if kept else "not kept")
+            log.debug("snapshot of %d answers: %s", len(answers), "saved" if saved else "not saved")

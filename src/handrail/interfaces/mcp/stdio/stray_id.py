@@ -1,6 +1,6 @@
-"""Stray ids: whom to answer when a request can't be read as a whole, because it is too long or too deep.
+"""Finds the id of a request that can't be parsed because it is too long or nested too deep.
 
-Pure. The members at both ends of a line can be told without its middle. Without an id, a client would wait for ever."""
+Pure. Looks only at the members at both ends of the line. Without an id in the error, the client would wait forever."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _LAST: Final = re.compile(rb"[,{]\s*((?:" + _PLAIN + rb"\s*,\s*)*" + _PLAIN + rb
 
 
 def stray_id(head: bytes, tail: bytes) -> RequestId | None:
-    """The id of the request that begins and ends so; None if that is not sure, or it is no request."""
+    """The id of the request that starts and ends like this; None if it isn't certain, or it isn't a request."""
     found = _first_members(head)
     last = _LAST.search(tail)
     if last is not None:
         found |= dict(re.findall(_MEMBER, last[1]))
-    if b"method" not in found or b"id" not in found:  # an answer's id is not the client's own
+    if b"method" not in found or b"id" not in found:  # the id of a response was chosen by the server, not the client
         return None
     return _plain(found[b"id"])
 

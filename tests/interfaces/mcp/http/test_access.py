@@ -1,4 +1,4 @@
-"""Who comes in over HTTP: by which name, from which page, with which token, along which path."""
+"""Which HTTP requests are allowed: host name, origin, token and path."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import httpx
 import pytest
 
 from handrail.domain.errors import Unavailable
-from handrail.interfaces.mcp.http.app import Limits
+from handrail.interfaces.mcp.http.app import HttpLimits
 from handrail.interfaces.mcp.http.guard import Guard, guard_of
-from interfaces.mcp.http.door import INITIALIZE, TOKEN, get, opened, status_of, told
+from interfaces.mcp.http.live_server import INITIALIZE, TOKEN, body_of, get, opened, status_of
 
 PATHS = ("/", "/livez", "/readyz", "/mcp", "/nothing")
 SAFE = {"x-content-type-options": "nosniff", "cache-control": "no-store", "referrer-policy": "no-referrer"}
@@ -27,9 +27,9 @@ def headers(**named: str) -> list[tuple[bytes, bytes]]:
 
 
 async def test_a_request_under_another_name_is_misdirected_on_every_path() -> None:
-    async with opened() as door:
-        for host in ("evil.example", "127.0.0.1", "127.0.0.1:1", f"localhost.evil.example:{door.port}", "[::1]:1", ""):
-            async with door.client(host=host) as client:
+    async with opened() as live:
+        for host in ("evil.example", "127.0.0.1", "127.0.0.1:1", f"localhost.evil.example:{live.port}", "[::1]:1", ""):
+            async with live.client(host=host) as client:
                 for path in PATHS:
                     answer = await client.get(path)
                     assert (answer.status_code, answer.json()["name"]) == (421, "forbidden"), (host, path)
@@ -37,34 +37,34 @@ async def test_a_request_under_another_name_is_misdirected_on_every_path() -> No
 
 
 async def test_a_page_from_elsewhere_is_refused_on_every_path() -> None:
-    async with opened() as door:
-        ours = f"127.0.0.1:{door.port}"
+    async with opened() as live:
+        ours = f"127.0.0.1:{live.port}"
         for origin in ("http://evil.example", "null", "", "http://127.0.0.1", f"https://{ours}", f"http://{ours}.x"):
-            async with door.client(origin=origin) as client:
+            async with live.client(origin=origin) as client:
                 for path in PATHS:
                     answer = await client.post(path, json=INITIALIZE)
                     assert (answer.status_code, answer.json()["name"]) == (403, "forbidden"), (origin, path)
                     assert is_safe(answer)
 
 
-async def test_our_own_names_and_pages_come_in() -> None:
-    async with opened() as door:
+async def test_our_own_names_and_pages_are_allowed() -> None:
+    async with opened() as live:
         for name in ("127.0.0.1", "localhost", "LOCALHOST"):
-            async with door.client(host=f"{name}:{door.port}", origin=f"http://{name}:{door.port}") as client:
+            async with live.client(host=f"{name}:{live.port}", origin=f"http://{name}:{live.port}") as client:
                 assert (await client.get("/livez")).json() == {"status": "ok"}
 
 
 async def test_a_request_without_a_name_or_with_two_is_refused() -> None:
-    async with opened() as door:
-        nameless = await door.say(b"GET /livez HTTP/1.0\r\n\r\n")
+    async with opened() as live:
+        nameless = await live.say(b"GET /livez HTTP/1.0\r\n\r\n")
         assert status_of(nameless) == 421
-        twice = get("/livez", door.port).replace(b"\r\n", b"\r\nHost: evil.example\r\n", 1)
-        assert status_of(await door.say(twice)) == 400
+        twice = get("/livez", live.port).replace(b"\r\n", b"\r\nHost: evil.example\r\n", 1)
+        assert status_of(await live.say(twice)) == 400
 
 
 async def test_without_the_token_nothing_of_mcp_is_reached() -> None:
     wrong = [f"Bearer {TOKEN}x", f"Bearer {TOKEN[:-1]}", f"Basic {TOKEN}", "Bearer", "", TOKEN]
-    async with opened() as door, httpx.AsyncClient(base_url=door.url, trust_env=False) as client:
+    async with opened() as live, httpx.AsyncClient(base_url=live.url, trust_env=False) as client:
         for shown in (None, *wrong):
             for method in ("GET", "POST", "DELETE", "OPTIONS"):
                 with_it = {} if shown is None else {"authorization": shown}
@@ -76,40 +76,40 @@ async def test_without_the_token_nothing_of_mcp_is_reached() -> None:
                 assert TOKEN not in answer.text
 
 
-async def test_two_tokens_are_none() -> None:
-    async with opened() as door:
-        asked = get("/mcp", door.port, connection="close")
+async def test_two_tokens_count_as_none() -> None:
+    async with opened() as live:
+        asked = get("/mcp", live.port, connection="close")
         twice = asked.replace(b"\r\n", f"\r\nAuthorization: Bearer {TOKEN}\r\n".encode(), 1)
-        assert status_of(await door.say(twice)) == 401
+        assert status_of(await live.say(twice)) == 401
 
 
-async def test_health_needs_no_token_and_says_what_is_amiss() -> None:
-    amiss: list[Exception] = []
+async def test_health_needs_no_token_and_says_what_is_wrong() -> None:
+    errors: list[Exception] = []
 
     async def ready() -> None:
-        for error in amiss:
+        for error in errors:
             raise error
 
-    async with opened(ready=ready) as door, httpx.AsyncClient(base_url=door.url, trust_env=False) as client:
+    async with opened(ready=ready) as live, httpx.AsyncClient(base_url=live.url, trust_env=False) as client:
         assert (await client.get("/readyz")).status_code == 200
         assert (await client.head("/livez")).content == b""
-        amiss.append(Unavailable("the store is being mended", hint="wait"))
+        errors.append(Unavailable("the store is being migrated", hint="wait"))
         answer = await client.get("/readyz")
         assert answer.status_code == 503
-        assert (answer.json()["message"], answer.json()["hint"]) == ("the store is being mended", "wait")
+        assert (answer.json()["message"], answer.json()["hint"]) == ("the store is being migrated", "wait")
         assert (await client.get("/livez")).status_code == 200
 
 
 async def test_a_store_that_never_answers_is_not_ready() -> None:
-    async with opened(Limits(ready_s=0.05), ready=asyncio.Event().wait) as door, door.client() as client:
+    async with opened(HttpLimits(ready_s=0.05), ready=asyncio.Event().wait) as live, live.client() as client:
         answer = await client.get("/readyz")
         assert (answer.status_code, answer.json()["name"]) == (503, "unavailable")
 
 
 async def test_other_paths_lead_nowhere_and_pages_are_only_read() -> None:
-    async with opened() as door, door.client() as client:
+    async with opened() as live, live.client() as client:
         for path in ("/mcp/", "/MCP", "/.well-known/oauth-protected-resource", "/livez/..%2fmcp", "//mcp"):
-            answer = await client.get(door.url + path)
+            answer = await client.get(live.url + path)
             assert (answer.status_code, answer.json()["name"]) == (404, "not_found")
             assert is_safe(answer)
         posted = await client.post("/livez")
@@ -118,16 +118,16 @@ async def test_other_paths_lead_nowhere_and_pages_are_only_read() -> None:
 
 
 async def test_a_whole_address_instead_of_a_path_leads_nowhere() -> None:
-    async with opened() as door:
-        asked = get(f"http://127.0.0.1:{door.port}/livez", door.port, connection="close")
-        assert status_of(await door.say(asked)) == 404
+    async with opened() as live:
+        asked = get(f"http://127.0.0.1:{live.port}/livez", live.port, connection="close")
+        assert status_of(await live.say(asked)) == 404
 
 
-async def test_what_breaks_here_is_answered_and_the_next_request_is_served(caplog: pytest.LogCaptureFixture) -> None:
+async def test_an_internal_error_is_answered_and_the_next_request_is_served(caplog: pytest.LogCaptureFixture) -> None:
     async def ready() -> None:
         raise RuntimeError("broken on purpose")
 
-    async with opened(ready=ready) as door, door.client() as client:
+    async with opened(ready=ready) as live, live.client() as client:
         answer = await client.get("/readyz")
         assert (answer.status_code, answer.json()["name"]) == (500, "internal")
         assert is_safe(answer)
@@ -136,23 +136,23 @@ async def test_what_breaks_here_is_answered_and_the_next_request_is_served(caplo
     assert "broken on purpose" in caplog.text
 
 
-async def test_without_a_token_on_guard_nobody_needs_one() -> None:
-    async with opened(token=None) as door, httpx.AsyncClient(trust_env=False) as client:
-        answer = await client.post(f"{door.url}/mcp", json=INITIALIZE, headers={"accept": "*/*"})
+async def test_a_guard_without_a_token_needs_none() -> None:
+    async with opened(token=None) as live, httpx.AsyncClient(trust_env=False) as client:
+        answer = await client.post(f"{live.url}/mcp", json=INITIALIZE, headers={"accept": "*/*"})
         assert answer.status_code == 200
         assert is_safe(answer)
 
 
-async def test_what_is_not_http_is_refused_in_words() -> None:
-    async with opened() as door:
-        said = await door.say(b"\x16\x03\x01 hello\r\n\r\n")
+async def test_what_is_not_http_is_refused_with_a_reason() -> None:
+    async with opened() as live:
+        said = await live.say(b"\x16\x03\x01 hello\r\n\r\n")
         assert status_of(said) == 400
-        assert told(said)["name"] == "invalid"
+        assert body_of(said)["name"] == "invalid"
         assert b"nosniff" in said
 
 
 async def test_upgrades_are_not_followed() -> None:
-    async with opened() as door, door.client(connection="upgrade", upgrade="websocket") as client:
+    async with opened() as live, live.client(connection="upgrade", upgrade="websocket") as client:
         assert (await client.get("/livez")).json() == {"status": "ok"}
 
 
@@ -177,6 +177,6 @@ def test_the_port_of_plain_http_may_be_left_out() -> None:
 def test_a_guard_does_not_show_its_token() -> None:
     guard = guard_of(["localhost"], 7420, token=TOKEN)
     assert TOKEN not in repr(guard)
-    assert guard.no_token(headers(authorization=f"bearer {TOKEN}")) is None
-    assert guard.no_token(headers(authorization="Bearer \u00e9")) is not None
+    assert guard.check_token(headers(authorization=f"bearer {TOKEN}")) is None
+    assert guard.check_token(headers(authorization="Bearer \u00e9")) is not None
     assert isinstance(replace(guard, token=None), Guard)

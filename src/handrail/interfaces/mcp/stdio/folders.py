@@ -1,6 +1,6 @@
-"""Places: the two folders of settings.py, found without importing it, because it costs what an answer may not cost.
+"""Finds the home and project folders without importing settings.py, which would delay the first answer.
 
-A test holds that both find the same."""
+A test checks that both modules find the same folders."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 
-class Places(NamedTuple):
-    """Where handrail keeps its state, and where it works."""
+class Folders(NamedTuple):
+    """Where handrail keeps its state, and the project it works on."""
 
     home: str
     project: str
 
     @property
     def snapshots(self) -> str:
-        """The folder of the snapshots."""
+        """The folder with the snapshot files."""
         return os.path.join(self.home, "cache", "mcp")
 
 
-def find_places(flags: Mapping[str, str | None], environment: Mapping[str, str]) -> Places:
-    """The folders that flags and environment name, or the usual ones."""
-    home = flags.get("home") or environment.get("HANDRAIL_HOME") or usual_home(environment)
+def find_folders(flags: Mapping[str, str | None], environment: Mapping[str, str]) -> Folders:
+    """The folders named by flags or environment, or the defaults."""
+    home = flags.get("home") or environment.get("HANDRAIL_HOME") or default_home(environment)
     project = flags.get("project") or environment.get("HANDRAIL_PROJECT") or os.curdir
-    return Places(_absolute(home), _absolute(project))
+    return Folders(_absolute(home), _absolute(project))
 
 
-def usual_home(environment: Mapping[str, str], platform: str = sys.platform) -> str:
+def default_home(environment: Mapping[str, str], platform: str = sys.platform) -> str:
     """The platform's folder for a program's data."""
     if platform == "darwin":
         return "~/Library/Application Support/handrail"

@@ -1,6 +1,6 @@
-"""Answers of the HTTP edge that are our own: JSON, closed to caches and guessers, errors with their way out.
+"""HTTP responses that handrail makes itself: JSON, never cached or sniffed, and errors with a hint.
 
-Nothing is decided here, and nothing is sent: the application and the connection do that."""
+When to send which response is decided in app.py and connection.py; all other responses come from the SDK."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import msgspec
 
 from handrail.domain.errors import HandrailError
 
-# The words of ASGI, as every server and framework spells them.
+# ASGI's types, under the names that servers and frameworks use for them.
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -30,8 +30,8 @@ CLOSE: Final[Header] = (b"connection", b"close")
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """A whole answer: its status, its JSON, and what is said beside."""
+class JsonResponse:
+    """A complete response: status, JSON body and extra headers."""
 
     status: int
     body: bytes
@@ -39,30 +39,30 @@ class Answer:
 
     @property
     def headers(self) -> list[Header]:
-        """All headers but the safe ones, which everything that is sent gets."""
+        """All headers except SAFE_HEADERS, which are added to everything that is sent."""
         size = str(len(self.body)).encode()
         return [(b"content-type", b"application/json"), (b"content-length", size), *self.more_headers]
 
 
-def answer_of(status: int, data: object) -> Answer:
-    """Data as an answer."""
-    return Answer(status, msgspec.json.encode(data))
+def json_response(status: int, data: object) -> JsonResponse:
+    """Data as a response."""
+    return JsonResponse(status, msgspec.json.encode(data))
 
 
-def refusal(status: int, error: HandrailError, *more_headers: Header) -> Answer:
-    """An error as an answer, with what to do next."""
-    told = {"code": error.code, "name": error.name, "message": str(error), "hint": error.hint}
-    return Answer(status, msgspec.json.encode(told), more_headers)
+def error_response(status: int, error: HandrailError, *more_headers: Header) -> JsonResponse:
+    """An error as a response, with a hint what to do next."""
+    body = {"code": error.code, "name": error.name, "message": str(error), "hint": error.hint}
+    return JsonResponse(status, msgspec.json.encode(body), more_headers)
 
 
-async def give(answer: Answer, send: Send) -> None:
-    """Send an answer."""
-    await send({"type": "http.response.start", "status": answer.status, "headers": answer.headers})
-    await send({"type": "http.response.body", "body": answer.body, "more_body": False})
+async def send_response(response: JsonResponse, send: Send) -> None:
+    """Send a complete response."""
+    await send({"type": "http.response.start", "status": response.status, "headers": response.headers})
+    await send({"type": "http.response.body", "body": response.body, "more_body": False})
 
 
-def safely(send: Send) -> Send:
-    """The same way out, on which every answer gets the safe headers, whoever made it."""
+def with_safe_headers(send: Send) -> Send:
+    """A `send` that adds the safe headers to every response, including the SDK's."""
 
     async def send_safely(message: Message) -> None:
         if message["type"] == "http.response.start":

@@ -1,7 +1,7 @@
-"""The clerk: answers from a snapshot what the SDK would answer, while the SDK is not there yet.
+"""Answers requests from a snapshot, exactly as the SDK would, while the SDK is not loaded yet.
 
-Pure. Whatever is unusual about a request is left to the SDK. The request that opens a connection, and the handshake,
-are told to the SDK later, under an id of our own, so that it finds itself in the same state."""
+Pure. Any unusual request is left to the SDK. The request that opens a connection and the handshake are replayed to
+the SDK later, with an id of our own, so that its state is the same as if it had answered them."""
 
 from __future__ import annotations
 
@@ -19,50 +19,52 @@ META_CAPABILITIES: Final = "io.modelcontextprotocol/clientCapabilities"
 META_CLIENT: Final = "io.modelcontextprotocol/clientInfo"
 REPLAY_PREFIX: Final = "handrail:replayed:"
 
-Answers = Mapping[tuple[str, str], bytes]
-"""What a server of one version answers to one method: the result, as JSON."""
+RecordedResults = Mapping[tuple[str, str], bytes]
+"""By protocol version and method: the result, as JSON."""
 
 
-class Known(NamedTuple):
-    """A result from the snapshot, and what the SDK must be told later."""
+class SnapshotAnswer(NamedTuple):
+    """A result from the snapshot, and the request to replay to the SDK later, if any."""
 
     result: bytes
     replay: str | None
 
 
-class Clerk:
-    """Answers one client."""
+class SnapshotAnswers:
+    """Answers one client; remembers the protocol era and version that the client has chosen."""
 
-    def __init__(self, answers: Answers) -> None:
+    def __init__(self, answers: RecordedResults) -> None:
         self._answers = answers
         self._is_modern: bool | None = None
         self._version: str | None = None
         self._replays = 0
 
-    def answer(self, request: Request) -> Known | None:
-        """What is known; None: the SDK has to answer."""
+    def answer(self, request: Request) -> SnapshotAnswer | None:
+        """The recorded answer; None if the SDK has to answer."""
         opens = self._is_modern is None
         if self._is_modern is None:
             self._is_modern = request.method != "initialize" and _claims_modern(request.params)
         result = self._modern(request) if self._is_modern else self._handshake(request)
         if result is None:
             return None
-        return Known(result, self._replay(request) if opens or request.method == "initialize" else None)
+        return SnapshotAnswer(result, self._replay(request) if opens or request.method == "initialize" else None)
 
     def _modern(self, request: Request) -> bytes | None:
+        # Only `_meta`: a cursor or any other parameter could change the answer.
         usual = set(request.params) == {"_meta"} and _is_usual_envelope(request.params["_meta"])
         return self._answers.get((MODERN, request.method)) if usual else None
 
     def _handshake(self, request: Request) -> bytes | None:
         if request.method == "initialize":
-            return self._hello(request)
+            return self._initialize(request)
         if _claims_modern(request.params) or not _is_bare(request.params):
             return None
-        if request.method == "ping":  # the one thing that may be asked before the handshake
+        if request.method == "ping":  # the only request that is allowed before the handshake
             return self._answers.get((self._version or HANDSHAKES[-1], "ping"))
         return self._answers.get((self._version or "", request.method))
 
-    def _hello(self, request: Request) -> bytes | None:
+    def _initialize(self, request: Request) -> bytes | None:
+        # An unusual handshake sets an empty version, which is never in the snapshot: the SDK answers all that follows.
         usual = self._version is None and _is_usual_handshake(request.params)
         self._version = request.params["protocolVersion"] if usual else ""
         return self._answers.get((self._version or "", "initialize"))

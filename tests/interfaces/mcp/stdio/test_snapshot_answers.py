@@ -1,4 +1,4 @@
-"""The clerk answers what is usual, and leaves everything else to the SDK."""
+"""The snapshot answers usual requests, and leaves everything else to the SDK."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from handrail.interfaces.mcp.stdio.clerk import (
+from handrail.interfaces.mcp.stdio.envelope import Request
+from handrail.interfaces.mcp.stdio.snapshot_answers import (
     HANDSHAKES,
     LISTS,
     META_CAPABILITIES,
     META_CLIENT,
     META_VERSION,
     MODERN,
-    Clerk,
-    Known,
+    SnapshotAnswer,
+    SnapshotAnswers,
 )
-from handrail.interfaces.mcp.stdio.envelope import Request
 
 METHODS = ("initialize", "ping", *LISTS)
 ANSWERS = {(version, method): f'"{version} {method}"'.encode() for version in HANDSHAKES for method in METHODS}
@@ -31,15 +31,15 @@ def request(method: str, **params: Any) -> Request:
     return Request(1, method, params, "")
 
 
-def greeted() -> Clerk:
-    clerk = Clerk(ANSWERS)
-    assert clerk.answer(request("initialize", **HELLO)) is not None
-    return clerk
+def greeted() -> SnapshotAnswers:
+    snapshot = SnapshotAnswers(ANSWERS)
+    assert snapshot.answer(request("initialize", **HELLO)) is not None
+    return snapshot
 
 
 @pytest.mark.parametrize("method", ["server/discover", *LISTS])
 def test_a_usual_modern_request_is_answered(method: str) -> None:
-    known = Clerk(ANSWERS).answer(request(method, _meta={**META, META_CLIENT: CLIENT}))
+    known = SnapshotAnswers(ANSWERS).answer(request(method, _meta={**META, META_CLIENT: CLIENT}))
     assert known is not None
     assert known.result == f'"modern {method}"'.encode()
 
@@ -59,15 +59,15 @@ def test_a_usual_modern_request_is_answered(method: str) -> None:
     ],
 )
 def test_an_unusual_first_request_is_left_to_the_sdk(params: dict[str, Any]) -> None:
-    assert Clerk(ANSWERS).answer(request("tools/list", **params)) is None
+    assert SnapshotAnswers(ANSWERS).answer(request("tools/list", **params)) is None
 
 
 @pytest.mark.parametrize("version", HANDSHAKES)
 def test_after_a_usual_handshake_the_version_decides(version: str) -> None:
-    clerk = Clerk(ANSWERS)
-    assert clerk.answer(request("tools/list")) is None, "not before the handshake"
+    snapshot = SnapshotAnswers(ANSWERS)
+    assert snapshot.answer(request("tools/list")) is None, "not before the handshake"
     for method, params in (("initialize", {**HELLO, "protocolVersion": version}), ("tools/list", {}), ("ping", {})):
-        known = clerk.answer(request(method, **params))
+        known = snapshot.answer(request(method, **params))
         assert known is not None
         assert known.result == f'"{version} {method}"'.encode()
 
@@ -85,9 +85,9 @@ def test_after_a_usual_handshake_the_version_decides(version: str) -> None:
     ],
 )
 def test_an_unusual_handshake_and_all_after_it_are_left_to_the_sdk(change: dict[str, Any]) -> None:
-    clerk = Clerk(ANSWERS)
-    assert clerk.answer(request("initialize", **{**HELLO, **change})) is None
-    assert clerk.answer(request("tools/list")) is None
+    snapshot = SnapshotAnswers(ANSWERS)
+    assert snapshot.answer(request("initialize", **{**HELLO, **change})) is None
+    assert snapshot.answer(request("tools/list")) is None
 
 
 def test_a_second_handshake_is_left_to_the_sdk() -> None:
@@ -100,16 +100,19 @@ def test_unusual_params_after_the_handshake_are_left_to_the_sdk(params: dict[str
 
 
 def test_a_ping_is_answered_before_and_after_the_handshake_and_never_in_the_modern_era() -> None:
-    assert Clerk(ANSWERS).answer(request("ping")) is not None
+    assert SnapshotAnswers(ANSWERS).answer(request("ping")) is not None
     assert greeted().answer(request("ping", _meta={"progressToken": 1})) is not None
-    assert Clerk(ANSWERS).answer(request("ping", _meta=META)) is None
+    assert SnapshotAnswers(ANSWERS).answer(request("ping", _meta=META)) is None
 
 
-def test_the_sdk_is_told_of_what_opened_the_connection_and_of_the_handshake_alone() -> None:
-    clerk = Clerk(ANSWERS)
+def test_only_the_opening_request_and_the_handshake_are_replayed_to_the_sdk() -> None:
+    snapshot = SnapshotAnswers(ANSWERS)
     asked = [request("ping"), request("initialize", **HELLO), request("tools/list"), request("ping")]
-    known = [clerk.answer(one) for one in asked]
-    told = [json.loads(one.replay) for one in known if isinstance(one, Known) and one.replay is not None]
-    assert [(message["method"], message.get("params", {})) for message in told] == [("ping", {}), ("initialize", HELLO)]
-    assert len({message["id"] for message in told}) == 2
-    assert all(message["id"].startswith("handrail:") for message in told)
+    known = [snapshot.answer(one) for one in asked]
+    replayed = [json.loads(one.replay) for one in known if isinstance(one, SnapshotAnswer) and one.replay is not None]
+    assert [(message["method"], message.get("params", {})) for message in replayed] == [
+        ("ping", {}),
+        ("initialize", HELLO),
+    ]
+    assert len({message["id"] for message in replayed}) == 2
+    assert all(message["id"].startswith("handrail:") for message in replayed)

@@ -1,4 +1,4 @@
-"""Where the HTTP edge listens, by which names it goes, and what it refuses to do beyond loopback."""
+"""Where the HTTP server listens, its host names, and what it refuses to do beyond loopback."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from mcp.server.lowlevel.server import Server
 
 from handrail.domain.errors import Forbidden, HandrailError, Invalid, Unavailable
 from handrail.interfaces.mcp.http.app import Ready
-from handrail.interfaces.mcp.http.entrance import Doorplate, Wish, serve
-from handrail.interfaces.mcp.http.place import Place, bound, place_of
-from interfaces.mcp.http.door import PATIENCE_S, Calls, always_ready
+from handrail.interfaces.mcp.http.http_server import Endpoint, ServeOptions, serve
+from handrail.interfaces.mcp.http.listen_address import ListenAddress, listen_on, resolve_address
+from interfaces.mcp.http.live_server import PATIENCE_S, Calls, always_ready
 
 ASKED = 400
-"""What MCP answers to a bare GET: whoever sees it has come in."""
+"""What MCP answers to a bare GET: this status means that the guard let it pass."""
 
 
 @asynccontextmanager
-async def opening() -> AsyncIterator[tuple[Server[Any], Ready]]:
+async def open_server() -> AsyncIterator[tuple[Server[Any], Ready]]:
     yield Calls().server(), always_ready
 
 
@@ -35,13 +35,13 @@ async def never() -> AsyncIterator[tuple[Server[Any], Ready]]:
 
 
 @asynccontextmanager
-async def served(wish: Wish) -> AsyncIterator[Doorplate]:
+async def served(options: ServeOptions) -> AsyncIterator[Endpoint]:
     loop = asyncio.get_running_loop()
-    stop, plate = loop.create_future(), loop.create_future()
-    serving = asyncio.ensure_future(serve(wish, opening, stop=stop, tell=plate.set_result))
-    await asyncio.wait({serving, plate}, timeout=PATIENCE_S, return_when=asyncio.FIRST_COMPLETED)
+    stop, endpoint = loop.create_future(), loop.create_future()
+    serving = asyncio.ensure_future(serve(options, open_server, stop=stop, on_ready=endpoint.set_result))
+    await asyncio.wait({serving, endpoint}, timeout=PATIENCE_S, return_when=asyncio.FIRST_COMPLETED)
     try:
-        yield plate.result()
+        yield endpoint.result()
     finally:
         stop.set_result(None)
         await asyncio.wait_for(serving, PATIENCE_S)
@@ -49,7 +49,7 @@ async def served(wish: Wish) -> AsyncIterator[Doorplate]:
 
 def has_ipv6() -> bool:
     try:
-        bound(place_of("::1", 0)).close()
+        listen_on(resolve_address("::1", 0)).close()
     except HandrailError:
         return False
     return True
@@ -69,77 +69,80 @@ NAMES: Any = [
 
 
 @pytest.mark.parametrize(("asked", "family", "address", "names"), NAMES)
-def test_a_place_goes_by_its_own_names_only(asked: str, family: Any, address: str, names: tuple[str, ...]) -> None:
-    place = Place(asked=asked, family=family, address=address, port=7420)
-    assert place.names == names
-    assert place.is_loopback == (address.startswith("127.") or address == "::1")
-    assert place.url == f"http://{names[0]}:7420"
+def test_an_address_has_only_its_own_names(asked: str, family: Any, address: str, names: tuple[str, ...]) -> None:
+    resolved = ListenAddress(asked=asked, family=family, address=address, port=7420)
+    assert resolved.names == names
+    assert resolved.is_loopback == (address.startswith("127.") or address == "::1")
+    assert resolved.url == f"http://{names[0]}:7420"
 
 
 @pytest.mark.parametrize(
     "host", ["no.such.host.invalid", "192.0.2.7", "300.1.1.1", "", "a b", "x" * 300, "\u00e9" * 70]
 )
-def test_what_is_no_address_of_this_machine_is_invalid(host: str) -> None:
-    with pytest.raises(Invalid, match="no address of this machine"):
-        bound(place_of(host, 0)).close()
+def test_what_is_not_an_address_of_this_machine_is_invalid(host: str) -> None:
+    with pytest.raises(Invalid, match="not an address of this machine"):
+        listen_on(resolve_address(host, 0)).close()
 
 
-def test_a_port_in_use_is_told_with_the_way_out() -> None:
-    with closing(bound(place_of("127.0.0.1", 0))) as first:
+def test_a_port_in_use_is_reported_with_a_hint() -> None:
+    with closing(listen_on(resolve_address("127.0.0.1", 0))) as first:
         with pytest.raises(Unavailable, match="is in use") as refused:
-            bound(place_of("127.0.0.1", first.getsockname()[1]))
+            listen_on(resolve_address("127.0.0.1", first.getsockname()[1]))
         assert "--port" in refused.value.hint
 
 
 def test_answers_do_not_wait_for_more_to_send() -> None:
-    with closing(bound(place_of("127.0.0.1", 0))) as listener:
+    with closing(listen_on(resolve_address("127.0.0.1", 0))) as listener:
         assert listener.proto == socket.IPPROTO_TCP  # what asyncio looks at before it switches the waiting off
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.7"])
 async def test_beyond_loopback_nothing_is_served_without_a_token(host: str, tmp_path: Path) -> None:
-    wish = Wish(home=tmp_path, host=host, port=0, needs_token=False)
+    options = ServeOptions(home=tmp_path, host=host, port=0, needs_token=False)
     stop = asyncio.get_running_loop().create_future()
     with pytest.raises(Forbidden, match="without a token"):
-        await serve(wish, never, stop=stop, tell=print)
+        await serve(options, never, stop=stop, on_ready=print)
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("name", ["", "*", "*.example", "http://x", "a b", "x/y", "x:*", "x\n", "fd00::1", "[x]"])
-async def test_patterns_and_addresses_of_pages_are_no_hosts(name: str, tmp_path: Path) -> None:
+async def test_patterns_and_urls_are_not_hosts(name: str, tmp_path: Path) -> None:
     stop = asyncio.get_running_loop().create_future()
-    with pytest.raises(Invalid, match="is no host"):
-        await serve(Wish(home=tmp_path, port=0, allowed=[name]), never, stop=stop, tell=print)
+    with pytest.raises(Invalid, match="is not a host name"):
+        await serve(ServeOptions(home=tmp_path, port=0, allowed=[name]), never, stop=stop, on_ready=print)
 
 
 async def test_beyond_loopback_a_token_is_asked_for_and_a_warning_given(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    wish = Wish(home=tmp_path, host="0.0.0.0", port=0, allowed=["rail.example"])
-    async with served(wish) as plate, httpx.AsyncClient(trust_env=False) as client:
-        assert (await client.get(plate.url)).status_code == 401
-        shown = {"authorization": f"Bearer {plate.token}"}
-        assert (await client.get(plate.url, headers=shown)).status_code == ASKED
+    options = ServeOptions(home=tmp_path, host="0.0.0.0", port=0, allowed=["rail.example"])
+    async with served(options) as endpoint, httpx.AsyncClient(trust_env=False) as client:
+        assert (await client.get(endpoint.url)).status_code == 401
+        shown = {"authorization": f"Bearer {endpoint.token}"}
+        assert (await client.get(endpoint.url, headers=shown)).status_code == ASKED
         page = {"host": "rail.example", "origin": "https://rail.example", **shown}
-        assert (await client.get(plate.url, headers=page)).status_code == ASKED
-        assert (await client.get(plate.url, headers={"host": "other.example", **shown})).status_code == 421
+        assert (await client.get(endpoint.url, headers=page)).status_code == ASKED
+        assert (await client.get(endpoint.url, headers={"host": "other.example", **shown})).status_code == 421
     assert "nothing is encrypted" in caplog.text
     assert "--allow-host" not in caplog.text
 
 
 async def test_on_loopback_the_token_may_be_left_out(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    async with served(Wish(home=tmp_path, port=0, needs_token=False)) as plate:
-        assert (plate.token, plate.token_file) == (None, None)
+    async with served(ServeOptions(home=tmp_path, port=0, needs_token=False)) as endpoint:
+        assert (endpoint.token, endpoint.token_file) == (None, None)
         async with httpx.AsyncClient(trust_env=False) as client:
-            assert (await client.get(plate.url)).status_code == ASKED
+            assert (await client.get(endpoint.url)).status_code == ASKED
     assert not list(tmp_path.iterdir())
     assert not [record for record in caplog.records if record.levelname == "WARNING"]
 
 
 @pytest.mark.skipif(not has_ipv6(), reason="this machine has no IPv6")
 async def test_ipv6_is_served_under_its_own_names(tmp_path: Path) -> None:
-    async with served(Wish(home=tmp_path, host="::1", port=0)) as plate, httpx.AsyncClient(trust_env=False) as client:
-        base = httpx.URL(plate.url)
+    async with (
+        served(ServeOptions(home=tmp_path, host="::1", port=0)) as endpoint,
+        httpx.AsyncClient(trust_env=False) as client,
+    ):
+        base = httpx.URL(endpoint.url)
         assert base.host == "::1"
         assert (await client.get(base.join("/livez"))).status_code == 200
         other = {"host": f"127.0.0.1:{base.port}"}

@@ -1,6 +1,6 @@
-"""Running the HTTP application: uvicorn in our own loop, with our limits, until it is asked to end.
+"""Runs the ASGI application in uvicorn, in the current event loop and with our limits, until it is stopped.
 
-Signals are the caller's business; what is answered is the application's."""
+Signals are handled by the caller; requests are handled in app.py."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ import uvicorn
 
 from handrail.interfaces.mcp.http.app import App
 from handrail.interfaces.mcp.http.connection import connection_class
-from handrail.interfaces.mcp.http.exchanges import END_S
-from handrail.interfaces.mcp.http.limits import Limits
-from handrail.interfaces.mcp.http.place import BACKLOG
+from handrail.interfaces.mcp.http.limits import HttpLimits
+from handrail.interfaces.mcp.http.listen_address import BACKLOG
+from handrail.interfaces.mcp.http.open_requests import END_S
 
 OUR_LOG: Final = "handrail"
 
 
 async def run(
-    app: App, listener: socket.socket, *, stop: asyncio.Future[None], started: Callable[[], None] = lambda: None
+    app: App, listener: socket.socket, *, stop: asyncio.Future[None], on_started: Callable[[], None] = lambda: None
 ) -> None:
-    """Serve until `stop` is done, or this task is cancelled; then end what is open, within a bound."""
-    with _logs_with_ours("uvicorn", "mcp"):
-        server = _Server(_config(app, app.limits), started)
+    """Serve until `stop` is done or this task is cancelled; then end open requests within a time limit."""
+    with _redirected_logs("uvicorn", "mcp"):
+        server = _UvicornServer(_config(app, app.limits), on_started)
         serving = asyncio.ensure_future(server.serve(sockets=[listener]))
         try:
             await asyncio.wait({serving, stop}, return_when=asyncio.FIRST_COMPLETED)
@@ -36,7 +36,7 @@ async def run(
             await asyncio.gather(app.close(), serving)
 
 
-def _config(app: App, limits: Limits) -> uvicorn.Config:
+def _config(app: App, limits: HttpLimits) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         http=connection_class(limits),
@@ -49,18 +49,18 @@ def _config(app: App, limits: Limits) -> uvicorn.Config:
         server_header=False,
         backlog=BACKLOG,
         timeout_keep_alive=limits.keep_alive_s,
-        # The application ends its exchanges itself; this is for what hangs all the same.
+        # The application ends its open requests itself; this is for any that hang nevertheless.
         timeout_graceful_shutdown=round(limits.shutdown_s + END_S + 1),
         h11_max_incomplete_event_size=limits.header_bytes,
     )
 
 
-class _Server(uvicorn.Server):
-    """uvicorn's server, which leaves signals alone and says when it has started."""
+class _UvicornServer(uvicorn.Server):
+    """uvicorn's server, without its signal handlers and with a callback when it has started."""
 
-    def __init__(self, config: uvicorn.Config, started: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, on_started: Callable[[], None]) -> None:
         super().__init__(config)
-        self._say_started = started
+        self._on_started = on_started
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -68,12 +68,12 @@ class _Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        self._say_started()
+        self._on_started()
 
 
 @contextlib.contextmanager
-def _logs_with_ours(*names: str) -> Iterator[None]:
-    """Let the errors of libraries go where ours go; what they tell beside is of no use here."""
+def _redirected_logs(*names: str) -> Iterator[None]:
+    """Send the errors of these libraries to our own log; drop their other messages."""
     ours = logging.getLogger(OUR_LOG).handlers[:]
     theirs = [logging.getLogger(name) for name in names]
     before = [(one, one.level, one.propagate, one.handlers[:]) for one in theirs]

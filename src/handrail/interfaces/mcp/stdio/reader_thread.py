@@ -1,4 +1,4 @@
-"""The reader's thread: hears the client from the first moment on, whatever the main thread is busy with."""
+"""The reader thread: reads the client's lines from the start, while the main thread still imports modules."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ READ_BYTES: Final = 65_536
 
 
 def start_reading(descriptor: int, front: Front) -> None:
-    """Read lines for the front until the client ends them. A daemon: nobody waits for a read that never returns."""
+    """Read lines for the front until the input ends. A daemon thread: a blocked read must not delay the exit."""
     threading.Thread(target=_read, args=(descriptor, front), name="reader", daemon=True).start()
 
 
@@ -23,7 +23,8 @@ def _read(descriptor: int, front: Front) -> None:
     try:
         while data := _next(descriptor):
             for line in cutter.feed(data):
-                if not isinstance(line, Overlong) or line.is_whole:  # only its end may name the request to answer
+                # An overlong line is reported twice. Answer it at its end: the id of the request may come last.
+                if not isinstance(line, Overlong) or line.is_whole:
                     front.receive(line)
         front.receive(cutter.rest())
     finally:
@@ -33,5 +34,5 @@ def _read(descriptor: int, front: Front) -> None:
 def _next(descriptor: int) -> bytes:
     try:
         return os.read(descriptor, READ_BYTES)
-    except OSError:  # a pipe that was torn down has ended too
+    except OSError:  # a broken pipe is an end of input too
         return b""

@@ -1,4 +1,4 @@
-"""A small MCP server behind the real HTTP edge, on a port of its own, for tests."""
+"""A small MCP server behind the real HTTP server, on a free port, for tests."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ import mcp_types as mt
 from mcp.server.lowlevel.server import Server
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
 
-from handrail.interfaces.mcp.http.app import App, Limits, app_of
+from handrail.interfaces.mcp.http.app import App, HttpLimits, app_of
 from handrail.interfaces.mcp.http.guard import guard_of
-from handrail.interfaces.mcp.http.place import bound, place_of
-from handrail.interfaces.mcp.http.running import run
+from handrail.interfaces.mcp.http.listen_address import listen_on, resolve_address
+from handrail.interfaces.mcp.http.uvicorn_runner import run
 
 PATIENCE_S = 10.0
 TOKEN = "t" * 43
@@ -33,8 +33,8 @@ INITIALIZE = {
 
 
 @dataclass
-class Door:
-    """An open door: where it is, and what happens behind it."""
+class LiveServer:
+    """A running server: its address, and what its tools do."""
 
     app: App
     port: int
@@ -51,7 +51,7 @@ class Door:
 
     @asynccontextmanager
     async def line(self) -> AsyncIterator[Line]:
-        """A bare connection."""
+        """A raw TCP connection."""
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
         try:
             yield Line(reader, writer)
@@ -61,7 +61,7 @@ class Door:
                 await writer.wait_closed()
 
     async def say(self, sent: bytes) -> bytes:
-        """All that comes back for these bytes, until the other side closes."""
+        """Everything received for these bytes, until the other side closes."""
         async with self.line() as line:
             line.writer.write(sent)
             return await line.rest()
@@ -69,17 +69,17 @@ class Door:
 
 @dataclass
 class Line:
-    """A bare connection to the door."""
+    """A raw TCP connection to the server."""
 
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
 
     async def rest(self) -> bytes:
-        """All that comes until the other side closes."""
+        """Everything received until the other side closes."""
         return await asyncio.wait_for(self.reader.read(), PATIENCE_S)
 
     async def is_broken(self) -> bool:
-        """Whether the other side broke off, instead of closing in peace."""
+        """Whether the other side reset the connection instead of closing it."""
         try:
             await self.rest()
         except ConnectionError:
@@ -91,7 +91,7 @@ class Line:
 class Calls:
     """What the tools of the small server do."""
 
-    begun: asyncio.Event = field(default_factory=asyncio.Event)
+    started: asyncio.Event = field(default_factory=asyncio.Event)
     go_on: asyncio.Event = field(default_factory=asyncio.Event)
     cancelled: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -99,7 +99,7 @@ class Calls:
         if params.name == "break":
             raise RuntimeError("broken on purpose")
         if params.name == "wait":
-            self.begun.set()
+            self.started.set()
             try:
                 await self.go_on.wait()
             except asyncio.CancelledError:
@@ -127,24 +127,24 @@ def replace_name(name: str) -> mt.Tool:
 
 
 async def always_ready() -> None:
-    """Nothing is amiss."""
+    """Always ready."""
 
 
 @asynccontextmanager
-async def opened(limits: Limits | None = None, **changes: Any) -> AsyncIterator[Door]:
-    """The small server behind its door; `changes` are made to the guard, or to `ready`."""
-    listener = bound(place_of("127.0.0.1", 0))
+async def opened(limits: HttpLimits | None = None, **changes: Any) -> AsyncIterator[LiveServer]:
+    """The small server, running; `changes` are made to the guard, or to `ready`."""
+    listener = listen_on(resolve_address("127.0.0.1", 0))
     port = listener.getsockname()[1]
     ready = changes.pop("ready", always_ready)
-    guard = replace(guard_of(place_of("127.0.0.1", port).names, port, token=TOKEN), **changes)
+    guard = replace(guard_of(resolve_address("127.0.0.1", port).names, port, token=TOKEN), **changes)
     calls = Calls()
     app = app_of(calls.server(), ready=ready, guard=guard, limits=limits)
     loop = asyncio.get_running_loop()
     stop, started = loop.create_future(), asyncio.Event()
-    running = asyncio.ensure_future(run(app, listener, stop=stop, started=started.set))
+    running = asyncio.ensure_future(run(app, listener, stop=stop, on_started=started.set))
     await asyncio.wait_for(started.wait(), PATIENCE_S)
     try:
-        yield Door(app, port, stop, calls)
+        yield LiveServer(app, port, stop, calls)
     finally:
         if not stop.done():
             stop.set_result(None)
@@ -169,13 +169,13 @@ def status_of(said: bytes) -> int:
     return int(said.split(b" ", 2)[1])
 
 
-def told(said: bytes) -> Any:
-    """The JSON of an answer."""
+def body_of(said: bytes) -> Any:
+    """The JSON body of a response."""
     return json.loads(said.partition(b"\r\n\r\n")[2])
 
 
 async def until(holds: Callable[[], bool]) -> None:
-    """Wait until something is the case."""
+    """Wait until a condition holds."""
     async with asyncio.timeout(PATIENCE_S):
         while not holds():
             await asyncio.sleep(0.01)
