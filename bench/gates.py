@@ -25,7 +25,7 @@ from handrail.domain.definition import Prompt
 from handrail.domain.judgement import Judgement
 from handrail.domain.path import top_lane
 from handrail.domain.run import Run
-from handrail.engine.gate import Gate
+from handrail.engine.gate import QualityGate
 from handrail.settings import Settings, read_settings
 from handrail.tools.unconfined import Unconfined
 
@@ -82,7 +82,7 @@ def written(project: Path) -> None:
         (project / f"test_part_{number}.py").write_text(test, encoding="utf-8")
 
 
-def judge(gate: Gate, checks: list[dict[str, Any]], output: Any) -> Callable[[], Awaitable[Judgement]]:
+def judge(gate: QualityGate, checks: list[dict[str, Any]], output: Any) -> Callable[[], Awaitable[Judgement]]:
     definition = definition_from({"id": "bench", "steps": [{"id": "a", "prompt": "p", "checks": checks}]})
     work = definition.steps[0].work
     assert isinstance(work, Prompt)

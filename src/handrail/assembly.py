@@ -23,7 +23,7 @@ from handrail.domain.check import Path as Place
 from handrail.domain.definition import Definition
 from handrail.domain.duration import duration_ms
 from handrail.domain.errors import HandrailError, IntegrityBroken, Invalid, Unavailable
-from handrail.domain.judgement import Means
+from handrail.domain.judgement import RuleSet
 from handrail.domain.model_hint import Model
 from handrail.engine import custody
 from handrail.engine.audit import AuditResult, verify
@@ -32,7 +32,7 @@ from handrail.engine.clock import new_id, steady_clock, system_clock, system_ent
 from handrail.engine.control import Control, Say
 from handrail.engine.dispatch import Dispatch
 from handrail.engine.erasure import erase_payload
-from handrail.engine.gate import Gate
+from handrail.engine.gate import QualityGate
 from handrail.engine.guide import Guide
 from handrail.engine.journal import FAR_BEHIND
 from handrail.engine.ledger import Ledger
@@ -44,7 +44,7 @@ from handrail.engine.sandbox import Sandbox
 from handrail.engine.scribe import Scribe
 from handrail.engine.sealing import SealingJournal
 from handrail.engine.secrets import SecretStore
-from handrail.engine.worker import Terms, Worker
+from handrail.engine.worker import Worker, WorkerSettings
 from handrail.library.book import Source
 from handrail.library.bookcase import Bookcase
 from handrail.library.inputs import check_inputs
@@ -52,9 +52,9 @@ from handrail.library.models import models_of
 from handrail.library.structure import check_against
 from handrail.rules.card_cache import CardCache
 from handrail.rules.cards import BUILT_IN_CARDS
-from handrail.rules.guest import Door
-from handrail.rules.plugin import Guests
-from handrail.rules.registry import RuleShelf, built_in
+from handrail.rules.guest import RuleEntry
+from handrail.rules.plugin import PluginRules
+from handrail.rules.registry import RuleRegistry, built_in
 from handrail.rules.tree import tree_digest
 from handrail.settings import PROJECT_FOLDER, Settings
 from handrail.storage.checkpoint_log import CheckpointFile
@@ -190,7 +190,7 @@ async def working(
             presence = ProcessPresence.enter(settings.workers, owner)
             gate = gate_of(settings, toolbox)
             survey = survey_of(rules_of(settings, toolbox), toolbox)
-            terms = Terms(
+            terms = WorkerSettings(
                 owner=owner,
                 actor=f"{actor}:{owner}" if actor == "worker" else actor,
                 clock=handrail.control.clock,
@@ -238,7 +238,7 @@ def bookcase_of(settings: Settings) -> Bookcase:
     return Bookcase(sources, kept=settings.home / "cache" / "library.json", survey=survey_of(rules_of(settings)))
 
 
-def survey_of(rules: RuleShelf, toolbox: Registry | None = None) -> Survey:
+def survey_of(rules: RuleRegistry, toolbox: Registry | None = None) -> Survey:
     """Finds out what is known here of the tools and rules that definitions name; without a toolbox, of rules only."""
 
     def survey(tools: Collection[str], checks: Collection[str]) -> Local:
@@ -291,9 +291,9 @@ def _inputs_checked(definition: Definition, given: Mapping[str, Any]) -> tuple[M
     return inputs, [f"{finding.where}: {finding.message}" for finding in findings]
 
 
-def gate_of(settings: Settings, toolbox: Registry | None = None) -> Gate:
+def gate_of(settings: Settings, toolbox: Registry | None = None) -> QualityGate:
     """What outputs are judged by, in this project."""
-    return Gate(
+    return QualityGate(
         rules=rules_of(settings, toolbox),
         fits=_findings,
         project=settings.project,
@@ -318,15 +318,17 @@ def sandbox_of(settings: Settings, more: Sequence[Path] = ()) -> Sandbox:
     return shell_sandbox(settings.project, with_(configuration, read=read), private=(settings.home,))
 
 
-def rules_of(settings: Settings, toolbox: Registry | None = None) -> RuleShelf:
+def rules_of(settings: Settings, toolbox: Registry | None = None) -> RuleRegistry:
     """All rules that checks can apply here; what they look at in the network, the toolbox fetches."""
-    return RuleShelf(fetch=toolbox.status if toolbox else None, guests=guests_of(settings))
+    return RuleRegistry(fetch=toolbox.status if toolbox else None, plugins=plugin_rules_of(settings))
 
 
-def guests_of(settings: Settings, *, installed: Callable[[], Mapping[str, Door | str]] | None = None) -> Guests:
+def plugin_rules_of(
+    settings: Settings, *, installed: Callable[[], Mapping[str, RuleEntry | str]] | None = None
+) -> PluginRules:
     """The rules of installed packages, or of those that the caller has found."""
     cards = CardCache(settings.home / "cache" / "rule-cards")
-    return Guests(partial(sandbox_of, settings), reserved=BUILT_IN_CARDS.keys(), installed=installed, cache=cards)
+    return PluginRules(partial(sandbox_of, settings), reserved=BUILT_IN_CARDS.keys(), installed=installed, cache=cards)
 
 
 def rule_memory_of(settings: Settings) -> RuleMemory:
@@ -334,9 +336,9 @@ def rule_memory_of(settings: Settings) -> RuleMemory:
     return RuleMemory(settings.home / "cache" / "rules")
 
 
-def means_of_judging() -> Means:
+def judging_rules() -> RuleSet:
     """What outputs are judged by without waiting: for whoever walks a workflow by a script."""
-    return Means(built_in(), _findings)
+    return RuleSet(built_in(), _findings)
 
 
 def _findings(schema: Any, value: Any) -> Sequence[Finding]:

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from textwrap import dedent
 from typing import Any
 
-from handrail.assembly import means_of_judging
+from handrail.assembly import judging_rules
 from handrail.domain.definition import Definition
 from handrail.domain.rehearsing.difference import differences
 from handrail.domain.rehearsing.paths import Paths, explore
 from handrail.domain.rehearsing.script import Expected, Script
-from handrail.domain.rehearsing.walk import Cast, Walked, walk_through
+from handrail.domain.rehearsing.walk import Walked, WalkParts, walk_through
 from handrail.library.loading import check_inputs, load_definition, valid
 from library.shelf import Shelf
 
@@ -22,7 +22,9 @@ def workflow(text: str, *shelf: str) -> Definition:
 
 
 def walked(definition: Definition, **script: Any) -> Walked:
-    return walk_through(definition, Script(name="a test", **script), Cast(check=_checked, means=means_of_judging()))
+    return walk_through(
+        definition, Script(name="a test", **script), WalkParts(check=_checked, rule_set=judging_rules())
+    )
 
 
 def differing(definition: Definition, expect: Expected, **script: Any) -> list[str]:
@@ -30,7 +32,7 @@ def differing(definition: Definition, expect: Expected, **script: Any) -> list[s
 
 
 def explored(definition: Definition, **terms: Any) -> Paths:
-    return explore(definition, means_of_judging(), **terms)
+    return explore(definition, judging_rules(), **terms)
 
 
 def _checked(definition: Definition, given: Mapping[str, Any]) -> tuple[Mapping[str, Any], Sequence[str]]:

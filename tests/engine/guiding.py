@@ -16,12 +16,12 @@ from handrail.domain.legal import Action
 from handrail.domain.run import Run
 from handrail.domain.submission import Submission, Verdict
 from handrail.engine.bell import Bell
-from handrail.engine.gate import Gate
+from handrail.engine.gate import QualityGate
 from handrail.engine.guide import Guide, RunForAgent
 from handrail.engine.rule import NoMemory, Rule
 from handrail.engine.sandbox import Job, Ran
 from handrail.library.structure import check_against
-from handrail.rules.registry import RuleShelf
+from handrail.rules.registry import RuleRegistry
 from handrail.storage.memory import MemoryStore
 
 CLAUDE = "agent:claude"
@@ -38,14 +38,14 @@ def judge(schema: Any, value: Any) -> Sequence[Finding]:
 def guide_of(stage: Stage) -> Guide:
     """A guide beside the stage's worker."""
     worker = stage.worker
-    return Guide(worker.dispatch, worker.horizon, Bell(worker.dispatch), worker.terms, gate_of(is_plain=True))
+    return Guide(worker.dispatch, worker.horizon, Bell(worker.dispatch), worker.settings, gate_of(is_plain=True))
 
 
-def gate_of(*rules: Rule, **more: Any) -> Gate:
+def gate_of(*rules: Rule, **more: Any) -> QualityGate:
     """A gate with the rules that look at the output alone, and these."""
     sandbox, memory = more.pop("sandbox", NoSandbox()), more.pop("memory", NoMemory())
     project = more.pop("project", Path())
-    return Gate(rules=RuleShelf(*rules), fits=judge, project=project, sandbox=sandbox, memory=memory, **more)
+    return QualityGate(rules=RuleRegistry(*rules), fits=judge, project=project, sandbox=sandbox, memory=memory, **more)
 
 
 class NoSandbox:

@@ -18,7 +18,7 @@ from handrail.engine.control import Control, Say
 from handrail.engine.dispatch import Dispatch
 from handrail.engine.scribe import Scribe
 from handrail.engine.tool import Later, ToolCall, ToolFailed, ToolSpec
-from handrail.engine.worker import Terms, Worker
+from handrail.engine.worker import Worker, WorkerSettings
 from handrail.library.inputs import check_inputs
 from handrail.storage.memory import MemoryStore
 from support import START, seeded_entropy
@@ -180,7 +180,9 @@ class Stage:
     async def open(self, owner: str = "w-one", **terms: Any) -> Worker:
         """A worker at work; it becomes the stage's own."""
         dispatch = Dispatch(self.store, Scribe(self.clock, seeded_entropy(len(owner) + len(self.alive.gone))))
-        agreed = Terms(owner=owner, actor="handrail", clock=self.clock, check=inputs_checked, fits=fitting, **terms)
+        agreed = WorkerSettings(
+            owner=owner, actor="handrail", clock=self.clock, check=inputs_checked, fits=fitting, **terms
+        )
         worker = Worker(dispatch, self.store, self.box, self.alive, agreed)
         await worker.open()
         self.worker, self.control = worker, Control(dispatch, self.clock, self.say, worker)
@@ -205,7 +207,7 @@ class Stage:
     async def die(self) -> None:
         """End the worker as a kill would: nothing is told to anybody."""
         worker = self.worker
-        self.alive.gone.add(worker.terms.owner)
+        self.alive.gone.add(worker.settings.owner)
         tasks = [*worker._tasks]
         for conductor in worker.conductors.values():
             conductor.is_lost = True

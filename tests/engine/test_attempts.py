@@ -147,13 +147,13 @@ def test_a_server_that_keeps_failing_is_left_alone_and_its_steps_wait() -> None:
         await stage.open()
         run = await stage.start(plan({"id": "a", "tool": "x.down", "retry": retry}))
         await asyncio.sleep(5)
-        held = [hold.reason for hold in stage.worker.conductors[run.id].holds.by_name.values()]
+        postponed = [postponed.reason for postponed in stage.worker.conductors[run.id].postponements.by_name.values()]
         after = await stage.worker.settled(run.id)
-        return after, await stage.events("server/x"), held
+        return after, await stage.events("server/x"), postponed
 
-    run, events, held = in_virtual_time(scene)
+    run, events, postponed = in_virtual_time(scene)
     assert run.status is RunStatus.COMPLETED
-    assert held == ["the circuit breaker of x is open"]
+    assert postponed == ["the circuit breaker of x is open"]
     assert [type(event) for event in events] == [BreakerOpened, BreakerProbed, BreakerClosed]
     assert run.ended is not None
     assert run.ended - run.started >= 5_000

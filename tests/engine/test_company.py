@@ -13,7 +13,7 @@ from handrail.domain.event import AttemptLost, AttemptStarted, StepBecameUncerta
 from handrail.domain.legal import Action
 from handrail.domain.run import Run
 from handrail.domain.status import RunStatus, StepStatus
-from handrail.engine.lease import Holding, Lease
+from handrail.engine.lease import Lease, LeaseHolder
 from handrail.storage.memory import MemoryStore
 from virtual_time import in_virtual_time
 
@@ -86,7 +86,7 @@ def test_a_silent_worker_is_taken_over_after_its_lease_and_its_answer_comes_late
             task.cancel()
         stopped_s = asyncio.get_running_loop().time()
         await stage.open("w-two", lease_s=10.0)
-        while (await stage.store.holding(run.id) or Holding(run.id, 0)).owner != "w-two":
+        while (await stage.store.lease_holder(run.id) or LeaseHolder(run.id, 0)).owner != "w-two":
             await asyncio.sleep(0.1)
         taken_s = asyncio.get_running_loop().time() - stopped_s
         after = await stage.worker.settled(run.id)
@@ -157,13 +157,13 @@ def test_a_run_that_waits_for_a_person_is_held_by_nobody_and_goes_on_anywhere() 
         await stage.open("w-one")
         run = await stage.start(definition)
         await asyncio.sleep(3)
-        holding = await stage.store.holding(run.id)
+        lease_holder = await stage.store.lease_holder(run.id)
         await stage.open("w-two", picks_up=False)
         await stage.control.act(run.id, Action.APPROVE, actor=ADA, reason="yes")
-        return holding, await stage.worker.settled(run.id)
+        return lease_holder, await stage.worker.settled(run.id)
 
-    holding, run = in_virtual_time(scene)
-    assert holding.owner == ""
+    lease_holder, run = in_virtual_time(scene)
+    assert lease_holder.owner == ""
     assert run.status is RunStatus.COMPLETED
     assert len(stage.box.tools["x.do"].calls) == 1
 

@@ -19,14 +19,14 @@ from handrail.domain.event import AttemptFailed, How, OutputRefused, Proof, Step
 from handrail.domain.judgement import Judgement
 from handrail.domain.legal import Action
 from handrail.domain.path import top_lane
-from handrail.domain.rule import Evidence, Outcome, Reads, RuleCard
+from handrail.domain.rule import CheckOutcome, Evidence, Reads, RuleCard
 from handrail.domain.run import Run
 from handrail.domain.status import RunStatus, StepStatus
-from handrail.engine.gate import AT_ONCE, Gate
+from handrail.engine.gate import AT_ONCE, QualityGate
 from handrail.engine.rule import RuleUnavailable, Setting
 from virtual_time import in_virtual_time
 
-Deed = Callable[[Mapping[str, Any], Setting], Awaitable[Outcome]]
+Deed = Callable[[Mapping[str, Any], Setting], Awaitable[CheckOutcome]]
 BAD = Finding(rule="x", severity=Severity.MAJOR, where="a.py:3", message="it is wrong", fix="mend it", excerpt="a = 1")
 
 
@@ -45,9 +45,9 @@ class Puppet:
         schema = {"path": {"type": "string"}}
         return RuleCard(name=self.name, summary="It is so.", parameters=schema, reads=self.reads, timeout="5s")
 
-    async def apply(self, parameters: Mapping[str, Any], setting: Setting) -> Outcome:
+    async def apply(self, parameters: Mapping[str, Any], setting: Setting) -> CheckOutcome:
         self.calls.append(parameters)
-        return await self.deed(parameters, setting) if self.deed else Outcome()
+        return await self.deed(parameters, setting) if self.deed else CheckOutcome()
 
     async def inputs(self, parameters: Mapping[str, Any], setting: Setting) -> str:
         if self.seen == "broken":
@@ -57,24 +57,24 @@ class Puppet:
 
 @dataclass
 class Remembering:
-    kept: dict[str, Outcome] = field(default_factory=dict)
+    kept: dict[str, CheckOutcome] = field(default_factory=dict)
 
-    async def find(self, key: str) -> Outcome | None:
+    async def find(self, key: str) -> CheckOutcome | None:
         return self.kept.get(key)
 
-    async def keep(self, key: str, outcome: Outcome) -> None:
+    async def keep(self, key: str, outcome: CheckOutcome) -> None:
         self.kept[key] = outcome
 
 
 def finding(*found: Finding) -> Deed:
-    async def deed(_parameters: Mapping[str, Any], _setting: Setting) -> Outcome:
-        return Outcome(findings=found)
+    async def deed(_parameters: Mapping[str, Any], _setting: Setting) -> CheckOutcome:
+        return CheckOutcome(findings=found)
 
     return deed
 
 
 def raising(error: BaseException) -> Deed:
-    async def deed(_parameters: Mapping[str, Any], _setting: Setting) -> Outcome:
+    async def deed(_parameters: Mapping[str, Any], _setting: Setting) -> CheckOutcome:
         raise error
 
     return deed
@@ -84,13 +84,13 @@ def step_with(*checks: Mapping[str, Any], **more: Any) -> Definition:
     return plan({"id": "write", "prompt": "write", "checks": list(checks), **more})
 
 
-async def judged(gate: Gate, definition: Definition, output: Any = "text") -> Judgement:
+async def judged(gate: QualityGate, definition: Definition, output: Any = "text") -> Judgement:
     work = definition.steps[0].work
     assert isinstance(work, Prompt)
     return await gate.judge(work, output, Run(id="run_22222222"), top_lane(definition))
 
 
-def of(gate: Gate, *checks: Mapping[str, Any], output: Any = "text", **more: Any) -> Judgement:
+def of(gate: QualityGate, *checks: Mapping[str, Any], output: Any = "text", **more: Any) -> Judgement:
     return in_virtual_time(lambda: judged(gate, step_with(*checks, **more), output))
 
 
@@ -129,13 +129,13 @@ def test_checks_that_wait_run_side_by_side_but_only_so_many() -> None:
     at_once: list[int] = [0]
     under_way = 0
 
-    async def deed(_parameters: Mapping[str, Any], _setting: Setting) -> Outcome:
+    async def deed(_parameters: Mapping[str, Any], _setting: Setting) -> CheckOutcome:
         nonlocal under_way
         under_way += 1
         at_once.append(under_way)
         await asyncio.sleep(1)
         under_way -= 1
-        return Outcome()
+        return CheckOutcome()
 
     async def scene() -> float:
         began = asyncio.get_running_loop().time()
@@ -147,8 +147,8 @@ def test_checks_that_wait_run_side_by_side_but_only_so_many() -> None:
 
 
 def test_what_was_found_on_the_very_same_is_not_looked_for_again() -> None:
-    async def deed(_parameters: Mapping[str, Any], _setting: Setting) -> Outcome:
-        return Outcome(findings=(BAD,), evidence=Evidence(rule="look", version="1", passed=False))
+    async def deed(_parameters: Mapping[str, Any], _setting: Setting) -> CheckOutcome:
+        return CheckOutcome(findings=(BAD,), evidence=Evidence(rule="look", version="1", passed=False))
 
     rule, memory = Puppet(deed=deed, seen="sha256:1"), Remembering()
     gate = gate_of(rule, memory=memory)
@@ -165,9 +165,9 @@ def test_what_was_found_on_the_very_same_is_not_looked_for_again() -> None:
 
 
 def test_what_is_not_settled_is_not_remembered() -> None:
-    async def deed(_parameters: Mapping[str, Any], _setting: Setting) -> Outcome:
+    async def deed(_parameters: Mapping[str, Any], _setting: Setting) -> CheckOutcome:
         missing = Evidence(rule="look", version="1", passed=False, is_settled=False)
-        return Outcome(findings=(BAD,), evidence=missing)
+        return CheckOutcome(findings=(BAD,), evidence=missing)
 
     memory = Remembering()
     of(gate_of(Puppet(deed=deed, seen="sha256:1"), memory=memory), {"rule": "look"})
@@ -176,9 +176,9 @@ def test_what_is_not_settled_is_not_remembered() -> None:
     assert not memory.kept
 
 
-async def _hanging(_parameters: Mapping[str, Any], _setting: Setting) -> Outcome:
+async def _hanging(_parameters: Mapping[str, Any], _setting: Setting) -> CheckOutcome:
     await asyncio.sleep(1_000)
-    return Outcome()
+    return CheckOutcome()
 
 
 async def _nonsense(_parameters: Mapping[str, Any], _setting: Setting) -> Any:
@@ -186,7 +186,7 @@ async def _nonsense(_parameters: Mapping[str, Any], _setting: Setting) -> Any:
 
 
 async def _odd_findings(_parameters: Mapping[str, Any], _setting: Setting) -> Any:
-    return Outcome(findings=("wrong",))  # type: ignore[arg-type]  # what a rule of others may do
+    return CheckOutcome(findings=("wrong",))  # type: ignore[arg-type]  # what a rule of others may do
 
 
 @pytest.mark.parametrize(
@@ -219,11 +219,11 @@ def test_a_rule_that_can_not_say_what_it_looks_at_is_broken_too() -> None:
 def test_a_rule_that_is_unwell_is_tried_again() -> None:
     tries: list[int] = []
 
-    async def deed(_parameters: Mapping[str, Any], _setting: Setting) -> Outcome:
+    async def deed(_parameters: Mapping[str, Any], _setting: Setting) -> CheckOutcome:
         tries.append(1)
         if len(tries) < 3:
             raise RuleUnavailable("the network is down")
-        return Outcome()
+        return CheckOutcome()
 
     assert of(gate_of(Puppet(deed=deed)), {"rule": "look"}).is_good
     tries.clear()
@@ -281,9 +281,9 @@ def test_checks_in_checks_have_an_end() -> None:
 def test_a_rule_sees_the_output_the_project_and_what_the_run_says(tmp_path: Path) -> None:
     seen: list[Any] = []
 
-    async def deed(_parameters: Mapping[str, Any], setting: Setting) -> Outcome:
+    async def deed(_parameters: Mapping[str, Any], setting: Setting) -> CheckOutcome:
         seen.extend([setting.given.output, setting.given.evaluate("run.id"), setting.project])
-        return Outcome()
+        return CheckOutcome()
 
     of(gate_of(Puppet(deed=deed), project=tmp_path), {"rule": "look"}, output={"a": 1})
     assert seen == [{"a": 1}, "run_22222222", tmp_path]

@@ -308,7 +308,7 @@ def test_what_comes_due_at_a_readers_look_while_tools_are_asked_is_done_all_the_
                 await asyncio.sleep(20)  # no alarm is set for the second round yet
             return now + 10_000_000
 
-        monkeypatch.setattr(stage.worker._means.breakers, "hold", held)
+        monkeypatch.setattr(stage.worker._parts.breakers, "open_until", held)
         run = await stage.start(definition)
         await asyncio.sleep(30)  # the round has come due, and the conductor still asks for `b`
         await stage.worker.horizon.look(run.id, now=stage.clock())

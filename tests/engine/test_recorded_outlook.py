@@ -80,12 +80,12 @@ def test_a_recorded_run_is_waiting_from_its_first_moment_and_nobody_else_touches
         await asyncio.sleep(100)
         run = await play.stage.worker.dispatch.current(play.run.id)
         calls = sum(len(tool.calls) for tool in play.stage.box.tools.values())
-        return before, run.n, calls, len(await play.stage.store.holdings())
+        return before, run.n, calls, len(await play.stage.store.lease_holders())
 
-    status, n, calls, holdings = in_virtual_time(scene)
+    status, n, calls, lease_holders = in_virtual_time(scene)
     assert status.status is RunStatus.WAITING
     assert [(one.kind.value, one.step) for one in status.waiting_for] == [("agent", "tag")]
-    assert (n, calls, holdings) == (1, 0, 0)
+    assert (n, calls, lease_holders) == (1, 0, 0)
 
 
 def test_what_was_begun_or_failed_comes_before_what_is_ready_in_its_order() -> None:

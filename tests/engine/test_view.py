@@ -42,8 +42,8 @@ from handrail.domain.run import Run, replay
 from handrail.domain.store_event import BreakerOpened
 from handrail.engine.dispatch import Dispatch
 from handrail.engine.lookout import Lookout
-from handrail.engine.step_view import Held, LiveState, StepView, Why
-from handrail.engine.throttle import Hold
+from handrail.engine.step_view import LiveState, PostponedView, StepView, Why
+from handrail.engine.throttle import Postponed
 from handrail.engine.tool import ToolSpec
 from handrail.engine.view import Detail, Status, status_of
 from handrail.engine.worker import limit_of
@@ -89,7 +89,7 @@ def test_a_fresh_run_has_work_and_its_first_step_is_ready() -> None:
     status = seen(fresh())
     assert (status.status, status.progress.done, status.progress.total) == ("running", 0, 4)
     assert [one.status for one in status.steps] == ["ready", "pending", "pending", "pending"]
-    assert step(status, "build").waits_for == (Held(kind=Why.STEP, step="tag"),)
+    assert step(status, "build").waits_for == (PostponedView(kind=Why.STEP, step="tag"),)
     assert status.waiting_for == ()
 
 
@@ -105,7 +105,10 @@ def test_a_run_whose_next_step_is_the_agents_waits_for_it() -> None:
     status = seen(run, MIXED)
     assert status.status == "waiting"
     assert data(status)["waiting_for"] == [{"kind": "agent", "step": "notes"}]
-    assert (step(status, "notes").status, step(status, "notes").waits_for) == ("ready", (Held(kind=Why.AGENT),))
+    assert (step(status, "notes").status, step(status, "notes").waits_for) == (
+        "ready",
+        (PostponedView(kind=Why.AGENT),),
+    )
     handed = after(run, [HandOutStep(step="notes", agent="agent:claude", until=None)], MIXED)
     assert seen(handed, MIXED).waiting_for[0].by == ("agent:claude",)
 
@@ -130,7 +133,7 @@ def test_a_run_that_asks_a_person_shows_what_is_asked_by_whom_and_until_when() -
         "by": ["ann"],
         "expires": "1970-01-01T01:00:00Z",
     }
-    assert step(status, "go").waits_for == (Held(kind=Why.APPROVAL, until="1970-01-01T01:00:00Z"),)
+    assert step(status, "go").waits_for == (PostponedView(kind=Why.APPROVAL, until="1970-01-01T01:00:00Z"),)
 
 
 def test_a_failure_that_asks_comes_with_every_way_out() -> None:
@@ -173,7 +176,7 @@ def test_a_retry_that_waits_for_its_time_is_handrails_work_and_shows_when() -> N
     assert status.status == "running"
     tag = step(status, "tag")
     assert (tag.status, tag.due, tag.message) == ("waiting", "1970-01-01T00:02:40Z", "503")
-    assert tag.waits_for == (Held(kind=Why.RETRY, until="1970-01-01T00:02:40Z"),)
+    assert tag.waits_for == (PostponedView(kind=Why.RETRY, until="1970-01-01T00:02:40Z"),)
 
 
 def test_a_tool_that_asked_to_be_called_later_has_not_used_up_a_try() -> None:
@@ -324,8 +327,8 @@ def test_a_fork_names_its_origin_and_what_it_does_not_undo() -> None:
 
 
 def test_what_a_worker_holds_back_is_reported() -> None:
-    held = {"tag": Held(kind=Why.LIMIT, reason="all hands are full")}
-    assert step(seen(fresh(), within=LiveState(held)), "tag").waits_for == (held["tag"],)
+    postponed = {"tag": PostponedView(kind=Why.LIMIT, reason="all hands are full")}
+    assert step(seen(fresh(), within=LiveState(postponed)), "tag").waits_for == (postponed["tag"],)
 
 
 def test_a_loop_between_two_rounds_can_be_looked_at_and_goes_on_by_itself() -> None:
@@ -389,10 +392,10 @@ async def test_the_lookout_shows_open_breakers_and_marks_who_waits_in_lists() ->
         await store.append(records, NO_CHANGE)
         lookout = Lookout(store, lambda: NOW, OneTool())
         status = await lookout.status(
-            working.id, detail=Detail.FULL, within=LiveState({"build": limit_of(Hold("full", 1_000))})
+            working.id, detail=Detail.FULL, within=LiveState({"build": limit_of(Postponed("full", 1_000))})
         )
-        held = Held(kind=Why.BREAKER, until="1970-01-01T00:02:40Z", reason="git:1: 503")
-        assert step(status, "tag").waits_for == (held,)
+        postponed = PostponedView(kind=Why.BREAKER, until="1970-01-01T00:02:40Z", reason="git:1: 503")
+        assert step(status, "tag").waits_for == (postponed,)
         assert step(status, "build").waits_for[0].kind is Why.LIMIT
         assert not await lookout.is_settled(working.id)
         assert await lookout.is_settled(waiting.id)

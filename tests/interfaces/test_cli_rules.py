@@ -12,8 +12,8 @@ import pytest
 
 from handrail.assembly import rule_memory_of, rules_of
 from handrail.domain.check import Finding, Severity
-from handrail.domain.rule import Evidence, Outcome
-from handrail.rules.registry import RuleShelf
+from handrail.domain.rule import CheckOutcome, Evidence
+from handrail.rules.registry import RuleRegistry
 from handrail.settings import read_settings
 from interfaces.shell import Shell
 from outside.debian import bubblewrap
@@ -45,7 +45,7 @@ def test_rules_are_listed_with_what_they_say_of_themselves(shell: Shell) -> None
 
 
 def test_a_rule_that_can_not_be_used_is_told_with_its_reason(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(RuleShelf, "broken", {"acme": "acme 1.0: it can't be imported"})
+    monkeypatch.setattr(RuleRegistry, "broken", {"acme": "acme 1.0: it can't be imported"})
     assert shell.json("rules", "list")["broken"] == {"acme": "acme 1.0: it can't be imported"}
     assert "rule acme can't be used: acme 1.0: it can't" in shell.run("rules", "list").stderr
     assert "it can't be imported" in shell.json("rules", "show", "acme", code=5)["error"]["message"]
@@ -148,7 +148,9 @@ def test_without_a_sandbox_a_package_is_told_as_such(shell: Shell, monkeypatch: 
 
 
 async def test_rules_of_packages_stand_beside_those_built_in(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("handrail.rules.plugin.doors", lambda: {"mine": door("mine"), "matches": door("matches")})
+    monkeypatch.setattr(
+        "handrail.rules.plugin.rule_entries", lambda: {"mine": door("mine"), "matches": door("matches")}
+    )
     monkeypatch.setattr("handrail.assembly.sandbox_of", lambda *_, **__: Said(why_not="no sandbox here"))
     shelf = rules_of(read_settings({"home": str(shell.home), "project": str(shell.folder)}, {}))
     assert {"mine", "matches"} <= set(shelf.names())
@@ -167,7 +169,7 @@ def test_cached_results_can_be_listed_and_removed(shell: Shell) -> None:
     finding = Finding(rule="tests_pass", severity=Severity.MAJOR, where="a.py:1", message="it fails")
     for key, findings in {"one": (), "two": (finding,)}.items():
         evidence = Evidence(rule="tests_pass", version="1.0.0", passed=not findings)
-        asyncio.run(memory.keep(key, Outcome(findings=findings, evidence=evidence)))
+        asyncio.run(memory.keep(key, CheckOutcome(findings=findings, evidence=evidence)))
     remembered = shell.json("rules", "cache", "list")["results"]
     assert {(one["rule"], one["version"], one["passed"]) for one in remembered} == {
         ("tests_pass", "1.0.0", True),

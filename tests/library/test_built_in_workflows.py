@@ -38,7 +38,7 @@ def report(file: Path) -> Report:
 
 @cache
 def paths(file: Path) -> Paths:
-    return explore(definition(file), cast().means, most=STATES_MAX)
+    return explore(definition(file), cast().rule_set, most=STATES_MAX)
 
 
 def definition(file: Path) -> Definition:

@@ -14,11 +14,11 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from handrail.assembly import means_of_judging
+from handrail.assembly import judging_rules
 from handrail.domain.definition import Call, Definition, Prompt
 from handrail.domain.path import UNDO, locate
 from handrail.domain.rehearsing.script import Script, listed, names_in, plain
-from handrail.domain.rehearsing.walk import Cast, Walked, walk_through
+from handrail.domain.rehearsing.walk import Walked, WalkParts, walk_through
 from handrail.library.bookcase import Bookcase
 from handrail.library.inputs import check_inputs
 from handrail.library.script import TESTS_SUFFIX, read_tests
@@ -71,8 +71,8 @@ class Part(Struct, frozen=True, kw_only=True):
         return items[[*rounds, path].index(path)]  # what is not on the path is what failed, after all that were done
 
 
-def cast_of_play() -> Cast:
-    return Cast(check=_checked, means=means_of_judging())
+def cast_of_play() -> WalkParts:
+    return WalkParts(check=_checked, rule_set=judging_rules())
 
 
 def _checked(definition: Definition, given: Mapping[str, Any]) -> tuple[Mapping[str, Any], list[str]]:

@@ -234,7 +234,7 @@ class _Chat:
     async def rubbish(self, step: str) -> None:
         """Hand in what has not the shape that was asked for."""
         schema, good = self.part.schema(step), self.part.tries(step)[-1]
-        bad = [one for one in _spoilt(good) if schema is not None and cast_of_play().means.fits(schema, one)]
+        bad = [one for one in _spoilt(good) if schema is not None and cast_of_play().rule_set.fits(schema, one)]
         if bad:
             self.latest = await self.refusal({"step": step, "output": self.agent.whims.chance.choice(bad)})
         else:

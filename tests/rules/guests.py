@@ -9,17 +9,17 @@ from typing import Any
 from handrail.domain.rule import Given, Reads, RuleCard
 from handrail.engine.rule import Setting
 from handrail.engine.sandbox import Job, Ran, Sandbox
-from handrail.rules.guest import Door, GuestRule, House
+from handrail.rules.guest import PluginRule, PluginSandbox, RuleEntry
 from handrail.rules.plugin import visible
 from outside.debian import bubblewrap
 
 HOSTILE = Path(__file__).parent / "hostile"
 
 
-def door(name: str, value: str = "", *, folder: Path = HOSTILE, **more: Any) -> Door:
+def door(name: str, value: str = "", *, folder: Path = HOSTILE, **more: Any) -> RuleEntry:
     """Where a rule is, as its package's metadata would say."""
     value = value or f"hostile_rules:{name}"
-    return Door(name=name, value=value, package="hostile", version="6.6", path=(str(folder),), **more)
+    return RuleEntry(name=name, value=value, package="hostile", version="6.6", path=(str(folder),), **more)
 
 
 def cell(project: Path, *, private: Sequence[Path] = (), read: Sequence[Path] = ()) -> Sandbox:
@@ -30,7 +30,7 @@ def cell(project: Path, *, private: Sequence[Path] = (), read: Sequence[Path] = 
     return Bubblewrap(project, program=program, private=private, read=[*visible([door("any")]), *read])
 
 
-def guest(name: str, house: House, **card: Any) -> GuestRule:
+def guest(name: str, house: PluginSandbox, **card: Any) -> PluginRule:
     """A hostile rule that was met before."""
     made = RuleCard(
         **{
@@ -43,7 +43,7 @@ def guest(name: str, house: House, **card: Any) -> GuestRule:
             **card,
         }
     )
-    return GuestRule(made, door(name), house)
+    return PluginRule(made, door(name), house)
 
 
 def setting(project: Path, sandbox: Sandbox, output: Any = None, *, private: Sequence[Path] = ()) -> Setting:

@@ -16,15 +16,15 @@ from handrail.domain.definition import Category, Check, Definition, Prompt, Step
 from handrail.domain.path import top_lane
 from handrail.domain.rule import Reads
 from handrail.domain.run import Run
-from handrail.engine.gate import Gate
+from handrail.engine.gate import QualityGate
 from handrail.engine.rule import NoMemory, Rule, RuleUnavailable
 from handrail.engine.sandbox import Ran, Sandbox
 from handrail.engine.tool import ToolFailed
 from handrail.rules.card_cache import CardCache
-from handrail.rules.guest import House, RuleBroken, command, met
+from handrail.rules.guest import PluginSandbox, RuleBroken, command, described
 from handrail.rules.host import Question, answer_to
-from handrail.rules.plugin import Guests, doors, visible
-from handrail.rules.registry import RuleShelf
+from handrail.rules.plugin import PluginRules, rule_entries, visible
+from handrail.rules.registry import RuleRegistry
 from handrail.tools.unconfined import Unconfined
 from rules.guests import HOSTILE, Said, cell, door, guest, setting
 
@@ -81,7 +81,7 @@ async def test_an_installed_rule_is_found_met_and_applied(install: Install, tmp_
     (project / "a.py").write_text("x = 1\n# TODO: more\n")
     install("acme", SOURCE, no_todo="acme:no_todo", polite="acme:polite", matches="acme:polite", gone="acme:gone")
     sandbox = cell(project, read=[tmp_path / "site"])
-    guests = Guests(lambda _: sandbox, reserved=["matches"])
+    guests = PluginRules(lambda _: sandbox, reserved=["matches"])
     assert sorted(guests.names()) == ["gone", "no_todo", "polite"]
     assert "acme" not in sys.modules
 
@@ -116,7 +116,7 @@ async def test_an_installed_rule_is_found_met_and_applied(install: Install, tmp_
 async def test_names_are_told_without_starting_anything(install: Install) -> None:
     install("acme", SOURCE, polite="acme:polite")
     install("rival", SOURCE, polite="rival:polite")
-    guests = Guests(lambda _: Said())
+    guests = PluginRules(lambda _: Said())
     assert list(guests.names()) == []
     assert guests.broken == {"polite": "two packages offer a rule of this name; remove one of them"}
     assert await guests.all() == []
@@ -133,23 +133,23 @@ async def test_what_a_rule_said_of_itself_is_known_later_without_starting_anythi
     def never(_folders: object) -> Sandbox:
         raise AssertionError("nothing is started")
 
-    assert RuleShelf(guests=Guests(never, cache=cache)).known(["no_todo"]).cards == {"no_todo": None}
-    met = Guests(lambda _: cell(project, read=[site]), cache=cache)
-    assert await met.find("no_todo") is not None
-    known = RuleShelf(guests=Guests(never, cache=cache)).known(["no_todo", "contains", "nobody"])
+    assert RuleRegistry(plugins=PluginRules(never, cache=cache)).known(["no_todo"]).cards == {"no_todo": None}
+    described = PluginRules(lambda _: cell(project, read=[site]), cache=cache)
+    assert await described.find("no_todo") is not None
+    known = RuleRegistry(plugins=PluginRules(never, cache=cache)).known(["no_todo", "contains", "nobody"])
     assert sorted(known.cards) == ["contains", "no_todo"]
     card = known.cards["no_todo"]
     assert card is not None
     assert (card.required, card.origin) == (("path",), "acme 1.5")
     (site / "acme-1.5.dist-info" / "RECORD").write_text("acme.py,sha256=def,3\n")
-    assert Guests(never, cache=cache).known("no_todo") is None, "its files have changed"
+    assert PluginRules(never, cache=cache).known("no_todo") is None, "its files have changed"
 
 
 def test_a_package_that_is_being_written_is_never_remembered(install: Install, tmp_path: Path) -> None:
     direct = json.dumps({"url": (tmp_path / "my code").as_uri(), "dir_info": {"editable": True}})
     install("acme", SOURCE, polite="acme:polite", direct=direct)
     install("fixed", SOURCE, no_todo="fixed:no_todo", direct="[nonsense")
-    found = doors()
+    found = rule_entries()
     written, fixed = found["polite"], found["no_todo"]
     assert not isinstance(written, str)
     assert not isinstance(fixed, str)
@@ -158,10 +158,10 @@ def test_a_package_that_is_being_written_is_never_remembered(install: Install, t
 
 
 async def test_what_can_not_be_told_apart_is_not_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    house, where = House(Said()), setting(tmp_path, Said(), {"a": 1})
+    house, where = PluginSandbox(Said()), setting(tmp_path, Said(), {"a": 1})
     assert await guest("crashes", house).inputs({}, where) == ""
     fixed = guest("crashes", house, reads=Reads.OUTPUT)
-    fixed._door = door("crashes", content="sha256:1")
+    fixed._entry = door("crashes", content="sha256:1")
     assert (await fixed.inputs({}, where)).startswith("sha256:")
     assert await fixed.inputs({}, where) != await fixed.inputs({}, setting(tmp_path, Said(), {"a": 2}))
 
@@ -170,7 +170,7 @@ async def test_what_can_not_be_told_apart_is_not_remembered(tmp_path: Path, monk
 
     monkeypatch.setattr("handrail.rules.guest.tree_digest", unknown)
     vast = guest("crashes", house)
-    vast._door = door("crashes", content="sha256:1")
+    vast._entry = door("crashes", content="sha256:1")
     assert await vast.inputs({}, where) == ""
 
 
@@ -199,7 +199,7 @@ def test_a_user_that_nobody_knows_has_no_home(monkeypatch: pytest.MonkeyPatch, t
 async def test_an_answer_that_is_none_is_never_a_pass(tmp_path: Path, said: str) -> None:
     box = Said(said)
     with pytest.raises(RuleBroken, match="answer"):
-        await guest("crashes", House(box)).apply({}, setting(tmp_path, box))
+        await guest("crashes", PluginSandbox(box)).apply({}, setting(tmp_path, box))
 
 
 @pytest.mark.parametrize(
@@ -214,16 +214,16 @@ async def test_an_answer_that_is_none_is_never_a_pass(tmp_path: Path, said: str)
 async def test_what_ends_badly_is_never_a_pass(tmp_path: Path, ran: Ran | ToolFailed, words: str) -> None:
     box = Said(ran)
     with pytest.raises(RuleBroken, match=words):
-        await guest("crashes", House(box)).apply({}, setting(tmp_path, box))
+        await guest("crashes", PluginSandbox(box)).apply({}, setting(tmp_path, box))
 
 
 async def test_a_rule_that_is_unwell_or_could_not_be_begun_may_be_tried_again(tmp_path: Path) -> None:
-    box = Said('{"unwell": "later"}', ToolFailed(Category.TRANSIENT, "busy"))
+    box = Said('{"failed": "later"}', ToolFailed(Category.TRANSIENT, "busy"))
     for words in ("later", "busy"):
         with pytest.raises(RuleUnavailable, match=words):
-            await guest("crashes", House(box)).apply({}, setting(tmp_path, box))
+            await guest("crashes", PluginSandbox(box)).apply({}, setting(tmp_path, box))
     busy = Said(ToolFailed(Category.TRANSIENT, "busy"), json.dumps({"card": CARD}))
-    guests = Guests(lambda _: busy, installed=lambda: {"polite": door("polite")})
+    guests = PluginRules(lambda _: busy, installed=lambda: {"polite": door("polite")})
     assert await guests.find("polite") is None
     assert guests.broken == {}
     assert await guests.find("polite") is not None
@@ -231,7 +231,7 @@ async def test_a_rule_that_is_unwell_or_could_not_be_begun_may_be_tried_again(tm
 
 async def test_without_a_sandbox_nothing_runs_and_nothing_passes(tmp_path: Path) -> None:
     box = Said(why_not="there is no bubblewrap here")
-    outcome = await guest("crashes", House(box)).apply({}, setting(tmp_path, box))
+    outcome = await guest("crashes", PluginSandbox(box)).apply({}, setting(tmp_path, box))
     (found,) = outcome.findings
     assert outcome.evidence is not None
     assert (outcome.evidence.passed, outcome.evidence.is_settled) == (False, False), "so that nobody remembers it"
@@ -239,13 +239,13 @@ async def test_without_a_sandbox_nothing_runs_and_nothing_passes(tmp_path: Path)
     assert "no bubblewrap here" in found.message
     assert 'sandbox = "off"' in found.fix
     with pytest.raises(RuleBroken, match="no bubblewrap here"):
-        await met(door("crashes"), House(box))
+        await described(door("crashes"), PluginSandbox(box))
     assert box.jobs == []
 
 
 async def test_a_part_of_the_output_can_be_named_and_must_be_there(tmp_path: Path) -> None:
     box = Said('{"findings": []}')
-    rule = guest("crashes", House(box))
+    rule = guest("crashes", PluginSandbox(box))
     where = setting(tmp_path, box, {"notes": {"text": "hello"}})
     assert (await rule.apply({"of": "notes.text", "target": "t", "timeout": "2s"}, where)).findings == ()
     asked = json.loads(box.jobs[0].stdin)
@@ -258,7 +258,7 @@ async def test_a_part_of_the_output_can_be_named_and_must_be_there(tmp_path: Pat
 
 async def test_an_output_that_is_too_large_is_told(tmp_path: Path) -> None:
     with pytest.raises(RuleBroken, match="rules of packages take"):
-        await guest("crashes", House(Said())).apply({}, setting(tmp_path, Said(), "x" * 10_000_000))
+        await guest("crashes", PluginSandbox(Said())).apply({}, setting(tmp_path, Said(), "x" * 10_000_000))
 
 
 def test_a_host_answers_one_question_and_keeps_prints_apart(tmp_path: Path) -> None:
@@ -283,7 +283,7 @@ def test_a_host_answers_one_question_and_keeps_prints_apart(tmp_path: Path) -> N
         ("describe", "hostile_rules:require_sandbox", "broken", "is no rule but function"),
         ("describe", "hostile_import:any", "broken", "OSError: not today"),
         ("apply", "hostile_rules:exits", "broken", "SystemExit: 0"),
-        ("apply", "hostile_rules:is_unwell", "unwell", "the moon is full"),
+        ("apply", "hostile_rules:is_unwell", "failed", "the moon is full"),
         ("apply", "hostile_rules:lying", "broken", "is no rule"),
         ("apply", "hostile_rules", "broken", "AttributeError"),
     ],
@@ -300,7 +300,7 @@ async def test_without_walls_a_rule_still_has_a_process_and_bounds_of_its_own(in
     install("acme", SOURCE, no_todo="acme:no_todo")
     (tmp_path / "a.py").write_text("TODO")
     box = Unconfined(tmp_path)
-    guests = Guests(lambda _: box)
+    guests = PluginRules(lambda _: box)
     rule = await guests.find("no_todo")
     assert rule is not None, guests.broken
     outcome = await rule.apply({"path": "a.py"}, setting(tmp_path, box))
@@ -310,8 +310,8 @@ async def test_without_walls_a_rule_still_has_a_process_and_bounds_of_its_own(in
 
 async def test_the_gate_tells_a_broken_rule_as_a_finding_of_its_own(tmp_path: Path) -> None:
     box = Said(json.dumps({"card": CARD}), "nonsense", '{"findings": [{"message": "rude"}]}', '{"findings": []}')
-    gate = Gate(
-        rules=Guests(lambda _: box, installed=lambda: {"polite": door("polite")}),
+    gate = QualityGate(
+        rules=PluginRules(lambda _: box, installed=lambda: {"polite": door("polite")}),
         fits=lambda *_: (),
         project=tmp_path,
         sandbox=box,
@@ -333,10 +333,10 @@ def test_a_package_that_is_half_removed_hurts_nobody(install: Install) -> None:
     site = install("acme", SOURCE, polite="acme:polite")
     for content, words in {b"\xff\xfe": "UnicodeDecodeError", b"Name: acme\n": "no name or no version"}.items():
         (site / "acme-1.5.dist-info" / "METADATA").write_bytes(content)
-        assert words in str(doors()["polite"])
+        assert words in str(rule_entries()["polite"])
 
 
 def test_an_entry_point_of_nobody_is_told_as_such(monkeypatch: pytest.MonkeyPatch) -> None:
     point = EntryPoint(name="polite", value="acme:polite", group="handrail.rules")
     monkeypatch.setattr("importlib.metadata.entry_points", lambda **_: [point])
-    assert doors() == {"polite": "nobody knows which package offers it; install that again"}
+    assert rule_entries() == {"polite": "nobody knows which package offers it; install that again"}

@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 from handrail.domain import check
-from handrail.domain.rule import Outcome
+from handrail.domain.rule import CheckOutcome
 from handrail.engine.rule import RuleUnavailable
 from handrail.engine.sandbox import Sandbox
 from handrail.rules import host
-from handrail.rules.guest import House, RuleBroken, met
+from handrail.rules.guest import PluginSandbox, RuleBroken, described
 from rules.guests import cell, door, guest, setting
 
 if not sys.platform.startswith("linux"):
@@ -38,9 +38,9 @@ class World:
             (store / "keys" / "key").write_text("the secret key")
         (self.project / "a.txt").write_text("the project")
         self.sandbox: Sandbox = cell(self.project, private=self.stores)
-        self.house = House(self.sandbox)
+        self.house = PluginSandbox(self.sandbox)
 
-    async def apply(self, name: str, target: str = "", **card: Any) -> Outcome:
+    async def apply(self, name: str, target: str = "", **card: Any) -> CheckOutcome:
         assert await self.sandbox.trial() == ""
         parameters = {"target": target} if target else {}
         where = setting(self.project, self.sandbox, private=self.stores)
@@ -163,7 +163,7 @@ async def test_a_rule_that_is_unwell_may_be_asked_again(world: World) -> None:
 )
 async def test_a_rule_that_lies_about_itself_can_not_be_used(world: World, name: str, value: str, words: str) -> None:
     with pytest.raises(RuleBroken, match=words):
-        await met(door(name, value), world.house)
+        await described(door(name, value), world.house)
 
 
 async def test_a_package_whose_import_never_ends_is_not_waited_for(
@@ -171,4 +171,4 @@ async def test_a_package_whose_import_never_ends_is_not_waited_for(
 ) -> None:
     monkeypatch.setattr("handrail.rules.guest.DESCRIBE_MS", 700)
     with pytest.raises(RuleBroken, match="it took longer than 700ms"):
-        await met(door("hangs", "hostile_hang:hangs"), world.house)
+        await described(door("hangs", "hostile_hang:hangs"), world.house)

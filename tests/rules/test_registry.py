@@ -12,7 +12,7 @@ from handrail.domain.composition import COMPOSITIONS
 from handrail.domain.rule import RuleCard, parameters_schema
 from handrail.rules.cards import BUILT_IN_CARDS as CARDS
 from handrail.rules.cards import LANGUAGE_NAMES
-from handrail.rules.registry import RuleShelf
+from handrail.rules.registry import RuleRegistry
 from handrail.rules.toolchain.languages import LANGUAGES
 
 FIRST_CHECK = """
@@ -30,7 +30,7 @@ asyncio.run(applied())
 
 @pytest.mark.parametrize("name", sorted(CARDS.keys() - COMPOSITIONS.keys()))
 async def test_every_card_is_that_of_a_rule(name: str) -> None:
-    rule = await RuleShelf().find(name)
+    rule = await RuleRegistry().find(name)
     assert rule is not None
     assert rule.card is CARDS[name]
 
@@ -59,7 +59,7 @@ def test_every_card_says_what_holds_and_its_example_fits(card: RuleCard) -> None
 
 
 async def test_a_shelf_finds_what_it_names_and_a_programs_own_rules() -> None:
-    shelf = RuleShelf()
+    shelf = RuleRegistry()
     assert set(shelf.names()) == set(CARDS)
     assert [card.name for card in await shelf.cards()] == sorted(CARDS)
     assert await shelf.find("nobody") is None

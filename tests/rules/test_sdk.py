@@ -13,7 +13,7 @@ from handrail.domain.errors import Invalid
 from handrail.domain.rule import Reads, RuleCard
 from handrail.rules.context import Context, Unreadable
 from handrail.rules.host import found_by
-from handrail.rules.sdk import Finding, PythonRule, Unwell, rule
+from handrail.rules.sdk import Finding, PythonRule, TryAgain, Unwell, rule
 
 
 @rule("few_words", version="1.2.0", timeout="5s", example={"most": 3})
@@ -218,5 +218,6 @@ class TestFiles:
 
 
 def test_the_kit_has_the_names_that_authors_need() -> None:
-    assert issubclass(Unwell, Exception)
+    assert issubclass(TryAgain, Exception)
+    assert Unwell is TryAgain  # what packages imported before
     assert isinstance(few_words, PythonRule)

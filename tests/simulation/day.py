@@ -21,7 +21,7 @@ from handrail.engine.clock import steady_clock
 from handrail.engine.control import Control
 from handrail.engine.dispatch import Dispatch
 from handrail.engine.scribe import Scribe
-from handrail.engine.worker import Store, Terms, Worker
+from handrail.engine.worker import Worker, WorkerSettings, WorkerStore
 from handrail.storage.memory import MemoryStore
 from simulation.disk import Disk, Weather
 from simulation.endings import is_at_rest, left_behind, why_not_at_rest
@@ -117,7 +117,7 @@ class Simulation:
         return place
 
     def _worker(self, process: Process, disk: Disk, dispatch: Dispatch, clock: Callable[[], int]) -> Worker:
-        terms = Terms(
+        terms = WorkerSettings(
             owner=process.name,
             actor="handrail",
             clock=clock,
@@ -126,7 +126,7 @@ class Simulation:
             lease_s=LEASE_S,
             calls_max=self.random.choice((2, 100)),
         )
-        return Worker(dispatch, cast("Store", disk), Box(self.outside), self, terms)
+        return Worker(dispatch, cast("WorkerStore", disk), Box(self.outside), self, terms)
 
     async def open(self) -> Place:
         """Start a worker; a worker that can't start is started again."""

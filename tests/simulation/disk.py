@@ -15,7 +15,7 @@ from typing import Any, Final, Protocol
 from handrail.domain.chain import Head, Record
 from handrail.domain.errors import HandrailError, Limited, Unavailable
 from handrail.domain.projection import Change
-from handrail.engine.lease import Holding, Lease
+from handrail.engine.lease import Lease, LeaseHolder
 from handrail.storage.memory import MemoryStore
 from simulation.loop import Process
 
@@ -123,15 +123,15 @@ class Disk:
         await self._reading()
         return await self._store.heads(after=after)
 
-    async def holdings(self, *, after: str = "", limit: int = 1_000) -> list[Holding]:
+    async def lease_holders(self, *, after: str = "", limit: int = 1_000) -> list[LeaseHolder]:
         """Who executes what."""
         await self._reading()
-        return await self._store.holdings(after=after, limit=limit)
+        return await self._store.lease_holders(after=after, limit=limit)
 
-    async def holding(self, run: str) -> Holding | None:
+    async def lease_holder(self, run: str) -> LeaseHolder | None:
         """The same for one run."""
         await self._reading()
-        return await self._store.holding(run)
+        return await self._store.lease_holder(run)
 
     async def beat(self, owner: str) -> None:
         """Say that an owner is at work."""
@@ -142,12 +142,12 @@ class Disk:
 
         await self._write(do)
 
-    async def claim(self, owner: str, holdings: Sequence[Holding]) -> list[Lease]:
+    async def claim(self, owner: str, lease_holders: Sequence[LeaseHolder]) -> list[Lease]:
         """Take leases."""
 
         async def do() -> list[Lease]:
-            before = [self._store._leases.get(seen.run, Lease(seen.run, "", 0)) for seen in holdings]
-            leases = await self._store.claim(owner, holdings)
+            before = [self._store._leases.get(seen.run, Lease(seen.run, "", 0)) for seen in lease_holders]
+            leases = await self._store.claim(owner, lease_holders)
             self._clerk.claimed(self._process, before, leases)
             return leases
 

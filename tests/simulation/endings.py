@@ -12,7 +12,7 @@ from handrail.domain.run import Run
 from handrail.domain.status import STEP_SATISFIED, RunStatus, StepStatus
 from handrail.engine.worker import Worker
 from simulation.loop import Process
-from simulation.plan_order import could_begin, holders, is_holder, open_lists, owes_undo, step_at
+from simulation.plan_order import containers, could_begin, is_container, open_lists, owes_undo, step_at
 from simulation.story import Story
 from simulation.witness import Witness
 
@@ -68,7 +68,9 @@ def unrest(story: Story) -> list[str]:
     moving = [
         f"{path} is running"
         for path, state in run.steps.items()
-        if state.status is StepStatus.RUNNING and _is_open(run, path) and not is_holder(step_at(story.definition, path))
+        if state.status is StepStatus.RUNNING
+        and _is_open(run, path)
+        and not is_container(step_at(story.definition, path))
     ]
     return moving if moving else list(_forgotten(story))
 
@@ -83,7 +85,7 @@ def _forgotten(story: Story) -> Iterator[str]:
         yield from (f"{path} could begin" for path in could_begin(definition, run))
         for path, state in run.steps.items():
             is_timed = state.status is StepStatus.WAITING and not state.digest
-            is_timed &= all(run.step(above).status is StepStatus.RUNNING for above in holders(path))
+            is_timed &= all(run.step(above).status is StepStatus.RUNNING for above in containers(path))
             if is_timed and not isinstance(step_at(definition, path).work, Prompt):
                 yield f"{path} waits for its time"
         return
@@ -104,13 +106,13 @@ def why_not_at_rest(witness: Witness, workers: Sequence[Worker | None]) -> list[
     reasons = [why for story in witness.stories.values() for why in unrest(story)]
     conductors = [conductor for worker in workers if worker is not None for conductor in worker.conductors.values()]
     busy = [conductor for conductor in conductors if not conductor.is_settled]
-    reasons += [f"a conductor of {one.run.id} is at work: {one.holds} {list(one.calls)}" for one in busy]
+    reasons += [f"a conductor of {one.run.id} is at work: {one.postponements} {list(one.calls)}" for one in busy]
     return reasons
 
 
 def left_behind(worker: Worker, process: Process) -> Iterator[str]:
     """Invariant 18: what a worker still holds when all runs have ended."""
-    throttle = worker._means.throttle
+    throttle = worker._parts.throttle
     if worker.conductors:
         yield f"conductors of {list(worker.conductors)}"
     if throttle._under_way or any(throttle._by_name.values()):

@@ -42,7 +42,7 @@ from simulation.outside import spec_of
 from simulation.plan_order import (
     comes_after,
     holder,
-    is_holder,
+    is_container,
     owes_undo,
     rounds_follow,
     segments,
@@ -147,7 +147,7 @@ def invariant_8_limits_hold(story: Story, moment: Moment) -> Complaints:
         for path, state in moment.after.steps.items()
         if state.status is StepStatus.RUNNING
         and path not in story.orphans
-        and not is_holder(step_at(story.definition, path))
+        and not is_container(step_at(story.definition, path))
     ]
     if len(busy) > story.definition.max_parallel:
         yield f"{len(busy)} attempts at once, {story.definition.max_parallel} may be: {', '.join(busy)}"

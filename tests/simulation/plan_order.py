@@ -60,13 +60,13 @@ def holder(path: str) -> str:
     return re.sub(r"(\[\d+\]|!undo)$", "", head)
 
 
-def holders(path: str) -> Iterator[str]:
+def containers(path: str) -> Iterator[str]:
     """All steps that hold this one, the nearest first."""
     while path := holder(path):
         yield path
 
 
-def is_holder(step: Step) -> bool:
+def is_container(step: Step) -> bool:
     """Whether a step only holds others."""
     return isinstance(step.work, Call | Each | Repeat)
 
@@ -134,7 +134,7 @@ def owes_undo(definition: Definition, run: Run, path: str) -> bool:
         return False
     return not any(
         run.step(above).status in UNDONE_AS_A_WHOLE and step_at(definition, above).undo is not None
-        for above in holders(path)
+        for above in containers(path)
     )
 
 
@@ -157,7 +157,7 @@ def open_lists(definition: Definition, run: Run) -> Iterator[tuple[str, tuple[St
         step = step_at(definition, path)
         if state.status is StepStatus.COMPENSATING and isinstance(step.undo, Call):
             yield f"{path}!undo.", inner_steps(definition, step, is_undo=True)
-        if state.status is not StepStatus.RUNNING or not is_holder(step):
+        if state.status is not StepStatus.RUNNING or not is_container(step):
             continue
         if run.status.value == "compensating" and "!undo" not in path:
             continue

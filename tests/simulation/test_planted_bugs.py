@@ -87,7 +87,7 @@ def the_store_forgets_to_look_at_leases(patch: Patch) -> str:
 
 
 def leases_are_taken_from_the_living(patch: Patch) -> str:
-    async def is_free(self: Any, holding: Any) -> bool:
+    async def is_free(self: Any, lease_holder: Any) -> bool:
         return True
 
     patch.setattr(worker.Worker, "_is_free", is_free)

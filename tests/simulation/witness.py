@@ -253,7 +253,7 @@ def _differences(kept: Agenda, anew: Agenda) -> list[tuple[str, Any, Any]]:
     stuck = [lane.lane.parent for agenda in (kept, anew) for lane in agenda.lanes.values() if lane.is_stuck]
     doomed = tuple(f"{parent}{sign}" for parent in stuck if parent for sign in ".[")
     pairs = [(name, _but(one, doomed), _but(other, doomed)) for name, one, other in pairs]
-    pairs.append(("holders", kept.holders.difference(stuck), anew.holders.difference(stuck)))
+    pairs.append(("holders", kept.containers.difference(stuck), anew.containers.difference(stuck)))
     pairs.append(("lanes", _but(set(kept.lanes), doomed), _but(set(anew.lanes), doomed)))
     for prefix in set(kept.lanes) & set(anew.lanes):
         one, other = kept.lanes[prefix], anew.lanes[prefix]

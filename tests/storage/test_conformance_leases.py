@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from handrail.domain.errors import Forbidden, Invalid, JournalConflict, LeaseLost, Limited, Unavailable
 from handrail.domain.projection import Change
-from handrail.engine.lease import Holding, Lease
+from handrail.engine.lease import Lease, LeaseHolder
 from handrail.engine.mending import difference
 from handrail.storage import admission, sqlite_append
 from handrail.storage.sqlite import SqliteStore
@@ -37,8 +37,8 @@ async def started(store: Store, run: str = "run_a", *, lease: Lease | None = Non
     return story
 
 
-async def seen(store: Store, run: str = "run_a") -> Holding:
-    (one,) = [holding for holding in await store.holdings() if holding.run == run]
+async def seen(store: Store, run: str = "run_a") -> LeaseHolder:
+    (one,) = [lease_holder for lease_holder in await store.lease_holders() if lease_holder.run == run]
     return one
 
 
@@ -54,9 +54,9 @@ async def taken_over(store: Store, run: str = "run_a") -> Lease:
 async def test_a_run_can_be_started_and_claimed_in_one_append(store: Store) -> None:
     await store.beat(ADA)
     story = await started(store, lease=Lease("run_a", ADA))
-    assert await store.holdings() == [Holding("run_a", 1, ADA, 1, 1)]
+    assert await store.lease_holders() == [LeaseHolder("run_a", 1, ADA, 1, 1)]
     await store.append(*story.tell(), lease=Lease("run_a", ADA))
-    assert await store.holdings() == [Holding("run_a", 2, ADA, 1, 1)]
+    assert await store.lease_holders() == [LeaseHolder("run_a", 2, ADA, 1, 1)]
 
 
 async def test_of_two_who_start_and_claim_one_run_the_second_is_refused(store: Store) -> None:
@@ -75,7 +75,7 @@ async def test_only_the_first_append_of_a_run_claims_it_and_only_in_the_first_ep
     await store.append(*told)
     with pytest.raises(LeaseLost):
         await store.append(*story.tell(), lease=Lease("run_a", ADA))
-    assert await seen(store) == Holding("run_a", 1)
+    assert await seen(store) == LeaseHolder("run_a", 1)
 
 
 async def test_an_append_under_an_older_epoch_is_refused_and_nothing_of_it_is_written(store: Store) -> None:
@@ -118,7 +118,7 @@ async def test_an_append_without_a_lease_is_taken_even_when_someone_holds_the_ru
     """Controls come from anywhere; the holder finds them in the journal."""
     story = await started(store, lease=Lease("run_a", ADA))
     await store.append(*story.tell())
-    assert await seen(store) == Holding("run_a", 2, ADA, 1)
+    assert await seen(store) == LeaseHolder("run_a", 2, ADA, 1)
     await store.append(*story.tell(), lease=Lease("run_a", ADA))
 
 
@@ -131,7 +131,7 @@ async def test_a_lease_of_another_run_or_without_an_owner_is_invalid(store: Stor
 
 async def test_many_appends_at_once_each_keep_to_their_lease(store: Store) -> None:
     stories = [await started(store, f"run_{number}", lease=Lease(f"run_{number}", ADA)) for number in range(20)]
-    lost = {lease.run for lease in await store.claim(BOB, (await store.holdings())[::2])}
+    lost = {lease.run for lease in await store.claim(BOB, (await store.lease_holders())[::2])}
     assert len(lost) == 10
     told = [story.tell() for story in stories]
     outcomes = await asyncio.gather(
@@ -149,16 +149,16 @@ async def test_the_end_of_a_run_frees_its_lease_by_any_append(store: Store, is_h
     lease = Lease("run_a", ADA)
     story = await started(store, lease=lease)
     await store.append(*as_run(story.tell(), status="completed"), lease=lease if is_held else None)
-    assert await store.holdings() == []
+    assert await store.lease_holders() == []
     await store.append(*as_run(story.tell(), status="compensating"))
-    assert await seen(store) == Holding("run_a", 3)
+    assert await seen(store) == LeaseHolder("run_a", 3)
 
 
 async def test_a_run_that_starts_and_ends_in_one_append_leaves_no_lease(store: Store) -> None:
     story = Story("run_a")
     await store.append(*as_run(story.tell(2), status="completed"), lease=Lease("run_a", ADA))
     await store.append(*as_run(story.tell(), status="compensating"))
-    assert await seen(store) == Holding("run_a", 3)
+    assert await seen(store) == LeaseHolder("run_a", 3)
 
 
 async def test_claimed_ended_and_started_again_at_once_is_free_for_all(store: Store) -> None:
@@ -169,7 +169,7 @@ async def test_claimed_ended_and_started_again_at_once_is_free_for_all(store: St
         (as_run(story.tell(), status="compensating"), None),
     ]
     await asyncio.gather(*(store.append(*told, lease=lease) for told, lease in appends))
-    assert await store.holdings() == [Holding("run_a", 3)]
+    assert await store.lease_holders() == [LeaseHolder("run_a", 3)]
     with pytest.raises(LeaseLost):  # whoever held it before its end must claim it like anybody
         await store.append(*story.tell(), lease=Lease("run_a", ADA))
 
@@ -177,9 +177,9 @@ async def test_claimed_ended_and_started_again_at_once_is_free_for_all(store: St
 async def test_a_paused_run_keeps_its_lease_and_is_not_listed(store: Store) -> None:
     story = await started(store, lease=Lease("run_a", ADA))
     await store.append(*as_run(story.tell(), status="paused"))
-    assert await store.holdings() == []
+    assert await store.lease_holders() == []
     await store.append(*story.tell())
-    assert await seen(store) == Holding("run_a", 3, ADA, 1)
+    assert await seen(store) == LeaseHolder("run_a", 3, ADA, 1)
 
 
 # --- what can be seen -----------------------------------------------------------------------------
@@ -191,22 +191,22 @@ async def test_the_runs_with_work_for_us_are_listed_by_id_in_pages(store: Store)
         status = ("running", "compensating", "completed")[number % 3]
         await store.append(*as_run(story.tell(), status=status, mode="record" if number in (3, 4) else "run"))
     runs = ["run_0", "run_1", "run_6", "run_7"]
-    assert await store.holdings() == [Holding(run, 1) for run in runs]
-    assert [one.run for one in await store.holdings(limit=3)] == runs[:3]
-    assert [one.run for one in await store.holdings(after="run_1", limit=1)] == ["run_6"]
-    assert await store.holdings(after="run_7") == []
-    assert await store.holdings(limit=0) == []
-    assert await store.holdings(limit=-1) == []
+    assert await store.lease_holders() == [LeaseHolder(run, 1) for run in runs]
+    assert [one.run for one in await store.lease_holders(limit=3)] == runs[:3]
+    assert [one.run for one in await store.lease_holders(after="run_1", limit=1)] == ["run_6"]
+    assert await store.lease_holders(after="run_7") == []
+    assert await store.lease_holders(limit=0) == []
+    assert await store.lease_holders(limit=-1) == []
 
 
 async def test_every_beat_is_counted_beside_the_leases_of_its_owner(store: Store) -> None:
     await started(store, "run_a", lease=Lease("run_a", ADA))
     await started(store, "run_b", lease=Lease("run_b", BOB))
-    assert [one.beat for one in await store.holdings()] == [0, 0]
+    assert [one.beat for one in await store.lease_holders()] == [0, 0]
     for _ in range(3):
         await store.beat(ADA)
     await store.beat(BOB)
-    assert [one.beat for one in await store.holdings()] == [3, 1]
+    assert [one.beat for one in await store.lease_holders()] == [3, 1]
 
 
 # --- claiming -------------------------------------------------------------------------------------
@@ -215,7 +215,7 @@ async def test_every_beat_is_counted_beside_the_leases_of_its_owner(store: Store
 async def test_a_free_run_is_claimed_in_the_first_epoch_and_its_claimer_is_there(store: Store) -> None:
     story = await started(store)
     assert await store.claim(ADA, [await seen(store)]) == [Lease("run_a", ADA, 1)]
-    assert await seen(store) == Holding("run_a", 1, ADA, 1, 1)
+    assert await seen(store) == LeaseHolder("run_a", 1, ADA, 1, 1)
     await store.append(*story.tell(), lease=Lease("run_a", ADA, 1))
 
 
@@ -225,7 +225,7 @@ async def test_a_claim_of_what_was_seen_is_refused_when_the_beat_went_on(store: 
     before = await seen(store)
     await store.beat(ADA)
     assert await store.claim(BOB, [before]) == []
-    assert await seen(store) == Holding("run_a", 1, ADA, 1, 2)
+    assert await seen(store) == LeaseHolder("run_a", 1, ADA, 1, 2)
     assert await store.claim(BOB, [await seen(store)]) == [Lease("run_a", BOB, 2)]
 
 
@@ -234,7 +234,7 @@ async def test_a_claim_is_refused_when_someone_else_claimed_first(store: Store) 
     before = await seen(store)
     outcomes = await asyncio.gather(*(store.claim(f"worker-{number}", [before]) for number in range(20)))
     (winner,) = [lease for leases in outcomes for lease in leases]
-    assert await seen(store) == Holding("run_a", 1, winner.owner, 1, 1)
+    assert await seen(store) == LeaseHolder("run_a", 1, winner.owner, 1, 1)
 
 
 async def test_a_claim_is_refused_when_its_owner_released_and_took_it_again(store: Store) -> None:
@@ -270,17 +270,17 @@ async def test_a_claim_is_refused_for_a_run_that_has_no_work_any_more(store: Sto
     await store.append(*as_run(story.tell(), status=status))
     assert await store.claim(ADA, [before]) == []
     await store.append(*as_run(story.tell(), status="compensating"))
-    assert await seen(store) == Holding("run_a", 3)
+    assert await seen(store) == LeaseHolder("run_a", 3)
 
 
 async def test_a_claim_takes_what_it_can_and_leaves_the_rest(store: Store) -> None:
     for run in ("run_a", "run_b", "run_c"):
         await started(store, run)
-    before = await store.holdings()
+    before = await store.lease_holders()
     await store.claim(ADA, before[1:2])
-    wanted = [*before, before[0], Holding("run_nowhere", 1)]
+    wanted = [*before, before[0], LeaseHolder("run_nowhere", 1)]
     assert await store.claim(BOB, wanted) == [Lease("run_a", BOB, 1), Lease("run_c", BOB, 1)]
-    assert [one.owner for one in await store.holdings()] == [BOB, ADA, BOB]
+    assert [one.owner for one in await store.lease_holders()] == [BOB, ADA, BOB]
 
 
 async def test_a_claim_sees_what_was_appended_just_before_it(store: Store) -> None:
@@ -297,7 +297,7 @@ async def test_a_claim_sees_what_was_appended_just_before_it(store: Store) -> No
 async def test_what_was_released_is_free_and_its_next_owner_stands_above(store: Store) -> None:
     story = await started(store, lease=Lease("run_a", ADA))
     await store.release([Lease("run_a", ADA)])
-    assert await seen(store) == Holding("run_a", 1, "", 1)
+    assert await seen(store) == LeaseHolder("run_a", 1, "", 1)
     assert await taken_over(store) == Lease("run_a", BOB, 2)
     await store.append(*story.tell(), lease=Lease("run_a", BOB, 2))
 
@@ -306,7 +306,7 @@ async def test_an_owner_that_released_is_refused_even_while_the_run_is_free(stor
     story = await started(store, lease=Lease("run_a", ADA))
     newer = await taken_over(store)
     await store.release([newer])
-    assert await seen(store) == Holding("run_a", 1, "", 2)
+    assert await seen(store) == LeaseHolder("run_a", 1, "", 2)
     told = story.tell()
     for lease in (Lease("run_a", ADA, 1), newer, Lease("run_a", ADA, 2), Lease("run_a", ADA, 3)):
         with pytest.raises(LeaseLost):
@@ -327,8 +327,8 @@ async def test_an_owner_that_retires_releases_everything_and_is_forgotten(store:
     await store.beat(ADA)
     await store.beat(ADA)
     await store.retire(ADA)
-    free = [Holding("run_a", 1, "", 1), Holding("run_b", 1, "", 1), Holding("run_c", 1, BOB, 1)]
-    assert await store.holdings() == free
+    free = [LeaseHolder("run_a", 1, "", 1), LeaseHolder("run_b", 1, "", 1), LeaseHolder("run_c", 1, BOB, 1)]
+    assert await store.lease_holders() == free
     with pytest.raises(LeaseLost):
         await store.append(*stories[0].tell(), lease=Lease("run_a", ADA))
     assert await store.claim(ADA, free[:1]) == [Lease("run_a", ADA, 2)]
@@ -350,14 +350,14 @@ async def test_more_leases_than_others_should_wait_for_are_limited(
 ) -> None:
     monkeypatch.setattr(admission, "LEASES_MAX", 2)
     with pytest.raises(Limited):
-        await store.claim(ADA, [Holding(f"run_{number}", 1) for number in range(3)])
+        await store.claim(ADA, [LeaseHolder(f"run_{number}", 1) for number in range(3)])
     with pytest.raises(Limited):
         await store.release([Lease(f"run_{number}", ADA) for number in range(3)])
 
 
 async def test_a_closed_store_answers_no_question_about_leases(store: Store) -> None:
     await store.close()
-    for call in (store.beat(ADA), store.holdings(), store.claim(ADA, []), store.release([]), store.retire(ADA)):
+    for call in (store.beat(ADA), store.lease_holders(), store.claim(ADA, []), store.release([]), store.retire(ADA)):
         with pytest.raises(Unavailable):
             await call
 
@@ -372,12 +372,12 @@ async def test_rebuilding_and_erasing_leave_leases_alone(store: Store) -> None:
     await store.rebuild("run_a", change)
     note, _ = note_append()
     await store.erase(without_words(records[0]), note, change)
-    assert await seen(store) == Holding("run_a", 2, ADA, 1)
+    assert await seen(store) == LeaseHolder("run_a", 2, ADA, 1)
     await store.append(*story.tell(), lease=Lease("run_a", ADA))
     ended = as_run(story.tell(), status="completed")[1]
     await store.rebuild("run_a", ended)  # rows can be rewritten to anything: only an append ends a run
     await store.rebuild("run_a", change)
-    assert await seen(store) == Holding("run_a", 2, ADA, 1)
+    assert await seen(store) == LeaseHolder("run_a", 2, ADA, 1)
 
 
 async def test_leases_are_no_part_of_what_is_proved(store: Store) -> None:
@@ -417,7 +417,7 @@ async def test_an_old_owner_is_refused_after_another_process_claimed(two: tuple[
 async def test_of_two_processes_that_claim_at_once_exactly_one_wins(two: tuple[SqliteStore, SqliteStore]) -> None:
     for number in range(30):
         await started(two[0], f"run_{number:02}")
-    before = await two[0].holdings()
+    before = await two[0].lease_holders()
     first, second = await asyncio.gather(two[0].claim(ADA, before), two[1].claim(BOB, before[::-1]))
     assert sorted(lease.run for lease in first + second) == [one.run for one in before]
 
@@ -426,7 +426,7 @@ async def test_a_store_for_reading_only_shows_leases_and_takes_none(path: Path) 
     async with await SqliteStore.open(path) as store:
         await started(store, lease=Lease("run_a", ADA))
     async with await SqliteStore.open(path, read_only=True) as reading:
-        assert await reading.holdings() == [Holding("run_a", 1, ADA, 1)]
+        assert await reading.lease_holders() == [LeaseHolder("run_a", 1, ADA, 1)]
         with pytest.raises(Forbidden):
             await reading.beat(BOB)
 
@@ -436,7 +436,7 @@ async def test_leases_survive_the_end_of_the_process(path: Path) -> None:
         await store.beat(ADA)
         story = await started(store, lease=Lease("run_a", ADA))
     async with await SqliteStore.open(path) as store:
-        assert await seen(store) == Holding("run_a", 1, ADA, 1, 1)
+        assert await seen(store) == LeaseHolder("run_a", 1, ADA, 1, 1)
         with pytest.raises(LeaseLost):
             await store.append(*story.tell(), lease=Lease("run_a", BOB))
 

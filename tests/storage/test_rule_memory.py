@@ -12,12 +12,12 @@ import msgspec
 import pytest
 
 from handrail.domain.check import Finding, Severity
-from handrail.domain.rule import Evidence, Outcome
+from handrail.domain.rule import CheckOutcome, Evidence
 from handrail.storage.rule_memory import PART_AGE_NS, RuleMemory
 
 FINDING = Finding(rule="r", severity=Severity.MAJOR, where="a.py:1", message="bad", excerpt="x = 1")
 EVIDENCE = Evidence(rule="tests_pass", version="1.2.0", passed=True, ran=("pytest",), exit=0, counts={"tests": 3})
-GOOD, BAD, BARE = Outcome(evidence=EVIDENCE), Outcome(findings=(FINDING,)), Outcome()
+GOOD, BAD, BARE = CheckOutcome(evidence=EVIDENCE), CheckOutcome(findings=(FINDING,)), CheckOutcome()
 
 
 def ticking(start: int = 1_700_000_000_000_000_000) -> Callable[[], int]:
@@ -69,7 +69,7 @@ async def test_all_that_is_remembered_stays_within_its_bytes(tmp_path: Path) -> 
         await memory.keep(f"key {number}", BAD)
     assert sum(path.stat().st_size for path in tmp_path.iterdir()) <= 1_000
     assert await memory.find("key 19") == BAD
-    await memory.keep("huge", Outcome(findings=(msgspec.structs.replace(FINDING, message="x" * 2_000),)))
+    await memory.keep("huge", CheckOutcome(findings=(msgspec.structs.replace(FINDING, message="x" * 2_000),)))
     assert await memory.find("huge") is None
     assert await memory.find("key 19") == BAD
 

@@ -44,7 +44,7 @@ class Agenda:
         """Those whose question was not answered in time."""
         self.uncertain: set[str] = set()
         self.failed: dict[str, OnFailure] = {}
-        self.holders: set[str] = set()
+        self.containers: set[str] = set()
         """Steps that hold others and need a command: a round is over, or none of them can go on."""
         self.undos = Undos(definition)
         self._timers = Timers()
@@ -88,19 +88,19 @@ class Agenda:
         """Whether a time will come at which handrail goes on by itself, whatever others do."""
         return any(not self.run.step(path).digest for path in self._timers)
 
-    def is_over(self, holder: str) -> bool:
+    def is_over(self, container: str) -> bool:
         """Whether nothing is left to do in the round that a holder is at, or in all of them if they go side by side."""
-        state = self.run.step(holder)
+        state = self.run.step(container)
         if state.status is StepStatus.COMPENSATING:
-            return is_lane_over(self.lanes, f"{holder}{UNDO}.")
-        match locate(self.definition, holder).step.work:
+            return is_lane_over(self.lanes, f"{container}{UNDO}.")
+        match locate(self.definition, container).step.work:
             case Each():
-                rounds = self._rounds.get(holder, OpenRounds())
+                rounds = self._rounds.get(container, OpenRounds())
                 return not rounds.open and rounds.next >= (state.rounds or 0)
             case Repeat():
-                return state.round < 0 or is_lane_over(self.lanes, f"{holder}[{state.round}].")
+                return state.round < 0 or is_lane_over(self.lanes, f"{container}[{state.round}].")
             case _:
-                return is_lane_over(self.lanes, f"{holder}.")
+                return is_lane_over(self.lanes, f"{container}.")
 
     # --- keeping up ---------------------------------------------------------------------------------
 
@@ -118,9 +118,9 @@ class Agenda:
         while True:
             # First those that are open by now: the times of steps inside a loop are known once its round is open.
             while self._touched:
-                holder = min(self._touched)  # in an order that a replay would find again
-                self._touched.discard(holder)
-                self._go_on(holder)
+                container = min(self._touched)  # in an order that a replay would find again
+                self._touched.discard(container)
+                self._go_on(container)
             come = self._timers.take_due(self.now)
             if not come:
                 return
@@ -157,14 +157,14 @@ class Agenda:
 
     def _note(self, path: str, step: Step, state: StepState) -> None:
         """Note what is to be known of a step even if the list that it stands in is not worked on."""
-        is_holder = isinstance(step.work, Call | Each | Repeat)
+        is_container = isinstance(step.work, Call | Each | Repeat)
         sorts = (
             (StepStatus.RUNNING, self.busy),
             (StepStatus.WAITING, self.waiting),
             (StepStatus.UNCERTAIN, self.uncertain),
         )
         for status, kept in sorts:
-            if state.status is status and not is_holder:
+            if state.status is status and not is_container:
                 kept.add(path)
             else:
                 kept.discard(path)
@@ -207,48 +207,48 @@ class Agenda:
 
     # --- lanes --------------------------------------------------------------------------------------
 
-    def _go_on(self, holder: str) -> None:
+    def _go_on(self, container: str) -> None:
         """Open the lists inside a holder whose turn has come, and note whether it needs a command."""
-        found, state = locate(self.definition, holder), self.run.step(holder)
+        found, state = locate(self.definition, container), self.run.step(container)
         # An agent performs a recorded run itself, and reports the steps of its own list only: no other opens.
         if state.status is StepStatus.RUNNING and self.run.mode is not Mode.RECORD:
             match found.step.work:
                 case Each() as work:
-                    self._go_round(holder, rounds=state.rounds or 0, parallel=work.parallel)
+                    self._go_round(container, rounds=state.rounds or 0, parallel=work.parallel)
                 case Repeat():
-                    self.lanes.pop(f"{holder}[{state.round - 1}].", None)
+                    self.lanes.pop(f"{container}[{state.round - 1}].", None)
                     if state.round >= 0 and (state.due is None or state.due <= self.now):
-                        self._open(holder, state.round)
+                        self._open(container, state.round)
                 case _:
-                    self._open(holder)
+                    self._open(container)
         is_at_work = state.status in STEP_EXECUTING
-        if is_at_work and (self.is_over(holder) or stuck_in(self.lanes, holder) is not None):
-            self.holders.add(holder)
+        if is_at_work and (self.is_over(container) or stuck_in(self.lanes, container) is not None):
+            self.containers.add(container)
         else:
-            self.holders.discard(holder)
+            self.containers.discard(container)
 
-    def _go_round(self, holder: str, *, rounds: int, parallel: int) -> None:
+    def _go_round(self, container: str, *, rounds: int, parallel: int) -> None:
         """Work on the next rounds of a loop, at most so many at once."""
-        going = self._rounds.setdefault(holder, OpenRounds())
-        for number in [number for number in going.open if is_lane_over(self.lanes, f"{holder}[{number}].")]:
-            del self.lanes[f"{holder}[{number}]."]
+        going = self._rounds.setdefault(container, OpenRounds())
+        for number in [number for number in going.open if is_lane_over(self.lanes, f"{container}[{number}].")]:
+            del self.lanes[f"{container}[{number}]."]
             going.open.remove(number)
         while len(going.open) < parallel and going.next < rounds:
-            prefix = f"{holder}[{going.next}]."
+            prefix = f"{container}[{going.next}]."
             # Behind a round that can't go on no further one starts; those that have started still come to their end.
-            is_any_stuck = any(self.lanes[f"{holder}[{number}]."].is_stuck for number in going.open)
-            if is_any_stuck and not _has_started(self.run, self.definition, holder, prefix):
+            is_any_stuck = any(self.lanes[f"{container}[{number}]."].is_stuck for number in going.open)
+            if is_any_stuck and not _has_started(self.run, self.definition, container, prefix):
                 return
-            self._open(holder, going.next)
+            self._open(container, going.next)
             if is_lane_over(self.lanes, prefix):
                 del self.lanes[prefix]
             else:
                 going.open.add(going.next)
             going.next += 1
 
-    def _open(self, holder: str, number: int = 0) -> None:
+    def _open(self, container: str, number: int = 0) -> None:
         """Work on the steps that a step holds, in this round of it."""
-        found, outer = locate(self.definition, holder), self.lanes[prefix_of(holder)]
+        found, outer = locate(self.definition, container), self.lanes[prefix_of(container)]
         _, chain, place = found.lane.course.ranks[found.step.id]
         lane = lane_in(self.definition, found, number)
         self._enter(lane, order=(*outer.order, place, number), chain=outer.chain + chain)
@@ -269,18 +269,18 @@ class Agenda:
 
     def _touch_parent(self, opened: OpenLane) -> None:
         parent = opened.lane.parent
-        if parent and (not opened.left or not opened.moving or parent in self.holders):
+        if parent and (not opened.left or not opened.moving or parent in self.containers):
             self._touched.add(parent)
 
-    def _close(self, holder: str) -> None:
+    def _close(self, container: str) -> None:
         """Work on nothing any more that a step holds: it has failed, or ended."""
-        self._rounds.pop(holder, None)
-        self.holders.discard(holder)
-        self._touched.discard(holder)
-        for prefix in [prefix for prefix in self.lanes if prefix.startswith((f"{holder}.", f"{holder}["))]:
+        self._rounds.pop(container, None)
+        self.containers.discard(container)
+        self._touched.discard(container)
+        for prefix in [prefix for prefix in self.lanes if prefix.startswith((f"{container}.", f"{container}["))]:
             for name in self.lanes.pop(prefix).lane.course.named:
                 self.ready_steps.discard(prefix + name)
-                self.holders.discard(prefix + name)
+                self.containers.discard(prefix + name)
                 self._touched.discard(prefix + name)
                 self._rounds.pop(prefix + name, None)
 
@@ -295,7 +295,7 @@ class Agenda:
             return
         self.lanes.clear()
         self.ready_steps.clear()
-        for kept in (self.busy, self.holders, self._touched):
+        for kept in (self.busy, self.containers, self._touched):
             kept.clear()
         self.undos.turn(self.run)
         for path in sorted(self.undos.under_way):
@@ -305,7 +305,7 @@ class Agenda:
     def _see_undo(self, path: str, state: StepState) -> None:
         if self.undos.see(self.run, path, state):
             self._close(path + UNDO)
-            self.holders.discard(path)
+            self.containers.discard(path)
         elif path in self.undos.under_way:
             self._enter_undo(path)
 
@@ -322,6 +322,6 @@ def _time_of(step: Step, state: StepState) -> int | None:
     return None if is_claim else state.due
 
 
-def _has_started(run: Run, definition: Definition, holder: str, prefix: str) -> bool:
+def _has_started(run: Run, definition: Definition, container: str, prefix: str) -> bool:
     """Whether any step of this round has an event."""
-    return any(prefix + step.id in run.steps for step in locate(definition, holder).step.body)
+    return any(prefix + step.id in run.steps for step in locate(definition, container).step.body)

@@ -29,13 +29,13 @@ from handrail.domain.json import digest
 from handrail.domain.path import Lane, Located, locate
 from handrail.domain.reference import reference_places
 from handrail.domain.run import Run
-from handrail.domain.values import evaluate, holds, rendered
+from handrail.domain.values import condition_is_true, evaluate, rendered
 
 InputCheck: TypeAlias = Callable[[Definition, Mapping[str, Any]], tuple[Mapping[str, Any], Sequence[str]]]
 """The inputs that a workflow would start with, defaults filled in, and what is wrong with them."""
 
 
-class ToCall(Struct, frozen=True):
+class CallTool(Struct, frozen=True):
     """A tool is to be called with these arguments; `own_undo` if the tool is to take back what it did.
 
     `references` are the places in the arguments where references to secrets stand by an author's hand."""
@@ -47,49 +47,49 @@ class ToCall(Struct, frozen=True):
     references: tuple[Path, ...] = ()
 
 
-class ForAgent(Struct, frozen=True):
+class LeaveToAgent(Struct, frozen=True):
     """An agent does this step; nothing is to be done until it comes."""
 
     path: str
 
 
-class ToGrant(Struct, frozen=True):
+class Grant(Struct, frozen=True):
     """All that beginning the step means are these commands."""
 
     commands: tuple[Command, ...]
 
 
-Beginning: TypeAlias = ToCall | ForAgent | ToGrant
+StepStart: TypeAlias = CallTool | LeaveToAgent | Grant
 
 
-def begin(run: Run, definition: Definition, path: str, *, now: int, check: InputCheck) -> Beginning:
+def start_of(run: Run, definition: Definition, path: str, *, now: int, check: InputCheck) -> StepStart:
     """What beginning this ready step means."""
     found = locate(definition, path)
     step, lane = found.step, found.lane
     try:
         # A step that somebody decided to retry has been let in by its condition before.
-        if step.when is not None and not run.step(path).started and not holds(step.when, run, lane):
-            return ToGrant((SkipStep(step=path, reason=f"`when: {step.when}` does not hold"),))
+        if step.when is not None and not run.step(path).started and not condition_is_true(step.when, run, lane):
+            return Grant((SkipStep(step=path, reason=f"`when: {step.when}` does not hold"),))
         match step.work:
             case Tool() as work:
                 return _to_call(run, lane, path, work)
             case Prompt():
-                return ForAgent(path)
+                return LeaveToAgent(path)
             case Approve() as work:
-                return ToGrant((_question(run, found, work, now),))
+                return Grant((_question(run, found, work, now),))
             case Each() as work:
                 items = _items(evaluate(work.items, run, lane), work)
-                return ToGrant((OpenStep(step=path, rounds=len(items), values=items),))
+                return Grant((OpenStep(step=path, rounds=len(items), values=items),))
             case Repeat():
-                return ToGrant((OpenStep(step=path),))
+                return Grant((OpenStep(step=path),))
             case Call() as work:
                 inputs = _inputs(definition, work, rendered(work.with_, run, lane), check)
-                return ToGrant((OpenStep(step=path, values=inputs),))
+                return Grant((OpenStep(step=path, values=inputs),))
     except Invalid as error:
-        return ToGrant(_failed(path, found, str(error)))
+        return Grant(_failed(path, found, str(error)))
 
 
-def begin_undo(run: Run, definition: Definition, path: str, *, check: InputCheck) -> Beginning:
+def undo_start_of(run: Run, definition: Definition, path: str, *, check: InputCheck) -> StepStart:
     """What beginning the undo of this step means."""
     found = locate(definition, path)
     step, lane = found.step, found.lane
@@ -99,9 +99,9 @@ def begin_undo(run: Run, definition: Definition, path: str, *, check: InputCheck
                 return _to_call(run, lane, path, work)
             case Call() as work:
                 inputs = _inputs(definition, work, rendered(work.with_, run, lane), check)
-                return ToGrant((StartUndo(step=path, values=inputs),))
+                return Grant((StartUndo(step=path, values=inputs),))
             case Prompt():
-                return ToGrant((StartUndo(step=path),))
+                return Grant((StartUndo(step=path),))
             case None if isinstance(step.work, Tool):
                 return _to_call(run, lane, path, step.work, own_undo=True)
             case None:
@@ -110,14 +110,14 @@ def begin_undo(run: Run, definition: Definition, path: str, *, check: InputCheck
         return _no_undo(path, str(error))
 
 
-def _to_call(run: Run, lane: Lane, path: str, work: Tool, *, own_undo: bool = False) -> ToCall:
+def _to_call(run: Run, lane: Lane, path: str, work: Tool, *, own_undo: bool = False) -> CallTool:
     args = rendered(work.args, run, lane)
-    return ToCall(path, work, args, own_undo, reference_places(work.args, args, is_top=not lane.caller))
+    return CallTool(path, work, args, own_undo, reference_places(work.args, args, is_top=not lane.caller))
 
 
-def _no_undo(path: str, message: str) -> ToGrant:
+def _no_undo(path: str, message: str) -> Grant:
     failed = FailUndo(step=path, category=Category.INVALID_INPUT, message=message)
-    return ToGrant((StartUndo(step=path), failed))
+    return Grant((StartUndo(step=path), failed))
 
 
 def question_of(run: Run, found: Located, work: Approve) -> tuple[str, str]:

@@ -10,7 +10,7 @@ from typing import Final
 
 from handrail.domain.definition import Category, Definition, Each, Effect, Repeat
 from handrail.domain.effect import effect_of
-from handrail.domain.path import Lane, Located, holder_of, is_in_undo, lane_in, locate
+from handrail.domain.path import Lane, Located, container_of, is_in_undo, lane_in, locate
 from handrail.domain.run import Run, StepState
 from handrail.domain.status import STEP_UNDOABLE, StepStatus
 
@@ -104,12 +104,12 @@ def _built_on(run: Run, definition: Definition, found: Located) -> Iterator[Loca
         yield Located(lane.course.named[name], lane)
     if not lane.parent or is_in_undo(lane.prefix):
         return
-    holder = locate(definition, lane.parent)
-    if lane.loops and _is_sequential(holder):
+    container = locate(definition, lane.parent)
+    if lane.loops and _is_sequential(container):
         next_round = lane.loops[-1].round + 1
         if next_round < _rounds(run, lane.parent):
-            yield from _steps_of(lane_in(definition, holder, next_round))
-    yield from _built_on(run, definition, holder)
+            yield from _steps_of(lane_in(definition, container, next_round))
+    yield from _built_on(run, definition, container)
 
 
 def _inside(run: Run, definition: Definition, found: Located) -> Iterator[Located]:
@@ -131,20 +131,20 @@ def _rounds(run: Run, path: str) -> int:
     return state.round + 1 if state.rounds is None else state.rounds
 
 
-def _is_sequential(holder: Located) -> bool:
-    work = holder.step.work
+def _is_sequential(container: Located) -> bool:
+    work = container.step.work
     return isinstance(work, Repeat) or (isinstance(work, Each) and work.parallel == 1)
 
 
 def _is_undone_as_a_whole(run: Run, definition: Definition, path: str) -> bool:
     """Whether a step that contains this one has ended and has an undo for everything inside it."""
-    holder = holder_of(path)
-    while holder:
-        status = run.step(holder).status
+    container = container_of(path)
+    while container:
+        status = run.step(container).status
         has_ended = status in STEP_UNDOABLE or status is StepStatus.COMPENSATED
-        if has_ended and locate(definition, holder).step.undo is not None:
+        if has_ended and locate(definition, container).step.undo is not None:
             return True
-        holder = holder_of(holder)
+        container = container_of(container)
     return False
 
 

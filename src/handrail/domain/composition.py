@@ -9,17 +9,17 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 from handrail.domain.check import Finding, Severity
-from handrail.domain.rule import Outcome, RuleCard
+from handrail.domain.rule import CheckOutcome, RuleCard
 
 
-class Part(NamedTuple):
+class CheckPart(NamedTuple):
     """A check inside another, by its rule and its outcome."""
 
     rule: str
-    outcome: Outcome
+    outcome: CheckOutcome
 
 
-Compose: TypeAlias = Callable[[Sequence[Part], str], Outcome]
+Compose: TypeAlias = Callable[[Sequence[CheckPart], str], CheckOutcome]
 """The outcome of the parts together; the text says where findings of the composition stand."""
 
 
@@ -30,14 +30,14 @@ class Composition(NamedTuple):
     compose: Compose
 
 
-def _all_of(parts: Sequence[Part], _where: str) -> Outcome:
+def _all_of(parts: Sequence[CheckPart], _where: str) -> CheckOutcome:
     against = [found for _, outcome in parts if not outcome.is_not_run for found in outcome.findings]
-    return Outcome(findings=tuple(against)) if against else _unless_open(parts)
+    return CheckOutcome(findings=tuple(against)) if against else _unless_open(parts)
 
 
-def _any_of(parts: Sequence[Part], where: str) -> Outcome:
+def _any_of(parts: Sequence[CheckPart], where: str) -> CheckOutcome:
     if not parts or any(outcome.passed for _, outcome in parts):
-        return Outcome()
+        return CheckOutcome()
     if any(outcome.is_not_run for _, outcome in parts):
         return _unless_open(parts)
     names = ", ".join(rule for rule, _ in parts)
@@ -50,10 +50,10 @@ def _any_of(parts: Sequence[Part], where: str) -> Outcome:
         # One that could not be applied might have passed: `none_of` around this must not take it for a failure.
         unapplied=any(outcome.is_unapplied for _, outcome in parts),
     )
-    return Outcome(findings=(found,))
+    return CheckOutcome(findings=(found,))
 
 
-def _none_of(parts: Sequence[Part], where: str) -> Outcome:
+def _none_of(parts: Sequence[CheckPart], where: str) -> CheckOutcome:
     against: list[Finding] = []
     for rule, outcome in parts:
         if outcome.passed:
@@ -63,13 +63,13 @@ def _none_of(parts: Sequence[Part], where: str) -> Outcome:
             )
         elif outcome.is_unapplied:
             against.append(outcome.findings[0])  # it did not fail: it could not be applied
-    return Outcome(findings=tuple(against)) if against else _unless_open(parts)
+    return CheckOutcome(findings=tuple(against)) if against else _unless_open(parts)
 
 
-def _unless_open(parts: Sequence[Part]) -> Outcome:
+def _unless_open(parts: Sequence[CheckPart]) -> CheckOutcome:
     """A pass, unless a part was not run: then nothing is known, and the notes on those parts say so."""
     notes = tuple(found for _, outcome in parts if outcome.is_not_run for found in outcome.findings)
-    return Outcome(findings=notes, was_run=not notes)
+    return CheckOutcome(findings=notes, was_run=not notes)
 
 
 def _card(name: str, summary: str) -> RuleCard:

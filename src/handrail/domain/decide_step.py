@@ -116,9 +116,9 @@ def _refused(command: RefuseOutput, *, tries: int) -> list[Event]:
 
 
 def _require_unclaimed(step: str, state: StepState, agent: str, *, at: int) -> None:
-    holder = claimant(state, at=at)
-    if holder and holder != agent:
-        raise Conflict(f"step {step!r} is claimed by {holder!r}", hint="take another step, or wait")
+    claimed_by = claimant(state, at=at)
+    if claimed_by and claimed_by != agent:
+        raise Conflict(f"step {step!r} is claimed by {claimed_by!r}", hint="take another step, or wait")
 
 
 def _require_asked(step: str, state: StepState, digest: str, *, at: int = 0) -> None:

@@ -5,7 +5,7 @@ Pure. The step's own policy wins over that of the steps that contain it, and the
 from __future__ import annotations
 
 from handrail.domain.definition import Definition, OnFailure
-from handrail.domain.path import holder_of, is_in_undo, locate
+from handrail.domain.path import container_of, is_in_undo, locate
 
 
 def policy_for(definition: Definition, path: str) -> OnFailure:
@@ -17,5 +17,5 @@ def policy_for(definition: Definition, path: str) -> OnFailure:
         own = locate(definition, at).step.on_failure
         if own is not None:
             return own
-        at = holder_of(at)
+        at = container_of(at)
     return definition.on_failure

@@ -52,15 +52,15 @@ def _missing(run: Run, found: Located) -> str:
 
 def _is_started(run: Run, found: Located) -> bool:
     """Whether the step that contains this one is running, in this round."""
-    holder = run.step(found.parent)
+    container = run.step(found.parent)
     if found.prefix.endswith("!undo."):
-        return holder.status is StepStatus.COMPENSATING
-    if holder.status is not StepStatus.RUNNING:
+        return container.status is StepStatus.COMPENSATING
+    if container.status is not StepStatus.RUNNING:
         return False
     if not found.prefix.endswith("]."):
         return True
     number = found.lane.loops[-1].round
-    return number <= holder.round if holder.rounds is None else number < holder.rounds
+    return number <= container.round if container.rounds is None else number < container.rounds
 
 
 def claimant(state: StepState, *, at: int) -> str:

@@ -16,7 +16,7 @@ from handrail.domain.model_hint import Model, hint_words
 from handrail.domain.path import UNDO, Located, locate
 from handrail.domain.run import Run
 from handrail.domain.status import RunStatus, StepStatus
-from handrail.domain.values import holds, holds_of, rendered, spoken_of
+from handrail.domain.values import condition_is_true, condition_is_true_of, rendered, spoken_of
 
 TRUSTED_TOOLS: Final = frozenset({"value.set", "wait.for"})
 """Tools that bring no outside content into a run."""
@@ -109,9 +109,9 @@ def needs_confirmation(run: Run, found: Located, work: Prompt, output: Any = UNS
     if not isinstance(work.confirm, str):
         return work.confirm
     if output is not UNSET:
-        return holds_of(output, work.confirm, run, found.lane)
+        return condition_is_true_of(output, work.confirm, run, found.lane)
     try:
-        return holds(work.confirm, run, found.lane)
+        return condition_is_true(work.confirm, run, found.lane)
     except Invalid:
         return True
 
@@ -121,9 +121,9 @@ def offered(run: Run, waiting: Iterable[str], *, agent: str, now: int) -> list[s
     own: list[str] = []
     free: list[str] = []
     for path in waiting:
-        holder = claimant(run.step(path), at=now)
-        if not holder:
+        claimed_by = claimant(run.step(path), at=now)
+        if not claimed_by:
             free.append(path)
-        elif holder == agent:
+        elif claimed_by == agent:
             own.append(path)
     return [*own, *free]

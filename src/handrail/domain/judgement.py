@@ -14,14 +14,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from handrail.domain.check import BLOCKING, Finding, Severity, blocks
-from handrail.domain.composition import COMPOSITIONS, Part
+from handrail.domain.composition import COMPOSITIONS, CheckPart
 from handrail.domain.definition import Check, Prompt, Tool
 from handrail.domain.errors import Invalid
 from handrail.domain.path import Lane
 from handrail.domain.rule import (
+    CheckOutcome,
     Evidence,
     Given,
-    Outcome,
     RuleCard,
     Rules,
     SchemaJudge,
@@ -30,14 +30,14 @@ from handrail.domain.rule import (
     subject_name,
 )
 from handrail.domain.run import Run
-from handrail.domain.values import evaluated_of, holds_of, rendered_of
+from handrail.domain.values import condition_is_true_of, evaluated_of, rendered_of
 
 NESTED_MAX: Final = 8
 """How deep checks may stand in checks."""
 FINDINGS_MAX: Final = 50
 
 
-class Means(Struct, frozen=True):
+class RuleSet(Struct, frozen=True):
     """What outputs are judged by without waiting."""
 
     rules: Rules
@@ -65,7 +65,7 @@ class Judgement(Struct, frozen=True):
         return not self.blocking
 
 
-class Asked(Struct, frozen=True):
+class RuleCall(Struct, frozen=True):
     """A rule that is to be applied, with its parameters filled in."""
 
     rule: str
@@ -77,20 +77,20 @@ class Composed(Struct, frozen=True):
 
     rule: str
     parameters: Mapping[str, Any]
-    parts: tuple[tuple[str, Task], ...]
+    parts: tuple[tuple[str, CheckTask], ...]
 
     @property
     def card(self) -> RuleCard:
         """What the rule says of itself."""
         return COMPOSITIONS[self.rule].card
 
-    def outcome(self, outcomes: Sequence[Outcome]) -> Outcome:
+    def outcome(self, outcomes: Sequence[CheckOutcome]) -> CheckOutcome:
         """The outcome, given those of the parts in their order."""
-        parts = [Part(name, outcome) for (name, _), outcome in zip(self.parts, outcomes, strict=True)]
+        parts = [CheckPart(name, outcome) for (name, _), outcome in zip(self.parts, outcomes, strict=True)]
         return COMPOSITIONS[self.rule].compose(parts, subject_name(self.parameters))
 
 
-Task: TypeAlias = Asked | Composed | Outcome
+CheckTask: TypeAlias = RuleCall | Composed | CheckOutcome
 """What is left to do for a check; an outcome if that is known before any rule is applied."""
 
 
@@ -104,34 +104,34 @@ def shape_of_output(work: Prompt | Tool, output: Any, fits: SchemaJudge) -> tupl
     return tuple(fits(work.output, output)) if work.output is not None else ()
 
 
-def tasks_of(checks: Sequence[Check], given: Given, run: Run, lane: Lane) -> list[tuple[Check, Task]]:
+def tasks_of(checks: Sequence[Check], given: Given, run: Run, lane: Lane) -> list[tuple[Check, CheckTask]]:
     """What is to be applied for each check; those whose condition does not hold are left out."""
     tasks = ((check, _task(check, given, run, lane)) for check in checks)
     return [(check, task) for check, task in tasks if task is not None]
 
 
-def _task(check: Check, given: Given, run: Run, lane: Lane) -> Task | None:
+def _task(check: Check, given: Given, run: Run, lane: Lane) -> CheckTask | None:
     try:
-        if check.when is not None and not holds_of(given.output, check.when, run, lane):
+        if check.when is not None and not condition_is_true_of(given.output, check.when, run, lane):
             return None
         return _asked(check.rule, rendered_of(given.output, check.parameters, run, lane), given, depth=0)
     except Invalid as error:
         return _unreadable(check.rule, error, check.severity)
 
 
-def _asked(rule: str, parameters: Mapping[str, Any], given: Given, *, depth: int) -> Task:
+def _asked(rule: str, parameters: Mapping[str, Any], given: Given, *, depth: int) -> CheckTask:
     if depth > NESTED_MAX:
         return unusable(rule, f"checks stand in checks, more than {NESTED_MAX} deep")
     composition = COMPOSITIONS.get(rule)
     if composition is None:
-        return Asked(rule, parameters)
+        return RuleCall(rule, parameters)
     if flaws := misfits(composition.card, parameters, given.fits):
         return flaws
     inside = ((str(check["rule"]), _inside(check, given, depth=depth + 1)) for check in parameters["checks"])
     return Composed(rule, parameters, tuple((name, task) for name, task in inside if task is not None))
 
 
-def _inside(check: Mapping[str, Any], given: Given, *, depth: int) -> Task | None:
+def _inside(check: Mapping[str, Any], given: Given, *, depth: int) -> CheckTask | None:
     """What is to be applied for a check inside another; None if its condition does not hold."""
     rule = str(check["rule"])
     try:
@@ -142,22 +142,22 @@ def _inside(check: Mapping[str, Any], given: Given, *, depth: int) -> Task | Non
     return _asked(rule, parameters_of(check), given, depth=depth)
 
 
-def misfits(card: RuleCard, parameters: Mapping[str, Any], fits: SchemaJudge) -> Outcome | None:
+def misfits(card: RuleCard, parameters: Mapping[str, Any], fits: SchemaJudge) -> CheckOutcome | None:
     """Why a rule can't be applied with these parameters: the author must fix that, and it is never a pass."""
     found = tuple(_flaw(card.name, one.message, one.where) for one in fits(parameters_schema(card), parameters))
-    return Outcome(findings=found, was_run=False) if found else None
+    return CheckOutcome(findings=found, was_run=False) if found else None
 
 
-def unusable(rule: str, message: str) -> Outcome:
+def unusable(rule: str, message: str) -> CheckOutcome:
     """The outcome of a check that can't be applied as it is written."""
-    return Outcome(findings=(_flaw(rule, message),), was_run=False)
+    return CheckOutcome(findings=(_flaw(rule, message),), was_run=False)
 
 
-def not_run(rule: str) -> Outcome:
+def not_run(rule: str) -> CheckOutcome:
     """The outcome of a check whose rule is not run here."""
     message = f"`{rule}` was not run here, so the step counts as claimed"
     note = Finding(rule=rule, severity=Severity.MINOR, where="checks", message=message)
-    return Outcome(findings=(note,), was_run=False)
+    return CheckOutcome(findings=(note,), was_run=False)
 
 
 def _flaw(rule: str, message: str, place: str = "") -> Finding:
@@ -171,7 +171,7 @@ def _flaw(rule: str, message: str, place: str = "") -> Finding:
     )
 
 
-def _unreadable(rule: str, error: Invalid, severity: Severity) -> Outcome:
+def _unreadable(rule: str, error: Invalid, severity: Severity) -> CheckOutcome:
     found = Finding(
         rule=rule,
         severity=severity,
@@ -180,11 +180,11 @@ def _unreadable(rule: str, error: Invalid, severity: Severity) -> Outcome:
         fix="submit what it reads",
         unapplied=True,
     )
-    return Outcome(findings=(found,), was_run=False)
+    return CheckOutcome(findings=(found,), was_run=False)
 
 
 def judgement_of(
-    work: Prompt | Tool, shape: Sequence[Finding], outcomes: Sequence[tuple[Check, Outcome]] = ()
+    work: Prompt | Tool, shape: Sequence[Finding], outcomes: Sequence[tuple[Check, CheckOutcome]] = ()
 ) -> Judgement:
     """What the shape of an output and the outcomes of its checks add up to."""
     findings = [*shape, *(found for check, outcome in outcomes for found in _weighed(check, outcome))]
@@ -197,30 +197,30 @@ def judgement_of(
     )
 
 
-def _weighed(check: Check, outcome: Outcome) -> Iterator[Finding]:
+def _weighed(check: Check, outcome: CheckOutcome) -> Iterator[Finding]:
     """The findings of a check, as bad as the check says; of what was not run at all, no check can say how bad it is."""
     for found in outcome.findings:
         weight = {"severity": check.severity, "message": check.message or found.message} if outcome.was_run else {}
         yield replace(found, **weight)
 
 
-def judge(work: Prompt | Tool, output: Any, run: Run, lane: Lane, means: Means) -> Judgement:
+def judge(work: Prompt | Tool, output: Any, run: Run, lane: Lane, rule_set: RuleSet) -> Judgement:
     """What is to be said of an output by rules that do not wait; all others are reported as not run."""
-    shape = shape_of_output(work, output, means.fits)
+    shape = shape_of_output(work, output, rule_set.fits)
     if blocks(shape):
         return judgement_of(work, shape)
-    given = given_of(output, run, lane, means.fits)
+    given = given_of(output, run, lane, rule_set.fits)
     tasks = tasks_of(work.checks, given, run, lane)
-    return judgement_of(work, shape, [(check, _applied(task, given, means)) for check, task in tasks])
+    return judgement_of(work, shape, [(check, _applied(task, given, rule_set)) for check, task in tasks])
 
 
-def _applied(task: Task, given: Given, means: Means) -> Outcome:
-    if isinstance(task, Outcome):
+def _applied(task: CheckTask, given: Given, rule_set: RuleSet) -> CheckOutcome:
+    if isinstance(task, CheckOutcome):
         return task
     if isinstance(task, Composed):
-        return task.outcome([_applied(part, given, means) for _, part in task.parts])
-    rule = means.rules.get(task.rule)
+        return task.outcome([_applied(part, given, rule_set) for _, part in task.parts])
+    rule = rule_set.rules.get(task.rule)
     if rule is None:
         return not_run(task.rule)
-    flaws = misfits(rule.card, task.parameters, means.fits)
-    return flaws or Outcome(findings=tuple(rule.find(task.parameters, given)))
+    flaws = misfits(rule.card, task.parameters, rule_set.fits)
+    return flaws or CheckOutcome(findings=tuple(rule.find(task.parameters, given)))

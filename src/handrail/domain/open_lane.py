@@ -64,7 +64,7 @@ def is_lane_over(lanes: Mapping[str, OpenLane], prefix: str) -> bool:
     return prefix in lanes and not lanes[prefix].left
 
 
-def stuck_in(lanes: Mapping[str, OpenLane], holder: str) -> str | None:
+def stuck_in(lanes: Mapping[str, OpenLane], container: str) -> str | None:
     """The prefix of a lane inside a holder that can't go on, once none of the others goes on either."""
-    inside = [opened for opened in lanes.values() if opened.lane.parent == holder]
+    inside = [opened for opened in lanes.values() if opened.lane.parent == container]
     return inside[0].lane.prefix if inside and all(opened.is_stuck for opened in inside) else None

@@ -115,7 +115,7 @@ def _called(definition: Definition, path: str, prefix: str, call: Call) -> Lane:
     return Lane(course, prefix, path, root=prefix, caller=path, outer=outer, definition=called)
 
 
-def holder_of(path: str) -> str:
+def container_of(path: str) -> str:
     """The path of the step that contains this one; empty if none does."""
     head, _, _ = path.rpartition(".")
     if head.endswith("]"):

@@ -24,26 +24,26 @@ from handrail.domain.open_lane import stuck_in
 from handrail.domain.path import Lane, Located, lane_in, locate
 from handrail.domain.run import Run
 from handrail.domain.status import StepStatus
-from handrail.domain.values import evaluate, holds
+from handrail.domain.values import condition_is_true, evaluate
 
 
-def holder_commands(agenda: Agenda) -> list[Command]:
+def container_commands(agenda: Agenda) -> list[Command]:
     """What all the holders need that the agenda names."""
     # In an order that a replay would find again.
-    return [command for holder in sorted(agenda.holders) for command in _needed(agenda, holder)]
+    return [command for container in sorted(agenda.containers) for command in _needed(agenda, container)]
 
 
-def _needed(agenda: Agenda, holder: str) -> list[Command]:
-    run, found = agenda.run, locate(agenda.definition, holder)
-    if run.step(holder).status is StepStatus.COMPENSATING:
-        return _undo_ended(agenda, holder)
+def _needed(agenda: Agenda, container: str) -> list[Command]:
+    run, found = agenda.run, locate(agenda.definition, container)
+    if run.step(container).status is StepStatus.COMPENSATING:
+        return _undo_ended(agenda, container)
     try:
-        if agenda.is_over(holder):
+        if agenda.is_over(container):
             return [_round_over(agenda, found)]
     except Invalid as error:
-        return [FailStep(step=holder, category=Category.INVALID_INPUT, message=str(error))]
-    stuck = stuck_in(agenda.lanes, holder)
-    return [_failed(run, holder, stuck)] if stuck is not None else []
+        return [FailStep(step=container, category=Category.INVALID_INPUT, message=str(error))]
+    stuck = stuck_in(agenda.lanes, container)
+    return [_failed(run, container, stuck)] if stuck is not None else []
 
 
 def outputs_of(definition: Definition, run: Run, lane: Lane) -> dict[str, Any]:
@@ -53,52 +53,52 @@ def outputs_of(definition: Definition, run: Run, lane: Lane) -> dict[str, Any]:
 
 def _round_over(agenda: Agenda, found: Located) -> Command:
     """What a holder needs that has nothing left to do in its round."""
-    holder = found.prefix + found.step.id
+    container = found.prefix + found.step.id
     match found.step.work:
         case Repeat(repeat=rounds):
             return _next_round(agenda.run, agenda.definition, found, rounds, agenda.now)
         case Call():
             lane = lane_in(agenda.definition, found)
             outputs = outputs_of(lane.definition, agenda.run, lane) if lane.definition is not None else {}
-            return CompleteStep(step=holder, output=outputs or None)
+            return CompleteStep(step=container, output=outputs or None)
         case _:
-            return CompleteStep(step=holder)
+            return CompleteStep(step=container)
 
 
-def _failed(run: Run, holder: str, prefix: str) -> FailStep:
+def _failed(run: Run, container: str, prefix: str) -> FailStep:
     inside = [(path, state) for path, state in run.steps.items() if path.startswith(prefix)]
     path, state = next((path, state) for path, state in inside if state.status is StepStatus.FAILED)
     category = state.category or Category.TOOL_ERROR
-    return FailStep(step=holder, category=category, message=f"{path} failed: {state.message}"[:2_000])
+    return FailStep(step=container, category=category, message=f"{path} failed: {state.message}"[:2_000])
 
 
 def _next_round(run: Run, definition: Definition, found: Located, rounds: Rounds, now: int) -> Command:
-    holder = found.prefix + found.step.id
-    state = run.step(holder)
+    container = found.prefix + found.step.id
+    state = run.step(container)
     lane = lane_in(definition, found, state.round)
     begun = state.round + 1
     if _is_enough(run, lane, rounds, begun):
-        return CompleteStep(step=holder)
+        return CompleteStep(step=container)
     if begun - state.granted >= rounds.bound:
-        return FailStep(step=holder, category=Category.TIMEOUT, message=f"not done after {begun} rounds, its bound")
+        return FailStep(step=container, category=Category.TIMEOUT, message=f"not done after {begun} rounds, its bound")
     due = now + duration_ms(rounds.every) if rounds.every and begun else None
-    return StartRound(step=holder, due=due)
+    return StartRound(step=container, due=due)
 
 
 def _is_enough(run: Run, lane: Lane, rounds: Rounds, begun: int) -> bool:
     if rounds.times is not None:
         return begun >= rounds.times
     if rounds.while_ is not None:
-        return not holds(rounds.while_, run, lane)
-    return begun > 0 and rounds.until is not None and holds(rounds.until, run, lane)
+        return not condition_is_true(rounds.while_, run, lane)
+    return begun > 0 and rounds.until is not None and condition_is_true(rounds.until, run, lane)
 
 
-def _undo_ended(agenda: Agenda, holder: str) -> list[Command]:
+def _undo_ended(agenda: Agenda, container: str) -> list[Command]:
     """What a step needs whose undo is a workflow that has ended."""
-    if agenda.is_over(holder):
-        return [CompensateStep(step=holder, how=How.EXECUTED)]
-    stuck = stuck_in(agenda.lanes, holder)
+    if agenda.is_over(container):
+        return [CompensateStep(step=container, how=How.EXECUTED)]
+    stuck = stuck_in(agenda.lanes, container)
     if stuck is None:
         return []
-    failed = _failed(agenda.run, holder, stuck)
-    return [FailUndo(step=holder, category=failed.category, message=failed.message)]
+    failed = _failed(agenda.run, container, stuck)
+    return [FailUndo(step=container, category=failed.category, message=failed.message)]

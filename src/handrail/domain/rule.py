@@ -123,7 +123,7 @@ class Evidence(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Whether the same would be found again on the very same; not so if a program was missing, or the rule broke."""
 
 
-class Outcome(Struct, frozen=True, kw_only=True):
+class CheckOutcome(Struct, frozen=True, kw_only=True):
     """The result of one check: it passed, failed, could not be applied, or was not run."""
 
     findings: tuple[Finding, ...] = ()

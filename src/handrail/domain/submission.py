@@ -11,7 +11,7 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from handrail.domain.beginning import ForAgent, InputCheck, begin
+from handrail.domain.beginning import InputCheck, LeaveToAgent, start_of
 from handrail.domain.check import BLOCKING, Finding, Severity, finding_data
 from handrail.domain.command import (
     Command,
@@ -166,7 +166,7 @@ def require_turn(
         return  # an agent may still submit a step that has failed
     if run.status is not RunStatus.PAUSED or state.status is not StepStatus.WAITING:
         require_ready(run, step, definition)  # a step in progress may end even while the run is paused
-    if not isinstance(begin(run, definition, step, now=now, check=check), ForAgent):
+    if not isinstance(start_of(run, definition, step, now=now, check=check), LeaveToAgent):
         raise Conflict(f"step {step!r} is not done: its condition does not hold", hint="it is skipped")
     _require_unclaimed(given, state, now)
     # Rounds run in order, with a limit on how many at once: a step that has not started must be one of the waiting.
@@ -175,13 +175,13 @@ def require_turn(
 
 
 def _require_unclaimed(given: Submission, state: StepState, now: int) -> None:
-    holder = claimant(state, at=now)
-    if not holder or holder == given.agent:
+    claimed_by = claimant(state, at=now)
+    if not claimed_by or claimed_by == given.agent:
         return
     left = "" if state.due is None else f" for another {_seconds_text(state.due - now)}"
     raise Conflict(
-        f"step {given.step!r} is claimed by {holder!r}{left}",
-        hint=f"name yourself as agent {holder!r} if that is you, or ask for another step",
+        f"step {given.step!r} is claimed by {claimed_by!r}{left}",
+        hint=f"name yourself as agent {claimed_by!r} if that is you, or ask for another step",
     )
 
 

@@ -13,7 +13,7 @@ from typing import Final
 from msgspec import Struct
 
 from handrail.domain.agenda import Agenda
-from handrail.domain.beginning import Beginning, ForAgent, InputCheck, ToGrant, begin
+from handrail.domain.beginning import Grant, InputCheck, LeaveToAgent, StepStart, start_of
 from handrail.domain.command import (
     Command,
     ExpireApproval,
@@ -27,7 +27,7 @@ from handrail.domain.command import (
 from handrail.domain.definition import OnFailure
 from handrail.domain.errors import Invalid
 from handrail.domain.path import UNDO, top_lane
-from handrail.domain.rounds import holder_commands, outputs_of
+from handrail.domain.rounds import container_commands, outputs_of
 from handrail.domain.status import RunStatus
 
 STARTS_MAX: Final = 200
@@ -68,7 +68,7 @@ def next_turn(agenda: Agenda, *, check: InputCheck, under_way: Collection[str] =
 def ready_for_agent(agenda: Agenda, *, check: InputCheck) -> list[str]:
     """The ready steps that only an agent can do; not those whose condition does not hold."""
     started = ((path, _begun(agenda, path, check)) for path in agenda.ready_steps.others)
-    return [*agenda.ready_steps.prompts, *(path for path, one in started if isinstance(one, ForAgent))]
+    return [*agenda.ready_steps.prompts, *(path for path, one in started if isinstance(one, LeaveToAgent))]
 
 
 def _doing(agenda: Agenda, check: InputCheck, under_way: Collection[str], at_most: int) -> Turn:
@@ -102,10 +102,10 @@ def _undoing(agenda: Agenda, check: InputCheck, under_way: Collection[str], at_m
 def _noted(agenda: Agenda, under_way: Collection[str]) -> list[Command]:
     """What has to be recorded before any other step starts: questions that expired, rounds, attempts that were lost."""
     lost = agenda.busy.difference(under_way)
-    if not lost and not agenda.expired and not agenda.holders:
+    if not lost and not agenda.expired and not agenda.containers:
         return []  # as nearly always, and a run asks at every event
     commands: list[Command] = [ExpireApproval(step=path) for path in agenda.expired]
-    commands += holder_commands(agenda)
+    commands += container_commands(agenda)
     return [*commands, *(LoseAttempt(step=path) for path in sorted(lost))]
 
 
@@ -146,11 +146,11 @@ def _opened(agenda: Agenda, check: InputCheck) -> tuple[Command, ...]:
     if not agenda.ready_steps.others:
         return ()
     started = [_begun(agenda, path, check) for path in agenda.ready_steps.others]
-    return tuple(command for one in started if isinstance(one, ToGrant) for command in one.commands)
+    return tuple(command for one in started if isinstance(one, Grant) for command in one.commands)
 
 
-def _begun(agenda: Agenda, path: str, check: InputCheck) -> Beginning:
-    return begin(agenda.run, agenda.definition, path, now=agenda.now, check=check)
+def _begun(agenda: Agenda, path: str, check: InputCheck) -> StepStart:
+    return start_of(agenda.run, agenda.definition, path, now=agenda.now, check=check)
 
 
 def _free(ready: Iterable[str], under_way: Collection[str], at_most: int) -> tuple[str, ...]:

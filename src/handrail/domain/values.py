@@ -33,7 +33,7 @@ def evaluate(source: str, run: Run, lane: Lane) -> Json:
     return expression.evaluate(values_of(expression.paths, run, lane))
 
 
-def holds(source: str, run: Run, lane: Lane) -> bool:
+def condition_is_true(source: str, run: Run, lane: Lane) -> bool:
     """Whether a condition is true at this place; ExpressionError if it can't be evaluated."""
     condition = _condition(source, _names(lane))
     return condition.evaluate(values_of(condition.paths, run, lane)) is True
@@ -63,7 +63,7 @@ def evaluated_of(output: Any, source: str, *, run: Run, lane: Lane) -> Json:
     return expression.evaluate({**values_of(expression.paths, run, lane), "output": output})
 
 
-def holds_of(output: Any, source: str, run: Run, lane: Lane) -> bool:
+def condition_is_true_of(output: Any, source: str, run: Run, lane: Lane) -> bool:
     """Whether a condition that may also use `output` is true at this place."""
     condition = compile_condition(source, _shapes(_names(lane)) | {"output": ANY})
     return condition.evaluate({**values_of(condition.paths, run, lane), "output": output}) is True

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias
 import msgspec
 from msgspec.structs import replace
 
-from handrail.domain.beginning import InputCheck, ToCall
+from handrail.domain.beginning import CallTool, InputCheck
 from handrail.domain.check import finding_data
 from handrail.domain.command import (
     AskPerson,
@@ -97,11 +97,11 @@ def key_of(run: str, path: str, *, is_undo: bool = False) -> str:
 class Attempt:
     """One attempt of a tool step."""
 
-    means: AttemptServices
+    parts: AttemptServices
     run: Run
     lease: Lease
     step: Step
-    todo: ToCall
+    todo: CallTool
     tool: PlanTool
     is_undo: bool = False
     progress: Progress = silent
@@ -118,7 +118,7 @@ class Attempt:
         if not self.todo.own_undo or undo in {"", OWN}:
             return self.tool
         try:
-            return self.means.toolbox.find(undo)
+            return self.parts.toolbox.find(undo)
         except NotFound:
             return self.tool  # its own undo() reports the missing tool
 
@@ -175,7 +175,7 @@ class Attempt:
     async def _stopped(self, card: Card) -> None:
         """Stop before calling a tool that has changed, and ask; an undo fails instead, and runs when it is retried."""
         name = self._called.spec.name
-        pinned = await self.means.dispatch.text(self.run.pins[name])
+        pinned = await self.parts.dispatch.text(self.run.pins[name])
         before = msgspec.json.decode(pinned) if pinned is not None else None
         text = f"{name} has changed since the run was pinned to it:\n{difference(before, card)}"
         text = text[:MESSAGE_LENGTH_MAX]
@@ -244,23 +244,23 @@ class Attempt:
         await self._report(answer, *before, outcome)
         if answer.late is not None:
             await self._note_late(answer.late)
-        await self.means.breakers.note(self.server, answer.category, answer.message, now=self.means.clock())
+        await self.parts.breakers.note(self.server, answer.category, answer.message, now=self.parts.clock())
 
     def _checked(self, answer: ToolAnswer) -> ToolAnswer:
         """The answer, or a failure if its output does not match the step's schema."""
         schema = self.todo.work.output
         if schema is None or answer.category is not None or answer.later_ms is not None or answer.question is not None:
             return answer
-        wrong = self.means.fits(schema, answer.output)
+        wrong = self.parts.fits(schema, answer.output)
         return ToolAnswer(category=Category.TOOL_ERROR, message=f"output: {_listed(wrong)}") if wrong else answer
 
     async def _judged(self, answer: ToolAnswer) -> Command | None:
         """The command that the step's checks lead to; None without checks, or if there is no result yet."""
-        work, judge = self.todo.work, self.means.judge
+        work, judge = self.todo.work, self.parts.judge
         is_result = answer.category is None and answer.later_ms is None and answer.question is None
         if not is_result or self.is_undo or not work.checks or judge is None:
             return None
-        lane = locate(await self.means.dispatch.definition(self.run.definition), self.path).lane
+        lane = locate(await self.parts.dispatch.definition(self.run.definition), self.path).lane
         judgement = await judge(work, answer.output, self.run, lane)
         evidence = tuple(map(evidence_data, judgement.evidence))
         if judgement.is_good:
@@ -282,7 +282,7 @@ class Attempt:
         )
 
     def _outcome(self, answer: ToolAnswer) -> Command:
-        path, now = self.path, self.means.clock()
+        path, now = self.path, self.parts.clock()
         if answer.category is not None:
             due = self._due(answer, answer.category, now)
             fail = FailUndo if self.is_undo else FailAttempt
@@ -305,7 +305,7 @@ class Attempt:
     def _due(self, answer: ToolAnswer, category: Category, now: int) -> int | None:
         state = self.run.step(self.path)
         policy = policy_of(self.todo.work.retry, self.tool.spec.retry)
-        random = int.from_bytes(self.means.entropy(6), "big") / 2**48
+        random = int.from_bytes(self.parts.entropy(6), "big") / 2**48
         is_fresh_undo = self.is_undo and state.status is not StepStatus.COMPENSATING
         failures = 1 if is_fresh_undo else state.failures + 1
         return due_of(policy, failures, category, now=now, random=random, retry_after_ms=answer.retry_after_ms)
@@ -333,7 +333,7 @@ class Attempt:
         for pause_s in patience:
             await asyncio.sleep(pause_s)
             try:
-                run = await self.means.dispatch.current(self.run.id)
+                run = await self.parts.dispatch.current(self.run.id)
                 break
             except (Unavailable, Limited) as error:
                 log.warning("the journal can't be read yet: %s", error)
@@ -352,7 +352,7 @@ class Attempt:
             message=answer.message,
         )
         try:
-            await self.means.dispatch.grant(self.run.id, note, actor=self.means.actor)
+            await self.parts.dispatch.grant(self.run.id, note, actor=self.parts.actor)
         except HandrailError as error:
             log.warning("a late answer of %s could not be journaled: %s", self.path, error)
 
@@ -387,7 +387,7 @@ class Attempt:
         return [start, FailAttempt(step=self.path, category=Category.INVALID_INPUT, message=_listed(wrong))]
 
     async def _grant(self, *commands: Command) -> None:
-        await self.means.dispatch.grant(self.run.id, *commands, actor=self.means.actor, lease=self.lease)
+        await self.parts.dispatch.grant(self.run.id, *commands, actor=self.parts.actor, lease=self.lease)
 
 
 def _undone(answer: ToolAnswer) -> ToolAnswer:

@@ -51,7 +51,7 @@ class Breakers:
             await self._read(server)
         return self._known[server]
 
-    async def hold(self, server: str, *, now: int) -> int | None:
+    async def open_until(self, server: str, *, now: int) -> int | None:
         """Until when a server must not be called; None if it may be called now, perhaps as a probe."""
         if not server:
             return None

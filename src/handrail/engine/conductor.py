@@ -12,7 +12,7 @@ from functools import partial
 from typing import Final
 
 from handrail.domain.agenda import Agenda
-from handrail.domain.beginning import ForAgent, ToCall, ToGrant, begin, begin_undo
+from handrail.domain.beginning import CallTool, Grant, LeaveToAgent, start_of, undo_start_of
 from handrail.domain.command import Command, FailAttempt, FailUndo, StartAttempt, StartUndo
 from handrail.domain.definition import Category, Definition, Effect
 from handrail.domain.errors import HandrailError, LeaseLost, NotFound
@@ -22,14 +22,14 @@ from handrail.domain.status import RUN_OPEN, RUN_WORKING, STEP_UNENDED, RunStatu
 from handrail.domain.turn import next_turn
 from handrail.engine.alarm import Alarm
 from handrail.engine.attempt import Attempt, AttemptServices
-from handrail.engine.holds import Holds
+from handrail.engine.holds import Postponements
 from handrail.engine.horizon import Horizon
 from handrail.engine.lease import Lease
 from handrail.engine.tool import ToolSpec
 
 BATCH: Final = 200
 """How many commands are granted in one append at most."""
-HELD_MAX: Final = 20
+POSTPONED_MAX: Final = 20
 """How many steps that are held back are looked past in one turn, to find one that may start."""
 TROUBLE_S_FIRST: Final = 0.1
 TROUBLE_S_MAX: Final = 5.0
@@ -43,7 +43,7 @@ class Conductor:
 
     def __init__(
         self,
-        means: AttemptServices,
+        parts: AttemptServices,
         definition: Definition,
         run: Run,
         lease: Lease,
@@ -51,7 +51,7 @@ class Conductor:
         horizon: Horizon,
         on_rest: Callable[[Conductor], None],
     ) -> None:
-        self.means = means
+        self.parts = parts
         self.definition = definition
         self.lease = lease
         self.horizon = horizon
@@ -59,7 +59,7 @@ class Conductor:
         """Shared with those who look at the run; the horizon keeps it up."""
         self.calls: dict[str, asyncio.Task[None]] = {}
         """The calls that are under way: of steps by path, of undos by path with `!undo`."""
-        self.holds = Holds(means, run.id)
+        self.postponements = Postponements(parts, run.id)
         self.words: dict[str, str] = {}
         """What the tools of steps that are under way say about how far they are."""
         self.is_lost = False
@@ -81,12 +81,12 @@ class Conductor:
     @property
     def is_settled(self) -> bool:
         """Whether handrail can do nothing more until an agent or a person does something."""
-        if self._task is not None or self.calls or self.holds.by_name or self._is_resting:
+        if self._task is not None or self.calls or self.postponements.by_name or self._is_resting:
             return False
         if self.run.status not in RUN_WORKING:
             return True
         # Something may have come due at a reader's look, and the alarm for it has not rung yet.
-        return not self.agenda.waits_for_time and not next_turn(self.agenda, check=self.means.check, at_most=1)
+        return not self.agenda.waits_for_time and not next_turn(self.agenda, check=self.parts.check, at_most=1)
 
     @property
     def is_idle(self) -> bool:
@@ -129,7 +129,7 @@ class Conductor:
             log.info("run %s is let go", self.lease.run)
         self.is_lost = True
         self._alarm.clear()
-        self.means.throttle.forget(self.lease.run)
+        self.parts.throttle.forget(self.lease.run)
         self._on_rest(self)
 
     # --- the work -----------------------------------------------------------------------------------
@@ -152,8 +152,8 @@ class Conductor:
             self._rest_from(error)
         finally:
             self._task = None
-        self.holds.drop_unwanted(self.agenda)
-        self.holds.give_back()
+        self.postponements.drop_unwanted(self.agenda)
+        self.postponements.give_back()
         if not self._is_resting:
             self._set_alarm()
         self._on_rest(self)
@@ -161,7 +161,7 @@ class Conductor:
     async def _catch_up(self) -> None:
         """Take the run as it is in the journal: an append that was not answered may have been done."""
         self._is_behind = False  # before the run is read: what is reported while it is read counts
-        run = await self.means.dispatch.current(self.lease.run)
+        run = await self.parts.dispatch.current(self.lease.run)
         self.agenda = self.horizon.renewed(run, self.definition)
         self._stop_what_ended()
 
@@ -170,11 +170,11 @@ class Conductor:
         agenda, run = self.agenda, self.run
         if self.is_lost or run.status not in RUN_WORKING:
             return False
-        now = self.means.clock()
+        now = self.parts.clock()
         agenda.keep_up(now)
-        self.holds.drop_unwanted(agenda)
+        self.postponements.drop_unwanted(agenda)
         slots = self.definition.max_parallel - len(self.calls)
-        turn = next_turn(agenda, check=self.means.check, under_way=self.calls, at_most=BATCH if slots > 0 else 0)
+        turn = next_turn(agenda, check=self.parts.check, under_way=self.calls, at_most=BATCH if slots > 0 else 0)
         commands = list(turn.commands)
         if turn.undos:
             commands += await self._started(turn.undos, now, is_undo=True)
@@ -189,49 +189,49 @@ class Conductor:
     async def _started(self, paths: Sequence[str], now: int, *, is_undo: bool = False) -> list[Command]:
         """Start steps, or undos, as many as may be under way at once."""
         commands: list[Command] = []
-        held = 0
+        postponed = 0
         for path in paths:
             is_full = len(self.calls) >= self.definition.max_parallel
-            if is_full or held >= HELD_MAX or len(commands) >= BATCH:
+            if is_full or postponed >= POSTPONED_MAX or len(commands) >= BATCH:
                 break
             commands += await self._begun(path, now, is_undo=is_undo)
-            held += (path + UNDO if is_undo else path) in self.holds.by_name
+            postponed += (path + UNDO if is_undo else path) in self.postponements.by_name
         return commands
 
     async def _begun(self, path: str, now: int, *, is_undo: bool) -> list[Command]:
-        run, definition, check = self.run, self.definition, self.means.check
+        run, definition, check = self.run, self.definition, self.parts.check
         started = (
-            begin_undo(run, definition, path, check=check)
+            undo_start_of(run, definition, path, check=check)
             if is_undo
-            else begin(run, definition, path, now=now, check=check)
+            else start_of(run, definition, path, now=now, check=check)
         )
         match started:
-            case ToGrant(commands=commands):
+            case Grant(commands=commands):
                 return list(commands)
-            case ForAgent():
+            case LeaveToAgent():
                 return []
-            case ToCall():
+            case CallTool():
                 return await self._called(started, now, is_undo=is_undo)
 
     # --- calls --------------------------------------------------------------------------------------
 
-    async def _called(self, todo: ToCall, now: int, *, is_undo: bool) -> list[Command]:
+    async def _called(self, todo: CallTool, now: int, *, is_undo: bool) -> list[Command]:
         """Call a tool, now if it waits for nothing, else beside everything; or note why it has to wait."""
         name = todo.path + UNDO if is_undo else todo.path
         try:
-            tool = self.means.toolbox.find(todo.work.tool)
+            tool = self.parts.toolbox.find(todo.work.tool)
         except NotFound as error:
             return _no_such_tool(todo.path, f"{error}; {error.hint}", is_undo=is_undo)
         step = locate(self.definition, todo.path).step
         saying = partial(self._say, name)
-        attempt = Attempt(self.means, self.run, self.lease, step, todo, tool, is_undo=is_undo, progress=saying)
-        if not await self.holds.let_in(name, attempt, now=now):
+        attempt = Attempt(self.parts, self.run, self.lease, step, todo, tool, is_undo=is_undo, progress=saying)
+        if not await self.postponements.let_in(name, attempt, now=now):
             return []
         if tool.spec.is_instant and attempt.effect is Effect.NONE and not is_undo and not todo.work.checks:
             try:
                 return await attempt.instantly()
             finally:
-                self.means.throttle.leave(tool.spec)
+                self.parts.throttle.leave(tool.spec)
         task = self.calls[name] = asyncio.get_running_loop().create_task(self._attempt(attempt))
         # Not at the end of the task itself: one that is cancelled before it has started never gets there.
         task.add_done_callback(lambda _: self._call_ended(name, tool.spec))
@@ -243,7 +243,7 @@ class Conductor:
     def _call_ended(self, name: str, spec: ToolSpec) -> None:
         self.calls.pop(name, None)
         self.words.pop(name, None)
-        self.means.throttle.leave(spec)
+        self.parts.throttle.leave(spec)
         self.wake()
 
     async def _attempt(self, attempt: Attempt) -> None:
@@ -277,7 +277,7 @@ class Conductor:
         """Try again after a while, from what is in the journal: the store is in trouble, or someone was first."""
         log.warning("run %s rests for %.1f s: %s", self.lease.run, self._trouble_s, error)
         self._is_behind = True
-        self.holds.by_name.clear()
+        self.postponements.by_name.clear()
         self._is_resting = True
         self._alarm.set(self._trouble_s, self._rested)
         self._trouble_s = min(2 * self._trouble_s, TROUBLE_S_MAX)
@@ -291,13 +291,13 @@ class Conductor:
         """Wake up when the next time has come."""
         self._alarm.clear()
         run = self.run
-        dues = [due for due in (self.agenda.next_due, run.deadline, *self.holds.dues()) if due is not None]
+        dues = [due for due in (self.agenda.next_due, run.deadline, *self.postponements.dues()) if due is not None]
         if dues and run.status in RUN_WORKING and not self.is_lost:
-            delay_s = max(0.0, (min(dues) - self.means.clock()) / 1_000)
+            delay_s = max(0.0, (min(dues) - self.parts.clock()) / 1_000)
             self._alarm.set(delay_s + 0.001, self.wake)
 
     async def _grant(self, *commands: Command) -> None:
-        await self.means.dispatch.grant(self.run.id, *commands, actor=self.means.actor, lease=self.lease)
+        await self.parts.dispatch.grant(self.run.id, *commands, actor=self.parts.actor, lease=self.lease)
 
 
 def _no_such_tool(path: str, message: str, *, is_undo: bool) -> list[Command]:

@@ -21,10 +21,10 @@ from handrail.domain.duration import duration_ms, duration_text
 from handrail.domain.json import digest
 from handrail.domain.judgement import (
     FINDINGS_MAX,
-    Asked,
+    CheckTask,
     Composed,
     Judgement,
-    Task,
+    RuleCall,
     given_of,
     judgement_of,
     misfits,
@@ -34,7 +34,7 @@ from handrail.domain.judgement import (
     unusable,
 )
 from handrail.domain.path import Lane
-from handrail.domain.rule import Evidence, Given, Outcome, Reads, RuleCard, SchemaJudge
+from handrail.domain.rule import CheckOutcome, Evidence, Given, Reads, RuleCard, SchemaJudge
 from handrail.domain.run import Run
 from handrail.domain.suggestion import did_you_mean
 from handrail.engine.rule import Memory, Rule, RuleSet, RuleUnavailable, Setting
@@ -55,7 +55,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Gate:
+class QualityGate:
     """Judges outputs by the rules that there are."""
 
     rules: RuleSet
@@ -87,23 +87,23 @@ class Gate:
 class Bench:
     """One output on trial: applies the tasks of its checks. What the outcomes mean is domain/judgement.py's."""
 
-    def __init__(self, gate: Gate, given: Given, progress: Progress) -> None:
+    def __init__(self, gate: QualityGate, given: Given, progress: Progress) -> None:
         self._gate = gate
         self._setting = Setting(
             given=given, project=gate.project, private=gate.private, sandbox=gate.sandbox, progress=progress
         )
 
-    async def outcome(self, task: Task) -> Outcome:
+    async def outcome(self, task: CheckTask) -> CheckOutcome:
         """The outcome of a task, with all that stands inside it."""
         match task:
-            case Outcome():
+            case CheckOutcome():
                 return task
             case Composed():
                 return await self._composed(task)
-            case Asked():
+            case RuleCall():
                 return await self._applied(task.rule, task.parameters)
 
-    async def _composed(self, task: Composed) -> Outcome:
+    async def _composed(self, task: Composed) -> CheckOutcome:
         """The outcome of a rule made of rules; its parts run side by side, within its time."""
         loop = asyncio.get_running_loop()
         started = loop.time()
@@ -116,7 +116,7 @@ class Bench:
         # Without evidence, nothing counts as verified: that is right for what was not run.
         return _bounded(task.card, whole, took=_since(started)) if whole.was_run else whole
 
-    async def _applied(self, name: str, parameters: Mapping[str, Any]) -> Outcome:
+    async def _applied(self, name: str, parameters: Mapping[str, Any]) -> CheckOutcome:
         rule = await self._gate.rules.find(name)
         if rule is None:
             return not_run(name) if self._gate.is_plain else unusable(name, _why_not(name, self._gate.rules))
@@ -129,7 +129,7 @@ class Bench:
         async with self._gate.places:
             return await self._remembered(rule, parameters, self._setting)
 
-    async def _remembered(self, rule: Rule, parameters: Mapping[str, Any], setting: Setting) -> Outcome:
+    async def _remembered(self, rule: Rule, parameters: Mapping[str, Any], setting: Setting) -> CheckOutcome:
         """What the rule found before on the very same, or finds now."""
         try:
             inputs = await rule.inputs(parameters, setting)
@@ -145,7 +145,7 @@ class Bench:
         return outcome
 
 
-async def _guarded(rule: Rule, parameters: Mapping[str, Any], setting: Setting) -> Outcome:
+async def _guarded(rule: Rule, parameters: Mapping[str, Any], setting: Setting) -> CheckOutcome:
     """What the rule finds, within its time; what it could not come to is tried again."""
     for left in reversed(range(TRIES)):
         try:
@@ -162,7 +162,7 @@ async def _guarded(rule: Rule, parameters: Mapping[str, Any], setting: Setting) 
     raise AssertionError("the last try has returned")
 
 
-async def _timed(rule: Rule, parameters: Mapping[str, Any], setting: Setting) -> Outcome:
+async def _timed(rule: Rule, parameters: Mapping[str, Any], setting: Setting) -> CheckOutcome:
     started = asyncio.get_running_loop().time()
     async with asyncio.timeout(_time_ms(rule.card, parameters) / 1_000):
         outcome = await rule.apply(parameters, setting)
@@ -180,16 +180,16 @@ def _time_ms(card: RuleCard, parameters: Mapping[str, Any]) -> int:
     return min(duration_ms(text), TIMEOUT_MS_MAX)
 
 
-def _bounded(card: RuleCard, outcome: Outcome, *, took: int) -> Outcome:
+def _bounded(card: RuleCard, outcome: CheckOutcome, *, took: int) -> CheckOutcome:
     """An outcome that fits into the journal, with the evidence that every check leaves."""
     shown = tuple(map(_short, outcome.findings[:FINDINGS_MAX]))
     evidence = outcome.evidence or _bare(card, outcome)
     excerpt = evidence.excerpt[:EXCERPT_MAX]
     told = replace(evidence, rule=card.name, version=card.version, took=evidence.took or took, excerpt=excerpt)
-    return Outcome(findings=shown, evidence=replace(told, passed=not outcome.findings))
+    return CheckOutcome(findings=shown, evidence=replace(told, passed=not outcome.findings))
 
 
-def _bare(card: RuleCard, outcome: Outcome) -> Evidence:
+def _bare(card: RuleCard, outcome: CheckOutcome) -> Evidence:
     """The record of a rule that tells nothing of how it came to that: what stood in its way may be gone next time."""
     passed = not outcome.findings
     is_settled = passed or card.reads is Reads.OUTPUT
@@ -203,23 +203,23 @@ def _short(finding: Finding) -> Finding:
     return replace(finding, **fields)
 
 
-def _with_digests(outcome: Outcome, inputs: str, tree: str) -> Outcome:
+def _with_digests(outcome: CheckOutcome, inputs: str, tree: str) -> CheckOutcome:
     evidence = outcome.evidence
     if evidence is None:
         return outcome
     return replace(outcome, evidence=replace(evidence, digest=evidence.digest or inputs, tree=tree))
 
 
-def _as_remembered(outcome: Outcome, tree: str) -> Outcome:
+def _as_remembered(outcome: CheckOutcome, tree: str) -> CheckOutcome:
     evidence = replace(outcome.evidence, cached=True, tree=tree) if outcome.evidence is not None else None
     return replace(outcome, evidence=evidence)
 
 
-def _too_slow(card: RuleCard, parameters: Mapping[str, Any]) -> Outcome:
+def _too_slow(card: RuleCard, parameters: Mapping[str, Any]) -> CheckOutcome:
     return _broken(card, f"it took longer than {duration_text(_time_ms(card, parameters))}")
 
 
-def _broken(card: RuleCard, words: str) -> Outcome:
+def _broken(card: RuleCard, words: str) -> CheckOutcome:
     finding = Finding(
         rule=card.name,
         severity=Severity.CRITICAL,
@@ -231,7 +231,7 @@ def _broken(card: RuleCard, words: str) -> Outcome:
     evidence = Evidence(
         rule=card.name, version=card.version, passed=False, excerpt=words[:EXCERPT_MAX], is_settled=False
     )
-    return Outcome(findings=(finding,), evidence=evidence)
+    return CheckOutcome(findings=(finding,), evidence=evidence)
 
 
 def _why_not(name: str, rules: RuleSet) -> str:

@@ -37,12 +37,12 @@ from handrail.domain.submission import (
 )
 from handrail.engine.bell import Bell
 from handrail.engine.dispatch import Dispatch
-from handrail.engine.gate import Gate
+from handrail.engine.gate import QualityGate
 from handrail.engine.horizon import Horizon
 from handrail.engine.outlook import Outlook
 from handrail.engine.tool import Progress as ToolProgress
 from handrail.engine.tool import silent
-from handrail.engine.worker import Terms
+from handrail.engine.worker import WorkerSettings
 
 HAND_OUTS_MAX: Final = 20
 """How often another agent may take a step between reading and claiming it."""
@@ -67,8 +67,8 @@ class Guide:
     dispatch: Dispatch
     horizon: Horizon
     bell: Bell
-    terms: Terms
-    gate: Gate
+    settings: WorkerSettings
+    gate: QualityGate
     judging: set[asyncio.Future[Judgement]] = field(default_factory=set)
 
     async def look(
@@ -93,9 +93,9 @@ class Guide:
         for _ in range(HAND_OUTS_MAX):
             if not seen.step or is_undo(seen.run, seen.step):
                 return seen
-            if claimant(seen.run.step(seen.step), at=self.terms.clock()) == agent:
+            if claimant(seen.run.step(seen.step), at=self.settings.clock()) == agent:
                 return seen
-            command = handed_out(seen.step, agent, now=self.terms.clock())
+            command = handed_out(seen.step, agent, now=self.settings.clock())
             with contextlib.suppress(Conflict):  # it was taken, or ended, in the meantime: read again
                 await self.dispatch.grant(seen.run.id, command, actor=actor)
             seen = await self._seen(seen.run.id, agent)
@@ -105,17 +105,17 @@ class Guide:
         """Process a submission; output that fails a check is refused, and the findings say why.
 
         `progress` gets messages about what slow checks are doing."""
-        now = self.terms.clock()
+        now = self.settings.clock()
         run, definition, outlook = await self.horizon.look(run_id, now=now)
         given = meant(run, given)
         kept = partial(self._kept, run_id, given.step)
         if (verdict := repetition(run, definition, given, kept)) is not None:
             return verdict
-        require_turn(run, definition, given, for_agent=outlook.for_agent, now=now, check=self.terms.check)
+        require_turn(run, definition, given, for_agent=outlook.for_agent, now=now, check=self.settings.check)
         verdict = await self._verdict(run, definition, given, progress)
         if verdict.unconfirmed:
             return verdict
-        commands = commands_for(run, definition, given, verdict, now=self.terms.clock())
+        commands = commands_for(run, definition, given, verdict, now=self.settings.clock())
         try:
             await self.dispatch.grant(run_id, *commands, actor=actor)
         except Conflict:
@@ -141,7 +141,7 @@ class Guide:
         return await asyncio.shield(judging)
 
     async def _seen(self, run_id: str, agent: str) -> RunForAgent:
-        now = self.terms.clock()
+        now = self.settings.clock()
         run, definition, outlook = await self.horizon.look(run_id, now=now)
         mine = offered(run, outlook.for_agent, agent=agent, now=now)
         return RunForAgent(run=run, definition=definition, outlook=outlook, step=mine[0] if mine else "")

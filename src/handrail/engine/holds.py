@@ -8,40 +8,40 @@ from handrail.domain.agenda import Agenda
 from handrail.domain.path import UNDO
 from handrail.domain.status import RUN_WORKING
 from handrail.engine.attempt import Attempt, AttemptServices
-from handrail.engine.throttle import Hold
+from handrail.engine.throttle import Postponed
 
 
-class Holds:
+class Postponements:
     """The calls of one run that are held back, by step path; undos by path with `!undo`."""
 
-    def __init__(self, means: AttemptServices, run_id: str) -> None:
-        self.means = means
+    def __init__(self, parts: AttemptServices, run_id: str) -> None:
+        self.parts = parts
         self.run_id = run_id
-        self.by_name: dict[str, Hold] = {}
+        self.by_name: dict[str, Postponed] = {}
 
     async def let_in(self, name: str, attempt: Attempt, *, now: int) -> bool:
         """Whether a call may start now; it then has its place in the throttle. Else it is noted why not."""
-        hold = await self._hold(attempt, now)
-        if hold is None:
+        postponed = await self._postponed(attempt, now)
+        if postponed is None:
             self.by_name.pop(name, None)
         else:
-            self.by_name[name] = hold
-        return hold is None
+            self.by_name[name] = postponed
+        return postponed is None
 
-    async def _hold(self, attempt: Attempt, now: int) -> Hold | None:
+    async def _postponed(self, attempt: Attempt, now: int) -> Postponed | None:
         spec, server = attempt.tool.spec, attempt.server
-        held = self.means.throttle.enter(self.run_id, attempt.run.priority, spec, now=now)
-        if held is not None or not server:
-            return held
+        postponed = self.parts.throttle.enter(self.run_id, attempt.run.priority, spec, now=now)
+        if postponed is not None or not server:
+            return postponed
         # Asked last: a breaker that lets a call through counts on that call being made.
         is_let_through = False
         try:
-            until = await self.means.breakers.hold(server, now=now)
+            until = await self.parts.breakers.open_until(server, now=now)
             is_let_through = until is None
         finally:
             if not is_let_through:
-                self.means.throttle.leave(spec)
-        return None if is_let_through else Hold(f"the circuit breaker of {server} is open", until, is_breaker=True)
+                self.parts.throttle.leave(spec)
+        return None if is_let_through else Postponed(f"the circuit breaker of {server} is open", until, is_breaker=True)
 
     def drop_unwanted(self, agenda: Agenda) -> None:
         """Hold nothing back that is not to start any more."""
@@ -57,10 +57,10 @@ class Holds:
     def give_back(self) -> None:
         """Pass on the turns that there was no use for."""
         if self.by_name:
-            self.means.throttle.give_back(self.run_id)
+            self.parts.throttle.give_back(self.run_id)
         else:
-            self.means.throttle.forget(self.run_id)
+            self.parts.throttle.forget(self.run_id)
 
     def dues(self) -> list[int]:
         """The times at which calls that are held back may be tried again."""
-        return [hold.due for hold in self.by_name.values() if hold.due is not None]
+        return [postponed.due for postponed in self.by_name.values() if postponed.due is not None]

@@ -19,7 +19,7 @@ class Lease(Struct, frozen=True):
     epoch: int = 1
 
 
-class Holding(Struct, frozen=True):
+class LeaseHolder(Struct, frozen=True):
     """A run that has work, and its owner as last seen; without an owner it is free."""
 
     run: str
@@ -38,15 +38,15 @@ class Leases(Protocol):
         """Record a heartbeat of the owner."""
         ...
 
-    async def holdings(self, *, after: str = "", limit: int = 1_000) -> list[Holding]:
+    async def lease_holders(self, *, after: str = "", limit: int = 1_000) -> list[LeaseHolder]:
         """The runs that handrail executes and that are stored as running or compensating, by id, with their owners."""
         ...
 
-    async def holding(self, run: str) -> Holding | None:
+    async def lease_holder(self, run: str) -> LeaseHolder | None:
         """The same for one run; None if it has no work for handrail."""
         ...
 
-    async def claim(self, owner: str, holdings: Sequence[Holding]) -> list[Lease]:
+    async def claim(self, owner: str, lease_holders: Sequence[LeaseHolder]) -> list[Lease]:
         """Take those runs whose lease has not changed since it was read, heartbeat included; returns those taken.
 
         All in one transaction, which also creates the claimer's own worker row."""

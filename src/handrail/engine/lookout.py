@@ -11,7 +11,7 @@ from typing import Final, Protocol
 
 from msgspec.structs import replace
 
-from handrail.domain.beginning import ToCall, begin
+from handrail.domain.beginning import CallTool, start_of
 from handrail.domain.breaker import Breaker, BreakerStatus, replay_breaker
 from handrail.domain.codec import entry_of
 from handrail.domain.definition import Definition, Tool
@@ -25,7 +25,7 @@ from handrail.domain.suggestion import did_you_mean
 from handrail.engine.clock import Clock, instant_text
 from handrail.engine.horizon import Horizon
 from handrail.engine.journal import Journal, ProjectionReader
-from handrail.engine.step_view import NOTHING, Held, LiveState, Why
+from handrail.engine.step_view import NOTHING, LiveState, PostponedView, Why
 from handrail.engine.stored_runs import StoredRuns
 from handrail.engine.stream import entries_of, pages_of
 from handrail.engine.tool import Toolbox
@@ -39,11 +39,11 @@ RUNS_KEPT: Final = 100
 TRIES_SHOWN: Final = 5
 TRY_LENGTH_MAX: Final = 300
 FAILING: Final = frozenset({"attempt_failed", "undo_failed"})
-HELD_MAX: Final = 50
+POSTPONED_MAX: Final = 50
 """For how many ready steps it is found out whether their server is left alone."""
 
 
-class Store(Journal, ProjectionReader, Protocol):
+class RunStore(Journal, ProjectionReader, Protocol):
     """What a lookout asks of a store."""
 
 
@@ -51,7 +51,7 @@ class Store(Journal, ProjectionReader, Protocol):
 class Lookout:
     """Looks at runs; remembers those it has seen, so that the next look reads only what is new."""
 
-    store: Store
+    store: RunStore
     clock: Clock
     toolbox: Toolbox | None = None
     horizon: Horizon | None = None
@@ -89,8 +89,8 @@ class Lookout:
         """Where a run stands; `within` is what a worker in this process knows of it."""
         run = await self.run(run_id)
         definition = await self.definition(run)
-        held = await self._held(run, definition) if detail is Detail.FULL else {}
-        within = LiveState({**within.held, **held}, within.words)
+        postponed = await self._postponed(run, definition) if detail is Detail.FULL else {}
+        within = LiveState({**within.postponed, **postponed}, within.words)
         now = self.clock()
         outlook = self._agendas.outlook(run, definition, now=now)
         seen = status_of(run, definition, now=now, detail=detail, within=within, outlook=outlook)
@@ -144,14 +144,14 @@ class Lookout:
         except HandrailError:  # one that can't be read must not hide the others
             return None
 
-    async def _held(self, run: Run, definition: Definition) -> Mapping[str, Held]:
+    async def _postponed(self, run: Run, definition: Definition) -> Mapping[str, PostponedView]:
         """Which ready steps wait for a server that is left alone."""
         if self.toolbox is None or run.status is not RunStatus.RUNNING:
             return {}
-        held: dict[str, Held] = {}
+        postponed: dict[str, PostponedView] = {}
         breakers: dict[str, Breaker] = {}
         ready = self._agendas.outlook(run, definition, now=self.clock()).agenda.ready
-        for path in sorted(ready)[:HELD_MAX]:
+        for path in sorted(ready)[:POSTPONED_MAX]:
             server = self._server(run, definition, path)
             if not server:
                 continue
@@ -159,14 +159,16 @@ class Lookout:
                 breakers[server] = await self._breaker(server)
             if breakers[server].status is not BreakerStatus.CLOSED:
                 until = instant_text(breakers[server].until)
-                held[path] = Held(kind=Why.BREAKER, until=until, reason=f"{server}: {breakers[server].message}")
-        return held
+                postponed[path] = PostponedView(
+                    kind=Why.BREAKER, until=until, reason=f"{server}: {breakers[server].message}"
+                )
+        return postponed
 
     def _server(self, run: Run, definition: Definition, path: str) -> str:
         if self.toolbox is None or not isinstance(locate(definition, path).step.work, Tool):
             return ""
-        beginning = begin(run, definition, path, now=self.clock(), check=lambda _, given: (given, ()))
-        if not isinstance(beginning, ToCall):
+        beginning = start_of(run, definition, path, now=self.clock(), check=lambda _, given: (given, ()))
+        if not isinstance(beginning, CallTool):
             return ""
         try:
             return self.toolbox.find(beginning.work.tool).server(beginning.args)

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
-from handrail.domain.rule import Given, Outcome, RuleCard
+from handrail.domain.rule import CheckOutcome, Given, RuleCard
 from handrail.engine.sandbox import Sandbox
 from handrail.engine.tool import Progress, silent
 
@@ -41,7 +41,7 @@ class Rule(Protocol):
         """The rule's description."""
         ...
 
-    async def apply(self, parameters: Mapping[str, Any], setting: Setting) -> Outcome:
+    async def apply(self, parameters: Mapping[str, Any], setting: Setting) -> CheckOutcome:
         """What it finds. Any exception is reported as a broken rule; RuleUnavailable is retried first."""
         ...
 
@@ -71,11 +71,11 @@ class RuleSet(Protocol):
 class Memory(Protocol):
     """A cache of outcomes, by the digest of everything they depend on."""
 
-    async def find(self, key: str) -> Outcome | None:
+    async def find(self, key: str) -> CheckOutcome | None:
         """The cached outcome, if any."""
         ...
 
-    async def keep(self, key: str, outcome: Outcome) -> None:
+    async def keep(self, key: str, outcome: CheckOutcome) -> None:
         """Cache an outcome; the least recently used is dropped first."""
         ...
 
@@ -83,9 +83,9 @@ class Memory(Protocol):
 class NoMemory:
     """A cache that stores nothing."""
 
-    async def find(self, key: str) -> Outcome | None:
+    async def find(self, key: str) -> CheckOutcome | None:
         """Always None."""
         return None
 
-    async def keep(self, key: str, outcome: Outcome) -> None:
+    async def keep(self, key: str, outcome: CheckOutcome) -> None:
         """Do nothing."""

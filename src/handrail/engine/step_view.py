@@ -35,7 +35,7 @@ class Why(StrEnum):
     LIMIT = "limit"
 
 
-class Held(Shown, frozen=True):
+class PostponedView(Shown, frozen=True):
     """Something that a step waits for: another step, a time, or a limit with its reason."""
 
     kind: Why
@@ -47,7 +47,7 @@ class Held(Shown, frozen=True):
 class LiveState(Struct, frozen=True):
     """What is not in the journal: why ready steps do not start, and the progress that running tools report."""
 
-    held: Mapping[str, Held] = {}
+    postponed: Mapping[str, PostponedView] = {}
     words: Mapping[str, str] = {}
 
 
@@ -75,7 +75,7 @@ class StepView(Shown, frozen=True):
     """The progress that its tool reports."""
     round: int = 0
     rounds: int = 0
-    waits_for: tuple[Held, ...] = ()
+    waits_for: tuple[PostponedView, ...] = ()
 
 
 def steps_of(
@@ -94,7 +94,7 @@ class _StepLister:
     ) -> None:
         self.run = run
         self.definition = definition
-        self.held = within.held
+        self.postponed = within.postponed
         self.words = within.words
         self.lasting = lasting
         self.lanes = outlook.agenda.lanes
@@ -158,25 +158,27 @@ class _StepLister:
             waits_for=tuple(self._waits(step, path, prefix, state, status)),
         )
 
-    def _waits(self, step: Step, path: str, prefix: str, state: StepState, status: StepStatus) -> Iterator[Held]:
+    def _waits(
+        self, step: Step, path: str, prefix: str, state: StepState, status: StepStatus
+    ) -> Iterator[PostponedView]:
         if path in self.for_agent:
-            yield Held(kind=Why.AGENT)
+            yield PostponedView(kind=Why.AGENT)
         if path in self.undecided:
-            yield Held(kind=Why.DECISION)
-        if path in self.held:
-            yield self.held[path]
+            yield PostponedView(kind=Why.DECISION)
+        if path in self.postponed:
+            yield self.postponed[path]
         if status is StepStatus.PENDING:
             open_needs = (name for name in step.after if self.run.step(prefix + name).status not in STEP_SATISFIED)
-            yield from (Held(kind=Why.STEP, step=prefix + name) for name in open_needs)
+            yield from (PostponedView(kind=Why.STEP, step=prefix + name) for name in open_needs)
         elif state.digest and status is StepStatus.WAITING:
-            yield Held(kind=Why.APPROVAL, until=_instant(state.due))
-        elif state.due is not None and path not in self.for_agent and path not in self.held:
+            yield PostponedView(kind=Why.APPROVAL, until=_instant(state.due))
+        elif state.due is not None and path not in self.for_agent and path not in self.postponed:
             yield _timer(step, state)
 
 
-def _timer(step: Step, state: StepState) -> Held:
+def _timer(step: Step, state: StepState) -> PostponedView:
     is_retry = state.failures > 0 and not step.body
-    return Held(kind=Why.RETRY if is_retry else Why.TIME, until=_instant(state.due))
+    return PostponedView(kind=Why.RETRY if is_retry else Why.TIME, until=_instant(state.due))
 
 
 def _bound(step: Step, state: StepState) -> int:

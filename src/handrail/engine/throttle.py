@@ -20,7 +20,7 @@ CALLS_MAX: Final = 100
 
 
 @dataclass(frozen=True)
-class Hold:
+class Postponed:
     """A call that can't start yet, and why; `due` if it only has to wait until then."""
 
     reason: str
@@ -47,7 +47,7 @@ class Throttle:
     """By run: tools and servers with a free place, offered to the run and not used yet."""
     _tickets: count[int] = field(default_factory=count)
 
-    def enter(self, run: str, priority: int, spec: ToolSpec, *, now: int) -> Hold | None:
+    def enter(self, run: str, priority: int, spec: ToolSpec, *, now: int) -> Postponed | None:
         """Let a call start (None), or say why it can't; the run is woken when it may try again."""
         limits = _limits_of(spec)
         for limit in limits:
@@ -55,12 +55,12 @@ class Throttle:
         for limit in limits:
             if limit.concurrency is not None and self._by_name[limit.name] >= limit.concurrency:
                 self._waiting.setdefault(limit.name, OrderedDict())[run] = None
-                return Hold(f"{limit.concurrency} calls of {limit.name} are running")
+                return Postponed(f"{limit.concurrency} calls of {limit.name} are running")
         if not self._has_turn(run):
             self._enqueue(run, priority)
-            return Hold(f"{self.calls_max} calls are running, the most that handrail makes at once")
-        if held := self._too_soon(limits, now):
-            return held
+            return Postponed(f"{self.calls_max} calls are running, the most that handrail makes at once")
+        if postponed := self._too_soon(limits, now):
+            return postponed
         if self._turns[run]:
             self._turns[run] -= 1
         else:
@@ -68,7 +68,7 @@ class Throttle:
         self._by_name.update(limit.name for limit in limits)
         return None
 
-    def _too_soon(self, limits: Sequence[CallLimits], now: int) -> Hold | None:
+    def _too_soon(self, limits: Sequence[CallLimits], now: int) -> Postponed | None:
         """Why a call would exceed a rate limit; if it does not, it is counted."""
         after: dict[str, TokenBucket] = {}
         for limit in limits:
@@ -76,7 +76,7 @@ class Throttle:
                 bucket, due = taken(pace_of(limit.rate), self._buckets.get(limit.name), now)
                 if due is not None:
                     self._buckets[limit.name] = bucket
-                    return Hold(f"{limit.name} is called at most {limit.rate}", due)
+                    return Postponed(f"{limit.name} is called at most {limit.rate}", due)
                 after[limit.name] = bucket
         self._buckets.update(after)  # only now: a call that does not start must not count towards any limit
         return None

@@ -30,9 +30,9 @@ from handrail.engine.conductor import Conductor
 from handrail.engine.dispatch import PLAIN_START, Dispatch
 from handrail.engine.horizon import Horizon
 from handrail.engine.journal import FAR_BEHIND, Archive
-from handrail.engine.lease import Holding, Lease, Leases
-from handrail.engine.step_view import NOTHING, Held, LiveState, Why
-from handrail.engine.throttle import CALLS_MAX, Hold, Throttle
+from handrail.engine.lease import Lease, LeaseHolder, Leases
+from handrail.engine.step_view import NOTHING, LiveState, PostponedView, Why
+from handrail.engine.throttle import CALLS_MAX, Postponed, Throttle
 from handrail.engine.tool import Toolbox
 
 POLL_S: Final = 0.2
@@ -49,11 +49,11 @@ GONE: Final = float("-inf")
 log = logging.getLogger(__name__)
 
 
-class Store(Leases, Archive, Protocol):
+class WorkerStore(Leases, Archive, Protocol):
     """What a worker asks of a store beside the journal itself."""
 
 
-class Presence(Protocol):
+class OwnerPresence(Protocol):
     """Whether the process behind an owner's name is alive on this machine."""
 
     def is_alive(self, owner: str) -> bool:
@@ -62,7 +62,7 @@ class Presence(Protocol):
 
 
 @dataclass(frozen=True)
-class Terms:
+class WorkerSettings:
     """How a worker works: its name, how long a lease lasts, how many calls at once; time, and what it checks with."""
 
     owner: str
@@ -91,13 +91,13 @@ class Worker:
     """Executes runs."""
 
     dispatch: Dispatch
-    store: Store
+    store: WorkerStore
     toolbox: Toolbox
-    presence: Presence
-    terms: Terms
+    presence: OwnerPresence
+    settings: WorkerSettings
     conductors: dict[str, Conductor] = field(default_factory=dict)
     horizon: Horizon = field(init=False)
-    _means: AttemptServices = field(init=False)
+    _parts: AttemptServices = field(init=False)
     _parked: dict[str, int] = field(default_factory=dict)
     """Runs that wait for others, with the last event that was looked at."""
     _leaving: dict[str, Conductor] = field(default_factory=dict)
@@ -114,30 +114,30 @@ class Worker:
     _looked_s: float = float("-inf")
 
     def __post_init__(self) -> None:
-        terms = self.terms
+        settings = self.settings
         self.horizon = Horizon(self.dispatch)
-        self._means = AttemptServices(
+        self._parts = AttemptServices(
             dispatch=self.dispatch,
             toolbox=self.toolbox,
-            throttle=Throttle(self._wake, calls_max=terms.calls_max),
-            breakers=Breakers(self.dispatch.journal, self.dispatch.scribe, terms.actor),
-            clock=terms.clock,
+            throttle=Throttle(self._wake, calls_max=settings.calls_max),
+            breakers=Breakers(self.dispatch.journal, self.dispatch.scribe, settings.actor),
+            clock=settings.clock,
             entropy=self.dispatch.scribe.entropy,
-            actor=terms.actor,
-            check=terms.check,
-            fits=terms.fits,
-            judge=terms.judge,
+            actor=settings.actor,
+            check=settings.check,
+            fits=settings.fits,
+            judge=settings.judge,
         )
 
     # --- its life -----------------------------------------------------------------------------------
 
     async def open(self) -> None:
         """Begin to work."""
-        await self.store.beat(self.terms.owner)
+        await self.store.beat(self.settings.owner)
         self._seen, _ = await self.store.heads(after=FAR_BEHIND)
         self.dispatch.watchers.append(self._notice)
         loop = asyncio.get_running_loop()
-        beats = self._for_ever(self._beat, asyncio.Event(), self.terms.lease_s / 3)
+        beats = self._for_ever(self._beat, asyncio.Event(), self.settings.lease_s / 3)
         looks = self._for_ever(self._look_around, self._poke, POLL_S)
         self._tasks += [loop.create_task(beats), loop.create_task(looks)]
 
@@ -151,7 +151,7 @@ class Worker:
         going = [*self.conductors.values(), *self._leaving.values()]
         await asyncio.gather(*(conductor.stop(grace_s) for conductor in going))
         with contextlib.suppress(HandrailError):  # whoever comes next sees that this process is gone
-            await self.store.retire(self.terms.owner)
+            await self.store.retire(self.settings.owner)
 
     # --- what others call ---------------------------------------------------------------------------
 
@@ -163,7 +163,7 @@ class Worker:
         What was asked under the same key before is not begun again."""
         if known := await self.dispatch.started_under_key(ask):
             return known
-        owner = self.terms.owner if ask.mode is Mode.RUN else ""
+        owner = self.settings.owner if ask.mode is Mode.RUN else ""
         cards = await self.toolbox.connect(tools_in(definition)) if owner else {}
         ask = replace(ask, pins={**pins_of(cards), **ask.pins})  # a plan's own pins are older, and count
         self._starting += 1
@@ -185,18 +185,18 @@ class Worker:
         """Execute a run, if nobody else does; whether this worker does, or did all that there was to do."""
         if run_id in self.conductors:
             return True
-        holding = await self.store.holding(run_id)
-        if holding is None or not await self._is_free(holding):
+        lease_holder = await self.store.lease_holder(run_id)
+        if lease_holder is None or not await self._is_free(lease_holder):
             return False
-        return run_id in await self._claim([holding])
+        return run_id in await self._claim([lease_holder])
 
     def within(self, run_id: str) -> LiveState:
         """What only this process knows of a run that it executes."""
         conductor = self.conductors.get(run_id)
         if conductor is None:
             return NOTHING
-        held = {path: limit_of(hold) for path, hold in conductor.holds.by_name.items()}
-        return LiveState(held, conductor.words)
+        postponed = {path: limit_of(postponed) for path, postponed in conductor.postponements.by_name.items()}
+        return LiveState(postponed, conductor.words)
 
     async def settled(self, run_id: str) -> Run:
         """Wait until a run has ended, or waits for an agent or a person: the run as it is then."""
@@ -216,7 +216,7 @@ class Worker:
     def _conduct(self, definition: Definition, run: Run, lease: Lease) -> None:
         self._wanted.discard(run.id)
         self._parked.pop(run.id, None)
-        conductor = Conductor(self._means, definition, run, lease, horizon=self.horizon, on_rest=self._rested)
+        conductor = Conductor(self._parts, definition, run, lease, horizon=self.horizon, on_rest=self._rested)
         self.conductors[run.id] = conductor
         conductor.wake()
 
@@ -251,7 +251,7 @@ class Worker:
         if run_id in self.conductors:
             self.conductors[run_id].wake()
         else:
-            self._means.throttle.forget(run_id)
+            self._parts.throttle.forget(run_id)
 
     def _rested(self, conductor: Conductor) -> None:
         """A conductor has nothing to do for now, or for good."""
@@ -291,7 +291,7 @@ class Worker:
                     await poke.wait()
 
     async def _beat(self) -> None:
-        await self.store.beat(self.terms.owner)
+        await self.store.beat(self.settings.owner)
 
     async def _look_around(self) -> None:
         self._leaving = {run_id: one for run_id, one in self._leaving.items() if one.calls}
@@ -304,7 +304,7 @@ class Worker:
             if not await self._is_others_turn(run_id):
                 await self.take(run_id)
         now_s = asyncio.get_running_loop().time()
-        if self.terms.picks_up and (has_news or now_s - self._looked_s >= LOOK_S):
+        if self.settings.picks_up and (has_news or now_s - self._looked_s >= LOOK_S):
             self._looked_s = now_s
             await self._pick_up()
 
@@ -312,7 +312,7 @@ class Worker:
         """Whether a run that nobody executes can stay so: it waits for an agent or a person, and for no time."""
         if run_id in self.conductors:
             return False
-        run, _, outlook = await self.horizon.look(run_id, now=self.terms.clock())
+        run, _, outlook = await self.horizon.look(run_id, now=self.settings.clock())
         if run.status not in RUN_WORKING:
             return True
         if not outlook.is_settled or run.deadline is not None or outlook.agenda.next_due is not None:
@@ -342,51 +342,51 @@ class Worker:
     async def _pick_up(self) -> None:
         """Take over the runs that nobody executes."""
         after = ""
-        while holdings := await self.store.holdings(after=after):
-            after = holdings[-1].run
-            free = [holding for holding in holdings if await self._is_wanted(holding)]
+        while lease_holders := await self.store.lease_holders(after=after):
+            after = lease_holders[-1].run
+            free = [lease_holder for lease_holder in lease_holders if await self._is_wanted(lease_holder)]
             for start in range(0, len(free), PICK_UP_AT_ONCE):
                 await self._claim(free[start : start + PICK_UP_AT_ONCE])
         for owner in [owner for owner, seen in self._owners.items() if seen.since_s == GONE]:
             await self.store.retire(owner)
             del self._owners[owner]
 
-    async def _is_wanted(self, holding: Holding) -> bool:
-        conductor = self.conductors.get(holding.run)
-        if conductor is not None and holding.epoch > conductor.lease.epoch:
+    async def _is_wanted(self, lease_holder: LeaseHolder) -> bool:
+        conductor = self.conductors.get(lease_holder.run)
+        if conductor is not None and lease_holder.epoch > conductor.lease.epoch:
             conductor.lose()  # somebody took it over, and may be gone meanwhile
-        if holding.run in self.conductors or self._parked.get(holding.run) == holding.n:
+        if lease_holder.run in self.conductors or self._parked.get(lease_holder.run) == lease_holder.n:
             return False
-        return await self._is_free(holding)
+        return await self._is_free(lease_holder)
 
-    async def _is_free(self, holding: Holding) -> bool:
+    async def _is_free(self, lease_holder: LeaseHolder) -> bool:
         """Whether nobody executes the run: nobody holds it, or its owner is gone, or has been silent for too long."""
-        owner, leaving = holding.owner, self._leaving.get(holding.run)
+        owner, leaving = lease_holder.owner, self._leaving.get(lease_holder.run)
         if leaving is not None and leaving.calls:
             return False  # it was lost here, and what was under way then has not ended yet
-        self._leaving.pop(holding.run, None)
-        if owner == self.terms.owner:
+        self._leaving.pop(lease_holder.run, None)
+        if owner == self.settings.owner:
             return not self._starting  # else it may be the very run that is just being started here
         if not owner:
             return True
         now_s = asyncio.get_running_loop().time()
         seen = self._owners.get(owner)
-        if seen is None or seen.beat != holding.beat:
-            seen = self._owners[owner] = Sighting(holding.beat, now_s)
+        if seen is None or seen.beat != lease_holder.beat:
+            seen = self._owners[owner] = Sighting(lease_holder.beat, now_s)
         if now_s - seen.looked_s >= LOOK_S:
             seen.looked_s = now_s
             if not await asyncio.to_thread(self.presence.is_alive, owner):
                 seen.since_s = GONE
-        return now_s - seen.since_s >= self.terms.lease_s
+        return now_s - seen.since_s >= self.settings.lease_s
 
-    async def _claim(self, holdings: Sequence[Holding]) -> set[str]:
+    async def _claim(self, lease_holders: Sequence[LeaseHolder]) -> set[str]:
         """Claim runs and begin to conduct them; those that could be claimed."""
         # A run that is just being claimed looks like one of ours that nobody conducts: it must not be claimed twice.
-        fresh = [one for one in holdings if one.run not in self._adopting and one.run not in self.conductors]
-        claimed = {holding.run for holding in fresh}
+        fresh = [one for one in lease_holders if one.run not in self._adopting and one.run not in self.conductors]
+        claimed = {lease_holder.run for lease_holder in fresh}
         self._adopting |= claimed
         try:
-            leases = await self.store.claim(self.terms.owner, fresh) if fresh else []
+            leases = await self.store.claim(self.settings.owner, fresh) if fresh else []
             await self._adopt_all(leases)
         finally:
             self._adopting -= claimed
@@ -407,7 +407,9 @@ class Worker:
         self._conduct(definition, run, lease)
 
 
-def limit_of(hold: Hold) -> Held:
+def limit_of(postponed: Postponed) -> PostponedView:
     """Why a step is held back, as readers see it."""
-    kind = Why.BREAKER if hold.is_breaker else Why.LIMIT
-    return Held(kind=kind, until=instant_text(hold.due) if hold.due is not None else "", reason=hold.reason)
+    kind = Why.BREAKER if postponed.is_breaker else Why.LIMIT
+    return PostponedView(
+        kind=kind, until=instant_text(postponed.due) if postponed.due is not None else "", reason=postponed.reason
+    )

@@ -12,7 +12,7 @@ import msgspec
 from handrail.domain.json import digest
 from handrail.domain.rule import RuleCard
 from handrail.foundation.atomic_file import write_cache
-from handrail.rules.guest import CARD_BYTES_MAX, Door
+from handrail.rules.guest import CARD_BYTES_MAX, RuleEntry
 
 BYTES_MAX: Final = 2 * CARD_BYTES_MAX
 
@@ -23,22 +23,22 @@ class CardCache:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def find(self, door: Door) -> RuleCard | None:
+    def find(self, entry: RuleEntry) -> RuleCard | None:
         """What the rule said of itself; None if nothing is kept."""
-        if not door.content:
+        if not entry.content:
             return None
         try:
-            with self._file(door).open("rb") as file:
+            with self._file(entry).open("rb") as file:
                 return msgspec.json.decode(file.read(BYTES_MAX), type=RuleCard)
         except (OSError, msgspec.DecodeError):
             return None
 
-    def keep(self, door: Door, card: RuleCard) -> None:
+    def keep(self, entry: RuleEntry, card: RuleCard) -> None:
         """Keep what it says; what can't be written is said again next time."""
-        if not door.content:
+        if not entry.content:
             return  # an editable package: its code may change, and nothing would tell
-        write_cache(self._file(door), msgspec.json.encode(card))
+        write_cache(self._file(entry), msgspec.json.encode(card))
 
-    def _file(self, door: Door) -> Path:
-        key = digest([door.name, door.value, door.package, door.version, door.content])
+    def _file(self, entry: RuleEntry) -> Path:
+        key = digest([entry.name, entry.value, entry.package, entry.version, entry.content])
         return self._folder / f"{key.removeprefix('sha256:')}.json"

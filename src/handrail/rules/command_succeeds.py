@@ -8,32 +8,32 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from handrail.domain.rule import Outcome
+from handrail.domain.rule import CheckOutcome
 from handrail.engine.rule import Setting
 from handrail.engine.sandbox import Ran
 from handrail.rules.cards import COMMAND_SUCCEEDS as CARD
 from handrail.rules.function_rule import FunctionRule, not_done
 from handrail.rules.project import PathRefused, project_of
 from handrail.rules.toolchain.asking import VERSIONS, command_task
-from handrail.rules.toolchain.conduct import Conductor
+from handrail.rules.toolchain.conduct import ToolchainRunner
 from handrail.rules.toolchain.reading import said
 from handrail.rules.toolchain.site import Site, site_at
-from handrail.rules.toolchain.task import Lack, Problem, Result, Task
+from handrail.rules.toolchain.task import CannotRun, Problem, Result, Task
 
 SHOWN_MAX: Final = 80
 
-_conductor = Conductor(CARD, VERSIONS, asks_versions=False)
+_conductor = ToolchainRunner(CARD, VERSIONS, asks_versions=False)
 
 
-async def _apply(parameters: Mapping[str, Any], setting: Setting) -> Outcome:
+async def _apply(parameters: Mapping[str, Any], setting: Setting) -> CheckOutcome:
     try:
         site = await asyncio.to_thread(site_at, project_of(setting), parameters.get("cwd", "."), lists=False)
     except PathRefused as error:
-        return Outcome(findings=(not_done(CARD.name, str(error), "name a folder in the project"),))
+        return CheckOutcome(findings=(not_done(CARD.name, str(error), "name a folder in the project"),))
     return await _conductor.conduct([_task(parameters, site)], site, parameters, setting)
 
 
-def _task(parameters: Mapping[str, Any], site: Site) -> Task | Lack:
+def _task(parameters: Mapping[str, Any], site: Site) -> Task | CannotRun:
     task = command_task(site, parameters["argv"], parameters.get("env", {}), is_test=False)
     exits = tuple(parameters.get("expect", (0,)))
     wanted = parameters.get("stdout_contains", "")
@@ -43,7 +43,9 @@ def _task(parameters: Mapping[str, Any], site: Site) -> Task | Lack:
             return Result(problems=said(ran).problems)
         return Result() if wanted in ran.stdout else Result(problems=(_unsaid(wanted),))
 
-    return task if isinstance(task, Lack) else replace(task, read=read, exits=exits, fix="make the command succeed")
+    return (
+        task if isinstance(task, CannotRun) else replace(task, read=read, exits=exits, fix="make the command succeed")
+    )
 
 
 def _unsaid(wanted: str) -> Problem:

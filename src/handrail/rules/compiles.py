@@ -6,6 +6,6 @@ from typing import Final
 
 from handrail.rules.cards import COMPILES as CARD
 from handrail.rules.toolchain.asking import toolchain_rule
-from handrail.rules.toolchain.task import Want
+from handrail.rules.toolchain.task import TaskKind
 
-compiles: Final = toolchain_rule(CARD, Want.BUILD)
+compiles: Final = toolchain_rule(CARD, TaskKind.BUILD)

@@ -8,33 +8,33 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from handrail.domain.check import Finding
-from handrail.domain.rule import Outcome
+from handrail.domain.rule import CheckOutcome
 from handrail.engine.rule import Setting
 from handrail.rules.cards import COVERAGE_AT_LEAST as CARD
 from handrail.rules.function_rule import FunctionRule, evidence_of, found_at, not_done, outcome
 from handrail.rules.project import PathRefused, project_of
 from handrail.rules.toolchain.asking import VERSIONS, depends_on, planned
-from handrail.rules.toolchain.conduct import Conductor
+from handrail.rules.toolchain.conduct import ToolchainRunner
 from handrail.rules.toolchain.coverage_report import Covered, NoReport, read_report
 from handrail.rules.toolchain.languages import LANGUAGES
 from handrail.rules.toolchain.site import SKIPPED, Site, site_at
-from handrail.rules.toolchain.task import Result, Want
+from handrail.rules.toolchain.task import Result, TaskKind
 
 REPORT_BYTES_MAX: Final = 50_000_000
 LEAST_SHOWN: Final = 5
 FIX: Final = "write tests for the files that are covered least"
 
-_conductor = Conductor(CARD, VERSIONS)
+_conductor = ToolchainRunner(CARD, VERSIONS)
 _test_file = re.compile(r"(?:^|/)(?:tests?|__tests__|spec)/|(?:^|/)(?:test_|conftest)[^/]*$|[._-](?:test|spec)\.[^/]*$")
 
 
-async def _apply(parameters: Mapping[str, Any], setting: Setting) -> Outcome:
+async def _apply(parameters: Mapping[str, Any], setting: Setting) -> CheckOutcome:
     try:
         if "report" in parameters:
             return await asyncio.to_thread(_reported, parameters, setting)
-        site, plan = await asyncio.to_thread(planned, Want.COVERAGE, parameters, setting)
+        site, plan = await asyncio.to_thread(planned, TaskKind.COVERAGE, parameters, setting)
     except (PathRefused, NoReport) as error:
-        return Outcome(findings=(not_done(CARD.name, str(error), "let the tests write a report, and name it"),))
+        return CheckOutcome(findings=(not_done(CARD.name, str(error), "let the tests write a report, and name it"),))
 
     def judged(results: Sequence[Result]) -> tuple[list[Finding], dict[str, int]]:
         return _judged({name: pair for one in results for name, pair in one.covered.items()}, parameters, site)
@@ -42,7 +42,7 @@ async def _apply(parameters: Mapping[str, Any], setting: Setting) -> Outcome:
     return await _conductor.conduct(plan, site, parameters, setting, judged=judged)
 
 
-def _reported(parameters: Mapping[str, Any], setting: Setting) -> Outcome:
+def _reported(parameters: Mapping[str, Any], setting: Setting) -> CheckOutcome:
     project = project_of(setting)
     site = site_at(project, parameters.get("path", "."))
     name = parameters["report"]
@@ -107,7 +107,7 @@ def _counts(name: str) -> bool:
 async def _reads(parameters: Mapping[str, Any], setting: Setting) -> str:
     if "report" in parameters:  # it must be newer than the code, and times are no contents: nothing is remembered
         return ""
-    return await depends_on(Want.COVERAGE, parameters, setting)
+    return await depends_on(TaskKind.COVERAGE, parameters, setting)
 
 
 coverage_at_least: Final = FunctionRule(CARD, _apply, _reads)

@@ -10,7 +10,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from handrail.domain.check import Finding
-from handrail.domain.rule import Outcome
+from handrail.domain.rule import CheckOutcome
 from handrail.engine.rule import Setting
 from handrail.rules.cards import DIFF_WITHIN as CARD
 from handrail.rules.files_changed import git_evidence, within
@@ -23,7 +23,7 @@ NEW_BYTES_MAX: Final = 200_000_000
 BLOCK_BYTES: Final = 1_000_000
 
 
-async def _apply(parameters: Mapping[str, Any], setting: Setting) -> Outcome:
+async def _apply(parameters: Mapping[str, Any], setting: Setting) -> CheckOutcome:
     project = project_of(setting)
     try:
         found = await changes(project, parameters.get("against", "HEAD"))

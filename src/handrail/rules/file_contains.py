@@ -10,7 +10,7 @@ from typing import Any, Final
 from handrail.domain.check import Finding
 from handrail.domain.errors import Invalid
 from handrail.domain.language.pattern import linear_pattern
-from handrail.domain.rule import Outcome
+from handrail.domain.rule import CheckOutcome
 from handrail.engine.rule import Setting
 from handrail.rules.cards import FILE_CONTAINS as CARD
 from handrail.rules.function_rule import FunctionRule, evidence_of, found_at, outcome
@@ -31,14 +31,14 @@ class _Sought:
         self.occurs = occurs
 
 
-async def _apply(parameters: Mapping[str, Any], setting: Setting) -> Outcome:
+async def _apply(parameters: Mapping[str, Any], setting: Setting) -> CheckOutcome:
     path = parameters["path"]
     try:
         sought = await asyncio.to_thread(lambda: list(_sought(parameters)))
     except Invalid as error:
-        return Outcome(findings=(unfit(CARD.name, "pattern", str(error)),))
+        return CheckOutcome(findings=(unfit(CARD.name, "pattern", str(error)),))
     if not sought:
-        return Outcome(findings=(unfit(CARD.name, "text", "it has no `text`, `texts` or `pattern`"),))
+        return CheckOutcome(findings=(unfit(CARD.name, "text", "it has no `text`, `texts` or `pattern`"),))
     try:
         content = await asyncio.to_thread(project_of(setting).read, path)
     except PathRefused as error:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from handrail.domain.check import Finding
-from handrail.domain.rule import Outcome
+from handrail.domain.rule import CheckOutcome
 from handrail.engine.rule import Setting
 from handrail.rules.cards import FILE_EXISTS as CARD
 from handrail.rules.function_rule import FunctionRule, evidence_of, found_at, outcome
@@ -19,10 +19,10 @@ from handrail.rules.subject import unfit
 CREATE: Final = "create it, or hand in the path you wrote"
 
 
-async def _apply(parameters: Mapping[str, Any], setting: Setting) -> Outcome:
+async def _apply(parameters: Mapping[str, Any], setting: Setting) -> CheckOutcome:
     paths = paths_of(parameters)
     if not paths:
-        return Outcome(findings=(unfit(CARD.name, "path", "it has no `path` or `paths`"),))
+        return CheckOutcome(findings=(unfit(CARD.name, "path", "it has no `path` or `paths`"),))
     project = project_of(setting)
     findings = await asyncio.to_thread(lambda: list(_findings(project, paths, parameters)))
     evidence = evidence_of(CARD, digest=await _inputs(parameters, setting), counts={"files": len(paths)})

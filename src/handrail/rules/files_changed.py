@@ -8,7 +8,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from handrail.domain.check import Finding
-from handrail.domain.rule import Evidence, Outcome, RuleCard
+from handrail.domain.rule import CheckOutcome, Evidence, RuleCard
 from handrail.engine.rule import Setting
 from handrail.rules.cards import FILES_CHANGED as CHANGED
 from handrail.rules.cards import FILES_UNCHANGED as UNCHANGED
@@ -21,7 +21,7 @@ CHANGE: Final = "change them, or say why there is no need"
 REVERT: Final = "put them back as they were"
 
 
-async def _apply_changed(parameters: Mapping[str, Any], setting: Setting) -> Outcome:
+async def _apply_changed(parameters: Mapping[str, Any], setting: Setting) -> CheckOutcome:
     paths, project = parameters["paths"], project_of(setting)
     if "digest" in parameters:
         return await _by_digest(CHANGED, parameters, setting)
@@ -35,7 +35,7 @@ async def _apply_changed(parameters: Mapping[str, Any], setting: Setting) -> Out
     return outcome([] if touched else [finding], await git_evidence(CHANGED, found, touched, project))
 
 
-async def _apply_unchanged(parameters: Mapping[str, Any], setting: Setting) -> Outcome:
+async def _apply_unchanged(parameters: Mapping[str, Any], setting: Setting) -> CheckOutcome:
     project = project_of(setting)
     if "digest" in parameters:
         return await _by_digest(UNCHANGED, parameters, setting)
@@ -48,7 +48,7 @@ async def _apply_unchanged(parameters: Mapping[str, Any], setting: Setting) -> O
     return outcome(findings, await git_evidence(UNCHANGED, found, touched, project))
 
 
-async def _by_digest(card: RuleCard, parameters: Mapping[str, Any], setting: Setting) -> Outcome:
+async def _by_digest(card: RuleCard, parameters: Mapping[str, Any], setting: Setting) -> CheckOutcome:
     paths = parameters["paths"]
     digest, files = await files_digest(project_of(setting), paths)
     evidence = evidence_of(card, digest=digest, counts={"files": len(files)})

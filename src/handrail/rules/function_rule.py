@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias
 from msgspec.structs import replace
 
 from handrail.domain.check import Finding, Severity
-from handrail.domain.rule import Evidence, Outcome, RuleCard
+from handrail.domain.rule import CheckOutcome, Evidence, RuleCard
 from handrail.engine.rule import Setting
 
 FINDINGS_MAX: Final = 20
@@ -18,7 +18,7 @@ FINDINGS_MAX: Final = 20
 
 _unreadable = re.compile(r"[\x00-\x08\x0a-\x1f\x7f\ud800-\udfff]")
 
-Apply: TypeAlias = Callable[[Mapping[str, Any], Setting], Awaitable[Outcome]]
+Apply: TypeAlias = Callable[[Mapping[str, Any], Setting], Awaitable[CheckOutcome]]
 Inputs: TypeAlias = Callable[[Mapping[str, Any], Setting], Awaitable[str]]
 
 
@@ -35,7 +35,7 @@ class FunctionRule:
     do: Apply
     reads: Inputs = untold
 
-    async def apply(self, parameters: Mapping[str, Any], setting: Setting) -> Outcome:
+    async def apply(self, parameters: Mapping[str, Any], setting: Setting) -> CheckOutcome:
         """What it finds."""
         return await self.do(parameters, setting)
 
@@ -44,10 +44,10 @@ class FunctionRule:
         return await self.reads(parameters, setting)
 
 
-def outcome(findings: Iterable[Finding], evidence: Evidence) -> Outcome:
+def outcome(findings: Iterable[Finding], evidence: Evidence) -> CheckOutcome:
     """What a rule came to, with as many findings as are told."""
     told = bounded(findings)
-    return Outcome(findings=told, evidence=replace(evidence, passed=not told))
+    return CheckOutcome(findings=told, evidence=replace(evidence, passed=not told))
 
 
 def evidence_of(card: RuleCard, *, digest: str = "", counts: Mapping[str, int] | None = None) -> Evidence:
@@ -72,10 +72,10 @@ def not_done(rule: str, message: str, fix: str) -> Finding:
     return replace(found_at(rule, "checks", message, fix), unapplied=True)
 
 
-def undone(card: RuleCard, message: str, fix: str) -> Outcome:
+def undone(card: RuleCard, message: str, fix: str) -> CheckOutcome:
     """The outcome of a rule that could not do its work; another time it may."""
     evidence = replace(evidence_of(card), is_settled=False)
-    return Outcome(findings=(not_done(card.name, message, fix),), evidence=evidence)
+    return CheckOutcome(findings=(not_done(card.name, message, fix),), evidence=evidence)
 
 
 def bounded(findings: Iterable[Finding]) -> tuple[Finding, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from handrail.domain.rule import Outcome
+from handrail.domain.rule import CheckOutcome
 from handrail.engine.rule import Setting
 from handrail.rules.cards import GIT_CLEAN as CARD
 from handrail.rules.files_changed import git_evidence, within
@@ -14,7 +14,7 @@ from handrail.rules.git import NoGit, unclean
 from handrail.rules.project import project_of
 
 
-async def _apply(parameters: Mapping[str, Any], setting: Setting) -> Outcome:
+async def _apply(parameters: Mapping[str, Any], setting: Setting) -> CheckOutcome:
     project = project_of(setting)
     try:
         found = await unclean(project, untracked=parameters.get("untracked", True))

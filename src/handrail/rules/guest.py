@@ -21,7 +21,7 @@ from handrail.domain.definition import Category
 from handrail.domain.duration import duration_ms, duration_text
 from handrail.domain.errors import Invalid
 from handrail.domain.json import digest
-from handrail.domain.rule import Evidence, Outcome, Reads, RuleCard
+from handrail.domain.rule import CheckOutcome, Evidence, Reads, RuleCard
 from handrail.domain.semver import parse_version
 from handrail.engine.rule import RuleUnavailable, Setting
 from handrail.engine.sandbox import Bounds, Job, Ran, Sandbox
@@ -59,7 +59,7 @@ class RuleBroken(Exception):
     """A rule did not come to findings: it crashed, hung, flooded or said nonsense."""
 
 
-class Door(Struct, frozen=True, kw_only=True):
+class RuleEntry(Struct, frozen=True, kw_only=True):
     """Where a rule of a package is, by what its package says of itself."""
 
     name: str
@@ -104,11 +104,11 @@ class _Found(Struct, frozen=True):
 class _Answer(Struct, frozen=True, kw_only=True):
     card: _Card | None = None
     findings: Annotated[tuple[_Found, ...], Meta(max_length=FINDINGS_MAX)] | None = None
-    unwell: str | None = None
+    failed: str | None = None
     broken: str | None = None
 
 
-class House:
+class PluginSandbox:
     """Where guests run: the sandbox, and how many at once."""
 
     def __init__(self, sandbox: Sandbox) -> None:
@@ -141,46 +141,46 @@ class House:
         return _answer_in(ran, bounds), ran
 
 
-class GuestRule:
+class PluginRule:
     """A rule of a package, as the gate sees it."""
 
-    def __init__(self, card: RuleCard, door: Door, house: House) -> None:
+    def __init__(self, card: RuleCard, entry: RuleEntry, sandbox: PluginSandbox) -> None:
         self.card = card
-        self._door = door
-        self._house = house
+        self._entry = entry
+        self._sandbox = sandbox
 
-    async def apply(self, parameters: Mapping[str, Any], setting: Setting) -> Outcome:
+    async def apply(self, parameters: Mapping[str, Any], setting: Setting) -> CheckOutcome:
         """What it finds; RuleBroken if it does not come to that."""
-        if why_not := await self._house.trial():
-            return Outcome(findings=(_not_run(self.card.name, why_not),), evidence=self._unsettled())
+        if why_not := await self._sandbox.trial():
+            return CheckOutcome(findings=(_not_run(self.card.name, why_not),), evidence=self._unsettled())
         output = subject_of(parameters, setting.given)
         if output is MISSING:
-            return Outcome(findings=(missing(self.card.name, parameters),))
+            return CheckOutcome(findings=(missing(self.card.name, parameters),))
         question = {
-            **_asked("apply", self._door),
+            **_asked("apply", self._entry),
             "parameters": {name: value for name, value in parameters.items() if name not in SHARED},
             "output": output,
             "project": str(setting.project),
             "private": [str(folder) for folder in setting.private],
         }
-        answer, ran = await self._house.ask(question, time_ms=self._time_ms(parameters))
-        if answer.unwell is not None:
-            raise RuleUnavailable(_clean(answer.unwell))
+        answer, ran = await self._sandbox.ask(question, time_ms=self._time_ms(parameters))
+        if answer.failed is not None:
+            raise RuleUnavailable(_clean(answer.failed))
         if answer.findings is None:
             raise RuleBroken("its answer holds no findings")
         findings = tuple(self._finding(one) for one in answer.findings)
-        return Outcome(findings=findings, evidence=self._evidence(ran, passed=not findings))
+        return CheckOutcome(findings=findings, evidence=self._evidence(ran, passed=not findings))
 
     async def inputs(self, parameters: Mapping[str, Any], setting: Setting) -> str:
         """The digest of the output, the package's files, and the project's if it reads them."""
-        if not self._door.content:
+        if not self._entry.content:
             return ""
         tree = ""
         if self.card.reads is Reads.PROJECT:
             tree = await tree_digest(setting.project, private=setting.private)
             if not tree:
                 return ""
-        return digest([self._door.content, self._door.value, setting.given.output, tree])
+        return digest([self._entry.content, self._entry.value, setting.given.output, tree])
 
     def _time_ms(self, parameters: Mapping[str, Any]) -> int:
         text = parameters.get("timeout") or self.card.timeout
@@ -206,24 +206,24 @@ class GuestRule:
             rule=self.card.name,
             version=self.card.version,
             passed=passed,
-            ran=(Path(sys.executable).name, *command()[1:-1], self._door.value),
+            ran=(Path(sys.executable).name, *command()[1:-1], self._entry.value),
             exit=ran.exit,
             took=ran.took_ms,
-            tools={"python": version, self._door.package: self._door.version},
+            tools={"python": version, self._entry.package: self._entry.version},
         )
 
 
-async def met(door: Door, house: House) -> GuestRule:
+async def described(entry: RuleEntry, sandbox: PluginSandbox) -> PluginRule:
     """The rule behind a door, by what it says of itself; RuleBroken if it can't be used."""
-    if why_not := await house.trial():
+    if why_not := await sandbox.trial():
         raise RuleBroken(f"{why_not}; {SWITCHED_OFF}")
-    answer, _ = await house.ask(_asked("describe", door), time_ms=DESCRIBE_MS)
+    answer, _ = await sandbox.ask(_asked("describe", entry), time_ms=DESCRIBE_MS)
     card = answer.card
     if card is None:
         raise RuleBroken("its answer does not describe it")
-    _require_sound(card, door)
+    _require_sound(card, entry)
     fields = {name: getattr(card, name) for name in card.__struct_fields__}
-    return GuestRule(replace(RuleCard(**fields), summary=_clean(card.summary), origin=door.origin), door, house)
+    return PluginRule(replace(RuleCard(**fields), summary=_clean(card.summary), origin=entry.origin), entry, sandbox)
 
 
 def command() -> tuple[str, ...]:
@@ -231,13 +231,13 @@ def command() -> tuple[str, ...]:
     return (sys.executable, "-I", "-c", START, OWN_PLACE)
 
 
-def _asked(what: str, door: Door) -> dict[str, Any]:
-    return {"what": what, "rule": door.value, "path": door.path}
+def _asked(what: str, entry: RuleEntry) -> dict[str, Any]:
+    return {"what": what, "rule": entry.value, "path": entry.path}
 
 
-def _require_sound(card: _Card, door: Door) -> None:
-    if card.name != door.name:
-        raise RuleBroken(f"its entry point is called {door.name}, and the rule itself {card.name}; name both the same")
+def _require_sound(card: _Card, entry: RuleEntry) -> None:
+    if card.name != entry.name:
+        raise RuleBroken(f"its entry point is called {entry.name}, and the rule itself {card.name}; name both the same")
     if card.reads is Reads.NETWORK:
         raise RuleBroken("it reads the network; rules of packages have none: choose `output` or `project`")
     if unknown := sorted(set(card.required) - set(card.parameters)):

@@ -20,7 +20,7 @@ from msgspec import Struct, field
 
 from handrail.domain.rule import Reads
 from handrail.rules.context import Context, Unreadable
-from handrail.rules.sdk import Finding, PythonRule, Unwell
+from handrail.rules.sdk import Finding, PythonRule, TryAgain
 
 FINDINGS_MAX: Final = 50
 TEXT_MAX: Final = 1_000
@@ -42,7 +42,7 @@ class Question(Struct, frozen=True, kw_only=True):
 
 
 def answer_to(question: Question) -> dict[str, Any]:
-    """What is said back: `card`, `findings`, `unwell`, or `broken` with the reason."""
+    """What is said back: `card`, `findings`, `failed`, or `broken` with the reason."""
     try:
         rule = _loaded(question)
         if question.what == "describe":
@@ -51,8 +51,8 @@ def answer_to(question: Question) -> dict[str, Any]:
         private = [Path(one) for one in question.private]
         context = Context(question.output, Path(question.project) if reads_files else None, private=private)
         return {"findings": found_by(rule, question.parameters, context)}
-    except Unwell as error:
-        return {"unwell": str(error)[:TEXT_MAX]}
+    except TryAgain as error:
+        return {"failed": str(error)[:TEXT_MAX]}
     except (Exception, SystemExit) as error:  # a package's code: whatever it raises is told, in words
         return {"broken": told(error)}
 

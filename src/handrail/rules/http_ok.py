@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias
 from handrail.domain.check import Finding
 from handrail.domain.definition import Category
 from handrail.domain.duration import duration_ms
-from handrail.domain.rule import Outcome
+from handrail.domain.rule import CheckOutcome
 from handrail.engine.rule import RuleUnavailable, Setting
 from handrail.engine.tool import ToolFailed
 from handrail.rules.cards import HTTP_OK as CARD
@@ -27,7 +27,7 @@ LASTING: Final = frozenset({Category.PERMISSION, Category.INVALID_INPUT, Categor
 def http_ok(fetch: Fetch) -> FunctionRule:
     """The rule, with the way to the network that it may use."""
 
-    async def apply(parameters: Mapping[str, Any], _setting: Setting) -> Outcome:
+    async def apply(parameters: Mapping[str, Any], _setting: Setting) -> CheckOutcome:
         url, seconds = parameters["url"], duration_ms(parameters.get("timeout", TIMEOUT)) / 1_000
         try:
             status = await fetch(url, min(seconds, TIMEOUT_S_MAX))

@@ -6,6 +6,6 @@ from typing import Final
 
 from handrail.rules.cards import LINT_CLEAN as CARD
 from handrail.rules.toolchain.asking import toolchain_rule
-from handrail.rules.toolchain.task import Want
+from handrail.rules.toolchain.task import TaskKind
 
-lint_clean: Final = toolchain_rule(CARD, Want.LINT)
+lint_clean: Final = toolchain_rule(CARD, TaskKind.LINT)

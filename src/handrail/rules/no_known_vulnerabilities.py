@@ -8,46 +8,48 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from handrail.domain.rule import Outcome
+from handrail.domain.rule import CheckOutcome
 from handrail.engine.rule import Setting
 from handrail.engine.sandbox import Ran
 from handrail.rules.cards import NO_KNOWN_VULNERABILITIES as CARD
 from handrail.rules.function_rule import FunctionRule, not_done
 from handrail.rules.project import PathRefused, project_of
 from handrail.rules.toolchain.asking import VERSIONS
-from handrail.rules.toolchain.conduct import Conductor
+from handrail.rules.toolchain.conduct import ToolchainRunner
 from handrail.rules.toolchain.program import Program, find
 from handrail.rules.toolchain.scanners import SCANNERS, Hole, Scanner
 from handrail.rules.toolchain.site import Site, site_at
-from handrail.rules.toolchain.task import Lack, Problem, Result, Task
+from handrail.rules.toolchain.task import CannotRun, Problem, Result, Task
 
 
-async def _apply(parameters: Mapping[str, Any], setting: Setting) -> Outcome:
+async def _apply(parameters: Mapping[str, Any], setting: Setting) -> CheckOutcome:
     try:
         site = await asyncio.to_thread(site_at, project_of(setting), parameters.get("path", "."))
     except PathRefused as error:
-        return Outcome(findings=(not_done(CARD.name, str(error), "name a folder in the project"),))
+        return CheckOutcome(findings=(not_done(CARD.name, str(error), "name a folder in the project"),))
     network = parameters.get("network") is True
     plan = await asyncio.to_thread(_planned, site, frozenset(parameters.get("ignore", ())), network=network)
-    return await Conductor(CARD, VERSIONS, network=network).conduct(plan, site, parameters, setting)
+    return await ToolchainRunner(CARD, VERSIONS, network=network).conduct(plan, site, parameters, setting)
 
 
-def _planned(site: Site, ignored: frozenset[str], *, network: bool) -> Sequence[Task | Lack]:
+def _planned(site: Site, ignored: frozenset[str], *, network: bool) -> Sequence[Task | CannotRun]:
     fitting = [scanner for scanner in SCANNERS if any(map(site.has, scanner.files))]
     if not fitting:
         names = ", ".join(name for scanner in SCANNERS for name in scanner.files[:1])
-        return [Lack(message=f"nothing here says what the project depends on: no {names}", fix="name it with `path`")]
+        return [
+            CannotRun(message=f"nothing here says what the project depends on: no {names}", fix="name it with `path`")
+        ]
     return [_of(scanner, site, ignored, network=network) for scanner in fitting]
 
 
-def _of(scanner: Scanner, site: Site, ignored: frozenset[str], *, network: bool) -> Task | Lack:
+def _of(scanner: Scanner, site: Site, ignored: frozenset[str], *, network: bool) -> Task | CannotRun:
     program = find(site, scanner.program)
     if program is None:
         fix = f"install it ({scanner.how}), so that it is on PATH"
-        return Lack(message=f"there is no {scanner.program} here to look at {_seen(scanner, site)}", fix=fix)
+        return CannotRun(message=f"there is no {scanner.program} here to look at {_seen(scanner, site)}", fix=fix)
     if not network:
         message = f"{scanner.program} needs its database on the network, and may not reach it"
-        return Lack(message=message, fix="set `network: true` on the check")
+        return CannotRun(message=message, fix="set `network: true` on the check")
     return _task(scanner, program, site, ignored)
 
 

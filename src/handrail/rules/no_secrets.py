@@ -16,7 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from handrail.domain.check import Finding
-from handrail.domain.rule import Evidence, Outcome
+from handrail.domain.rule import CheckOutcome, Evidence
 from handrail.domain.secret_forms import AWS_ID, AWS_SECRET, Form, forms_in
 from handrail.engine.rule import Setting
 from handrail.rules.cards import NO_SECRETS as CARD
@@ -42,7 +42,7 @@ class _Span(Struct, frozen=True, order=True):
     kind: str
 
 
-async def _apply(parameters: Mapping[str, Any], setting: Setting) -> Outcome:
+async def _apply(parameters: Mapping[str, Any], setting: Setting) -> CheckOutcome:
     project = project_of(setting)
     try:
         paths, evidence = await _looked_at(parameters, project)

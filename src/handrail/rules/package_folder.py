@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from handrail.domain.errors import Invalid, NotFound
-from handrail.rules.guest import Door
+from handrail.rules.guest import RuleEntry
 from handrail.rules.plugin import GROUP, RULES_MAX
 
 FILE: Final = "pyproject.toml"
@@ -18,7 +18,7 @@ BYTES_MAX: Final = 1_000_000
 HINT: Final = f'write [project.entry-points."{GROUP}"] with a line like: no_todo = "my_rules:no_todo"'
 
 
-def doors_in(folder: Path) -> Mapping[str, Door | str]:
+def rule_entries_in(folder: Path) -> Mapping[str, RuleEntry | str]:
     """Every rule that the package in a folder offers; Invalid says what its pyproject.toml lacks."""
     project = _project(folder)
     points = project.get("entry-points", {})
@@ -29,7 +29,7 @@ def doors_in(folder: Path) -> Mapping[str, Door | str]:
     path = tuple(str(place) for place in (whole / "src", whole) if place.is_dir())
     package, version = str(project.get("name", whole.name)), str(project.get("version", "0"))
     return {
-        name: Door(name=name, value=str(value), package=package, version=version, path=path)
+        name: RuleEntry(name=name, value=str(value), package=package, version=version, path=path)
         for name, value in list(offered.items())[:RULES_MAX]
     }
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from handrail.domain.rule import Outcome, PlainRule, RuleCard
+from handrail.domain.rule import CheckOutcome, PlainRule, RuleCard
 from handrail.engine.rule import Setting
 from handrail.rules import text, value
 
@@ -27,9 +27,9 @@ class OutputRule:
         """What the rule says of itself."""
         return self.plain.card
 
-    async def apply(self, parameters: Mapping[str, Any], setting: Setting) -> Outcome:
+    async def apply(self, parameters: Mapping[str, Any], setting: Setting) -> CheckOutcome:
         """What the plain rule finds."""
-        return Outcome(findings=tuple(self.plain.find(parameters, setting.given)))
+        return CheckOutcome(findings=tuple(self.plain.find(parameters, setting.given)))
 
     async def inputs(self, parameters: Mapping[str, Any], setting: Setting) -> str:
         """Not worth remembering: finding it out again is quicker."""

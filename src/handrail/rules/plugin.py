@@ -19,7 +19,7 @@ from handrail.domain.rule import RuleCard
 from handrail.engine.rule import RuleUnavailable
 from handrail.engine.sandbox import Sandbox
 from handrail.rules.card_cache import CardCache
-from handrail.rules.guest import Door, GuestRule, House, RuleBroken, met
+from handrail.rules.guest import PluginRule, PluginSandbox, RuleBroken, RuleEntry, described
 
 if TYPE_CHECKING:
     from importlib.metadata import Distribution, EntryPoint
@@ -32,7 +32,7 @@ Confine: TypeAlias = Callable[[Sequence[Path]], Sandbox]
 """Makes the sandbox for guests, in which these folders can be read beside all that commands see."""
 
 
-class Guests:
+class PluginRules:
     """The rules of installed packages: their names at once, the rest when they are met."""
 
     def __init__(
@@ -40,7 +40,7 @@ class Guests:
         confine: Confine,
         *,
         reserved: Collection[str] = (),
-        installed: Callable[[], Mapping[str, Door | str]] | None = None,
+        installed: Callable[[], Mapping[str, RuleEntry | str]] | None = None,
         cache: CardCache | None = None,
     ) -> None:
         """`reserved` are names that no package may take; `installed` finds doors, or why there is none; `cache` is what
@@ -48,10 +48,10 @@ class Guests:
         self._cache = cache
         self._confine = confine
         self._reserved = frozenset(reserved)
-        self._installed = installed or doors
-        self._doors: Mapping[str, Door] | None = None
-        self._house: House | None = None
-        self._rules: dict[str, GuestRule] = {}
+        self._installed = installed or rule_entries
+        self._entries: Mapping[str, RuleEntry] | None = None
+        self._sandbox: PluginSandbox | None = None
+        self._rules: dict[str, PluginRule] = {}
         self.broken: dict[str, str] = {}
         """Those that can't be used, each with the reason."""
 
@@ -59,79 +59,79 @@ class Guests:
         """All that is offered, met or not."""
         return self._known().keys()
 
-    async def find(self, name: str) -> GuestRule | None:
+    async def find(self, name: str) -> PluginRule | None:
         """The rule of that name, met now if it was not before; None if there is none, or it can't be used."""
-        await self._met([name])
+        await self._describe([name])
         return self._rules.get(name)
 
     def known(self, name: str) -> RuleCard | None:
         """What the rule of that name says of itself, if it said so in this process or before; nothing is started."""
         if name in self._rules:
             return self._rules[name].card
-        door = self._known().get(name)
-        return self._cache.find(door) if door is not None and self._cache is not None else None
+        entry = self._known().get(name)
+        return self._cache.find(entry) if entry is not None and self._cache is not None else None
 
-    async def all(self) -> Sequence[GuestRule]:
+    async def all(self) -> Sequence[PluginRule]:
         """All that can be used, by name; what can't be is in `broken` then."""
-        await self._met(self.names())
+        await self._describe(self.names())
         return [self._rules[name] for name in sorted(self._rules)]
 
-    async def _met(self, names: Collection[str]) -> None:
+    async def _describe(self, names: Collection[str]) -> None:
         """Let these rules describe themselves; each once in a process."""
         known = self._known()
         new = [known[name] for name in names if name in known and name not in {*self._rules, *self.broken}]
         if new:
-            house = self._house = self._house or House(self._confine(visible(known.values())))
-            await asyncio.gather(*(self._meet(door, house) for door in new))
+            sandbox = self._sandbox = self._sandbox or PluginSandbox(self._confine(visible(known.values())))
+            await asyncio.gather(*(self._describe_one(entry, sandbox) for entry in new))
 
-    async def _meet(self, door: Door, house: House) -> None:
+    async def _describe_one(self, entry: RuleEntry, sandbox: PluginSandbox) -> None:
         try:
-            rule = self._rules[door.name] = await met(door, house)
+            rule = self._rules[entry.name] = await described(entry, sandbox)
             if self._cache is not None:
-                await asyncio.to_thread(self._cache.keep, door, rule.card)
+                await asyncio.to_thread(self._cache.keep, entry, rule.card)
         except (RuleBroken, OSError, ValueError) as error:
-            self.broken[door.name] = f"{door.origin}: {error}"
+            self.broken[entry.name] = f"{entry.origin}: {error}"
         except RuleUnavailable:  # the next to ask may find it well
             return
 
-    def _known(self) -> Mapping[str, Door]:
-        if self._doors is None:
+    def _known(self) -> Mapping[str, RuleEntry]:
+        if self._entries is None:
             found = self._installed()
-            self._doors = {}
-            for name, door in found.items():
-                if isinstance(door, str):
-                    self.broken[name] = door
+            self._entries = {}
+            for name, entry in found.items():
+                if isinstance(entry, str):
+                    self.broken[name] = entry
                 elif name in self._reserved:
-                    self.broken[name] = f"{door.origin}: there is a rule {name} already; give this one another name"
+                    self.broken[name] = f"{entry.origin}: there is a rule {name} already; give this one another name"
                 else:
-                    self._doors = {**self._doors, name: door}
-        return self._doors
+                    self._entries = {**self._entries, name: entry}
+        return self._entries
 
 
-def doors() -> Mapping[str, Door | str]:
+def rule_entries() -> Mapping[str, RuleEntry | str]:
     """Every rule that an installed package offers, or why it can't be reached."""
     # Imported late: looking through everything that is installed takes 70 ms, and most checks apply built-in rules.
     from importlib.metadata import entry_points
 
-    found: dict[str, Door | str] = {}
+    found: dict[str, RuleEntry | str] = {}
     for point in sorted(entry_points(group=GROUP), key=lambda point: (point.name, point.value))[:RULES_MAX]:
         if point.name in found:
             found[point.name] = "two packages offer a rule of this name; remove one of them"
         elif point.dist is None:
             found[point.name] = "nobody knows which package offers it; install that again"
         else:
-            found[point.name] = _door_or_why(point, point.dist)
+            found[point.name] = _entry_or_why(point, point.dist)
     return found
 
 
-def _door_or_why(point: EntryPoint, package: Distribution) -> Door | str:
+def _entry_or_why(point: EntryPoint, package: Distribution) -> RuleEntry | str:
     try:
-        return _door(point, package)
+        return _entry(point, package)
     except (KeyError, OSError, TypeError, ValueError) as error:  # somebody's half-removed package
         return f"what is written of its package can't be read: {error!r}"
 
 
-def _door(point: EntryPoint, package: Distribution) -> Door:
+def _entry(point: EntryPoint, package: Distribution) -> RuleEntry:
     about = package.metadata
     if "Name" not in about or "Version" not in about:
         raise ValueError("it has no name or no version")
@@ -139,7 +139,7 @@ def _door(point: EntryPoint, package: Distribution) -> Door:
     is_editable = bool(direct.get("dir_info", {}).get("editable"))
     source = unquote(urlsplit(str(direct.get("url", ""))).path) if is_editable else ""
     record = "" if is_editable else package.read_text("RECORD") or ""
-    return Door(
+    return RuleEntry(
         name=point.name,
         value=point.value,
         package=about["Name"],
@@ -158,9 +158,9 @@ def _direct(package: Distribution) -> Mapping[str, Any]:
     return found if isinstance(found, dict) and isinstance(found.get("dir_info", {}), dict) else {}
 
 
-def visible(offered: Iterable[Door]) -> Sequence[Path]:
+def visible(offered: Iterable[RuleEntry]) -> Sequence[Path]:
     """What the process of a guest must be able to read: Python, handrail, and the packages; no home as a whole."""
-    code = (Path(path) for door in offered for path in door.path)
+    code = (Path(path) for entry in offered for path in entry.path)
     python = (Path(place) for place in (sys.prefix, sys.base_prefix, sys.base_exec_prefix))
     found = dict.fromkeys(path.resolve() for path in (*python, OWN_CODE, *code) if path.is_dir())
     return [folder for folder in found if not _is_too_much(folder)]

@@ -17,7 +17,7 @@ from handrail.domain.rule import RuleCard, Rules
 from handrail.engine.rule import Rule
 from handrail.rules.cards import BUILT_IN_CARDS
 from handrail.rules.plain import PLAIN, OutputRule
-from handrail.rules.plugin import Guests
+from handrail.rules.plugin import PluginRules
 
 if TYPE_CHECKING:
     from handrail.rules.http_ok import Fetch
@@ -40,15 +40,15 @@ def built_in() -> Rules:
     return {one.card.name: one for one in PLAIN}
 
 
-class RuleShelf:
+class RuleRegistry:
     """All rules that checks can apply."""
 
-    def __init__(self, *more: Rule, fetch: Fetch | None = None, guests: Guests | None = None) -> None:
+    def __init__(self, *more: Rule, fetch: Fetch | None = None, plugins: PluginRules | None = None) -> None:
         """`fetch` is the way to the network that rules may use, `guests` are rules of others, `more` a program's."""
         self._rules: dict[str, Rule] = {rule.card.name: OutputRule(rule) for rule in PLAIN}
         self._rules |= {rule.card.name: rule for rule in more}
         self._fetch = fetch or _nowhere
-        self._guests = guests
+        self._plugins = plugins
 
     async def find(self, name: str) -> Rule | None:
         """The rule of that name; None if there is none, or it can't be used. Rules made of rules are not among them:
@@ -58,7 +58,7 @@ class RuleShelf:
         if name in MODULES:
             self._rules[name] = await self._imported(name)
             return self._rules[name]
-        return await self._guests.find(name) if self._guests else None
+        return await self._plugins.find(name) if self._plugins else None
 
     async def card(self, name: str) -> RuleCard | None:
         """What the rule of that name says of itself; None if there is none, or it can't be used."""
@@ -73,26 +73,26 @@ class RuleShelf:
         cards: dict[str, RuleCard | None] = {name: rule.card for name, rule in self._rules.items() if name in names}
         cards |= {name: BUILT_IN_CARDS[name] for name in names if name in BUILT_IN_CARDS}
         others = [name for name in names if name not in cards]
-        if not others or self._guests is None:
+        if not others or self._plugins is None:
             return LocalRules(cards=cards, names=tuple(sorted({*BUILT_IN_CARDS, *self._rules})))
-        offered = self._guests.names()
-        cards |= {name: self._guests.known(name) for name in others if name in offered and name not in self.broken}
+        offered = self._plugins.names()
+        cards |= {name: self._plugins.known(name) for name in others if name in offered and name not in self.broken}
         return LocalRules(cards=cards, names=tuple(sorted(self.names())), broken=dict(self.broken))
 
     def names(self) -> Collection[str]:
         """What there is."""
-        return {*BUILT_IN_CARDS, *self._rules, *(self._guests.names() if self._guests else ())}
+        return {*BUILT_IN_CARDS, *self._rules, *(self._plugins.names() if self._plugins else ())}
 
     async def cards(self) -> Sequence[RuleCard]:
         """What all rules say of themselves, by name."""
-        guests = await self._guests.all() if self._guests else []
-        cards = {**BUILT_IN_CARDS, **{rule.card.name: rule.card for rule in (*self._rules.values(), *guests)}}
+        plugins = await self._plugins.all() if self._plugins else []
+        cards = {**BUILT_IN_CARDS, **{rule.card.name: rule.card for rule in (*self._rules.values(), *plugins)}}
         return [cards[name] for name in sorted(cards)]
 
     @property
     def broken(self) -> Mapping[str, str]:
         """Rules of others that can't be used, each with the reason, as far as they were met."""
-        return self._guests.broken if self._guests else {}
+        return self._plugins.broken if self._plugins else {}
 
     async def _imported(self, name: str) -> Rule:
         module = MODULES[name]

@@ -27,7 +27,7 @@ from handrail.foundation.call_signature import CallSignature
 from handrail.rules.context import Context, Unreadable
 from handrail.rules.signature import parameter_schemas, required_in, signature_of
 
-__all__ = ["Context", "Finding", "PythonRule", "Unreadable", "Unwell", "rule"]
+__all__ = ["Context", "Finding", "PythonRule", "TryAgain", "Unreadable", "rule"]
 
 NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,63}")
 TIMEOUT_MS_MAX: Final = 600_000
@@ -45,8 +45,11 @@ class Finding(Struct, frozen=True):
     excerpt: str = ""
 
 
-class Unwell(Exception):
-    """Raise it if the rule could not come to an end this time, and might the next; handrail tries again."""
+class TryAgain(Exception):
+    """Raise this if the rule could not finish this time but might the next time; handrail retries it."""
+
+
+Unwell = TryAgain  # the former name: packages that import it still work
 
 
 class PythonRule:

@@ -6,6 +6,6 @@ from typing import Final
 
 from handrail.rules.cards import TESTS_PASS as CARD
 from handrail.rules.toolchain.asking import toolchain_rule
-from handrail.rules.toolchain.task import Want
+from handrail.rules.toolchain.task import TaskKind
 
-tests_pass: Final = toolchain_rule(CARD, Want.TEST)
+tests_pass: Final = toolchain_rule(CARD, TaskKind.TEST)

@@ -17,7 +17,7 @@ from handrail.domain.event import PLAN_PREFIX, Mode
 from handrail.domain.projection import NO_CHANGE, Change, PlanRow, RunRow, StepRow
 from handrail.domain.status import RUN_WORKING
 from handrail.engine.journal import Placed, Row
-from handrail.engine.lease import Holding, Lease
+from handrail.engine.lease import Lease, LeaseHolder
 from handrail.storage.admission import (
     admitted_bytes,
     closed,
@@ -187,25 +187,25 @@ class MemoryStore:
         self._require_open()
         self._beats[owner] = self._beats.get(owner, 0) + 1
 
-    async def holdings(self, *, after: str = "", limit: int = 1_000) -> list[Holding]:
+    async def lease_holders(self, *, after: str = "", limit: int = 1_000) -> list[LeaseHolder]:
         """The running or compensating runs that handrail executes, by id, with their owners."""
         self._require_open()
         wanted = sorted(run for run in self._runs if run > after and self._has_work(run))
-        return [self._holding(run) for run in wanted[: max(0, limit)]]
+        return [self._lease_holder(run) for run in wanted[: max(0, limit)]]
 
-    async def holding(self, run: str) -> Holding | None:
+    async def lease_holder(self, run: str) -> LeaseHolder | None:
         """The same for one run; None if it has no work for handrail."""
         self._require_open()
-        return self._holding(run) if run in self._runs and self._has_work(run) else None
+        return self._lease_holder(run) if run in self._runs and self._has_work(run) else None
 
-    async def claim(self, owner: str, holdings: Sequence[Holding]) -> list[Lease]:
+    async def claim(self, owner: str, lease_holders: Sequence[LeaseHolder]) -> list[Lease]:
         """Claim those runs whose lease is unchanged since it was seen; the leases that were granted."""
         require_owner(owner)
-        require_few(holdings)
+        require_few(lease_holders)
         self._require_open()
         taken = []
-        for seen in holdings:
-            if self._has_work(seen.run) and self._holding(seen.run) == replace(seen, n=self._runs[seen.run].n):
+        for seen in lease_holders:
+            if self._has_work(seen.run) and self._lease_holder(seen.run) == replace(seen, n=self._runs[seen.run].n):
                 self._leases[seen.run] = Lease(seen.run, owner, seen.epoch + 1)
                 taken.append(self._leases[seen.run])
         self._beats.setdefault(owner, 1)  # last: `holdings` may show the claimer itself without a beat yet
@@ -245,9 +245,9 @@ class MemoryStore:
         row = self._runs.get(run)
         return row is not None and row.status in RUN_WORKING and row.mode == Mode.RUN.value
 
-    def _holding(self, run: str) -> Holding:
+    def _lease_holder(self, run: str) -> LeaseHolder:
         held = self._leases.get(run, Lease(run, "", 0))
-        return Holding(run, self._runs[run].n, held.owner, held.epoch, self._beats.get(held.owner, 0))
+        return LeaseHolder(run, self._runs[run].n, held.owner, held.epoch, self._beats.get(held.owner, 0))
 
     def _require_following(self, records: Sequence[Record]) -> None:
         end = self._head(records[0].stream)

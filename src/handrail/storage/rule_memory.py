@@ -19,7 +19,7 @@ from typing import Final, Literal
 import msgspec
 from msgspec import Struct
 
-from handrail.domain.rule import Outcome
+from handrail.domain.rule import CheckOutcome
 from handrail.foundation.atomic_file import make_private_folder, write_whole
 from handrail.foundation.open_flags import BINARY, NO_FOLLOW
 
@@ -53,7 +53,7 @@ class _CachedOutcome(Struct, frozen=True, kw_only=True):
     format: Literal[1] = 1
     key: str
     when: int
-    outcome: Outcome
+    outcome: CheckOutcome
 
 
 _encode = msgspec.json.Encoder().encode
@@ -76,11 +76,11 @@ class RuleMemory:
         self._bytes_max = bytes_max
         self._now_ns = now_ns
 
-    async def find(self, key: str) -> Outcome | None:
+    async def find(self, key: str) -> CheckOutcome | None:
         """The cached result, if there is one."""
         return await asyncio.to_thread(self._find, key)
 
-    async def keep(self, key: str, outcome: Outcome) -> None:
+    async def keep(self, key: str, outcome: CheckOutcome) -> None:
         """Cache a result; drops the least recently used ones if there are too many."""
         await asyncio.to_thread(self._keep, key, outcome)
 
@@ -92,7 +92,7 @@ class RuleMemory:
         """Remove all entries; how many there were."""
         return await asyncio.to_thread(self._clear)
 
-    def _find(self, key: str) -> Outcome | None:
+    def _find(self, key: str) -> CheckOutcome | None:
         path = self._path(key)
         entry = _read(path)
         if entry is None or entry.key != key:
@@ -100,7 +100,7 @@ class RuleMemory:
         self._touch(path)
         return entry.outcome
 
-    def _keep(self, key: str, outcome: Outcome) -> None:
+    def _keep(self, key: str, outcome: CheckOutcome) -> None:
         try:
             content = _encode(_CachedOutcome(key=key, when=self._now_ns() // NS_PER_MS, outcome=outcome))
         except UnicodeEncodeError:  # a lone surrogate, read from some file, can't be encoded

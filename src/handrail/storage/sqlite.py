@@ -18,7 +18,7 @@ from handrail.domain.chain import Head, Record
 from handrail.domain.errors import IntegrityBroken
 from handrail.domain.projection import NO_CHANGE, Change, PlanRow, RunRow, StepRow
 from handrail.engine.journal import Placed, Row
-from handrail.engine.lease import Holding, Lease
+from handrail.engine.lease import Lease, LeaseHolder
 from handrail.storage import queries, sqlite_amend, sqlite_lease, sqlite_rows
 from handrail.storage.admission import admitted_bytes, require_belonging, require_few, require_owner
 from handrail.storage.migration import shipped
@@ -201,19 +201,19 @@ class SqliteStore:
         require_owner(owner)
         await self._write_leases(lambda connection, _: sqlite_lease.beat(connection, owner))
 
-    async def holdings(self, *, after: str = "", limit: int = 1_000) -> list[Holding]:
+    async def lease_holders(self, *, after: str = "", limit: int = 1_000) -> list[LeaseHolder]:
         """The running or compensating runs that handrail executes, by id, with their owners."""
-        return await self._values(queries.HOLDINGS, (after, max(0, limit)), Holding)
+        return await self._values(queries.HOLDINGS, (after, max(0, limit)), LeaseHolder)
 
-    async def holding(self, run: str) -> Holding | None:
+    async def lease_holder(self, run: str) -> LeaseHolder | None:
         """The same for one run; None if it has no work for handrail."""
-        return next(iter(await self._values(queries.HOLDING, (run,), Holding)), None)
+        return next(iter(await self._values(queries.HOLDING, (run,), LeaseHolder)), None)
 
-    async def claim(self, owner: str, holdings: Sequence[Holding]) -> list[Lease]:
+    async def claim(self, owner: str, lease_holders: Sequence[LeaseHolder]) -> list[Lease]:
         """Claim those runs whose lease is unchanged since it was seen; the leases that were granted."""
         require_owner(owner)
-        require_few(holdings)
-        seen, taken = tuple(holdings), list[Lease]()
+        require_few(lease_holders)
+        seen, taken = tuple(lease_holders), list[Lease]()
 
         def write(connection: sqlite3.Connection, appender: Appender) -> None:
             # Replaced, not extended: the transaction may be repeated.

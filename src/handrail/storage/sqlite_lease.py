@@ -8,7 +8,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 
-from handrail.engine.lease import Holding, Lease
+from handrail.engine.lease import Lease, LeaseHolder
 from handrail.storage import queries
 from handrail.storage.sqlite_append import Appender
 
@@ -18,10 +18,12 @@ def beat(connection: sqlite3.Connection, owner: str) -> None:
     connection.execute(queries.BEAT, (owner,))
 
 
-def claim(connection: sqlite3.Connection, appender: Appender, owner: str, holdings: Sequence[Holding]) -> list[Lease]:
+def claim(
+    connection: sqlite3.Connection, appender: Appender, owner: str, lease_holders: Sequence[LeaseHolder]
+) -> list[Lease]:
     """Claim those runs that still have work and whose lease is unchanged since it was seen."""
     taken = []
-    for seen in holdings:
+    for seen in lease_holders:
         wanted = (seen.run, owner, seen.owner, seen.epoch, seen.beat)
         if connection.execute(queries.CLAIM, wanted).rowcount == 1:
             lease = Lease(seen.run, owner, seen.epoch + 1)

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 import handrail.domain.check
 import handrail.rules.host
-from handrail.rules.sdk import Context, Finding, PythonRule, Unwell, rule
+from handrail.rules.sdk import Context, Finding, PythonRule, TryAgain, rule
 
 
 def require_sandbox() -> None:
@@ -193,7 +193,7 @@ def says_nonsense(*, target: str) -> list[Finding]:
 @hostile("is_unwell")
 def is_unwell(*, target: str = "") -> list[Finding]:
     """Can't today."""
-    raise Unwell("the moon is full")
+    raise TryAgain("the moon is full")
 
 
 @hostile("escapes_words")

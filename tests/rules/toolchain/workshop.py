@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from handrail.domain.rule import Outcome
+from handrail.domain.rule import CheckOutcome
 from handrail.engine.rule import Rule, Setting
 from handrail.engine.sandbox import Ran, Sandbox
 from handrail.engine.tool import Progress, silent
@@ -35,7 +35,7 @@ def in_sandbox(project: Path, *read: Path) -> Setting:
     return replace(setting_of(project), sandbox=sandbox)
 
 
-async def judged(rule: Rule, setting: Setting, **parameters: Any) -> Outcome:
+async def judged(rule: Rule, setting: Setting, **parameters: Any) -> CheckOutcome:
     """What a rule comes to; its record agrees with its findings."""
     outcome = await rule.apply(parameters, setting)
     if outcome.evidence is not None:

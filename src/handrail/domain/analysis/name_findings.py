@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from handrail.domain.analysis.names import RESERVED_NAMES, Level, View, ancestry_of, top_view
+from handrail.domain.analysis.names import RESERVED_NAMES, StepListLevel, VisibleNames, ancestry_of, top_view
 from handrail.domain.check import Flaw, Path, Severity
 from handrail.domain.definition import Approve, Call, Check, Definition, Each, Prompt, Repeat, Step, Tool, Work
 from handrail.domain.language.expression import (
@@ -26,7 +26,7 @@ class Spot(NamedTuple):
 
     path: Path
     source: str
-    view: View
+    view: VisibleNames
     compile: Callable[[str, Scope], Expression | Template]
 
 
@@ -35,14 +35,14 @@ def name_flaws(definition: Definition, tools: Mapping[str, Shape]) -> Iterator[F
     view = top_view(definition, tools)
     yield from _list_flaws(definition.steps, ("steps",), view)
     for name, source in definition.outputs.items():
-        yield from _flaws_at(Spot(("outputs", name), source, view.at(Level()), compile_expression))
+        yield from _flaws_at(Spot(("outputs", name), source, view.at(StepListLevel()), compile_expression))
 
 
-def _list_flaws(steps: tuple[Step, ...], path: Path, view: View) -> Iterator[Flaw]:
+def _list_flaws(steps: tuple[Step, ...], path: Path, view: VisibleNames) -> Iterator[Flaw]:
     ancestry = ancestry_of(steps)
     for index, step in enumerate(steps):
         here = (*path, index)
-        own = view.at(Level(ancestry=ancestry, step=step.id))
+        own = view.at(StepListLevel(ancestry=ancestry, step=step.id))
         for spot in _step_spots(step, here, own):
             yield from _flaws_at(spot)
         if isinstance(step.work, Each):
@@ -52,11 +52,11 @@ def _list_flaws(steps: tuple[Step, ...], path: Path, view: View) -> Iterator[Fla
         elif isinstance(step.work, Repeat):
             inside = own.inside(step)
             yield from _list_flaws(step.body, (*here, "steps"), inside)
-            for spot in _round_spots(step.work, here, inside.at(Level())):
+            for spot in _round_spots(step.work, here, inside.at(StepListLevel())):
                 yield from _flaws_at(spot)
 
 
-def _step_spots(step: Step, path: Path, view: View) -> Iterator[Spot]:
+def _step_spots(step: Step, path: Path, view: VisibleNames) -> Iterator[Spot]:
     if step.when is not None:
         yield Spot((*path, "when"), step.when, view, compile_condition)
     yield from _work_spots(step.work, path, view)
@@ -64,7 +64,7 @@ def _step_spots(step: Step, path: Path, view: View) -> Iterator[Spot]:
         yield from _work_spots(step.undo, (*path, "undo"), view.undoing())
 
 
-def _work_spots(work: Work, path: Path, view: View) -> Iterator[Spot]:
+def _work_spots(work: Work, path: Path, view: VisibleNames) -> Iterator[Spot]:
     match work:
         case Prompt():
             handed_in = view.knowing(output=view.output(work))
@@ -84,7 +84,7 @@ def _work_spots(work: Work, path: Path, view: View) -> Iterator[Spot]:
             pass  # their names and bodies are walked list by list
 
 
-def _check_spots(checks: tuple[Check, ...], path: Path, view: View) -> Iterator[Spot]:
+def _check_spots(checks: tuple[Check, ...], path: Path, view: VisibleNames) -> Iterator[Spot]:
     for index, check in enumerate(checks):
         here = (*path, "checks", index)
         if check.when is not None:
@@ -95,13 +95,13 @@ def _check_spots(checks: tuple[Check, ...], path: Path, view: View) -> Iterator[
         yield from _text_spots(check.parameters, here, view)
 
 
-def _round_spots(loop: Repeat, path: Path, view: View) -> Iterator[Spot]:
+def _round_spots(loop: Repeat, path: Path, view: VisibleNames) -> Iterator[Spot]:
     for key, source in (("until", loop.repeat.until), ("while", loop.repeat.while_)):
         if source is not None:
             yield Spot((*path, "repeat", key), source, view, compile_condition)
 
 
-def _text_spots(value: Any, path: Path, view: View, depth: int = 0) -> Iterator[Spot]:
+def _text_spots(value: Any, path: Path, view: VisibleNames, depth: int = 0) -> Iterator[Spot]:
     """Every text inside a value that could be a template."""
     if depth > VALUE_DEPTH_MAX:
         yield Spot(path, "", view, _too_deep)
@@ -182,7 +182,7 @@ def _hidden(paths: Sequence[Path], spot: Spot) -> Iterator[Flaw]:
         yield Flaw(rule="not_before", severity=Severity.CRITICAL, path=spot.path, message=message, fix=fix)
 
 
-def _why_hidden(name: str, level: Level, *, is_last: bool) -> tuple[str, str]:
+def _why_hidden(name: str, level: StepListLevel, *, is_last: bool) -> tuple[str, str]:
     if name == level.step:
         own = "a step can't read its own result" if is_last else "a loop's result is known when it has ended"
         return f"`{name}` has not ended here: {own}", "read an earlier step; in `checks` there is `output`"

@@ -21,7 +21,7 @@ OWN_RESULTS: Final = ((), ("output",), ("status",))
 """How a path ends, or goes on, that speaks of a loop itself and not of a step of this round."""
 
 
-class Level(Struct, frozen=True):
+class StepListLevel(Struct, frozen=True):
     """One list of steps, looked at from one of them; without ancestry, all of the list has ended."""
 
     ancestry: Ancestry | None = None
@@ -36,28 +36,28 @@ class Level(Struct, frozen=True):
         return self.ancestry.is_before(name, self.step) or (self.has_ended and name == self.step)
 
 
-class View(Struct, frozen=True):
+class VisibleNames(Struct, frozen=True):
     """What can be spoken of at one place: names with their shapes, and which steps have ended, outermost list first."""
 
     scope: Mapping[str, Shape]
-    levels: tuple[Level, ...]
+    levels: tuple[StepListLevel, ...]
     pinned: Mapping[str, Definition]
     tools: Mapping[str, Shape]
     """What the tools promise of their outputs."""
 
-    def at(self, level: Level) -> View:
+    def at(self, level: StepListLevel) -> VisibleNames:
         """The view from a step of the list that this view looks at."""
         return replace(self, levels=(*self.levels, level))
 
-    def undoing(self) -> View:
+    def undoing(self) -> VisibleNames:
         """The view of a step's undo: the step itself has ended."""
         return replace(self, levels=(*self.levels[:-1], replace(self.levels[-1], has_ended=True)))
 
-    def knowing(self, **shapes: Shape) -> View:
+    def knowing(self, **shapes: Shape) -> VisibleNames:
         """The view with more names."""
         return replace(self, scope={**self.scope, **shapes})
 
-    def inside(self, loop: Step, item: Shape = ANY) -> View:
+    def inside(self, loop: Step, item: Shape = ANY) -> VisibleNames:
         """The view of a loop's body: this round's steps stand under the loop's name."""
         trail = [level.step for level in self.levels]
         steps = _with_body(self.scope["steps"], trail, _step_shapes(loop.body, self.pinned, self.tools))
@@ -68,7 +68,7 @@ class View(Struct, frozen=True):
         """What is known of the output of this work."""
         return _output_shape(work, self.pinned, self.tools)
 
-    def hidden_step(self, path: Path) -> tuple[str, Level] | None:
+    def hidden_step(self, path: Path) -> tuple[str, StepListLevel] | None:
         """The step that a path speaks of although it need not have ended here, with the level where it is missing."""
         if path[0] != "steps":
             return None
@@ -82,7 +82,7 @@ class View(Struct, frozen=True):
         return name[0], level
 
 
-def top_view(definition: Definition, tools: Mapping[str, Shape]) -> View:
+def top_view(definition: Definition, tools: Mapping[str, Shape]) -> VisibleNames:
     """The names that a definition's own list of steps speaks of; `tools` is what the tools promise of their outputs."""
     scope = {
         "inputs": object_shape({name: shape_of(schema) for name, schema in definition.inputs.items()}),
@@ -90,7 +90,7 @@ def top_view(definition: Definition, tools: Mapping[str, Shape]) -> View:
         "run": object_shape({"id": STRING}),
         "steps": object_shape(_step_shapes(definition.steps, definition.pinned, tools)),
     }
-    return View(scope=scope, levels=(), pinned=definition.pinned, tools=tools)
+    return VisibleNames(scope=scope, levels=(), pinned=definition.pinned, tools=tools)
 
 
 def ancestry_of(steps: Sequence[Step]) -> Ancestry | None:

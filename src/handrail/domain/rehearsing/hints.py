@@ -54,7 +54,7 @@ def condition_hints(source: str) -> list[Hint]:
     """What to try for each value that a condition reads."""
     try:
         parsed = parse(source)
-        return list(_Reader(parsed).of(parsed.tree))
+        return list(_HintReader(parsed).of(parsed.tree))
     except ExpressionRefused:
         return []
 
@@ -77,7 +77,7 @@ def path_in(source: str) -> Path | None:
         return None
 
 
-class _Reader:
+class _HintReader:
     def __init__(self, parsed: Parsed) -> None:
         self.strings = parsed.strings
 

@@ -15,15 +15,23 @@ from msgspec.structs import replace
 from handrail.domain.definition import Category, Definition, Effect, Prompt, Tool
 from handrail.domain.effect import brings_own_undo, effect_of
 from handrail.domain.event import AttemptFailed, Event, RunFailed, StepFailed, UndoFailed
-from handrail.domain.judgement import Means, judge
+from handrail.domain.judgement import RuleSet, judge
 from handrail.domain.path import UNDO, locate
 from handrail.domain.rehearsing.branches import Branch, branches_of, branches_taken
 from handrail.domain.rehearsing.hints import TEXT
-from handrail.domain.rehearsing.question import Answer, Approved, Done, Failed, Question, Rejected, Who
+from handrail.domain.rehearsing.question import (
+    ApprovedResult,
+    AwaitedStep,
+    DoneResult,
+    FailedResult,
+    Performer,
+    RejectedResult,
+    StepResult,
+)
 from handrail.domain.rehearsing.relevance import INPUTS, TOP, VARS, Relevant, relevant
 from handrail.domain.rehearsing.samples import part_of, required_only, sample, variants, with_read
 from handrail.domain.rehearsing.script import names_in, plain
-from handrail.domain.rehearsing.stage import Stage, started
+from handrail.domain.rehearsing.stage import SimulatedRun, started
 from handrail.domain.rehearsing.states import States
 from handrail.domain.run import Run
 from handrail.domain.status import RUN_WORKING, StepStatus
@@ -61,14 +69,14 @@ class Paths(Struct, frozen=True, kw_only=True):
     not_tried: tuple[str, ...]
 
 
-def explore(definition: Definition, means: Means, *, most: int = STATES_MAX) -> Paths:
+def explore(definition: Definition, rule_set: RuleSet, *, most: int = STATES_MAX) -> Paths:
     """Try every path through a definition, at most so many states."""
-    return _Explorer(definition, means, most).explored()
+    return _Explorer(definition, rule_set, most).explored()
 
 
 class _Explorer:
-    def __init__(self, definition: Definition, means: Means, most: int) -> None:
-        self.definition, self.means = definition, means
+    def __init__(self, definition: Definition, rule_set: RuleSet, most: int) -> None:
+        self.definition, self.rule_set = definition, rule_set
         self.relevant: Relevant = relevant(definition)
         self.left = self.most = most
         self.seen: dict[bytes, int] = {}
@@ -141,7 +149,7 @@ class _Explorer:
                 pending.append([])
             pending[depth + 1] += filter(None, others)
 
-    def _behind(self, stage: Stage) -> list[Stage | None]:
+    def _behind(self, stage: SimulatedRun) -> list[SimulatedRun | None]:
         """The states that a state leads to, the usual one first; None for those that are known."""
         asked = stage.advance()
         self._note(stage)
@@ -153,10 +161,10 @@ class _Explorer:
             self._note_trouble(stage.run, asked.name, asked.trouble)
         return [self._answered(stage.run, asked, answer) for answer in self._answers(asked, stage.run)]
 
-    def _stage(self, run: Run) -> Stage:
-        return Stage(self.definition, run, check=_with_defaults)
+    def _stage(self, run: Run) -> SimulatedRun:
+        return SimulatedRun(self.definition, run, check=_with_defaults)
 
-    def _answered(self, run: Run, asked: Question, answer: Answer) -> Stage | None:
+    def _answered(self, run: Run, asked: AwaitedStep, answer: StepResult) -> SimulatedRun | None:
         """The stage after an answer; None if that state was seen before."""
         stage = self._stage(run)
         stage.answer(asked, answer)
@@ -169,20 +177,20 @@ class _Explorer:
         self.left -= 1
         return stage
 
-    def _answers(self, asked: Question, run: Run) -> list[Answer]:
-        if asked.who is Who.PERSON:
-            return [Approved(), Rejected()]
+    def _answers(self, asked: AwaitedStep, run: Run) -> list[StepResult]:
+        if asked.who is Performer.PERSON:
+            return [ApprovedResult(), RejectedResult()]
         if asked.is_undo:
-            return [Done()]
-        answers: list[Answer] = [Done(output) for output in self._outputs(asked)]
+            return [DoneResult()]
+        answers: list[StepResult] = [DoneResult(output) for output in self._outputs(asked)]
         name = plain(asked.path)
         # One failure on a path, and one of each step, is enough to see what a failure leads to.
         if name not in self.failed and not any(one.status is StepStatus.FAILED for one in run.steps.values()):
             self.failed.add(name)
-            answers.append(Failed(is_final=True))
+            answers.append(FailedResult(is_final=True))
         return answers
 
-    def _outputs(self, asked: Question) -> list[Any]:
+    def _outputs(self, asked: AwaitedStep) -> list[Any]:
         name = plain(asked.path)
         if name not in self.outputs:
             self.outputs[name] = self._made_outputs(name, asked)
@@ -190,7 +198,7 @@ class _Explorer:
             return [asked.args.get("value")]
         return self.outputs[name]
 
-    def _made_outputs(self, name: str, asked: Question) -> list[Any]:
+    def _made_outputs(self, name: str, asked: AwaitedStep) -> list[Any]:
         schema = asked.work.output if isinstance(asked.work, Prompt | Tool) else None
         place = self.states.place(asked.path)[:2]
         empty: Any = None if isinstance(asked.work, Prompt) else {}
@@ -205,7 +213,7 @@ class _Explorer:
 
     # --- what is found ------------------------------------------------------------------------------
 
-    def _note(self, stage: Stage) -> None:
+    def _note(self, stage: SimulatedRun) -> None:
         for event in stage.events:
             if (found := _invalid(event)) is not None:
                 self._note_trouble(stage.run, *found)
@@ -228,7 +236,7 @@ class _Explorer:
                 continue
             checks = tuple(check for check in work.checks if check.rule in DECIDING)
             strict = replace(work, checks=checks, output=None)
-            if checks and not judge(strict, state.output, run, found.lane, self.means).is_good:
+            if checks and not judge(strict, state.output, run, found.lane, self.rule_set).is_good:
                 return plain(path)
         return ""
 
@@ -239,7 +247,7 @@ class _Explorer:
             self.longest = done
 
 
-def _first(pending: Sequence[Sequence[Stage]]) -> int | None:
+def _first(pending: Sequence[Sequence[SimulatedRun]]) -> int | None:
     return next((depth for depth, stages in enumerate(pending) if stages), None)
 
 

@@ -11,7 +11,7 @@ from handrail.domain.definition import Category, Prompt, Tool
 from handrail.domain.path import UNDO
 
 
-class Who(StrEnum):
+class Performer(StrEnum):
     """Who has to do something before a run goes on."""
 
     AGENT = "agent"
@@ -19,11 +19,11 @@ class Who(StrEnum):
     PERSON = "person"
 
 
-class Question(Struct, frozen=True, kw_only=True):
+class AwaitedStep(Struct, frozen=True, kw_only=True):
     """A step that somebody has to do, or to undo."""
 
     path: str
-    who: Who
+    who: Performer
     is_undo: bool = False
     work: Prompt | Tool | None = None
     args: Any = None
@@ -37,23 +37,23 @@ class Question(Struct, frozen=True, kw_only=True):
         return self.path + UNDO if self.is_undo else self.path
 
 
-class Done(Struct, frozen=True):
+class DoneResult(Struct, frozen=True):
     """It was done, and this was handed in or answered."""
 
     output: Any = None
 
 
-class Refused(Struct, frozen=True):
+class RefusedResult(Struct, frozen=True):
     """What was handed in was turned down; the step waits for another try."""
 
     findings: tuple[Any, ...]
 
 
-class Skipped(Struct, frozen=True):
+class SkippedResult(Struct, frozen=True):
     """The agent left it out."""
 
 
-class Failed(Struct, frozen=True):
+class FailedResult(Struct, frozen=True):
     """It could not be done."""
 
     category: Category = Category.TOOL_ERROR
@@ -62,16 +62,16 @@ class Failed(Struct, frozen=True):
     """Whether it is not tried again, whatever the retry policy says."""
 
 
-class Approved(Struct, frozen=True):
+class ApprovedResult(Struct, frozen=True):
     """A person said yes."""
 
 
-class Rejected(Struct, frozen=True):
+class RejectedResult(Struct, frozen=True):
     """A person said no."""
 
 
-class Unanswered(Struct, frozen=True):
+class NoAnswer(Struct, frozen=True):
     """Nobody comes: if the time to answer is limited, it runs out."""
 
 
-Answer = Done | Refused | Skipped | Failed | Approved | Rejected | Unanswered
+StepResult = DoneResult | RefusedResult | SkippedResult | FailedResult | ApprovedResult | RejectedResult | NoAnswer

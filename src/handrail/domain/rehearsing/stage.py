@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, Final, TypeAlias
 
 from handrail.domain.agenda import Agenda
-from handrail.domain.beginning import ForAgent, InputCheck, ToCall, ToGrant, begin, begin_undo
+from handrail.domain.beginning import CallTool, Grant, InputCheck, LeaveToAgent, start_of, undo_start_of
 from handrail.domain.command import (
     Command,
     CompensateStep,
@@ -38,15 +38,15 @@ from handrail.domain.guidance import shown_step
 from handrail.domain.open_lane import rank_at
 from handrail.domain.path import locate
 from handrail.domain.rehearsing.question import (
-    Answer,
-    Approved,
-    Done,
-    Failed,
-    Question,
-    Refused,
-    Skipped,
-    Unanswered,
-    Who,
+    ApprovedResult,
+    AwaitedStep,
+    DoneResult,
+    FailedResult,
+    NoAnswer,
+    Performer,
+    RefusedResult,
+    SkippedResult,
+    StepResult,
 )
 from handrail.domain.retry import due_of, policy_of
 from handrail.domain.run import Run, replay
@@ -59,7 +59,7 @@ TURNS_MAX: Final = 100_000
 """After so many turns a walk is given up: no workflow that people read has as many."""
 CAPTURED: Final = {"rehearsed": True}
 
-StandIn: TypeAlias = Callable[[str], Done | None]
+StandIn: TypeAlias = Callable[[str], DoneResult | None]
 """The outputs of an inlined workflow that is not to be walked through; None if it is."""
 
 
@@ -69,7 +69,7 @@ def started(definition: Definition, inputs: Mapping[str, Any], variables: Mappin
     return _after(Run(id=RUN), decide(Run(id=RUN), start, definition), BEGINNING)
 
 
-class Stage:
+class SimulatedRun:
     """One run on its way; `events` is all that has happened since the stage was set."""
 
     def __init__(
@@ -84,12 +84,12 @@ class Stage:
         self.unanswered: set[str] = set()
         self._agenda = Agenda(definition, run)
         self._tools: set[str] = set()
-        self._undo: Question | None = None
+        self._undo: AwaitedStep | None = None
         self._turns = 0
 
     # --- going on -----------------------------------------------------------------------------------
 
-    def advance(self) -> Question | None:
+    def advance(self) -> AwaitedStep | None:
         """Go on until somebody has to do something; None if nobody can, or the run has ended."""
         while self.run.status in RUN_WORKING:
             self._turns += 1
@@ -132,8 +132,8 @@ class Stage:
     def _start_call(self, path: str) -> list[Command]:
         if path in self._tools:
             return []
-        match begin(self.run, self.definition, path, now=self.now, check=self.check):
-            case ToGrant(commands=commands):
+        match start_of(self.run, self.definition, path, now=self.now, check=self.check):
+            case Grant(commands=commands):
                 return list(commands)
             case _:
                 self._tools.add(path)
@@ -143,12 +143,12 @@ class Stage:
         """Start one undo after the other: who undoes what, and in which order, is what a walk is to show."""
         if self._undo is not None or not paths:
             return []
-        match begin_undo(self.run, self.definition, paths[0], check=self.check):
-            case ToGrant(commands=commands):
+        match undo_start_of(self.run, self.definition, paths[0], check=self.check):
+            case Grant(commands=commands):
                 return list(commands)
-            case ToCall(work=work, args=args):
-                self._undo = Question(path=paths[0], who=Who.TOOL, is_undo=True, work=work, args=args)
-            case ForAgent():
+            case CallTool(work=work, args=args):
+                self._undo = AwaitedStep(path=paths[0], who=Performer.TOOL, is_undo=True, work=work, args=args)
+            case LeaveToAgent():
                 pass
         return []
 
@@ -161,7 +161,7 @@ class Stage:
 
     # --- questions and answers ----------------------------------------------------------------------
 
-    def _question(self) -> Question | None:
+    def _question(self) -> AwaitedStep | None:
         if self._undo is not None:
             return self._undo
         agenda = self._agenda
@@ -176,17 +176,17 @@ class Stage:
         """Whether a step that waits does so for an agent or a person, and not for a time."""
         return bool(self.run.step(path).digest) or isinstance(locate(self.definition, path).step.work, Prompt)
 
-    def _asked(self, path: str) -> Question:
+    def _asked(self, path: str) -> AwaitedStep:
         step = locate(self.definition, path).step
         if isinstance(step.work, Prompt):
             return self._for_agent(path)
         if not isinstance(step.work, Tool):
-            return Question(path=path, who=Who.PERSON)
-        beginning = begin(self.run, self.definition, path, now=self.now, check=self.check)
-        args = beginning.args if isinstance(beginning, ToCall) else {}
-        return Question(path=path, who=Who.TOOL, work=step.work, args=args)
+            return AwaitedStep(path=path, who=Performer.PERSON)
+        beginning = start_of(self.run, self.definition, path, now=self.now, check=self.check)
+        args = beginning.args if isinstance(beginning, CallTool) else {}
+        return AwaitedStep(path=path, who=Performer.TOOL, work=step.work, args=args)
 
-    def _for_agent(self, path: str, *, is_undo: bool = False) -> Question:
+    def _for_agent(self, path: str, *, is_undo: bool = False) -> AwaitedStep:
         step = locate(self.definition, path).step
         work = step.undo if is_undo else step.work
         trouble = ""
@@ -195,18 +195,18 @@ class Stage:
         except Invalid as error:
             trouble = str(error)
         prompt = work if isinstance(work, Prompt) else None
-        return Question(path=path, who=Who.AGENT, is_undo=is_undo, work=prompt, trouble=trouble)
+        return AwaitedStep(path=path, who=Performer.AGENT, is_undo=is_undo, work=prompt, trouble=trouble)
 
-    def answer(self, question: Question, answer: Answer, *, variables: Mapping[str, Any] | None = None) -> None:
+    def answer(self, question: AwaitedStep, answer: StepResult, *, variables: Mapping[str, Any] | None = None) -> None:
         """Let the answer to the question happen; `variables` is what an agent leaves with it."""
         if question.is_undo:
             self.grant(*self._undone(question, answer))
             self._undo = None
-        elif isinstance(answer, Unanswered):
+        elif isinstance(answer, NoAnswer):
             self.unanswered.add(question.path)
-        elif question.who is Who.PERSON:
-            self.grant(self._decided(question.path, is_yes=isinstance(answer, Approved)))
-        elif question.who is Who.TOOL:
+        elif question.who is Performer.PERSON:
+            self.grant(self._decided(question.path, is_yes=isinstance(answer, ApprovedResult)))
+        elif question.who is Performer.TOOL:
             self._tools.discard(question.path)
             self.grant(self._tried(question), self._came_of(question, answer))
         else:
@@ -218,46 +218,46 @@ class Stage:
             return GiveApproval(step=path, digest=digest, reason="a person agreed", at=self.now)
         return RejectApproval(step=path, digest=digest, reason="a person said no", at=self.now)
 
-    def _tried(self, question: Question) -> Command:
+    def _tried(self, question: AwaitedStep) -> Command:
         step = locate(self.definition, question.path).step
         capture = CAPTURED if brings_own_undo(step) else None
         return StartAttempt(step=question.path, effect=effect_of(step), capture=capture)
 
-    def _came_of(self, question: Question, answer: Answer) -> Command:
-        if isinstance(answer, Done):
+    def _came_of(self, question: AwaitedStep, answer: StepResult) -> Command:
+        if isinstance(answer, DoneResult):
             return CompleteStep(step=question.path, output=answer.output)
-        failed = answer if isinstance(answer, Failed) else Failed()
+        failed = answer if isinstance(answer, FailedResult) else FailedResult()
         retry = question.work.retry if isinstance(question.work, Tool) else None
         failures = self.run.step(question.path).failures + 1
         due = due_of(policy_of(retry), failures, failed.category, now=self.now, random=0.5)
         due = None if failed.is_final else due
         return FailAttempt(step=question.path, category=failed.category, message=failed.message, due=due)
 
-    def _handed_in(self, path: str, answer: Answer, variables: Mapping[str, Any]) -> list[Command]:
+    def _handed_in(self, path: str, answer: StepResult, variables: Mapping[str, Any]) -> list[Command]:
         is_out = self.run.step(path).status is StepStatus.WAITING
         handed_out: list[Command] = [] if is_out else [HandOutStep(step=path, at=self.now)]
         left: list[Command] = [SetVars(vars=variables)] if variables else []
         return [*handed_out, *left, _ended(path, answer)]
 
-    def _undone(self, question: Question, answer: Answer) -> list[Command]:
+    def _undone(self, question: AwaitedStep, answer: StepResult) -> list[Command]:
         path = question.path
-        begun: list[Command] = [StartUndo(step=path)] if question.who is Who.TOOL else []
-        if isinstance(answer, Failed):
+        begun: list[Command] = [StartUndo(step=path)] if question.who is Performer.TOOL else []
+        if isinstance(answer, FailedResult):
             return [*begun, FailUndo(step=path, category=answer.category, message=answer.message)]
-        how = How.EXECUTED if question.who is Who.TOOL else How.BY_AGENT
+        how = How.EXECUTED if question.who is Performer.TOOL else How.BY_AGENT
         return [*begun, CompensateStep(step=path, how=how)]
 
 
-def _ended(path: str, answer: Answer) -> Command:
+def _ended(path: str, answer: StepResult) -> Command:
     match answer:
-        case Refused(findings=findings):
+        case RefusedResult(findings=findings):
             return RefuseOutput(step=path, findings=findings)
-        case Skipped():
+        case SkippedResult():
             return SkipStep(step=path, reason="the agent left it out")
-        case Done(output=output):
+        case DoneResult(output=output):
             return CompleteStep(step=path, output=output, proof=Proof.CLAIMED)
         case _:
-            failed = answer if isinstance(answer, Failed) else Failed()
+            failed = answer if isinstance(answer, FailedResult) else FailedResult()
             return FailStep(step=path, category=failed.category, message=failed.message)
 
 

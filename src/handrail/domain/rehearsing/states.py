@@ -30,7 +30,7 @@ class States:
     def __init__(self, definition: Definition, relevant: Relevant) -> None:
         self.definition, self.relevant = definition, relevant
         steps = names_in(definition)
-        self._holders = {name for name, step in steps if isinstance(step.work, Call | Each | Repeat)}
+        self._containers = {name for name, step in steps if isinstance(step.work, Call | Each | Repeat)}
         self._lasting = {step.id for step in definition.steps if _is_lasting(definition, step)}
         self._places: dict[str, tuple[str, str, str]] = {}
 
@@ -96,7 +96,7 @@ class States:
         ended = [
             (state.ended or 0, path)
             for path, state in run.steps.items()
-            if state.status is StepStatus.COMPLETED and UNDO not in path and plain(path) not in self._holders
+            if state.status is StepStatus.COMPLETED and UNDO not in path and plain(path) not in self._containers
         ]
         return tuple(path for _, path in sorted(ended))
 

@@ -16,23 +16,23 @@ from handrail.domain.definition import Category, Definition, Prompt, Tool
 from handrail.domain.errors import Invalid
 from handrail.domain.event import ApprovalGiven, StepCompensated, StepCompleted, StepSkipped
 from handrail.domain.guidance import needs_confirmation
-from handrail.domain.judgement import Means, judge
+from handrail.domain.judgement import RuleSet, judge
 from handrail.domain.path import locate
 from handrail.domain.rehearsing.branches import Branch, branches_taken
 from handrail.domain.rehearsing.question import (
-    Answer,
-    Approved,
-    Done,
-    Failed,
-    Question,
-    Refused,
-    Rejected,
-    Skipped,
-    Unanswered,
-    Who,
+    ApprovedResult,
+    AwaitedStep,
+    DoneResult,
+    FailedResult,
+    NoAnswer,
+    Performer,
+    RefusedResult,
+    RejectedResult,
+    SkippedResult,
+    StepResult,
 )
 from handrail.domain.rehearsing.script import EXHAUSTED, Answers, Script, plain
-from handrail.domain.rehearsing.stage import Stage, started
+from handrail.domain.rehearsing.stage import SimulatedRun, started
 from handrail.domain.run import Run
 from handrail.domain.status import RUN_WORKING
 
@@ -62,14 +62,14 @@ class Walked(Struct, frozen=True, kw_only=True):
     branches: frozenset[Branch] = frozenset()
 
 
-class Cast(Struct, frozen=True, kw_only=True):
+class WalkParts(Struct, frozen=True, kw_only=True):
     """What a walk needs beside its script."""
 
     check: InputCheck
-    means: Means
+    rule_set: RuleSet
 
 
-def walk_through(definition: Definition, script: Script, cast: Cast) -> Walked:
+def walk_through(definition: Definition, script: Script, cast: WalkParts) -> Walked:
     """Walk through a definition as the script says."""
     inputs, wrong = cast.check(definition, script.inputs)
     if wrong:
@@ -80,12 +80,12 @@ def walk_through(definition: Definition, script: Script, cast: Cast) -> Walked:
 class _Walk:
     """One walk on its way."""
 
-    def __init__(self, definition: Definition, script: Script, cast: Cast, inputs: Mapping[str, Any]) -> None:
+    def __init__(self, definition: Definition, script: Script, cast: WalkParts, inputs: Mapping[str, Any]) -> None:
         self.definition, self.script, self.cast = definition, script, cast
         self.outputs, self.outcomes = Answers(script.outputs), Answers(script.outcomes)
         self.tools, self.approvals, self.vars = Answers(script.tools), Answers(script.approvals), Answers(script.vars)
         run = started(definition, inputs)
-        self.stage = Stage(definition, run, check=cast.check, stand_in=self._stand_in)
+        self.stage = SimulatedRun(definition, run, check=cast.check, stand_in=self._stand_in)
         self.findings: dict[str, dict[str, None]] = {}
         self.trouble: list[str] = []
 
@@ -95,12 +95,12 @@ class _Walk:
             answer = self._answer(asked)
             if answer is None:
                 break  # the script has no more to say: whoever is asked is waited for
-            variables = self.vars.next(asked.name, {}) if isinstance(answer, Done) else {}
+            variables = self.vars.next(asked.name, {}) if isinstance(answer, DoneResult) else {}
             self.stage.answer(asked, answer, variables=variables if isinstance(variables, Mapping) else {})
             asked = self.stage.advance()
         return self._told(asked)
 
-    def _told(self, asked: Question | None) -> Walked:
+    def _told(self, asked: AwaitedStep | None) -> Walked:
         run, events = self.stage.run, self.stage.events
         done = [one.step for one in events if isinstance(one, StepCompleted | ApprovalGiven)]
         return Walked(
@@ -123,62 +123,62 @@ class _Walk:
 
     # --- who answers what ---------------------------------------------------------------------------
 
-    def _stand_in(self, path: str) -> Done | None:
+    def _stand_in(self, path: str) -> DoneResult | None:
         if not self.outputs.has(path):
             return None
         output = self.outputs.next(path)
         if output is EXHAUSTED:
             self.trouble.append(f"the script has no output for {path}: its list is too short")
             return None
-        return Done(output)
+        return DoneResult(output)
 
-    def _answer(self, asked: Question) -> Answer | None:
+    def _answer(self, asked: AwaitedStep) -> StepResult | None:
         if asked.trouble:
             self.trouble.append(asked.trouble)
             return None
         match asked.who:
-            case Who.PERSON:
+            case Performer.PERSON:
                 return self._decided(asked)
-            case Who.TOOL:
+            case Performer.TOOL:
                 return self._called(asked)
-            case Who.AGENT:
+            case Performer.AGENT:
                 return self._handed_in(asked)
 
-    def _decided(self, asked: Question) -> Answer | None:
+    def _decided(self, asked: AwaitedStep) -> StepResult | None:
         said = self.approvals.next(asked.name, "approve")
-        known: dict[Any, Answer] = {"approve": Approved(), "reject": Rejected(), "expire": Unanswered()}
+        known: dict[Any, StepResult] = {"approve": ApprovedResult(), "reject": RejectedResult(), "expire": NoAnswer()}
         return known.get(said) if isinstance(said, str) else self._short("approvals", asked)
 
-    def _called(self, asked: Question) -> Answer | None:
+    def _called(self, asked: AwaitedStep) -> StepResult | None:
         said = self.tools.next(asked.name, _usual(asked))
         if said is EXHAUSTED:
             return self._short("tools", asked)
         if isinstance(said, Mapping) and set(said) == {"fail"}:
-            return Failed(category=Category(said["fail"]), message=f"{said['fail']}, by the script")
-        return Done(said) if asked.is_undo else self._fitted(asked, said)
+            return FailedResult(category=Category(said["fail"]), message=f"{said['fail']}, by the script")
+        return DoneResult(said) if asked.is_undo else self._fitted(asked, said)
 
-    def _fitted(self, asked: Question, said: Any) -> Answer:
+    def _fitted(self, asked: AwaitedStep, said: Any) -> StepResult:
         """What a tool answered, unless it is not what the step promises."""
         schema = asked.work.output if isinstance(asked.work, Tool) else None
-        wrong = self.cast.means.fits(schema, said) if schema is not None else ()
+        wrong = self.cast.rule_set.fits(schema, said) if schema is not None else ()
         if not wrong:
-            return Done(said)
+            return DoneResult(said)
         if not self.tools.has(asked.name):
             self.trouble.append(f"the script says nothing under `tools` for {asked.name}, which has an `output` to fit")
-        return Failed(message=f"output: {wrong[0].message}")
+        return FailedResult(message=f"output: {wrong[0].message}")
 
-    def _handed_in(self, asked: Question) -> Answer | None:
+    def _handed_in(self, asked: AwaitedStep) -> StepResult | None:
         match self.outcomes.next(asked.name, "done"):
             case "done":
                 return self._done(asked)
             case "failed":
-                return Failed()
+                return FailedResult()
             case "skipped":
-                return Failed() if asked.is_undo else Skipped()
+                return FailedResult() if asked.is_undo else SkippedResult()
             case _:
                 return self._short("outcomes", asked)
 
-    def _done(self, asked: Question) -> Answer | None:
+    def _done(self, asked: AwaitedStep) -> StepResult | None:
         left = self.outputs.tries_left(asked.name)
         is_again = self.stage.run.step(asked.path).tries > 0 and not asked.is_undo
         if is_again and not left:
@@ -186,31 +186,31 @@ class _Walk:
         output = self.outputs.next(asked.name)
         return self._short("outputs", asked) if output is EXHAUSTED else self._judged(asked, output, is_last=left <= 1)
 
-    def _judged(self, asked: Question, output: Any, *, is_last: bool) -> Answer | None:
+    def _judged(self, asked: AwaitedStep, output: Any, *, is_last: bool) -> StepResult | None:
         blocking = self._against(asked, output)
         if not blocking:
             if not is_last:
                 self.trouble.append(f"a try of {asked.name} was accepted that should have been refused: {output!r}")
-            return Done(output)
+            return DoneResult(output)
         self.findings.setdefault(plain(asked.path), {}).update(dict.fromkeys(self._rules(asked, output, blocking)))
         if not self.outputs.has(asked.name):
             self.trouble.append(f"the script says nothing under `outputs` for {asked.name}: {blocking[0].message}")
             return None
         data = tuple({"rule": one.rule, "message": one.message, "where": one.where} for one in blocking)
-        return Refused(data) if not asked.is_undo else Failed(message=blocking[0].message)
+        return RefusedResult(data) if not asked.is_undo else FailedResult(message=blocking[0].message)
 
-    def _rules(self, asked: Question, output: Any, blocking: list[Finding]) -> list[str]:
+    def _rules(self, asked: AwaitedStep, output: Any, blocking: list[Finding]) -> list[str]:
         """The rules that refused an output; what its schema says goes by that name, too."""
         schema = asked.work.output if isinstance(asked.work, Prompt) else None
-        is_misshapen = schema is not None and bool(self.cast.means.fits(schema, output))
+        is_misshapen = schema is not None and bool(self.cast.rule_set.fits(schema, output))
         return [*([SHAPE] if is_misshapen else []), *(one.rule for one in blocking)]
 
-    def _against(self, asked: Question, output: Any) -> list[Finding]:
+    def _against(self, asked: AwaitedStep, output: Any) -> list[Finding]:
         """Why an output is refused: its shape, its checks, or that it is not confirmed."""
         if not isinstance(asked.work, Prompt):
             return []
         run, found = self.stage.run, locate(self.definition, asked.path)
-        against = list(judge(asked.work, output, run, found.lane, self.cast.means).blocking)
+        against = list(judge(asked.work, output, run, found.lane, self.cast.rule_set).blocking)
         if against or self._is_agreed(asked):
             return against
         try:
@@ -221,23 +221,23 @@ class _Walk:
         unconfirmed = Finding(rule=CONFIRM, severity=Severity.CRITICAL, where="confirmed", message="nobody agreed")
         return [unconfirmed] if is_needed else []
 
-    def _is_agreed(self, asked: Question) -> bool:
+    def _is_agreed(self, asked: AwaitedStep) -> bool:
         agreed = self.script.confirmed
         return agreed if isinstance(agreed, bool) else agreed.get(plain(asked.path), True)
 
-    def _short(self, key: str, asked: Question) -> Answer | None:
+    def _short(self, key: str, asked: AwaitedStep) -> StepResult | None:
         self.trouble.append(f"the script's `{key}` has no more for {asked.name}: its list is too short")
         return None
 
 
-def _usual(asked: Question) -> Any:
+def _usual(asked: AwaitedStep) -> Any:
     """What a tool answers of which the script says nothing."""
     if isinstance(asked.work, Tool) and asked.work.tool == "value.set" and isinstance(asked.args, Mapping):
         return asked.args.get("value")
     return {}
 
 
-def _waits_for(run: Run, asked: Question | None) -> str:
+def _waits_for(run: Run, asked: AwaitedStep | None) -> str:
     if asked is not None:
         return f"{asked.who.value}: {asked.name}"
     failed = [f"{path}: {state.message}" for path, state in run.steps.items() if state.status.value == "failed"]

@@ -13,7 +13,7 @@ from typing import Any, Final
 import click
 import msgspec
 
-from handrail.assembly import gate_of, guests_of, rules_of, toolbox_of
+from handrail.assembly import gate_of, plugin_rules_of, rules_of, toolbox_of
 from handrail.domain.definition import Check, Definition, Prompt, Step
 from handrail.domain.errors import Invalid, NotFound
 from handrail.domain.judgement import Judgement
@@ -22,13 +22,13 @@ from handrail.domain.plural import plural
 from handrail.domain.rule import RuleCard
 from handrail.domain.run import Run
 from handrail.domain.suggestion import did_you_mean
-from handrail.engine.gate import Gate
+from handrail.engine.gate import QualityGate
 from handrail.engine.rule import NoMemory, RuleSet
 from handrail.interfaces.cli.answer import Exit, answer, tell_findings
 from handrail.interfaces.cli.program import json_option, settings_of, told
 from handrail.interfaces.pictures.caption import plain
-from handrail.rules.guest import Door
-from handrail.rules.package_folder import doors_in
+from handrail.rules.guest import RuleEntry
+from handrail.rules.package_folder import rule_entries_in
 from handrail.settings import Settings
 from handrail.tools.registry import Registry
 
@@ -84,7 +84,7 @@ async def _shelf(
     """The rules to apply, and those that can't be used."""
     offered = _offered(target)
     if offered is not None:
-        guests = guests_of(settings, installed=lambda: offered)
+        guests = plugin_rules_of(settings, installed=lambda: offered)
         return guests, [rule.card for rule in await guests.all()], guests.broken
     shelf = rules_of(settings, toolbox)
     card = await shelf.card(target)
@@ -96,13 +96,13 @@ async def _shelf(
     raise NotFound(f"there is no rule {target!r}, and no such folder", hint=hint)
 
 
-def _offered(target: str) -> Mapping[str, Door | str] | None:
+def _offered(target: str) -> Mapping[str, RuleEntry | str] | None:
     """The rules of a package that is not installed; None if the target is not a folder."""
     folder = Path(target)
-    return doors_in(folder) if folder.is_dir() else None
+    return rule_entries_in(folder) if folder.is_dir() else None
 
 
-async def _tried(gate: Gate, card: RuleCard, given: Mapping[str, Any] | None, output: Any) -> Tried:
+async def _tried(gate: QualityGate, card: RuleCard, given: Mapping[str, Any] | None, output: Any) -> Tried:
     parameters = card.example if given is None else given
     work = Prompt(prompt=ID, checks=(Check(rule=card.name, parameters=parameters),))
     definition = Definition(id=ID, steps=(Step(id=ID, work=work),))

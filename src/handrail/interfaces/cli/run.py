@@ -185,6 +185,6 @@ async def _tell_if_not_executed(look: Reading, status: Status) -> None:
     """Say so when a run has steps to execute, and no process executes it."""
     if status.status not in RUN_WORKING:
         return
-    holding = await look.store.holding(status.run)
-    if holding is not None and not holding.owner and not status.waiting_for:
+    lease_holder = await look.store.lease_holder(status.run)
+    if lease_holder is not None and not lease_holder.owner and not status.waiting_for:
         click.echo(f"no process executes it now: `handrail run resume {status.run}` does, or a worker", err=True)

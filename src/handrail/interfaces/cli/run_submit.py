@@ -85,13 +85,13 @@ async def _show(at_work: Working, asked: _Typed, *, as_json: bool) -> NoReturn:
     """The step to do, or the steps to choose from."""
     status = await at_work.lookout.status(asked.run)
     seen = await at_work.guide.look(asked.run)
-    found = guided(seen, now=at_work.worker.terms.clock())
+    found = guided(seen, now=at_work.worker.settings.clock())
     if asked.step and asked.step not in found.ready:
         raise _not_ready(asked, found)
     step = asked.step or (found.ready[0] if len(found.ready) == 1 else "")
     if step:
         chosen = replace(seen, step=step.removesuffix(UNDO))
-        found = guided(chosen, now=at_work.worker.terms.clock(), about=ReplyContext(models=at_work.models))
+        found = guided(chosen, now=at_work.worker.settings.clock(), about=ReplyContext(models=at_work.models))
 
     def words() -> None:
         tell_status(status)
@@ -122,7 +122,7 @@ async def _with_step(at_work: Working, asked: _Typed) -> _Typed:
     """What was typed, with the step that was meant: the only one that is ready, if none was named."""
     if asked.step:
         return asked
-    found = guided(await at_work.guide.look(asked.run), now=at_work.worker.terms.clock())
+    found = guided(await at_work.guide.look(asked.run), now=at_work.worker.settings.clock())
     if len(found.ready) == 1:
         return replace(asked, step=found.ready[0])
     if not found.ready:
@@ -153,7 +153,7 @@ async def _verdict(at_work: Working, asked: _Typed) -> Verdict:
 async def _answered(at_work: Working, asked: _Typed, verdict: Verdict) -> Guided:
     seen = await at_work.guide.look(asked.run)
     about = ReplyContext(verdict=verdict, submitted=asked.step, models=at_work.models)
-    return guided(seen, now=at_work.worker.terms.clock(), about=about)
+    return guided(seen, now=at_work.worker.settings.clock(), about=about)
 
 
 def _tell_accepted(found: Guided, step: str, status: Status) -> None:

@@ -14,7 +14,7 @@ import msgspec
 
 from handrail.domain.plural import plural
 from handrail.domain.status import RunStatus, StepStatus
-from handrail.engine.step_view import Held, StepView, Why
+from handrail.engine.step_view import PostponedView, StepView, Why
 from handrail.engine.view import Failure, Progress, RecoveryOption, RunSummary, Status, WaitingFor, Whom
 from handrail.interfaces.cli.answer import Exit
 from handrail.interfaces.cli.table import Column, has_unicode, tell_table
@@ -203,19 +203,19 @@ def note_on(step: StepView, shown: Times) -> str:
     rounds = f"round {step.round} of {step.rounds}" if step.rounds and step.round else ""
     undone = {"": "", "none": "NOT undone"}.get(step.compensation, f"undone: {step.compensation}")
     proof = "claimed" if step.proof == "claimed" else f"verified: {', '.join(step.checks)}" if step.checks else ""
-    waits = "waiting for " + ", ".join(_held(one, shown) for one in step.waits_for) if step.waits_for else ""
+    waits = "waiting for " + ", ".join(_postponed(one, shown) for one in step.waits_for) if step.waits_for else ""
     message = plain(step.message)
     return "; ".join(word for word in (rounds, waits, undone, proof, plain(step.says), message) if word)
 
 
-def _held(held: Held, shown: Times) -> str:
-    expires = "expires " if held.kind is Why.APPROVAL else ""
-    until = f" ({expires}{shown.ago(held.until)})" if held.until else ""
-    if held.step:
-        return held.step
-    if held.reason:
-        return f"{plain(held.reason)}{until}"
-    return f"{WAITS.get(held.kind.value, held.kind.value)}{until}"
+def _postponed(postponed: PostponedView, shown: Times) -> str:
+    expires = "expires " if postponed.kind is Why.APPROVAL else ""
+    until = f" ({expires}{shown.ago(postponed.until)})" if postponed.until else ""
+    if postponed.step:
+        return postponed.step
+    if postponed.reason:
+        return f"{plain(postponed.reason)}{until}"
+    return f"{WAITS.get(postponed.kind.value, postponed.kind.value)}{until}"
 
 
 WAITS: Final = {"agent": "the agent", "decision": "a decision", "approval": "a person", "retry": "the next try"}

@@ -25,7 +25,7 @@ IDLE_LOOKS: Final = 3
 async def command(ctx: click.Context, until_idle: bool) -> None:
     """Execute the store's runs that no other process executes, until stopped."""
     async with working(settings_of(ctx), actor="worker") as at_work:
-        _say(f"worker {at_work.worker.terms.owner} started; Ctrl-C stops it")
+        _say(f"worker {at_work.worker.settings.owner} started; Ctrl-C stops it")
         teller = _Teller(at_work)
         with stoppable() as stop:
             task = asyncio.ensure_future(teller.tell(until_idle=until_idle))
@@ -100,9 +100,9 @@ class _Teller:
         if any(not conductor.is_settled for conductor in list(self.worker.conductors.values())):
             return False
         after = ""
-        while holdings := await self.store.holdings(after=after):
-            after = holdings[-1].run
-            for holding in holdings:
-                if not await self.lookout.is_settled(holding.run):
+        while lease_holders := await self.store.lease_holders(after=after):
+            after = lease_holders[-1].run
+            for lease_holder in lease_holders:
+                if not await self.lookout.is_settled(lease_holder.run):
                     return False
         return True

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from handrail.assembly import means_of_judging
+from handrail.assembly import judging_rules
 from handrail.domain.plural import plural
 from handrail.domain.rehearsing.branches import FORKS, Branch, branches_of
 from handrail.domain.rehearsing.paths import Paths, explore
@@ -18,7 +18,7 @@ from handrail.interfaces.cli.workflow_rehearsal import Report
 def explored(report: Report) -> Paths | None:
     """All paths of a workflow; None if it is not valid."""
     definition = report.loaded.definition
-    return explore(definition, means_of_judging()) if definition is not None and report.loaded.is_valid else None
+    return explore(definition, judging_rules()) if definition is not None and report.loaded.is_valid else None
 
 
 def untested(reachable: Collection[Branch], taken: Collection[Branch]) -> list[Branch]:

@@ -9,14 +9,14 @@ from typing import Any
 
 from msgspec import Struct
 
-from handrail.assembly import means_of_judging
+from handrail.assembly import judging_rules
 from handrail.domain.check import Finding, blocks
 from handrail.domain.definition import Definition
 from handrail.domain.errors import NotFound
 from handrail.domain.rehearsing.branches import Branch
 from handrail.domain.rehearsing.difference import Difference, differences
 from handrail.domain.rehearsing.script import Script
-from handrail.domain.rehearsing.walk import Cast, Walked, walk_through
+from handrail.domain.rehearsing.walk import Walked, WalkParts, walk_through
 from handrail.interfaces.cli.definitions import load_file
 from handrail.library.loading import Loaded, check_inputs
 from handrail.library.script import read_tests, suite_file
@@ -72,9 +72,9 @@ def report_on(file: str, settings: Settings) -> Report:
     return Report(file=file, loaded=loaded, tests=tested, findings=tests.findings)
 
 
-def cast() -> Cast:
+def cast() -> WalkParts:
     """What every test needs: how inputs are checked, and by which rules outputs are checked."""
-    return Cast(check=_inputs_checked, means=means_of_judging())
+    return WalkParts(check=_inputs_checked, rule_set=judging_rules())
 
 
 def _tested(definition: Definition, script: Script) -> Tested:

@@ -14,14 +14,14 @@ from handrail.rules.toolchain.site import Site
 from handrail.rules.toolchain.task import (
     MESSAGE_MAX,
     PROBLEMS_MAX,
-    Asked,
-    Lack,
+    CannotRun,
     Language,
     Problem,
     Read,
     Result,
     Task,
-    Want,
+    TaskKind,
+    TaskOptions,
 )
 
 PLAIN: Final = (".c",)
@@ -30,7 +30,9 @@ COMPILERS: Final = {PLAIN: ("cc", "gcc", "clang"), PLUS: ("c++", "g++", "clang++
 MAKEFILES: Final = ("GNUmakefile", "makefile", "Makefile")
 QUIET: Final = {"LC_ALL": "C", "GCC_COLORS": ""}
 TESTS_FIX: Final = "make the code right, or the test if that is wrong"
-NO_COMPILER: Final = Lack(message="there is no C compiler here", fix="install gcc or clang, so that `cc` is on PATH")
+NO_COMPILER: Final = CannotRun(
+    message="there is no C compiler here", fix="install gcc or clang, so that `cc` is on PATH"
+)
 
 _target = re.compile(r"^(test|check)\s*:", re.MULTILINE)
 _ctest = re.compile(
@@ -40,7 +42,7 @@ _ctest = re.compile(
 _assertion = re.compile(r"(?:^|\s)([^\s:]{1,300}):(\d{1,7}): ([^\n]{0,500}\bAssertion[^\n]*)")
 
 
-def _build(site: Site, asked: Asked) -> Sequence[Task | Lack]:
+def _build(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
     if site.has("CMakeLists.txt"):
         return _cmake(site, asked, errors_only, tests=False)
     if _makefile(site) and not asked.paths:
@@ -48,7 +50,7 @@ def _build(site: Site, asked: Asked) -> Sequence[Task | Lack]:
     return _each(site, asked, ("-fsyntax-only",), errors_only, "make it compile")
 
 
-def _lint(site: Site, asked: Asked) -> Sequence[Task | Lack]:
+def _lint(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
     if cppcheck := find(site, "cppcheck"):
         options = ("--quiet", "--enable=warning,style,performance", "--error-exitcode=1", "--inline-suppr")
         template = "--template={file}:{line}:{column}: {severity}: {message} [{id}]"
@@ -57,14 +59,14 @@ def _lint(site: Site, asked: Asked) -> Sequence[Task | Lack]:
     return _each(site, asked, ("-Wall", "-Wextra", "-fsyntax-only"), diagnostics, "mend it")
 
 
-def _test(site: Site, asked: Asked) -> Sequence[Task | Lack]:
+def _test(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
     if site.has("CMakeLists.txt"):
         return _cmake(site, asked, _tests, tests=True)
     target = _target.search(site.text(_makefile(site))) if _makefile(site) else None
     if target:
         return _make(site, asked, (target[1],), said, TESTS_FIX)
     fix = "add a target `test` to the Makefile, or tests to CMakeLists.txt; or set `command`"
-    return [Lack(message="there is no test runner: neither CMake nor a Makefile with `test` or `check`", fix=fix)]
+    return [CannotRun(message="there is no test runner: neither CMake nor a Makefile with `test` or `check`", fix=fix)]
 
 
 def _makefile(site: Site) -> str:
@@ -75,18 +77,20 @@ def _compilers(site: Site) -> tuple[Program, ...]:
     return tuple(filter(None, (find(site, *names) for names in COMPILERS.values())))
 
 
-def _make(site: Site, asked: Asked, targets: Sequence[str], read: Read, fix: str) -> Sequence[Task | Lack]:
+def _make(site: Site, asked: TaskOptions, targets: Sequence[str], read: Read, fix: str) -> Sequence[Task | CannotRun]:
     make = find(site, "make", "gmake")
     if make is None:
-        return [Lack(message="there is no make here", fix="install make, so that it is on PATH")]
+        return [CannotRun(message="there is no make here", fix="install make, so that it is on PATH")]
     argv = (str(make.path), "--keep-going", *targets, *asked.args)
     return [Task(argv=argv, read=read, programs=(make, *_compilers(site)), fix=fix, env=QUIET, writable=True)]
 
 
-def _cmake(site: Site, asked: Asked, read: Read, *, tests: bool) -> Sequence[Task | Lack]:
+def _cmake(site: Site, asked: TaskOptions, read: Read, *, tests: bool) -> Sequence[Task | CannotRun]:
     cmake, ctest = find(site, "cmake"), find(site, "ctest")
     if cmake is None or ctest is None:
-        return [Lack(message="there is no CMake here", fix="install CMake, so that `cmake` and `ctest` are on PATH")]
+        return [
+            CannotRun(message="there is no CMake here", fix="install CMake, so that `cmake` and `ctest` are on PATH")
+        ]
     if not (compilers := _compilers(site)):
         return [NO_COMPILER]
     fix = TESTS_FIX if tests else "make it compile"
@@ -94,8 +98,8 @@ def _cmake(site: Site, asked: Asked, read: Read, *, tests: bool) -> Sequence[Tas
     return [Task(argv=argv, read=read, programs=(cmake, *compilers), fix=fix, env=QUIET, stdin=probe("cmake.sh"))]
 
 
-def _each(site: Site, asked: Asked, options: Sequence[str], read: Read, fix: str) -> Sequence[Task | Lack]:
-    tasks: list[Task | Lack] = []
+def _each(site: Site, asked: TaskOptions, options: Sequence[str], read: Read, fix: str) -> Sequence[Task | CannotRun]:
+    tasks: list[Task | CannotRun] = []
     for suffixes, names in COMPILERS.items():
         files = [_plain(name) for name in asked.paths or site.files if name.endswith(suffixes)]
         compiler = find(site, *names)
@@ -104,7 +108,7 @@ def _each(site: Site, asked: Asked, options: Sequence[str], read: Read, fix: str
             tasks.append(Task(argv=argv, read=read, programs=(compiler,), fix=fix, env=QUIET))
         elif files:
             tasks.append(NO_COMPILER)
-    return tasks or [Lack(message="there are no C or C++ files", fix="name the folder with `path`")]
+    return tasks or [CannotRun(message="there are no C or C++ files", fix="name the folder with `path`")]
 
 
 def _plain(name: str) -> str:
@@ -138,14 +142,14 @@ def _outcome(word: str) -> str:
     return {"Passed": "passed", "Skipped": "skipped"}.get(word, "failed")
 
 
-def _coverage(site: Site, asked: Asked) -> Sequence[Task | Lack]:
+def _coverage(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
     fix = "let the build write it (gcovr --cobertura, lcov), and name it with `report`"
-    return [Lack(message="coverage of C and C++ is read from a report", fix=fix)]
+    return [CannotRun(message="coverage of C and C++ is read from a report", fix=fix)]
 
 
 C: Final = Language(
     name="c",
     markers=("CMakeLists.txt",),
     suffixes=(*PLAIN, *PLUS),
-    plans={Want.BUILD: _build, Want.TEST: _test, Want.LINT: _lint, Want.COVERAGE: _coverage},
+    plans={TaskKind.BUILD: _build, TaskKind.TEST: _test, TaskKind.LINT: _lint, TaskKind.COVERAGE: _coverage},
 )

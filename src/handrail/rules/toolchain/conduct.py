@@ -15,14 +15,14 @@ from msgspec.structs import replace
 from handrail.domain.check import Finding
 from handrail.domain.definition import Category
 from handrail.domain.duration import duration_ms, duration_text
-from handrail.domain.rule import Evidence, Outcome, RuleCard
+from handrail.domain.rule import CheckOutcome, Evidence, RuleCard
 from handrail.engine.rule import Setting
 from handrail.engine.sandbox import GIB, Bounds, Job, Ran
 from handrail.engine.tool import ToolFailed
 from handrail.rules.function_rule import bounded, found_at, not_done
 from handrail.rules.toolchain.program import Program, environment
 from handrail.rules.toolchain.site import Site
-from handrail.rules.toolchain.task import Lack, Problem, Result, Task
+from handrail.rules.toolchain.task import CannotRun, Problem, Result, Task
 from handrail.rules.toolchain.versions import Versions
 
 MEMORY_BYTES: Final = 3 * GIB
@@ -50,7 +50,7 @@ def nothing_more(_results: Sequence[Result]) -> tuple[list[Finding], dict[str, i
 
 
 @dataclass(frozen=True)
-class Conductor:
+class ToolchainRunner:
     """Runs the tasks of one rule."""
 
     card: RuleCard
@@ -62,26 +62,26 @@ class Conductor:
 
     async def conduct(
         self,
-        plan: Sequence[Task | Lack],
+        plan: Sequence[Task | CannotRun],
         site: Site,
         asked: Mapping[str, Any],
         setting: Setting,
         *,
         judged: Judge = nothing_more,
-    ) -> Outcome:
+    ) -> CheckOutcome:
         """What came of all tasks; what is missing is told first, and then nothing is run."""
-        lacks = [not_done(self.card.name, one.message, one.fix) for one in plan if isinstance(one, Lack)]
+        lacks = [not_done(self.card.name, one.message, one.fix) for one in plan if isinstance(one, CannotRun)]
         if lacks:
-            return Outcome(findings=bounded(lacks))
+            return CheckOutcome(findings=bounded(lacks))
         if why_not := await setting.sandbox.trial():
-            return Outcome(findings=(self.unusable(why_not),))
+            return CheckOutcome(findings=(self.unusable(why_not),))
         try:
             steps = await self._run([one for one in plan if isinstance(one, Task)], site, asked, setting)
         except _NotBegun as error:
-            return Outcome(findings=(error.finding,))
+            return CheckOutcome(findings=(error.finding,))
         return self._told(steps, site, await self._evidence(steps, setting), judged)
 
-    def _told(self, steps: Sequence[Step], site: Site, evidence: Evidence, judged: Judge) -> Outcome:
+    def _told(self, steps: Sequence[Step], site: Site, evidence: Evidence, judged: Judge) -> CheckOutcome:
         findings = [found for step in steps for found in self._findings(step, site)]
         more, counts = judged([result for _, _, result in steps]) if not findings else ([], {})
         every = bounded([*findings, *more])
@@ -89,7 +89,7 @@ class Conductor:
         # What a command could not come to today, on a busy machine or without its settings, it may tomorrow.
         is_settled = not any(_trouble(*step) for step in steps)
         evidence = replace(evidence, passed=not every, counts=counted, is_settled=is_settled)
-        return Outcome(findings=every, evidence=evidence)
+        return CheckOutcome(findings=every, evidence=evidence)
 
     def unusable(self, why_not: str) -> Finding:
         """The finding that there is no sandbox to run anything in."""

@@ -14,18 +14,18 @@ from handrail.rules.toolchain.site import Site
 from handrail.rules.toolchain.task import (
     MESSAGE_MAX,
     PROBLEMS_MAX,
-    Asked,
-    Lack,
+    CannotRun,
     Language,
     Problem,
     Read,
     Result,
     Task,
-    Want,
+    TaskKind,
+    TaskOptions,
 )
 
 OFFLINE: Final = {"GOTOOLCHAIN": "local", "GOPROXY": "off", "GOTELEMETRY": "off", "GOFLAGS": "-buildvcs=false"}
-NO_GO: Final = Lack(message="there is no Go here", fix="install Go, so that `go` is on PATH")
+NO_GO: Final = CannotRun(message="there is no Go here", fix="install Go, so that `go` is on PATH")
 OUTPUT_LINES_MAX: Final = 200
 """How much of what one test says is kept, to find out what went wrong."""
 
@@ -33,7 +33,7 @@ _place = re.compile(r"^\s{1,20}([\w./-]{1,300}\.go):(\d{1,7}): ?([^\n]*)")
 _module = re.compile(r"^module\s+\"?([^\s\"]{1,300})", re.MULTILINE)
 
 
-def _asked(site: Site, words: Sequence[str], asked: Asked, read: Read, fix: str) -> Sequence[Task | Lack]:
+def _asked(site: Site, words: Sequence[str], asked: TaskOptions, read: Read, fix: str) -> Sequence[Task | CannotRun]:
     go = find(site, "go")
     if go is None:
         return [NO_GO]
@@ -41,11 +41,11 @@ def _asked(site: Site, words: Sequence[str], asked: Asked, read: Read, fix: str)
     return [Task(argv=argv, read=read, programs=(go,), fix=fix, env=OFFLINE, writable=True)]
 
 
-def _build(site: Site, asked: Asked) -> Sequence[Task | Lack]:
+def _build(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
     return _asked(site, ("build", "-o", "/dev/null"), asked, diagnostics, "make it compile")
 
 
-def _test(site: Site, asked: Asked) -> Sequence[Task | Lack]:
+def _test(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
     module = _module.search(site.text("go.mod"))
     name = module[1] if module else ""
 
@@ -55,7 +55,7 @@ def _test(site: Site, asked: Asked) -> Sequence[Task | Lack]:
     return _asked(site, ("test", "-json"), asked, read, "make the code right, or the test if that is wrong")
 
 
-def _lint(site: Site, asked: Asked) -> Sequence[Task | Lack]:
+def _lint(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
     vet = _asked(site, ("vet",), asked, diagnostics, "mend it")
     go = find(site, "go")
     gofmt = find(site, "gofmt") or (beside(go, "gofmt") if go else None)
@@ -77,7 +77,7 @@ def _unformatted(ran: Ran) -> Result:
     return Result(counts={"unformatted": len(names)}, problems=(*problems, *wrong.problems))
 
 
-def _coverage(site: Site, asked: Asked) -> Sequence[Task | Lack]:
+def _coverage(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
     module = _module.search(site.text("go.mod"))
     name = module[1] if module else ""
 
@@ -145,5 +145,5 @@ GO: Final = Language(
     name="go",
     markers=("go.mod", "go.work"),
     suffixes=(".go",),
-    plans={Want.BUILD: _build, Want.TEST: _test, Want.LINT: _lint, Want.COVERAGE: _coverage},
+    plans={TaskKind.BUILD: _build, TaskKind.TEST: _test, TaskKind.LINT: _lint, TaskKind.COVERAGE: _coverage},
 )

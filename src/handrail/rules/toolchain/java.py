@@ -11,28 +11,38 @@ from handrail.rules.toolchain.probe import probe
 from handrail.rules.toolchain.program import Program, find
 from handrail.rules.toolchain.reading import diagnostics, errors_only, said, tap
 from handrail.rules.toolchain.site import Site
-from handrail.rules.toolchain.task import Asked, Lack, Language, Read, Result, Task, Want
+from handrail.rules.toolchain.task import CannotRun, Language, Read, Result, Task, TaskKind, TaskOptions
 
 HEAP: Final = "-Xmx768m"
 SYSTEM_JARS: Final = Path("/usr/share/java")
 JUNIT: Final = ("junit4.jar", "junit-4", "junit.jar")
 JARS_MAX: Final = 200
 GRADLE: Final = ("build.gradle", "build.gradle.kts")
-GRADLE_TASKS: Final = {Want.BUILD: ("testClasses",), Want.TEST: ("test",), Want.LINT: ("check", "-x", "test")}
-MAVEN_GOALS: Final = {Want.BUILD: ("test-compile",), Want.TEST: ("test",), Want.LINT: ("verify", "-DskipTests")}
+GRADLE_TASKS: Final = {
+    TaskKind.BUILD: ("testClasses",),
+    TaskKind.TEST: ("test",),
+    TaskKind.LINT: ("check", "-x", "test"),
+}
+MAVEN_GOALS: Final = {
+    TaskKind.BUILD: ("test-compile",),
+    TaskKind.TEST: ("test",),
+    TaskKind.LINT: ("verify", "-DskipTests"),
+}
 TESTS_MARK: Final = "@TESTS@"
 TESTS_FIX: Final = "make the code right, or the test if that is wrong"
-FIXES: Final = {Want.BUILD: "make it compile", Want.TEST: TESTS_FIX, Want.LINT: "mend it"}
-NO_JUNIT: Final = Lack(
+FIXES: Final = {TaskKind.BUILD: "make it compile", TaskKind.TEST: TESTS_FIX, TaskKind.LINT: "mend it"}
+NO_JUNIT: Final = CannotRun(
     message="there is no test runner: no pom.xml, no build.gradle, no JUnit 4",
     fix="put junit-4.13.2.jar and hamcrest-core into the project's lib/, or use Maven or Gradle",
 )
-NO_JAVA: Final = Lack(message="there is no javac here", fix="install a JDK, so that `javac` and `java` are on PATH")
+NO_JAVA: Final = CannotRun(
+    message="there is no javac here", fix="install a JDK, so that `javac` and `java` are on PATH"
+)
 
 
-def _by(want: Want, site: Site, asked: Asked) -> Sequence[Task | Lack] | None:
+def _by(want: TaskKind, site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun] | None:
     """The task of a build tool; None if the project has none."""
-    read = said if want is Want.TEST else errors_only
+    read = said if want is TaskKind.TEST else errors_only
     if site.has("pom.xml"):
         return _maven(want, site, asked, read)
     if any(map(site.has, GRADLE)):
@@ -40,18 +50,18 @@ def _by(want: Want, site: Site, asked: Asked) -> Sequence[Task | Lack] | None:
     return None
 
 
-def _maven(want: Want, site: Site, asked: Asked, read: Read) -> Sequence[Task | Lack]:
+def _maven(want: TaskKind, site: Site, asked: TaskOptions, read: Read) -> Sequence[Task | CannotRun]:
     mvn = _wrapper(site, "mvnw") or find(site, "mvn")
     if mvn is None:
-        return [Lack(message="there is no Maven here", fix="install Maven, so that `mvn` is on PATH")]
+        return [CannotRun(message="there is no Maven here", fix="install Maven, so that `mvn` is on PATH")]
     argv = (str(mvn.path), "--offline", "--batch-mode", "--no-transfer-progress", *MAVEN_GOALS[want], *asked.args)
     return [_task(argv, (mvn,), read, FIXES[want])]
 
 
-def _gradle(want: Want, site: Site, asked: Asked, read: Read) -> Sequence[Task | Lack]:
+def _gradle(want: TaskKind, site: Site, asked: TaskOptions, read: Read) -> Sequence[Task | CannotRun]:
     gradle = _wrapper(site, "gradlew") or find(site, "gradle")
     if gradle is None:
-        return [Lack(message="there is no Gradle here", fix="install Gradle, or add its wrapper to the project")]
+        return [CannotRun(message="there is no Gradle here", fix="install Gradle, or add its wrapper to the project")]
     argv = (str(gradle.path), "--offline", "--no-daemon", "--console=plain", *GRADLE_TASKS[want], *asked.args)
     return [_task(argv, (gradle,), read, FIXES[want])]
 
@@ -64,21 +74,21 @@ def _task(argv: tuple[str, ...], programs: tuple[Program, ...], read: Read, fix:
     return Task(argv=argv, read=read, programs=programs, fix=fix, writable=True)
 
 
-def _build(site: Site, asked: Asked) -> Sequence[Task | Lack]:
-    return _by(Want.BUILD, site, asked) or _javac(site, asked, ("-nowarn",), errors_only, "make it compile")
+def _build(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
+    return _by(TaskKind.BUILD, site, asked) or _javac(site, asked, ("-nowarn",), errors_only, "make it compile")
 
 
-def _lint(site: Site, asked: Asked) -> Sequence[Task | Lack]:
-    return _by(Want.LINT, site, asked) or _javac(site, asked, ("-Xlint:all",), diagnostics, "mend it")
+def _lint(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
+    return _by(TaskKind.LINT, site, asked) or _javac(site, asked, ("-Xlint:all",), diagnostics, "mend it")
 
 
-def _javac(site: Site, asked: Asked, options: Sequence[str], read: Read, fix: str) -> Sequence[Task | Lack]:
+def _javac(site: Site, asked: TaskOptions, options: Sequence[str], read: Read, fix: str) -> Sequence[Task | CannotRun]:
     javac = find(site, "javac")
     if javac is None:
         return [NO_JAVA]
     files = asked.paths or tuple(f"./{name}" for name in site.sources(".java"))
     if not files:
-        return [Lack(message="there are no Java files", fix="name the folder with `path`")]
+        return [CannotRun(message="there are no Java files", fix="name the folder with `path`")]
     # Nothing is written: the compiler stops when it has understood all. The files are named on its standard input.
     check = (f"-J{HEAP}", "-proc:none", "-XDshould-stop.ifNoError=FLOW", *options, *_class_path(site), *asked.args)
     names = "".join(f'"{name.replace(chr(92), chr(92) * 2)}"\n' for name in files)
@@ -108,11 +118,11 @@ def _junit_jars() -> list[Path]:
     return [path for path in found if path.exists()]
 
 
-def _test(site: Site, asked: Asked) -> Sequence[Task | Lack]:
-    return _by(Want.TEST, site, asked) or _by_junit(site, asked)
+def _test(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
+    return _by(TaskKind.TEST, site, asked) or _by_junit(site, asked)
 
 
-def _by_junit(site: Site, asked: Asked) -> Sequence[Task | Lack]:
+def _by_junit(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
     javac, java = find(site, "javac"), find(site, "java")
     if javac is None or java is None:
         return [NO_JAVA]
@@ -122,7 +132,7 @@ def _by_junit(site: Site, asked: Asked) -> Sequence[Task | Lack]:
     files = tuple(f"./{name}" for name in site.sources(".java"))
     argv = ("/bin/sh", "-s", "--", str(java.path), path[1], *(asked.paths or files), *asked.args)
     script = probe("junit.sh").replace(TESTS_MARK, probe("Tests.java"))
-    programs, fix = (java, javac), FIXES[Want.TEST]
+    programs, fix = (java, javac), FIXES[TaskKind.TEST]
     return [Task(argv=argv, read=_junit, programs=programs, fix=fix, stdin=script, shows=_settings(javac))]
 
 
@@ -131,14 +141,14 @@ def _junit(ran: Ran) -> Result:
     return told if told.is_whole else Result(problems=errors_only(ran).problems, is_whole=False)
 
 
-def _coverage(site: Site, asked: Asked) -> Sequence[Task | Lack]:
+def _coverage(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
     fix = "let the build write it (JaCoCo), and name it with `report`: jacoco.xml"
-    return [Lack(message="coverage of Java is read from a report", fix=fix)]
+    return [CannotRun(message="coverage of Java is read from a report", fix=fix)]
 
 
 JAVA: Final = Language(
     name="java",
     markers=("pom.xml", *GRADLE),
     suffixes=(".java",),
-    plans={Want.BUILD: _build, Want.TEST: _test, Want.LINT: _lint, Want.COVERAGE: _coverage},
+    plans={TaskKind.BUILD: _build, TaskKind.TEST: _test, TaskKind.LINT: _lint, TaskKind.COVERAGE: _coverage},
 )

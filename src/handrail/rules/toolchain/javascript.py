@@ -17,14 +17,14 @@ from handrail.rules.toolchain.site import Site
 from handrail.rules.toolchain.task import (
     MESSAGE_MAX,
     PROBLEMS_MAX,
-    Asked,
-    Lack,
+    CannotRun,
     Language,
     Problem,
     Read,
     Result,
     Task,
-    Want,
+    TaskKind,
+    TaskOptions,
 )
 
 QUIET: Final = {"NO_COLOR": "1", "FORCE_COLOR": "0", "CI": "true", "NODE_DISABLE_COMPILE_CACHE": "1"}
@@ -41,19 +41,19 @@ COVERING: Final = {
 }
 LINTED: Final = tuple(f"eslint.config.{suffix}" for suffix in ("js", "mjs", "cjs", "ts", "mts", "cts"))
 TESTS_FIX: Final = "make the code right, or the test if that is wrong"
-NO_NODE: Final = Lack(message="there is no Node here", fix="install Node, so that `node` is on PATH")
+NO_NODE: Final = CannotRun(message="there is no Node here", fix="install Node, so that `node` is on PATH")
 
 _own_test = re.compile(r"[._-]tests?\.|(?:^|/)(?:test|tests|__tests__)/|(?:^|/)test[.-]")
 _stack_place = re.compile(r"(?:\(|at |file://)(?!node:)([^\s():]{1,300}):(\d{1,7}):(\d{1,6})")
 
 
-def _build(site: Site, asked: Asked) -> Sequence[Task | Lack]:
+def _build(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
     node = find(site, "node")
     if node is None:
         return [NO_NODE]
     files = [name for name in site.sources(*SOURCES) if _is_chosen(name, asked.paths)]
     if not files:
-        return [Lack(message="there are no JavaScript files", fix="name the folder with `path`")]
+        return [CannotRun(message="there are no JavaScript files", fix="name the folder with `path`")]
     argv = (str(node.path), "--experimental-vm-modules", "--no-warnings", "--input-type=commonjs", "-", *asked.args)
     script = "const " + told("FILES", files) + probe("compile.js")
     return [Task(argv=argv, read=flaws, programs=(node,), fix="mend the syntax", env=QUIET, stdin=script)]
@@ -64,23 +64,25 @@ def _is_chosen(name: str, paths: Sequence[str]) -> bool:
     return not bare or any(name == path or path == "." or name.startswith(f"{path}/") for path in bare)
 
 
-def _build_typed(site: Site, asked: Asked) -> Sequence[Task | Lack]:
+def _build_typed(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
     node, tsc = find(site, "node"), find(site, "tsc")
     if node is None:
         return [NO_NODE]
     if tsc is None:
-        return [Lack(message="there is no tsc here", fix="add typescript to the project: npm install -D typescript")]
+        return [
+            CannotRun(message="there is no tsc here", fix="add typescript to the project: npm install -D typescript")
+        ]
     config = ("-p", ".") if site.has("tsconfig.json") and not asked.paths else _typed(site, asked)
     argv = (str(tsc.path), "--noEmit", "--pretty", "false", *asked.args, *config)
     fix = "mend the types"
     return [Task(argv=argv, read=diagnostics, programs=(tsc, node), fix=fix, env=QUIET, exits=(0,))]
 
 
-def _typed(site: Site, asked: Asked) -> tuple[str, ...]:
+def _typed(site: Site, asked: TaskOptions) -> tuple[str, ...]:
     return asked.paths or tuple(f"./{name}" for name in site.sources(*TYPED))
 
 
-def _test(site: Site, asked: Asked) -> Sequence[Task | Lack]:
+def _test(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
     node = find(site, "node")
     if node is None:
         return [NO_NODE]
@@ -95,13 +97,13 @@ def _test(site: Site, asked: Asked) -> Sequence[Task | Lack]:
     if _script(package) and npm:
         return [_tests((str(npm.path), "test", "--silent", *asked.args), (npm, node), said)]
     fix = "add a `test` script to package.json, for instance `node --test`; or set `command`"
-    return [Lack(message="there is no test runner: package.json names none", fix=fix)]
+    return [CannotRun(message="there is no test runner: package.json names none", fix=fix)]
 
 
-def _by_runner(site: Site, asked: Asked, node: Program, runner: str) -> Task | Lack:
+def _by_runner(site: Site, asked: TaskOptions, node: Program, runner: str) -> Task | CannotRun:
     program = find(site, runner)
     if program is None:
-        return Lack(message=f"there is no {runner} here", fix="install the project's packages: npm ci")
+        return CannotRun(message=f"there is no {runner} here", fix="install the project's packages: npm ci")
     argv = (str(program.path), *RUNNERS[runner], *asked.args, *asked.paths)
     return _tests(argv, (program, node), mocha if runner == "mocha" else jest)
 
@@ -137,7 +139,7 @@ def _is_node_tested(site: Site, package: Mapping[str, Any]) -> bool:
     return not _script(package) and any("node:test" in site.text(name) for name in tests[:50])
 
 
-def _node_paths(site: Site, asked: Asked) -> tuple[str, ...]:
+def _node_paths(site: Site, asked: TaskOptions) -> tuple[str, ...]:
     """Before Node 22 a folder is no pattern: files are named one by one."""
     folders = [path.removeprefix("./") for path in asked.paths if (site.folder / path).is_dir()]
     tests = [name for name in site.sources(*SOURCES, *TYPED) if _own_test.search(name)]
@@ -193,17 +195,17 @@ def _failed(file: str, name: str, words: str) -> Problem:
     return Problem(file=file, line=line, column=column, message=message, excerpt=words[:600])
 
 
-def _lint(site: Site, asked: Asked) -> Sequence[Task | Lack]:
+def _lint(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
     node, eslint = find(site, "node"), find(site, "eslint")
     if node is None:
         return [NO_NODE]
     if eslint is None:
-        return [Lack(message="there is no eslint here", fix="add eslint to the project: npm install -D eslint")]
+        return [CannotRun(message="there is no eslint here", fix="add eslint to the project: npm install -D eslint")]
     argv = (str(eslint.path), "--format", "json", *asked.args, *(asked.paths or ["."]))
     return [Task(argv=argv, read=_eslint, programs=(eslint, node), fix="mend it; `eslint --fix` mends much", env=QUIET)]
 
 
-def _lint_typed(site: Site, asked: Asked) -> Sequence[Task | Lack]:
+def _lint_typed(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
     types = _build_typed(site, asked)
     is_linted = find(site, "eslint") is not None and any(map(site.has, LINTED))
     return [*types, *_lint(site, asked)] if is_linted else types
@@ -224,7 +226,7 @@ def _of_eslint(file: str, one: Mapping[str, Any]) -> Problem:
     return Problem(file=file, line=whole(one.get("line")), column=whole(one.get("column")), message=message)
 
 
-def _coverage(site: Site, asked: Asked) -> Sequence[Task | Lack]:
+def _coverage(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
     node = find(site, "node")
     if node is None:
         return [NO_NODE]
@@ -243,18 +245,23 @@ def _coverage(site: Site, asked: Asked) -> Sequence[Task | Lack]:
     if around and npm:
         argv = (str(around.path), "--reporter=text-lcov", str(npm.path), "test", "--silent")
         return [_covering(argv, (around, npm, node), lcov)]
-    return [Lack(message="there is nothing here that measures coverage", fix="add c8, or test with `node --test`")]
+    return [CannotRun(message="there is nothing here that measures coverage", fix="add c8, or test with `node --test`")]
 
 
 JAVASCRIPT: Final = Language(
     name="javascript",
     markers=("package.json",),
     suffixes=SOURCES,
-    plans={Want.BUILD: _build, Want.TEST: _test, Want.LINT: _lint, Want.COVERAGE: _coverage},
+    plans={TaskKind.BUILD: _build, TaskKind.TEST: _test, TaskKind.LINT: _lint, TaskKind.COVERAGE: _coverage},
 )
 TYPESCRIPT: Final = Language(
     name="typescript",
     markers=("tsconfig.json",),
     suffixes=TYPED,
-    plans={Want.BUILD: _build_typed, Want.TEST: _test, Want.LINT: _lint_typed, Want.COVERAGE: _coverage},
+    plans={
+        TaskKind.BUILD: _build_typed,
+        TaskKind.TEST: _test,
+        TaskKind.LINT: _lint_typed,
+        TaskKind.COVERAGE: _coverage,
+    },
 )

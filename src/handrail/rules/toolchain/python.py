@@ -10,22 +10,32 @@ from handrail.rules.toolchain.probe import flaws, probe, results, told
 from handrail.rules.toolchain.program import Program, beside, find
 from handrail.rules.toolchain.reading import diagnostics, json_of, whole
 from handrail.rules.toolchain.site import Site
-from handrail.rules.toolchain.task import MESSAGE_MAX, PROBLEMS_MAX, Asked, Lack, Language, Problem, Result, Task, Want
+from handrail.rules.toolchain.task import (
+    MESSAGE_MAX,
+    PROBLEMS_MAX,
+    CannotRun,
+    Language,
+    Problem,
+    Result,
+    Task,
+    TaskKind,
+    TaskOptions,
+)
 
 PYTHONS: Final = ("python3", "python")
 QUIET: Final = {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONUTF8": "1", "PY_COLORS": "0", "NO_COLOR": "1"}
 LOOKED_INTO_MAX: Final = 50
 """How many test files are looked into to find out how they are run."""
-NO_PYTHON: Final = Lack(message="there is no Python here", fix="install Python, or make a .venv in the project")
+NO_PYTHON: Final = CannotRun(message="there is no Python here", fix="install Python, or make a .venv in the project")
 
 
-def _build(site: Site, asked: Asked) -> Sequence[Task | Lack]:
+def _build(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
     python = find(site, *PYTHONS)
     if python is None:
         return [NO_PYTHON]
     files = [name for name in site.sources(".py", ".pyi") if _is_chosen(name, asked.paths)]
     if not files:
-        return [Lack(message="there are no Python files", fix="name the folder with `path`")]
+        return [CannotRun(message="there are no Python files", fix="name the folder with `path`")]
     script = told("FILES", files) + probe("compile.py")
     argv = (str(python.path), "-I", "-B", "-", *asked.args)
     return [Task(argv=argv, read=flaws, programs=(python,), fix="make it Python again", env=QUIET, stdin=script)]
@@ -36,7 +46,7 @@ def _is_chosen(name: str, paths: Sequence[str]) -> bool:
     return not bare or any(name == path or path == "." or name.startswith(f"{path}/") for path in bare)
 
 
-def _test(site: Site, asked: Asked) -> Sequence[Task | Lack]:
+def _test(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
     pytest = find(site, "pytest")
     if pytest is not None:
         return _by_pytest(site, asked, pytest, cover=False)
@@ -44,12 +54,12 @@ def _test(site: Site, asked: Asked) -> Sequence[Task | Lack]:
     if python is None:
         return [NO_PYTHON]
     if not _speaks_unittest(site):
-        return [Lack(message="there is no pytest here", fix="install pytest into the project's .venv")]
+        return [CannotRun(message="there is no pytest here", fix="install pytest into the project's .venv")]
     argv = (str(python.path), "-B", "-", *asked.paths, *asked.args)
     return [_tests(argv, (python,), probe("unittest.py"))]
 
 
-def _by_pytest(site: Site, asked: Asked, pytest: Program, *, cover: bool) -> Sequence[Task | Lack]:
+def _by_pytest(site: Site, asked: TaskOptions, pytest: Program, *, cover: bool) -> Sequence[Task | CannotRun]:
     python = beside(pytest, *PYTHONS) or find(site, *PYTHONS)
     if python is None:
         return [NO_PYTHON]
@@ -67,7 +77,7 @@ def _speaks_unittest(site: Site) -> bool:
     return any("unittest" in site.text(name) for name in tests[:LOOKED_INTO_MAX])
 
 
-def _lint(site: Site, asked: Asked) -> Sequence[Task | Lack]:
+def _lint(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
     fix = "mend it; `ruff check --fix` mends much by itself"
     if ruff := find(site, "ruff"):
         argv = (
@@ -83,7 +93,7 @@ def _lint(site: Site, asked: Asked) -> Sequence[Task | Lack]:
     if flake8 := find(site, "flake8"):
         argv = (str(flake8.path), "--format=default", *asked.args, *(asked.paths or ["."]))
         return [Task(argv=argv, read=diagnostics, programs=(flake8,), fix="mend it", env=QUIET)]
-    return [Lack(message="there is no ruff and no flake8 here", fix="install ruff into the project's .venv")]
+    return [CannotRun(message="there is no ruff and no flake8 here", fix="install ruff into the project's .venv")]
 
 
 def _ruff(ran: Ran) -> Result:
@@ -102,11 +112,11 @@ def _of_ruff(one: dict[str, Any]) -> Problem:
     )
 
 
-def _coverage(site: Site, asked: Asked) -> Sequence[Task | Lack]:
+def _coverage(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
     pytest, coverage = find(site, "pytest"), find(site, "coverage")
     if pytest is None or coverage is None:
         missing = "pytest" if pytest is None else "coverage"
-        return [Lack(message=f"there is no {missing} here", fix=f"install {missing} into the project's .venv")]
+        return [CannotRun(message=f"there is no {missing} here", fix=f"install {missing} into the project's .venv")]
     return _by_pytest(site, asked, pytest, cover=True)
 
 
@@ -114,5 +124,5 @@ PYTHON: Final = Language(
     name="python",
     markers=("pyproject.toml", "setup.py", "setup.cfg", "requirements.txt", "tox.ini", "Pipfile"),
     suffixes=(".py",),
-    plans={Want.BUILD: _build, Want.TEST: _test, Want.LINT: _lint, Want.COVERAGE: _coverage},
+    plans={TaskKind.BUILD: _build, TaskKind.TEST: _test, TaskKind.LINT: _lint, TaskKind.COVERAGE: _coverage},
 )

@@ -14,19 +14,19 @@ from handrail.rules.toolchain.site import Site
 from handrail.rules.toolchain.task import (
     MESSAGE_MAX,
     PROBLEMS_MAX,
-    Asked,
-    Lack,
+    CannotRun,
     Language,
     Problem,
     Read,
     Result,
     Task,
-    Want,
+    TaskKind,
+    TaskOptions,
 )
 
 QUIET: Final = {"CARGO_TERM_COLOR": "never", "CARGO_NET_OFFLINE": "true", "CARGO_INCREMENTAL": "0"}
 JSON: Final = "--message-format=json"
-NO_RUST: Final = Lack(message="there is no Rust here", fix="install Rust, so that `cargo` and `rustc` are on PATH")
+NO_RUST: Final = CannotRun(message="there is no Rust here", fix="install Rust, so that `cargo` and `rustc` are on PATH")
 
 _sum = re.compile(r"^test result: \w+\. (\d{1,7}) passed; (\d{1,7}) failed; (\d{1,7}) ignored")
 _failed = re.compile(r"^test (\S[^\n]{0,300}?) \.\.\. FAILED")
@@ -40,7 +40,7 @@ def _cargo(site: Site) -> tuple[Program, Program] | None:
     return (cargo, rustc) if cargo and rustc else None
 
 
-def _asked(site: Site, words: Sequence[str], asked: Asked, read: Read, fix: str) -> Sequence[Task | Lack]:
+def _asked(site: Site, words: Sequence[str], asked: TaskOptions, read: Read, fix: str) -> Sequence[Task | CannotRun]:
     programs = _cargo(site)
     if programs is None:
         return [NO_RUST]
@@ -49,24 +49,24 @@ def _asked(site: Site, words: Sequence[str], asked: Asked, read: Read, fix: str)
     return [Task(argv=argv, read=read, programs=programs, fix=fix, env=QUIET, writable=True)]
 
 
-def _build(site: Site, asked: Asked) -> Sequence[Task | Lack]:
+def _build(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
     return _asked(site, ("check", "--all-targets", JSON), asked, errors, "make it compile")
 
 
-def _test(site: Site, asked: Asked) -> Sequence[Task | Lack]:
+def _test(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
     words = ("test", "--no-fail-fast", JSON)
     return _asked(site, words, asked, cargo_tests, "make the code right, or the test if that is wrong")
 
 
-def _lint(site: Site, asked: Asked) -> Sequence[Task | Lack]:
+def _lint(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
     programs = _cargo(site)
     if programs is None:
         return [NO_RUST]
-    tasks: list[Task | Lack] = []
+    tasks: list[Task | CannotRun] = []
     if beside(programs[0], "cargo-clippy") or find(site, "cargo-clippy"):
         tasks += _asked(site, ("clippy", "--all-targets", JSON), asked, messages, "mend it")
     else:
-        tasks.append(Lack(message="there is no clippy here", fix="rustup component add clippy"))
+        tasks.append(CannotRun(message="there is no clippy here", fix="rustup component add clippy"))
     if rustfmt := beside(programs[0], "cargo-fmt") or find(site, "cargo-fmt"):
         argv = (str(programs[0].path), "fmt", "--all", "--check")
         fix = "run cargo fmt"
@@ -74,9 +74,11 @@ def _lint(site: Site, asked: Asked) -> Sequence[Task | Lack]:
     return tasks
 
 
-def _coverage(site: Site, asked: Asked) -> Sequence[Task | Lack]:
+def _coverage(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
     if not find(site, "cargo-llvm-cov"):
-        return [Lack(message="there is no cargo-llvm-cov here", fix="cargo install cargo-llvm-cov; or name a `report`")]
+        return [
+            CannotRun(message="there is no cargo-llvm-cov here", fix="cargo install cargo-llvm-cov; or name a `report`")
+        ]
     return _asked(site, ("llvm-cov", "--lcov"), asked, lcov, "make the tests pass first")
 
 
@@ -158,5 +160,5 @@ RUST: Final = Language(
     name="rust",
     markers=("Cargo.toml",),
     suffixes=(".rs",),
-    plans={Want.BUILD: _build, Want.TEST: _test, Want.LINT: _lint, Want.COVERAGE: _coverage},
+    plans={TaskKind.BUILD: _build, TaskKind.TEST: _test, TaskKind.LINT: _lint, TaskKind.COVERAGE: _coverage},
 )

@@ -18,7 +18,7 @@ PROBLEMS_MAX: Final = 10_000
 """How many problems of one command are told apart; no parser holds more."""
 
 
-class Want(StrEnum):
+class TaskKind(StrEnum):
     """What is asked of a language."""
 
     BUILD = "build"
@@ -69,14 +69,14 @@ class Task(Struct, frozen=True, kw_only=True):
     """The exits that mean that all is well, unless the output says otherwise."""
 
 
-class Lack(Struct, frozen=True, kw_only=True):
+class CannotRun(Struct, frozen=True, kw_only=True):
     """Something that is not here, and how to get it."""
 
     message: str
     fix: str
 
 
-class Asked(Struct, frozen=True, kw_only=True):
+class TaskOptions(Struct, frozen=True, kw_only=True):
     """How an author narrows what is run."""
 
     paths: tuple[str, ...] = ()
@@ -85,7 +85,7 @@ class Asked(Struct, frozen=True, kw_only=True):
     """Added to the command as they are."""
 
 
-Plan: TypeAlias = Callable[[Site, Asked], Sequence[Task | Lack]]
+Plan: TypeAlias = Callable[[Site, TaskOptions], Sequence[Task | CannotRun]]
 
 
 class Language(Struct, frozen=True, kw_only=True):
@@ -95,4 +95,4 @@ class Language(Struct, frozen=True, kw_only=True):
     markers: tuple[str, ...]
     """Files that say that a project is written in it."""
     suffixes: tuple[str, ...]
-    plans: Mapping[Want, Plan]
+    plans: Mapping[TaskKind, Plan]

@@ -241,7 +241,7 @@ def _listed(book: Book) -> dict[str, Any]:
 
 def _guide_reply(lazy: LazyProgram, program: Working, seen: RunForAgent, about: ReplyContext) -> ToolReply:
     about = msgspec.structs.replace(about, models=program.models)
-    answer = guided(seen, now=program.worker.terms.clock(), about=about)
+    answer = guided(seen, now=program.worker.settings.clock(), about=about)
     data = status_data(answer)
     if CONTROL not in lazy.offered:
         data.pop("options", None)

@@ -134,7 +134,7 @@ async def _finish_if_done(program: Working, run: Run, actor: str) -> Run:
 
 async def _progress_reply(program: Working, run: Run, *, repeated: bool = False) -> ToolReply:
     definition = await program.handrail.dispatch.definition(run.definition)
-    outlook = program.guide.horizon.outlook(run, definition, now=program.worker.terms.clock())
+    outlook = program.guide.horizon.outlook(run, definition, now=program.worker.settings.clock())
     ready = list(outlook.for_agent[:READY_MAX])
     status = shown_status(run, outlook).value
     data: dict[str, Any] = {"run": run.id, "status": status, "ready": ready, "receipt": run.receipt}
