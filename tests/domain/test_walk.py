@@ -52,7 +52,7 @@ def test_a_walk_does_every_step_in_order_and_hands_out_the_outputs() -> None:
     assert told.path == ("scope", "read[0].note", "read", "verdict")
     assert told.skipped == ("deep-dive",)
     assert told.outputs == {"verdict": "yes, because"}
-    assert Branch("deep-dive", Way.FAILS) in told.branches
+    assert Branch("deep-dive", Way.FALSE) in told.branches
     assert Branch("read", Way.ONE_ROUND) in told.branches
 
 
@@ -119,7 +119,7 @@ def test_an_agent_may_fail_or_skip_a_step() -> None:
     assert (failed.end, failed.path) == ("waiting", ())
     skipped = walked(REVIEW, inputs={"change": "x", "deep": True}, outputs=SAID, outcomes={"deep-dive": "skipped"})
     assert (skipped.end, skipped.skipped) == ("completed", ("deep-dive",))
-    assert Branch("deep-dive", Way.HOLDS) in skipped.branches
+    assert Branch("deep-dive", Way.TRUE) in skipped.branches
 
 
 def test_a_no_undoes_what_was_done_newest_first() -> None:
@@ -234,16 +234,16 @@ def test_a_prompt_that_can_not_be_filled_in_is_told_as_trouble() -> None:
     ("expect", "told"),
     [
         (Expected(path=("scope", "verdict")), ""),
-        (Expected(path=("verdict", "scope")), "no scope came after verdict"),
+        (Expected(path=("verdict", "scope")), "there is no scope after verdict"),
         (Expected(path=()), "path: expected none, got scope"),
         (Expected(skipped=("deep-dive",)), ""),
         (Expected(skipped=()), "skipped: expected none, got deep-dive"),
         (Expected(end="failed"), "end: expected failed, got completed"),
         (Expected(findings={"verdict": ("contains",)}), "findings of verdict: expected contains, got none"),
         (Expected(findings={}), ""),
-        (Expected(undone=("scope",)), "undone: expected scope; no scope came, got none"),
+        (Expected(undone=("scope",)), "undone: expected scope; there is no scope, got none"),
         (Expected(outputs={"verdict": "no"}), 'outputs.verdict: expected "no", got "yes, because"'),
-        (Expected(outputs={"other": 1}), "outputs.other: expected 1, got nothing of that name"),
+        (Expected(outputs={"other": 1}), "outputs.other: expected 1, got no output of that name"),
     ],
 )
 def test_a_difference_says_what_was_expected_and_what_came(expect: Expected, told: str) -> None:

@@ -71,7 +71,7 @@ def test_a_branch_that_nothing_leads_to_is_named() -> None:
         """)
     )
     assert unreached(found) == {
-        "third: its condition holds",
+        "third: its condition is true",
         "third: it fails",
         "loop: no round",
         "loop: one round",
@@ -203,8 +203,8 @@ def test_what_was_not_tried_is_said() -> None:
     definition = workflow(f"{{id: many, steps: [{steps}, {{id: last, when: {uses}, prompt: x}}]}}")
     found = explored(definition, most=50)
     assert not found.is_whole
-    assert any("given up after 50 states" in one for one in found.not_tried)
-    assert "last: its condition holds" not in unreached(found), "what is usual is tried first"
+    assert any("stopped after 50 states" in one for one in found.not_tried)
+    assert "last: its condition is true" not in unreached(found), "what is usual is tried first"
 
 
 def test_a_hole_that_a_check_rules_out_is_not_told_as_one() -> None:

@@ -197,7 +197,7 @@ async def _odd_findings(_parameters: Mapping[str, Any], _setting: Setting) -> An
         (raising(RecursionError()), "RecursionError"),
         (_hanging, "longer than 5s"),
         (_nonsense, "AttributeError"),
-        (_odd_findings, "no finding"),
+        (_odd_findings, "not a finding"),
     ],
 )
 def test_a_rule_that_breaks_is_a_finding_of_its_own_and_never_a_pass(deed: Deed, words: str) -> None:
@@ -212,11 +212,11 @@ def test_a_rule_that_breaks_is_a_finding_of_its_own_and_never_a_pass(deed: Deed,
 def test_a_rule_that_can_not_say_what_it_looks_at_is_broken_too() -> None:
     rule = Puppet(seen="broken")
     [found] = of(gate_of(rule), {"rule": "look"}).findings
-    assert found.message == "the rule is broken: it can't say what it looks at: SystemExit: 3"
+    assert found.message == "the rule is broken: it can't say what it reads: SystemExit: 3"
     assert not rule.calls
 
 
-def test_a_rule_that_is_unwell_is_tried_again() -> None:
+def test_a_rule_that_asks_for_it_is_retried() -> None:
     tries: list[int] = []
 
     async def deed(_parameters: Mapping[str, Any], _setting: Setting) -> CheckOutcome:
@@ -228,8 +228,7 @@ def test_a_rule_that_is_unwell_is_tried_again() -> None:
     assert of(gate_of(Puppet(deed=deed)), {"rule": "look"}).is_good
     tries.clear()
     assert (
-        "could not come to an end"
-        in of(gate_of(Puppet(deed=raising(RuleUnavailable("no")))), {"rule": "look"}).findings[0].message
+        "it failed 3 times" in of(gate_of(Puppet(deed=raising(RuleUnavailable("no")))), {"rule": "look"}).findings[0].message
     )
 
 

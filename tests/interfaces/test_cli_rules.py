@@ -124,8 +124,8 @@ def test_a_rule_is_applied_by_hand(shell: Shell) -> None:
         (("contains", "--parameters", "[]"), 5, "--parameters is not a JSON object"),
         (("contains", "--output", "words"), 5, "--output is not JSON"),
         (("empty",), 3, "there is no pyproject.toml"),
-        (("silent",), 5, "offers no rules"),
-        (("odd",), 5, "offers no rules"),
+        (("silent",), 5, "provides no rules"),
+        (("odd",), 5, "provides no rules"),
         (("garbled",), 5, "can't be read"),
     ],
 )

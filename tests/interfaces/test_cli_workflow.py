@@ -67,7 +67,7 @@ def test_a_test_that_fails_is_explained_by_its_first_difference(shell: Shell) ->
     result = shell.run("workflow", "test", file)
     assert result.exit_code == 1
     assert "FAILED  a bad word is refused" in result.stdout
-    assert "expected: shout, say; no say came after shout" in result.stdout
+    assert "expected: shout, say; there is no say after shout" in result.stdout
     assert "got:      say, shout" in result.stdout
     assert "path: say, shout -> completed" in result.stdout
     (told,) = shell.json("workflow", "test", file, code=1)
@@ -112,11 +112,11 @@ def test_all_paths_are_told_beside_what_tests_take(shell: Shell) -> None:
     shell.write(tests.replace(", outputs: {text: hello}}", "}"), "greet.tests.yaml")
     result = shell.run("workflow", "test", file, "--paths")
     assert result.exit_code == 0, result.output
-    assert "shout: its condition holds" in result.stdout
+    assert "shout: its condition is true" in result.stdout
     assert "missing on some path" in result.stdout
     (told,) = shell.json("workflow", "test", file, "--paths")
     assert told["paths"]["missing"][0]["step"] == "outputs"
-    assert told["paths"]["untested"] == [{"step": "shout", "way": "its condition holds"}]
+    assert told["paths"]["untested"] == [{"step": "shout", "way": "its condition is true"}]
     assert (told["paths"]["whole"], told["paths"]["longest"]) == (True, ["say", "shout"])
 
 

@@ -25,7 +25,7 @@ WORKFLOWS_MIN = 24
 PROMPT_WORDS_MAX = 400
 STATES_MAX = 2_000
 ROUNDS = {Way.ONE_ROUND, Way.ROUNDS}
-BOTH_WAYS = {Way.HOLDS, Way.FAILS, Way.YES, Way.NO}
+BOTH_WAYS = {Way.TRUE, Way.FALSE, Way.YES, Way.NO}
 
 each_file = pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 

@@ -1,4 +1,4 @@
-"""Guests for tests: doors to rules in the folder hostile/, the sandbox they run in, and a setting to apply them in."""
+"""Plugin rules for tests: entries of rules in the folder hostile/, their sandbox, and a setting to apply them in."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ async def test_a_file_that_is_missing_is_named_with_what_to_do(tmp_path: Path) -
     [finding] = await found(file_exists, tmp_path, path="tests/test_empty.py")
     assert finding.where == "tests/test_empty.py"
     assert finding.message == "tests/test_empty.py does not exist"
-    assert finding.fix == "create it, or hand in the path you wrote"
+    assert finding.fix == "create it, or submit the path you wrote"
     assert await told(file_exists, tmp_path, path="a.py/b") == [("a.py/b", "a.py/b does not exist")]
 
 

@@ -15,7 +15,7 @@ from handrail.rules import git as git_module
 from handrail.rules.diff_within import diff_within
 from handrail.rules.files_changed import files_changed, files_unchanged
 from handrail.rules.function_rule import FunctionRule
-from handrail.rules.git import NoGit, changes, known_files, version_of
+from handrail.rules.git import GitUnavailable, changes, known_files, version_of
 from handrail.rules.git_clean import git_clean
 from handrail.rules.no_secrets import no_secrets
 from handrail.rules.project import project_at
@@ -81,7 +81,7 @@ async def test_changes_are_counted_from_any_commit(project: Path) -> None:
     [finding] = await found(files_changed, project, paths=["src"], against="no-such")
     assert (finding.where, finding.message) == ("checks", "there is no commit `no-such` here")
     [finding] = await found(files_changed, project, paths=["src"], against="--output=x")
-    assert "is no name of a commit" in finding.message
+    assert "is not the name of a commit" in finding.message
     assert not (project / "x").exists()
 
 
@@ -90,7 +90,7 @@ async def test_a_change_must_lie_where_it_may_and_be_small(project: Path) -> Non
     assert await told(diff_within, project, paths=["src", "new"], max_files=2, max_lines=6) == []
     assert await told(diff_within, project, paths=["src"], max_files=1, max_lines=5) == [
         ("new/d.py, src/a.py", "2 files changed since HEAD, at most 1 may"),
-        ("src/a.py", "6 lines came or went since HEAD, at most 5 may"),
+        ("src/a.py", "6 lines changed since HEAD, at most 5 may"),
         ("new/d.py", "new/d.py has changed since HEAD, and is not in src"),
     ]
 
@@ -157,7 +157,7 @@ async def test_without_a_repository_nothing_passes(tmp_path: Path) -> None:
         assert outcome.evidence is not None
         assert not outcome.evidence.is_settled
         assert finding.where == "checks"
-        assert finding.message == "the project is in no git repository that can be read"
+        assert finding.message == "the project is not in a readable git repository"
         assert "git init" in finding.fix
     assert await no_secrets.inputs({}, setting_of(tmp_path)) == ""
 
@@ -270,14 +270,14 @@ async def test_a_broken_repository_is_told_and_passes_nothing(project: Path) -> 
     for rule, parameters in ASKING:
         [finding] = await found(rule, project, **parameters)
         assert finding.where == "checks"
-        assert finding.message.startswith("git can't tell: ")
+        assert finding.message.startswith("git failed: ")
         assert "\n" not in finding.message
 
 
 async def test_a_worktree_that_points_elsewhere_is_refused(project: Path) -> None:
     git(project, "config", "core.worktree", "/usr")
     [finding] = await found(git_clean, project)
-    assert finding.message.startswith("the project is in no git repository")
+    assert finding.message.startswith("the project is not in a readable git repository")
 
 
 async def test_another_repository_inside_is_one_thing_that_came(project: Path) -> None:
@@ -327,11 +327,11 @@ async def test_too_many_files_for_a_digest_are_told(tmp_path: Path, monkeypatch:
 async def test_git_is_stopped_when_it_takes_or_says_too_much(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place = project_at(project, [])
     monkeypatch.setattr(git_module, "OUTPUT_BYTES_MAX", 10)
-    with pytest.raises(NoGit, match="said more than 10 bytes"):
+    with pytest.raises(GitUnavailable, match="wrote more than 10 bytes"):
         await changes(place)
     monkeypatch.undo()
     monkeypatch.setattr(git_module, "INDEX_BYTES_MAX", 10)
-    with pytest.raises(NoGit, match="index of the repository is larger"):
+    with pytest.raises(GitUnavailable, match="index of the repository is larger"):
         await changes(place)
     monkeypatch.undo()
     slow = project.parent / "slow"
@@ -339,7 +339,7 @@ async def test_git_is_stopped_when_it_takes_or_says_too_much(project: Path, monk
     (slow / "git").chmod(0o755)
     monkeypatch.setenv("PATH", str(slow))
     monkeypatch.setattr(git_module, "TIME_S", 0.1)
-    with pytest.raises(NoGit, match="took longer"):
+    with pytest.raises(GitUnavailable, match="took longer"):
         await changes(place)
 
 
@@ -367,9 +367,9 @@ async def test_a_git_that_can_not_be_started_or_talks_nonsense_is_told(
     write(odd, {"git": "no program"})
     (odd / "git").chmod(0o755)
     monkeypatch.setenv("PATH", str(odd))
-    with pytest.raises(NoGit, match="can't be started"):
+    with pytest.raises(GitUnavailable, match="can't be started"):
         await version_of(project_at(project, []))
     write(odd, {"git": "#!/bin/sh\necho hello\n"})
-    with pytest.raises(NoGit, match="no git repository"):
+    with pytest.raises(GitUnavailable, match="not in a readable git repository"):
         await changes(project_at(project, []))
     assert stat.S_IMODE((odd / "git").stat().st_mode) == 0o755

@@ -22,7 +22,7 @@ from handrail.engine.sandbox import Ran, Sandbox
 from handrail.engine.tool import ToolFailed
 from handrail.rules.card_cache import CardCache
 from handrail.rules.guest import PluginSandbox, RuleBroken, command, described
-from handrail.rules.host import Question, answer_to
+from handrail.rules.host import HostQuestion, answer_to
 from handrail.rules.plugin import PluginRules, rule_entries, visible
 from handrail.rules.registry import RuleRegistry
 from handrail.tools.unconfined import Unconfined
@@ -118,7 +118,7 @@ async def test_names_are_told_without_starting_anything(install: Install) -> Non
     install("rival", SOURCE, polite="rival:polite")
     guests = PluginRules(lambda _: Said())
     assert list(guests.names()) == []
-    assert guests.broken == {"polite": "two packages offer a rule of this name; remove one of them"}
+    assert guests.broken == {"polite": "two packages provide a rule of this name; remove one of them"}
     assert await guests.all() == []
 
 
@@ -205,7 +205,7 @@ async def test_an_answer_that_is_none_is_never_a_pass(tmp_path: Path, said: str)
 @pytest.mark.parametrize(
     ("ran", "words"),
     [
-        (Ran(exit=3, stdout='{"findings":[]}', stderr="a\n\x1b[b", took_ms=1), r"exit 3\); its last words: a  \[b"),
+        (Ran(exit=3, stdout='{"findings":[]}', stderr="a\n\x1b[b", took_ms=1), r"exit 3\); its last output: a  \[b"),
         (Ran(exit=137, stdout="", stderr="", took_ms=1, stopped="memory"), "more than 512 MiB of memory$"),
         (Ran(exit=137, stdout='{"findings":[]}', stderr="", took_ms=1, stopped="processes"), "more than 32 processes"),
         (ToolFailed(Category.PERMISSION, "no sandbox"), "no sandbox"),
@@ -217,7 +217,7 @@ async def test_what_ends_badly_is_never_a_pass(tmp_path: Path, ran: Ran | ToolFa
         await guest("crashes", PluginSandbox(box)).apply({}, setting(tmp_path, box))
 
 
-async def test_a_rule_that_is_unwell_or_could_not_be_begun_may_be_tried_again(tmp_path: Path) -> None:
+async def test_a_rule_that_fails_or_can_not_be_started_may_be_retried(tmp_path: Path) -> None:
     box = Said('{"failed": "later"}', ToolFailed(Category.TRANSIENT, "busy"))
     for words in ("later", "busy"):
         with pytest.raises(RuleUnavailable, match=words):
@@ -253,11 +253,11 @@ async def test_a_part_of_the_output_can_be_named_and_must_be_there(tmp_path: Pat
     assert box.jobs[0].bounds.time_ms == 2_000
     assert not box.jobs[0].writable
     assert not box.jobs[0].bounds.network
-    assert (await rule.apply({"of": "other"}, where)).findings[0].message == "it is not there"
+    assert (await rule.apply({"of": "other"}, where)).findings[0].message == "it is missing"
 
 
 async def test_an_output_that_is_too_large_is_told(tmp_path: Path) -> None:
-    with pytest.raises(RuleBroken, match="rules of packages take"):
+    with pytest.raises(RuleBroken, match="plugin rules accept at most"):
         await guest("crashes", PluginSandbox(Said())).apply({}, setting(tmp_path, Said(), "x" * 10_000_000))
 
 
@@ -280,11 +280,11 @@ def test_a_host_answers_one_question_and_keeps_prints_apart(tmp_path: Path) -> N
     ("what", "rule", "key", "words"),
     [
         ("describe", "hostile_rules:crashes", "card", "Raises something."),
-        ("describe", "hostile_rules:require_sandbox", "broken", "is no rule but function"),
+        ("describe", "hostile_rules:require_sandbox", "broken", "is not a rule but function"),
         ("describe", "hostile_import:any", "broken", "OSError: not today"),
         ("apply", "hostile_rules:exits", "broken", "SystemExit: 0"),
-        ("apply", "hostile_rules:is_unwell", "failed", "the moon is full"),
-        ("apply", "hostile_rules:lying", "broken", "is no rule"),
+        ("apply", "hostile_rules:asks_to_retry", "failed", "the moon is full"),
+        ("apply", "hostile_rules:lying", "broken", "is not a rule"),
         ("apply", "hostile_rules", "broken", "AttributeError"),
     ],
 )
@@ -292,7 +292,7 @@ def test_a_host_tells_whatever_happens(
     monkeypatch: pytest.MonkeyPatch, what: Any, rule: str, key: str, words: str
 ) -> None:
     monkeypatch.setattr(sys, "path", [*sys.path])
-    answer = answer_to(Question(what=what, rule=rule, path=(str(HOSTILE),)))
+    answer = answer_to(HostQuestion(what=what, rule=rule, path=(str(HOSTILE),)))
     assert words in json.dumps(answer[key])
 
 
@@ -339,4 +339,4 @@ def test_a_package_that_is_half_removed_hurts_nobody(install: Install) -> None:
 def test_an_entry_point_of_nobody_is_told_as_such(monkeypatch: pytest.MonkeyPatch) -> None:
     point = EntryPoint(name="polite", value="acme:polite", group="handrail.rules")
     monkeypatch.setattr("importlib.metadata.entry_points", lambda **_: [point])
-    assert rule_entries() == {"polite": "nobody knows which package offers it; install that again"}
+    assert rule_entries() == {"polite": "it belongs to no package; install its package again"}

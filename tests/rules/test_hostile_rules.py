@@ -73,15 +73,15 @@ def world(tmp_path: Path) -> Iterator[World]:
         ("dies", r"ended without an answer \(exit 139\)"),
         ("exits", "SystemExit: 0"),
         ("exits_hard", r"ended without an answer \(exit 0\)"),
-        ("forks", "it had more than 32 processes|it took longer"),
+        ("forks", "it started more than 32 processes|it took longer"),
         ("eats", "more than 512 MiB|MemoryError|ended without an answer"),
-        ("prints", "it said more than 1,000,000 bytes; its last words: "),
-        ("floods", "it said more than 1,000,000 bytes"),
+        ("prints", "it wrote more than 1,000,000 bytes; its last output: "),
+        ("floods", "it wrote more than 1,000,000 bytes"),
         ("sleeps", "it took longer than 500ms"),
         ("returns_a_number", "TypeError: returns_a_number returned int; yield findings"),
         ("returns_nothing", "returned NoneType"),
         ("finds_words", "TypeError: finds_words found str; make each with"),
-        ("patches", "its answer is none"),
+        ("patches", "its answer is not valid"),
         ("no_such_rule", "AttributeError"),
     ],
 )
@@ -126,7 +126,7 @@ async def test_a_rule_that_kills_its_parents_kills_nobody_outside(world: World) 
 async def test_a_rule_that_never_ends_finding_is_cut_short(world: World) -> None:
     outcome = await world.apply("finds_for_ever")
     assert len(outcome.findings) == 51
-    assert outcome.findings[-1].message == "there is more; it is not listed"
+    assert outcome.findings[-1].message == "there are more findings, which are not listed"
     assert outcome.evidence is not None
     assert not outcome.evidence.passed
 
@@ -143,21 +143,21 @@ async def test_an_answer_that_is_none_never_passes(world: World, said: str) -> N
         await world.apply("says_nonsense", said)
 
 
-async def test_a_rule_that_is_unwell_may_be_asked_again(world: World) -> None:
+async def test_a_rule_that_asks_for_a_retry_may_be_asked_again(world: World) -> None:
     with pytest.raises(RuleUnavailable, match="the moon is full"):
-        await world.apply("is_unwell")
+        await world.apply("asks_to_retry")
 
 
 @pytest.mark.parametrize(
     ("name", "value", "words"),
     [
-        ("other_name", "hostile_rules:other_name", "its entry point is called other_name, and the rule itself"),
-        ("on_the_network", "hostile_rules:on_the_network", "rules of packages have none"),
+        ("other_name", "hostile_rules:other_name", "its entry point is called other_name but the rule is called"),
+        ("on_the_network", "hostile_rules:on_the_network", "which plugin rules can't reach"),
         ("no_version", "hostile_rules:no_version", "write three numbers"),
-        ("talkative", "hostile_rules:talkative", "more than 100,000 bytes of itself"),
+        ("talkative", "hostile_rules:talkative", "its card has more than 100,000 bytes"),
         ("requires_more", "hostile_rules:requires_more", "it requires `nothing`"),
         ("raises", "hostile_import:raises", "OSError: not today"),
-        ("no_rule", "hostile_rules:require_sandbox", "is no rule but function"),
+        ("no_rule", "hostile_rules:require_sandbox", "is not a rule but function"),
         ("nowhere", "no.such.module:rule", "ModuleNotFoundError"),
     ],
 )

@@ -25,7 +25,7 @@ async def test_a_secret_in_a_changed_file_is_told_by_its_place(tmp_path: Path) -
     write(project, {"a.py": f"a = 1\n  token = '{GITHUB}'  # mine\n", "new.py": "fine\n"})
     [finding] = await found(no_secrets, project)
     assert finding.where == "a.py:2:12"
-    assert finding.message == "here stands a secret: github token"
+    assert finding.message == "this is a secret: github token"
     assert finding.excerpt == "token = '[github token]'  # mine"
     assert GITHUB not in repr(finding)
     git(project, "commit", "-qam", "oh no")
@@ -52,7 +52,7 @@ async def test_without_a_repository_named_files_are_looked_at(tmp_path: Path) ->
 async def test_every_secret_of_a_line_is_left_out_of_every_excerpt(tmp_path: Path) -> None:
     write(tmp_path, {"a": f"one {AWS_ID} two {AWS_KEY} three {GITHUB}\n{PRIVATE}\nend\n"})
     findings = await found(no_secrets, tmp_path, paths=["a"])
-    kinds = [one.message.removeprefix("here stands a secret: ") for one in findings]
+    kinds = [one.message.removeprefix("this is a secret: ") for one in findings]
     assert kinds == ["aws access key", "aws secret key", "github token", "private key"]
     assert findings[0].excerpt == "one [aws access key] two [aws secret key] three [github token]"
     assert findings[3].where == "a:2:1"
@@ -78,11 +78,11 @@ async def test_what_is_too_large_is_told_and_does_not_pass(tmp_path: Path, monke
     write(tmp_path, {"a": "x" * 50, "b": "x" * 50, "c": b"\0" * 500})
     monkeypatch.setattr(module, "FILE_BYTES_MAX", 49)
     [(where, message), _] = await told(no_secrets, tmp_path, paths=["."])
-    assert (where, message) == ("a", "a is larger than 49 bytes, so nobody looked for secrets in it")
+    assert (where, message) == ("a", "a is larger than 49 bytes, so it was not searched for secrets")
     monkeypatch.setattr(module, "FILE_BYTES_MAX", 50)
     monkeypatch.setattr(module, "BYTES_MAX", 60)
     [(where, message)] = await told(no_secrets, tmp_path, paths=["."])
-    assert (where, message) == ("checks", "the files hold more than 60 bytes; those from b on were not looked at")
+    assert (where, message) == ("checks", "the files have more than 60 bytes; those from b on were not searched")
     monkeypatch.setattr("handrail.rules.tree.FILES_MAX", 2)
     [(where, message)] = await told(no_secrets, tmp_path, paths=["."])
     assert (where, message) == ("checks", "the project has more than 100,000 files")

@@ -18,11 +18,11 @@ from handrail.rules.toolchain.languages import LANGUAGES
 FIRST_CHECK = """
 import asyncio, sys
 import handrail.assembly
-from handrail.rules.registry import RuleShelf
+from handrail.rules.registry import RuleRegistry
 from handrail.rules.cards import BUILT_IN_CARDS
 async def applied():
     before = set(sys.modules)
-    assert (await RuleShelf().find(sys.argv[1])).card is BUILT_IN_CARDS[sys.argv[1]]
+    assert (await RuleRegistry().find(sys.argv[1])).card is BUILT_IN_CARDS[sys.argv[1]]
     print(*sorted(set(sys.modules) - before))
 asyncio.run(applied())
 """

@@ -76,7 +76,7 @@ def test_a_rule_passes_what_is_good_and_finds_what_is_bad(check: dict[str, Any],
 )
 def test_a_part_that_is_not_there_is_a_finding_never_a_pass(rule: str, parameters: dict[str, Any]) -> None:
     [finding] = judged({"there": 1}, {"rule": rule, **parameters, "of": "not.there"}).findings
-    assert (finding.where, finding.message) == ("output.not.there", "it is not there")
+    assert (finding.where, finding.message) == ("output.not.there", "it is missing")
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_a_check_that_cant_be_applied_blocks(check: dict[str, Any]) -> None:
 
 def test_an_expression_that_cant_be_worked_out_says_so() -> None:
     [finding] = judged({}, {"rule": "expression", "that": "output.files != []"}).findings
-    assert "can't be worked out" in finding.message
+    assert "can't be evaluated" in finding.message
 
 
 A, B = {"rule": "contains", "text": "a"}, {"rule": "contains", "text": "b"}
@@ -152,7 +152,7 @@ def test_a_check_with_a_condition_is_applied_when_it_holds() -> None:
     check = {"rule": "contains", "text": "x", "when": "inputs.least > 2"}
     assert messages("y", check) == []
     assert messages("y", {**check, "when": "inputs.least == 2"}) == ["`x` is not in it"]
-    assert "can't be worked out" in messages({}, {**check, "when": "output.a.b == 1"})[0]
+    assert "can't be evaluated" in messages({}, {**check, "when": "output.a.b == 1"})[0]
 
 
 def test_parameters_speak_of_the_output_and_the_run() -> None:

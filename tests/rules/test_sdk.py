@@ -115,11 +115,11 @@ def test_a_function_that_no_check_could_call_is_refused(function: Callable[..., 
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"name": "No-Todo", "version": "1.0.0"}, "small letters"),
+        ({"name": "No-Todo", "version": "1.0.0"}, "lower-case letters"),
         ({"name": "no_todo", "version": "1"}, "not a version"),
         ({"name": "no_todo", "version": "1.0.0", "timeout": "1d"}, "between 1ms and 10m"),
         ({"name": "no_todo", "version": "1.0.0", "timeout": "soon"}, "not a duration"),
-        ({"name": "no_todo", "version": "1.0.0", "reads": "network"}, "it has no network"),
+        ({"name": "no_todo", "version": "1.0.0", "reads": "network"}, "it can't reach the network"),
     ],
 )
 def test_what_a_rule_says_of_itself_must_hold(given: dict[str, Any], words: str) -> None:

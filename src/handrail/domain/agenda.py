@@ -1,8 +1,8 @@
-"""The agenda: where the steps of a run stand, kept up with its events and with time at a cost that does not grow.
+"""The agenda: the state of all steps of a run, updated with each event at a cost that does not grow with the run.
 
-Pure: no clock, nothing is done here. Only `update` and `keep_up` change it, and they only take in what has happened, so
-that it is the same as one made new from the run; everything else is looking, and whoever looks changes nothing. What
-follows from it is turn.py's, what the steps that hold others need is rounds.py's."""
+Pure: no clock, nothing is executed. Only `update` and `keep_up` change it, and only by what has happened: the result is
+always equal to a new agenda made from the run. Reading it changes nothing. What the run does next is decided in
+turn.py; what loops and inlined workflows need is decided in rounds.py."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ from handrail.domain.timers import Timers
 from handrail.domain.undos import Undos
 
 HALTS: Final = (OnFailure.COMPENSATE, OnFailure.STOP)
-"""Policies that let nothing new start, the stronger first."""
+"""Policies under which no new step starts, the stronger one first."""
 
 
 class Agenda:
-    """Where the steps of one run stand, as of the event `run.n` and the time `now`."""
+    """The state of the steps of one run, as of the event `run.n` and the time `now`."""
 
     def __init__(self, definition: Definition, run: Run) -> None:
         self.definition = definition
         self.run = run
         self.now = 0
-        """Up to when times have been taken in."""
+        """Timers up to this time have been processed."""
         self.lanes: dict[str, OpenLane] = {}
         self.ready_steps = ReadySteps()
         self.ready = self.ready_steps.paths
         """Steps that wait for nothing and have not started."""
         self.busy: set[str] = set()
-        """Steps with an attempt under way, as far as the journal shows."""
+        """Steps with an attempt in progress, as far as the journal shows."""
         self.waiting: set[str] = set()
         """Steps that wait for an agent, a person or their next attempt."""
         self.expired: dict[str, None] = {}
@@ -45,11 +45,11 @@ class Agenda:
         self.uncertain: set[str] = set()
         self.failed: dict[str, OnFailure] = {}
         self.containers: set[str] = set()
-        """Steps that hold others and need a command: a round is over, or none of them can go on."""
+        """Steps that contain others and need a command: a round is over, or none of the inner steps can continue."""
         self.undos = Undos(definition)
         self._timers = Timers()
         self._touched: set[str] = set()
-        """Steps that hold others and are to be looked at: something has changed inside."""
+        """Steps that contain others and must be looked at again: something has changed inside."""
         self._rounds: dict[str, OpenRounds] = {}
         self._known: dict[str, StepStatus] = {}
         self._enter(top_lane(definition), order=(), chain=0)
@@ -59,7 +59,7 @@ class Agenda:
         self._turn()
         self.keep_up(self.now)
 
-    # --- looking ------------------------------------------------------------------------------------
+    # --- reading ------------------------------------------------------------------------------------
 
     @property
     def halt(self) -> OnFailure | None:
@@ -80,16 +80,16 @@ class Agenda:
 
     @property
     def next_due(self) -> int | None:
-        """When the next step's time comes."""
+        """When the next timer of a step is due."""
         return self._timers.next_due()
 
     @property
     def waits_for_time(self) -> bool:
-        """Whether a time will come at which handrail goes on by itself, whatever others do."""
+        """Whether a timer is set after which handrail continues by itself, whatever others do."""
         return any(not self.run.step(path).digest for path in self._timers)
 
     def is_over(self, container: str) -> bool:
-        """Whether nothing is left to do in the round that a holder is at, or in all of them if they go side by side."""
+        """Whether nothing is left to do in the current round of a container; in all rounds if they are parallel."""
         state = self.run.step(container)
         if state.status is StepStatus.COMPENSATING:
             return is_lane_over(self.lanes, f"{container}{UNDO}.")
@@ -105,7 +105,7 @@ class Agenda:
     # --- keeping up ---------------------------------------------------------------------------------
 
     def update(self, run: Run, paths: Iterable[str]) -> None:
-        """Take in what has happened to these steps, and to the run."""
+        """Apply what has happened to these steps, and to the run."""
         self.run = run
         for path in paths:
             self._see(path)
@@ -113,12 +113,12 @@ class Agenda:
         self.keep_up(self.now)
 
     def keep_up(self, now: int) -> None:
-        """Take in that it is this late by now, and open the lists of steps whose turn has come."""
+        """Process timers up to this time, and open the lists of steps that can start now."""
         self.now = max(self.now, now)
         while True:
-            # First those that are open by now: the times of steps inside a loop are known once its round is open.
+            # Containers first: the timers of steps inside a loop are only known once its round is open.
             while self._touched:
-                container = min(self._touched)  # in an order that a replay would find again
+                container = min(self._touched)  # a fixed order: a replay must do the same
                 self._touched.discard(container)
                 self._go_on(container)
             come = self._timers.take_due(self.now)
@@ -132,7 +132,7 @@ class Agenda:
         if state.status is StepStatus.WAITING and state.digest:
             self.expired[path] = None
         elif opened is None:
-            return  # what holds it has ended
+            return  # the step that contains it has ended
         elif state.status is StepStatus.RUNNING:
             self._touched.add(path)
         elif state.status is StepStatus.WAITING:
@@ -156,7 +156,7 @@ class Agenda:
             self._touch_parent(opened)
 
     def _note(self, path: str, step: Step, state: StepState) -> None:
-        """Note what is to be known of a step even if the list that it stands in is not worked on."""
+        """Note what must be known of a step even while its list of steps is not open."""
         is_container = isinstance(step.work, Call | Each | Repeat)
         sorts = (
             (StepStatus.RUNNING, self.busy),
@@ -174,7 +174,7 @@ class Agenda:
             self.failed.pop(path, None)
 
     def _sort(self, opened: OpenLane, step: Step, state: StepState) -> None:
-        """Put a step where its state belongs."""
+        """Put a step into the collections that fit its state."""
         path = opened.lane.prefix + step.id
         if isinstance(step.work, Call | Each | Repeat):
             if state.status is StepStatus.RUNNING:
@@ -200,7 +200,7 @@ class Agenda:
                 self._offer(opened, follower)
 
     def _offer(self, opened: OpenLane, name: str) -> None:
-        """Note that a step waits for nothing any more."""
+        """Note that a step waits for nothing and can start."""
         opened.moving.add(name)
         step = opened.lane.course.named[name]
         self.ready_steps.add(opened.lane.prefix + name, step, opened.rank(name))
@@ -208,9 +208,9 @@ class Agenda:
     # --- lanes --------------------------------------------------------------------------------------
 
     def _go_on(self, container: str) -> None:
-        """Open the lists inside a holder whose turn has come, and note whether it needs a command."""
+        """Open the lists inside a container that can start now, and note whether it needs a command."""
         found, state = locate(self.definition, container), self.run.step(container)
-        # An agent performs a recorded run itself, and reports the steps of its own list only: no other opens.
+        # In record mode the agent works by itself and reports only the steps of the top list: no other list opens.
         if state.status is StepStatus.RUNNING and self.run.mode is not Mode.RECORD:
             match found.step.work:
                 case Each() as work:
@@ -228,14 +228,14 @@ class Agenda:
             self.containers.discard(container)
 
     def _go_round(self, container: str, *, rounds: int, parallel: int) -> None:
-        """Work on the next rounds of a loop, at most so many at once."""
+        """Open the next rounds of a loop, at most `parallel` at once."""
         going = self._rounds.setdefault(container, OpenRounds())
         for number in [number for number in going.open if is_lane_over(self.lanes, f"{container}[{number}].")]:
             del self.lanes[f"{container}[{number}]."]
             going.open.remove(number)
         while len(going.open) < parallel and going.next < rounds:
             prefix = f"{container}[{going.next}]."
-            # Behind a round that can't go on no further one starts; those that have started still come to their end.
+            # After a round that can't continue no further one starts; those that have started still run to their end.
             is_any_stuck = any(self.lanes[f"{container}[{number}]."].is_stuck for number in going.open)
             if is_any_stuck and not _has_started(self.run, self.definition, container, prefix):
                 return
@@ -247,7 +247,7 @@ class Agenda:
             going.next += 1
 
     def _open(self, container: str, number: int = 0) -> None:
-        """Work on the steps that a step holds, in this round of it."""
+        """Open the list of steps inside a container, for this round."""
         found, outer = locate(self.definition, container), self.lanes[prefix_of(container)]
         _, chain, place = found.lane.course.ranks[found.step.id]
         lane = lane_in(self.definition, found, number)
@@ -273,7 +273,7 @@ class Agenda:
             self._touched.add(parent)
 
     def _close(self, container: str) -> None:
-        """Work on nothing any more that a step holds: it has failed, or ended."""
+        """Close all lists inside a container: it has failed or ended."""
         self._rounds.pop(container, None)
         self.containers.discard(container)
         self._touched.discard(container)
@@ -287,7 +287,7 @@ class Agenda:
     # --- undoing ------------------------------------------------------------------------------------
 
     def _turn(self) -> None:
-        """Turn from doing to undoing when the run does."""
+        """Switch from doing to undoing when the run does."""
         if self.run.status is not RunStatus.COMPENSATING:
             self.undos.is_on = False
             return
@@ -316,8 +316,8 @@ class Agenda:
 
 
 def _time_of(step: Step, state: StepState) -> int | None:
-    """The time at which handrail goes on with a step; None if there is no such time."""
-    # An agent's claim on a step ends at its time, too, but then there is nothing for handrail to do.
+    """When handrail continues with a step by itself; None if it does not."""
+    # The claim of an agent also ends at a set time, but then there is nothing for handrail to do.
     is_claim = state.status is StepStatus.WAITING and isinstance(step.work, Prompt) and not state.digest
     return None if is_claim else state.due
 

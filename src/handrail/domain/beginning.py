@@ -1,7 +1,7 @@
-"""Beginning: what it means to begin a step, or its undo, whose time has come.
+"""Step starts: what has to be done to start a ready step, or its undo.
 
-Pure. A condition that does not hold means to skip it; a tool is to be called with its arguments filled in; a person is
-asked; loops and inlined workflows open. What can't be worked out is a failure of the step, never of the engine."""
+Pure. A step whose condition is false is skipped; a tool is called with its arguments filled in; a person is asked;
+loops and inlined workflows open. An expression that can't be evaluated fails the step, never the engine."""
 
 from __future__ import annotations
 
@@ -32,13 +32,14 @@ from handrail.domain.run import Run
 from handrail.domain.values import condition_is_true, evaluate, rendered
 
 InputCheck: TypeAlias = Callable[[Definition, Mapping[str, Any]], tuple[Mapping[str, Any], Sequence[str]]]
-"""The inputs that a workflow would start with, defaults filled in, and what is wrong with them."""
+"""Returns the inputs that a workflow would start with, defaults filled in, and what is wrong with them."""
 
 
 class CallTool(Struct, frozen=True):
-    """A tool is to be called with these arguments; `own_undo` if the tool is to take back what it did.
+    """Call a tool with these arguments; with `own_undo`, let the tool undo its earlier call.
 
-    `references` are the places in the arguments where references to secrets stand by an author's hand."""
+    `references` are the places in the arguments where the author wrote references to secrets. Only those are resolved:
+    a reference that came in with a value (from a model, a file) stays text."""
 
     path: str
     work: Tool
@@ -48,13 +49,13 @@ class CallTool(Struct, frozen=True):
 
 
 class LeaveToAgent(Struct, frozen=True):
-    """An agent does this step; nothing is to be done until it comes."""
+    """An agent does this step: there is nothing to do until it asks for it."""
 
     path: str
 
 
 class Grant(Struct, frozen=True):
-    """All that beginning the step means are these commands."""
+    """Only these commands have to be journaled."""
 
     commands: tuple[Command, ...]
 
@@ -63,13 +64,13 @@ StepStart: TypeAlias = CallTool | LeaveToAgent | Grant
 
 
 def start_of(run: Run, definition: Definition, path: str, *, now: int, check: InputCheck) -> StepStart:
-    """What beginning this ready step means."""
+    """What has to be done to start this ready step."""
     found = locate(definition, path)
     step, lane = found.step, found.lane
     try:
-        # A step that somebody decided to retry has been let in by its condition before.
+        # On a retry the condition was already true once, and is not asked again.
         if step.when is not None and not run.step(path).started and not condition_is_true(step.when, run, lane):
-            return Grant((SkipStep(step=path, reason=f"`when: {step.when}` does not hold"),))
+            return Grant((SkipStep(step=path, reason=f"`when: {step.when}` is false"),))
         match step.work:
             case Tool() as work:
                 return _to_call(run, lane, path, work)
@@ -90,7 +91,7 @@ def start_of(run: Run, definition: Definition, path: str, *, now: int, check: In
 
 
 def undo_start_of(run: Run, definition: Definition, path: str, *, check: InputCheck) -> StepStart:
-    """What beginning the undo of this step means."""
+    """What has to be done to start the undo of this step."""
     found = locate(definition, path)
     step, lane = found.step, found.lane
     try:
@@ -105,7 +106,7 @@ def undo_start_of(run: Run, definition: Definition, path: str, *, check: InputCh
             case None if isinstance(step.work, Tool):
                 return _to_call(run, lane, path, step.work, own_undo=True)
             case None:
-                return _no_undo(path, "nothing says how this step is undone")
+                return _no_undo(path, "the workflow does not say how to undo this step")
     except Invalid as error:
         return _no_undo(path, str(error))
 

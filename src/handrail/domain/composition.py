@@ -1,7 +1,7 @@
-"""Composition: what `all_of`, `any_of` and `none_of` make of the checks inside them.
+"""Composition: the outcome of `all_of`, `any_of` and `none_of`, given the outcomes of the checks inside them.
 
-Pure, and the only place where that is decided. Who applies the inner checks (the gate, or a rehearsal) hands their
-outcomes in. A check that was not run neither fails nor passes, so a composition that depends on it was not run."""
+Pure, and the only place where that is decided. The inner checks are applied by the gate, or by a rehearsal. A check
+that was not run neither fails nor passes, so a composition that depends on it was not run either."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class CheckPart(NamedTuple):
 
 
 Compose: TypeAlias = Callable[[Sequence[CheckPart], str], CheckOutcome]
-"""The outcome of the parts together; the text says where findings of the composition stand."""
+"""Combines the outcomes of the parts; the text is the `where` of findings of the composition itself."""
 
 
 class Composition(NamedTuple):
@@ -47,7 +47,7 @@ def _any_of(parts: Sequence[CheckPart], where: str) -> CheckOutcome:
         where=where,
         message=f"none of these passes: {names}",
         fix=parts[0].outcome.findings[0].fix,
-        # One that could not be applied might have passed: `none_of` around this must not take it for a failure.
+        # A part that could not be applied might have passed: `none_of` around this must not count it as a failure.
         unapplied=any(outcome.is_unapplied for _, outcome in parts),
     )
     return CheckOutcome(findings=(found,))
@@ -57,7 +57,7 @@ def _none_of(parts: Sequence[CheckPart], where: str) -> CheckOutcome:
     against: list[Finding] = []
     for rule, outcome in parts:
         if outcome.passed:
-            message = f"`{rule}` passes, and must not"
+            message = f"`{rule}` passes but must not"
             against.append(
                 Finding(rule="none_of", severity=Severity.MAJOR, where=where, message=message, fix="take it out")
             )
@@ -67,7 +67,7 @@ def _none_of(parts: Sequence[CheckPart], where: str) -> CheckOutcome:
 
 
 def _unless_open(parts: Sequence[CheckPart]) -> CheckOutcome:
-    """A pass, unless a part was not run: then nothing is known, and the notes on those parts say so."""
+    """A pass, unless a part was not run: then the outcome is unknown, and the notes on those parts say so."""
     notes = tuple(found for _, outcome in parts if outcome.is_not_run for found in outcome.findings)
     return CheckOutcome(findings=notes, was_run=not notes)
 

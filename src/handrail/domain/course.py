@@ -1,6 +1,6 @@
-"""The course of one list of steps: each by its name, who waits for whom, and which goes first.
+"""The course of a list of steps: each step by name, which steps it waits for, and its rank.
 
-Pure. Made once for a list and remembered, since a run asks for it at every step."""
+Pure. Computed once for each list and cached, because a run needs it at every step."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from handrail.domain.graph import chains_below, followers, needs_of
 COURSES_KEPT: Final = 2_000
 
 Rank: TypeAlias = tuple[int, int, int]
-"""What ready steps are ordered by: the highest priority, then the longest chain behind it, then as written."""
+"""The order of ready steps: highest priority, then the longest chain of steps behind it, then as written."""
 
 
 class Course(Struct, frozen=True):
-    """A list of steps, made ready for running."""
+    """A list of steps, prepared for execution."""
 
     steps: tuple[Step, ...]
     named: Mapping[str, Step]
@@ -29,14 +29,14 @@ class Course(Struct, frozen=True):
     ranks: Mapping[str, Rank]
 
 
-# Not a BoundedCache: all threads of the process share this one, and each line below is safe among them without a lock.
+# Not a BoundedCache: all threads of the process share this one, and each line below is thread-safe without a lock.
 _courses: OrderedDict[int, Course] = OrderedDict()
 
 
 def course_of(steps: tuple[Step, ...]) -> Course:
     """The course of these steps."""
-    # By identity: a definition's lists live as long as it does, and comparing them step by step would cost more than
-    # it saves. The course itself holds its list, so that no other can get the same identity meanwhile.
+    # By identity: the lists of a definition live as long as it does, and comparing them step by step would cost more
+    # than it saves. The course keeps a reference to its list, so that no other list can get the same id meanwhile.
     known = _courses.get(id(steps))
     if known is None:
         known = _courses[id(steps)] = _course(steps)

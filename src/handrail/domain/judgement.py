@@ -1,8 +1,8 @@
-"""Judgement: what handrail says about a submitted output: its shape first, then the step's checks.
+"""Judgement: whether a submitted output is accepted: its schema first, then the checks of the step.
 
-Pure. Here checks become tasks, and the outcomes of tasks become a judgement. Rules that read files or wait are applied
-by engine/gate.py, which uses these same functions; `judge` applies plain rules only, for rehearsals. A check whose rule
-is not run is reported as such: it never passes in silence, and it never fails an output."""
+Pure. Checks become tasks, and the outcomes of tasks become a judgement. Rules that read files or wait are applied by
+engine/gate.py with these same functions; `judge` applies plain rules only, for rehearsals. A check whose rule was not
+run is reported as such: it never passes silently, and it never fails an output."""
 
 from __future__ import annotations
 
@@ -33,26 +33,26 @@ from handrail.domain.run import Run
 from handrail.domain.values import condition_is_true_of, evaluated_of, rendered_of
 
 NESTED_MAX: Final = 8
-"""How deep checks may stand in checks."""
+"""How deep checks may be nested."""
 FINDINGS_MAX: Final = 50
 
 
 class RuleSet(Struct, frozen=True):
-    """What outputs are judged by without waiting."""
+    """The plain rules and the schema check that outputs are judged by without waiting."""
 
     rules: Rules
     fits: SchemaJudge
 
 
 class Judgement(Struct, frozen=True):
-    """Everything that was found, the rules that were run and found nothing, and their evidence."""
+    """All findings, the rules that passed, and their evidence."""
 
     findings: tuple[Finding, ...] = ()
     passed: tuple[str, ...] = ()
     evidence: tuple[Evidence, ...] = ()
     bar: Severity = Severity.MAJOR
     notes: tuple[Finding, ...] = ()
-    """Those of the findings that only say that a check was not run: whatever the bar, they do not block."""
+    """The findings that only say that a check was not run: they never block, whatever the bar."""
 
     @property
     def blocking(self) -> tuple[Finding, ...]:
@@ -66,14 +66,14 @@ class Judgement(Struct, frozen=True):
 
 
 class RuleCall(Struct, frozen=True):
-    """A rule that is to be applied, with its parameters filled in."""
+    """A rule to apply, with its parameters filled in."""
 
     rule: str
     parameters: Mapping[str, Any]
 
 
 class Composed(Struct, frozen=True):
-    """A rule made of rules, with what is to be applied inside it."""
+    """A rule made of rules, with the tasks inside it."""
 
     rule: str
     parameters: Mapping[str, Any]
@@ -81,31 +81,31 @@ class Composed(Struct, frozen=True):
 
     @property
     def card(self) -> RuleCard:
-        """What the rule says of itself."""
+        """The card of the rule."""
         return COMPOSITIONS[self.rule].card
 
     def outcome(self, outcomes: Sequence[CheckOutcome]) -> CheckOutcome:
-        """The outcome, given those of the parts in their order."""
+        """The outcome, given the outcomes of the parts in their order."""
         parts = [CheckPart(name, outcome) for (name, _), outcome in zip(self.parts, outcomes, strict=True)]
         return COMPOSITIONS[self.rule].compose(parts, subject_name(self.parameters))
 
 
 CheckTask: TypeAlias = RuleCall | Composed | CheckOutcome
-"""What is left to do for a check; an outcome if that is known before any rule is applied."""
+"""What is left to do for a check; an outcome if it is already known without applying a rule."""
 
 
 def given_of(output: Any, run: Run, lane: Lane, fits: SchemaJudge) -> Given:
-    """What rules may look at."""
+    """What rules may read."""
     return Given(output=output, evaluate=partial(evaluated_of, output, run=run, lane=lane), fits=fits)
 
 
 def shape_of_output(work: Prompt | Tool, output: Any, fits: SchemaJudge) -> tuple[Finding, ...]:
-    """What the step's own schema has against an output; checks are applied only if it does not block."""
+    """The findings of the step's own schema; checks are applied only if none of them blocks."""
     return tuple(fits(work.output, output)) if work.output is not None else ()
 
 
 def tasks_of(checks: Sequence[Check], given: Given, run: Run, lane: Lane) -> list[tuple[Check, CheckTask]]:
-    """What is to be applied for each check; those whose condition does not hold are left out."""
+    """The task of each check; checks whose condition is false are left out."""
     tasks = ((check, _task(check, given, run, lane)) for check in checks)
     return [(check, task) for check, task in tasks if task is not None]
 
@@ -121,7 +121,7 @@ def _task(check: Check, given: Given, run: Run, lane: Lane) -> CheckTask | None:
 
 def _asked(rule: str, parameters: Mapping[str, Any], given: Given, *, depth: int) -> CheckTask:
     if depth > NESTED_MAX:
-        return unusable(rule, f"checks stand in checks, more than {NESTED_MAX} deep")
+        return unusable(rule, f"checks are nested more than {NESTED_MAX} deep")
     composition = COMPOSITIONS.get(rule)
     if composition is None:
         return RuleCall(rule, parameters)
@@ -132,7 +132,7 @@ def _asked(rule: str, parameters: Mapping[str, Any], given: Given, *, depth: int
 
 
 def _inside(check: Mapping[str, Any], given: Given, *, depth: int) -> CheckTask | None:
-    """What is to be applied for a check inside another; None if its condition does not hold."""
+    """The task of a check inside another; None if its condition is false."""
     rule = str(check["rule"])
     try:
         if "when" in check and given.evaluate(str(check["when"])) is not True:
@@ -143,13 +143,13 @@ def _inside(check: Mapping[str, Any], given: Given, *, depth: int) -> CheckTask 
 
 
 def misfits(card: RuleCard, parameters: Mapping[str, Any], fits: SchemaJudge) -> CheckOutcome | None:
-    """Why a rule can't be applied with these parameters: the author must fix that, and it is never a pass."""
+    """Why a rule can't be applied with these parameters. The author must fix that; it never counts as a pass."""
     found = tuple(_flaw(card.name, one.message, one.where) for one in fits(parameters_schema(card), parameters))
     return CheckOutcome(findings=found, was_run=False) if found else None
 
 
 def unusable(rule: str, message: str) -> CheckOutcome:
-    """The outcome of a check that can't be applied as it is written."""
+    """The outcome of a check that can't be applied as written."""
     return CheckOutcome(findings=(_flaw(rule, message),), was_run=False)
 
 
@@ -176,7 +176,7 @@ def _unreadable(rule: str, error: Invalid, severity: Severity) -> CheckOutcome:
         rule=rule,
         severity=severity,
         where="checks",
-        message=f"the check can't be worked out: {error}",
+        message=f"the check can't be evaluated: {error}",
         fix="submit what it reads",
         unapplied=True,
     )
@@ -186,7 +186,7 @@ def _unreadable(rule: str, error: Invalid, severity: Severity) -> CheckOutcome:
 def judgement_of(
     work: Prompt | Tool, shape: Sequence[Finding], outcomes: Sequence[tuple[Check, CheckOutcome]] = ()
 ) -> Judgement:
-    """What the shape of an output and the outcomes of its checks add up to."""
+    """The judgement that follows from the schema's findings and the outcomes of the checks."""
     findings = [*shape, *(found for check, outcome in outcomes for found in _weighed(check, outcome))]
     return Judgement(
         findings=tuple(findings[:FINDINGS_MAX]),
@@ -198,14 +198,14 @@ def judgement_of(
 
 
 def _weighed(check: Check, outcome: CheckOutcome) -> Iterator[Finding]:
-    """The findings of a check, as bad as the check says; of what was not run at all, no check can say how bad it is."""
+    """The findings with the severity and message of the check; those of a rule that was not run keep their own."""
     for found in outcome.findings:
         weight = {"severity": check.severity, "message": check.message or found.message} if outcome.was_run else {}
         yield replace(found, **weight)
 
 
 def judge(work: Prompt | Tool, output: Any, run: Run, lane: Lane, rule_set: RuleSet) -> Judgement:
-    """What is to be said of an output by rules that do not wait; all others are reported as not run."""
+    """Judge an output by plain rules; all others are reported as not run."""
     shape = shape_of_output(work, output, rule_set.fits)
     if blocks(shape):
         return judgement_of(work, shape)

@@ -1,6 +1,6 @@
-"""Open lanes: the lists of steps that are being worked on, and the rounds of loops that are.
+"""Open lanes: the lists of steps that are being executed, and the open rounds of loops.
 
-Pure. When a lane opens, and what its steps are doing, is agenda.py's; what a lane is, path.py's."""
+Pure. When a lane opens, and the state of its steps, is decided in agenda.py; what a lane is, is defined in path.py."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import TypeAlias
 from handrail.domain.path import Lane
 
 StepRank: TypeAlias = tuple[int, int, tuple[int, ...]]
-"""What ready steps are ordered by across all lanes: priority, critical path, then as written."""
+"""The order of ready steps across all lanes: priority, then critical path, then as written."""
 
 
 class OpenLane:
-    """A list of steps that is being worked on: what each still waits for, what is left, and what may still move."""
+    """A list of steps in execution: how many needs each still has, which are left, and which may still move."""
 
     def __init__(self, lane: Lane, order: tuple[int, ...], chain: int) -> None:
         self.lane = lane
@@ -31,12 +31,12 @@ class OpenLane:
 
     @property
     def is_stuck(self) -> bool:
-        """Whether something is left, and nothing of it can ever move."""
+        """Whether steps are left and none of them can ever move."""
         return bool(self.left) and not self.moving
 
 
 class OpenRounds:
-    """The rounds of a loop that are being worked on, and the number of the next one."""
+    """The open rounds of a loop, and the number of the next one."""
 
     def __init__(self) -> None:
         self.open: set[int] = set()
@@ -44,18 +44,18 @@ class OpenRounds:
 
 
 def prefix_of(path: str) -> str:
-    """The prefix of the lane that a step stands in."""
+    """The prefix of the lane that a step belongs to."""
     head, _, _ = path.rpartition(".")
     return f"{head}." if head else ""
 
 
 def lane_at(lanes: Mapping[str, OpenLane], path: str) -> OpenLane | None:
-    """The open lane that a step stands in, if it is open."""
+    """The lane that a step belongs to, if it is open."""
     return lanes.get(prefix_of(path))
 
 
 def rank_at(lanes: Mapping[str, OpenLane], path: str) -> StepRank:
-    """The rank of a step that stands in an open lane."""
+    """The rank of a step in an open lane."""
     return lanes[prefix_of(path)].rank(path.rpartition(".")[2])
 
 
@@ -65,6 +65,6 @@ def is_lane_over(lanes: Mapping[str, OpenLane], prefix: str) -> bool:
 
 
 def stuck_in(lanes: Mapping[str, OpenLane], container: str) -> str | None:
-    """The prefix of a lane inside a holder that can't go on, once none of the others goes on either."""
+    """The prefix of a stuck lane inside a container; None as long as any other lane inside can continue."""
     inside = [opened for opened in lanes.values() if opened.lane.parent == container]
     return inside[0].lane.prefix if inside and all(opened.is_stuck for opened in inside) else None

@@ -1,7 +1,7 @@
-"""A queue by rank: the most urgent first; looking through it takes nothing off.
+"""A queue ordered by rank, the most urgent first. Iterating does not remove anything.
 
-Pure. A heap would be quicker to fill, but can't be read in order without being emptied, and the readers of a run look
-at the same queue as its conductor."""
+Pure. A heap would be faster to fill, but can't be read in order without being emptied, and the readers of a run share
+the queue with its conductor."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ Rank = TypeVar("Rank", int, tuple[int, int, tuple[int, ...]])
 
 
 class RankedQueue(Generic[Rank]):
-    """Paths of steps, ordered by their rank, each of them once."""
+    """Paths of steps, each once, ordered by rank."""
 
     def __init__(self) -> None:
         self._ranks: dict[str, Rank] = {}
         self._order: list[tuple[Rank, str]] = []
 
     def add(self, path: str, rank: Rank) -> None:
-        """Put a step in its place; one that is there already stays where it is."""
+        """Insert a step at its place; one that is already in the queue stays where it is."""
         if path not in self._ranks:
             self._ranks[path] = rank
             insort(self._order, (rank, path))
 
     def discard(self, path: str) -> None:
-        """Take a step off, if it is there."""
+        """Remove a step, if it is in the queue."""
         rank = self._ranks.pop(path, None)
         if rank is not None:
             del self._order[bisect_left(self._order, (rank, path))]
 
     def clear(self) -> None:
-        """Take all of them off."""
+        """Remove all steps."""
         self._ranks.clear()
         self._order.clear()
 

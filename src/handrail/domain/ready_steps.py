@@ -1,6 +1,6 @@
-"""Ready steps: those that wait for nothing and have not started, by what starting them takes.
+"""Ready steps: those that wait for nothing and have not started, grouped by what is needed to start them.
 
-Pure. When a step is ready, agenda.py knows; what starting it means, beginning.py."""
+Pure. Which steps are ready is decided in agenda.py; what starting one means, in beginning.py."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ class ReadySteps:
 
     def __init__(self) -> None:
         self.paths: set[str] = set()
-        """All of them; each is also in one of the three below."""
+        """All ready steps; each is also in one of the three groups below."""
         self.calls: RankedQueue[StepRank] = RankedQueue()
-        """Those that call a tool, the most urgent first."""
+        """Steps that call a tool, the most urgent first."""
         self.prompts: set[str] = set()
-        """Those that only an agent can do, whatever happens."""
+        """Steps that only an agent can do, unconditionally."""
         self.others: dict[str, None] = {}
-        """The rest, as they became ready: questions, loops, workflows, and prompts that have a condition."""
+        """The rest, in the order they became ready: approvals, loops, workflows, and prompts with a condition."""
 
     def add(self, path: str, step: Step, rank: StepRank) -> None:
-        """Add a step; one that is ready already stays where it is."""
+        """Add a step; one that is already ready stays where it is."""
         self.paths.add(path)
         if isinstance(step.work, Tool):
             self.calls.add(path, rank)
@@ -33,7 +33,7 @@ class ReadySteps:
             self.others[path] = None
 
     def discard(self, path: str) -> None:
-        """Take a step off, if it is there."""
+        """Remove a step, if it is there."""
         if path in self.paths:
             self.paths.discard(path)
             self.calls.discard(path)
@@ -41,7 +41,7 @@ class ReadySteps:
             self.others.pop(path, None)
 
     def clear(self) -> None:
-        """Take all of them off."""
+        """Remove all steps."""
         self.paths.clear()
         self.calls.clear()
         self.prompts.clear()

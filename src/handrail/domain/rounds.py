@@ -1,7 +1,7 @@
-"""Rounds: what a step that holds other steps needs: its next round, its end, or its failure.
+"""Rounds: the commands that loops and inlined workflows need: their next round, their end, or their failure.
 
-Pure, and only looking: which lists of steps are open, and which holders need a command, the agenda knows. How many
-rounds a loop has at most is a promise: passing it is a failure."""
+Pure, and changes nothing. Which lists of steps are open, and which containers need a command, is decided in agenda.py.
+The bound of a loop is a promise: a loop that reaches it without being done has failed."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from handrail.domain.values import condition_is_true, evaluate
 
 
 def container_commands(agenda: Agenda) -> list[Command]:
-    """What all the holders need that the agenda names."""
-    # In an order that a replay would find again.
+    """The commands for all containers that need one."""
+    # Sorted, so that a replay does the same in the same order.
     return [command for container in sorted(agenda.containers) for command in _needed(agenda, container)]
 
 
@@ -47,12 +47,12 @@ def _needed(agenda: Agenda, container: str) -> list[Command]:
 
 
 def outputs_of(definition: Definition, run: Run, lane: Lane) -> dict[str, Any]:
-    """What a workflow hands out when all its steps are done."""
+    """The outputs of a workflow whose steps are all done."""
     return {name: evaluate(source, run, lane) for name, source in definition.outputs.items()}
 
 
 def _round_over(agenda: Agenda, found: Located) -> Command:
-    """What a holder needs that has nothing left to do in its round."""
+    """The command for a container that has nothing left to do in its round."""
     container = found.prefix + found.step.id
     match found.step.work:
         case Repeat(repeat=rounds):
@@ -76,25 +76,27 @@ def _next_round(run: Run, definition: Definition, found: Located, rounds: Rounds
     container = found.prefix + found.step.id
     state = run.step(container)
     lane = lane_in(definition, found, state.round)
-    begun = state.round + 1
-    if _is_enough(run, lane, rounds, begun):
+    started = state.round + 1
+    if _is_enough(run, lane, rounds, started):
         return CompleteStep(step=container)
-    if begun - state.granted >= rounds.bound:
-        return FailStep(step=container, category=Category.TIMEOUT, message=f"not done after {begun} rounds, its bound")
-    due = now + duration_ms(rounds.every) if rounds.every and begun else None
+    if started - state.granted >= rounds.bound:
+        return FailStep(
+            step=container, category=Category.TIMEOUT, message=f"not done after {started} rounds, its bound"
+        )
+    due = now + duration_ms(rounds.every) if rounds.every and started else None
     return StartRound(step=container, due=due)
 
 
-def _is_enough(run: Run, lane: Lane, rounds: Rounds, begun: int) -> bool:
+def _is_enough(run: Run, lane: Lane, rounds: Rounds, started: int) -> bool:
     if rounds.times is not None:
-        return begun >= rounds.times
+        return started >= rounds.times
     if rounds.while_ is not None:
         return not condition_is_true(rounds.while_, run, lane)
-    return begun > 0 and rounds.until is not None and condition_is_true(rounds.until, run, lane)
+    return started > 0 and rounds.until is not None and condition_is_true(rounds.until, run, lane)
 
 
 def _undo_ended(agenda: Agenda, container: str) -> list[Command]:
-    """What a step needs whose undo is a workflow that has ended."""
+    """The command for a step whose undo is a workflow that has ended."""
     if agenda.is_over(container):
         return [CompensateStep(step=container, how=How.EXECUTED)]
     stuck = stuck_in(agenda.lanes, container)

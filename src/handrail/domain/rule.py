@@ -1,7 +1,7 @@
-"""Rules: what a check applies to an output, as values and shapes. The rules themselves are in rules/. Pure.
+"""Rules: the types that describe a rule, its card, its outcome and its evidence. Pure.
 
-A plain rule looks at values alone. One that reads files, runs commands or waits is the engine's to apply
-(engine/rule.py)."""
+The rules themselves are in rules/. A plain rule reads only values. Rules that read files, run commands or wait are
+applied by the engine (protocol in engine/rule.py)."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from handrail.domain.check import Finding
 from handrail.domain.json import Json
 
 SchemaJudge: TypeAlias = Callable[[Any, Any], Sequence[Finding]]
-"""What is wrong with a value by a JSON Schema."""
+"""Returns what is wrong with a value according to a JSON Schema."""
 
 
 class Given(Struct, frozen=True, kw_only=True):
-    """What a rule may look at: the output, and ways to work out expressions over the run and to apply schemas."""
+    """What a rule may read: the output, expressions evaluated over the run, and a schema check."""
 
     output: Json
     evaluate: Callable[[str], Json]
@@ -27,11 +27,11 @@ class Given(Struct, frozen=True, kw_only=True):
 
 
 Find: TypeAlias = Callable[[Mapping[str, Any], Given], Iterable[Finding]]
-"""The work of a plain rule: parameters and what is given in, findings out. It does not raise, print, read or wait."""
+"""A plain rule: takes its parameters and what it may read, returns findings. It does not raise, print, read or wait."""
 
 
 class Reads(StrEnum):
-    """What a rule looks at beside its parameters."""
+    """What a rule reads besides its parameters."""
 
     OUTPUT = "output"
     PROJECT = "project"
@@ -39,26 +39,26 @@ class Reads(StrEnum):
 
 
 class RuleCard(Struct, frozen=True, kw_only=True):
-    """What a rule says of itself."""
+    """The description of a rule, given by the rule itself."""
 
     name: str
     summary: str
-    """What holds if it finds nothing, in one sentence."""
+    """What is true if the rule finds nothing, in one sentence."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
-    """By name: the JSON Schema of a parameter."""
+    """The JSON Schema of each parameter, by name."""
     required: tuple[str, ...] = ()
     reads: Reads = Reads.OUTPUT
     version: str = "1.0.0"
-    """SemVer; what it found under another version is not what it would find now."""
+    """SemVer. Cached outcomes of another version are not reused."""
     origin: str = "built in"
-    """The package that brings it."""
+    """The package that provides it."""
     timeout: str = "60s"
     example: Mapping[str, Any] = field(default_factory=dict)
     """Parameters as an author would write them."""
 
 
 class PlainRule(Struct, frozen=True):
-    """A rule that looks at values alone."""
+    """A rule that reads only values."""
 
     card: RuleCard
     find: Find
@@ -71,24 +71,24 @@ SHARED: Final[Mapping[str, Any]] = {
     "of": {"type": "string", "maxLength": 1_000},
     "timeout": {"type": "string", "maxLength": 20},
 }
-"""Parameters that every rule takes: their schemas."""
+"""The schemas of the parameters that every rule accepts."""
 OF_CHECK: Final = frozenset({"rule", "when", "severity", "message"})
-"""What stands beside the parameters where a check is written."""
+"""The keys of a written check that are not parameters of its rule."""
 
 
 def subject_name(parameters: Mapping[str, Any]) -> str:
-    """The name of what a check looks at: the output, or the part of it that `of` names."""
+    """The name of what a check reads: the output, or the part of it that `of` names."""
     of = str(parameters.get("of", ""))
     return f"output.{of}" if of and not of.startswith("[") else f"output{of}"
 
 
 def parameters_of(check: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters of a check as it is written inside another."""
+    """The parameters of a check that is written inside another."""
     return {name: value for name, value in check.items() if name not in OF_CHECK}
 
 
 def parameters_schema(card: RuleCard) -> Mapping[str, Any]:
-    """The JSON Schema of all that a check with this rule may be given."""
+    """The JSON Schema of the parameters that a check with this rule accepts."""
     return {
         "type": "object",
         "properties": {**card.parameters, **SHARED},
@@ -98,7 +98,7 @@ def parameters_schema(card: RuleCard) -> Mapping[str, Any]:
 
 
 class Evidence(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a check leaves behind: what ran, on what, and what came of it."""
+    """The record of a check: what ran, on which inputs, and its result."""
 
     rule: str
     version: str
@@ -106,21 +106,21 @@ class Evidence(Struct, frozen=True, kw_only=True, omit_defaults=True):
     ran: tuple[str, ...] = ()
     """The command, if it ran one."""
     digest: str = ""
-    """Of all that it looked at."""
+    """The digest of everything that it read."""
     tree: str = ""
-    """The digest of the project's files as they were then, if it looked at the project."""
+    """The digest of the project's files at that time, if it read the project."""
     exit: int | None = None
     took: int = 0
     """Milliseconds."""
     tools: Mapping[str, str] = field(default_factory=dict)
     """The versions of the programs that were used."""
     counts: Mapping[str, int] = field(default_factory=dict)
-    """What was counted: tests, failures, warnings, lines."""
+    """Counts such as tests, failures, warnings, lines."""
     excerpt: str = ""
     cached: bool = False
-    """Whether it was found before, on the very same, and not again."""
+    """Whether the outcome was reused from an earlier run on identical inputs."""
     is_settled: bool = True
-    """Whether the same would be found again on the very same; not so if a program was missing, or the rule broke."""
+    """Whether identical inputs give the same outcome again; not if a program was missing or the rule crashed."""
 
 
 class CheckOutcome(Struct, frozen=True, kw_only=True):
@@ -129,25 +129,25 @@ class CheckOutcome(Struct, frozen=True, kw_only=True):
     findings: tuple[Finding, ...] = ()
     evidence: Evidence | None = None
     was_run: bool = True
-    """Whether a rule looked at anything. If not, no check can say how bad that is, and nothing is vouched for."""
+    """Whether the rule was run at all. If not, the severity of the check does not apply, and nothing is verified."""
 
     @property
     def passed(self) -> bool:
-        """Whether the rule looked and found nothing."""
+        """Whether the rule was run and found nothing."""
         return self.was_run and not self.findings
 
     @property
     def is_unapplied(self) -> bool:
-        """Whether the check could not be applied: neither passed nor failed."""
+        """Whether the check could not be applied, so that it neither passed nor failed."""
         return bool(self.findings) and self.findings[0].unapplied
 
     @property
     def is_not_run(self) -> bool:
-        """Whether the check was left out here, and might pass or fail elsewhere."""
+        """Whether the check was left out here; elsewhere it might pass or fail."""
         return not self.was_run and not self.is_unapplied
 
 
 def evidence_data(evidence: Evidence) -> Mapping[str, Any]:
-    """Evidence as the journal keeps it."""
+    """Evidence as it is stored in the journal."""
     data: Mapping[str, Any] = to_builtins(evidence)
     return data

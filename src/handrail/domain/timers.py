@@ -1,6 +1,6 @@
-"""Timers: at which time which step goes on; at most one time for each step.
+"""Timers: when each step of a run continues; at most one time for each step.
 
-Pure: the time is passed in. What happens when a time has come is decided in agenda.py."""
+Pure: the time is passed in. What happens when a timer is due is decided in agenda.py."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ class Timers:
 
     def __init__(self) -> None:
         self._due: dict[str, int] = {}
-        # Times that were replaced stay in the heap until they come up: to search for them would cost more.
+        # Replaced times stay in the heap until they come up: searching for them would cost more.
         self._heap: list[tuple[int, str]] = []
 
     def set(self, path: str, due: int | None) -> None:
-        """Let a step go on at this time, and at no other; None for no time at all."""
+        """Set the one time at which a step continues; None removes it."""
         if due is None:
             self._due.pop(path, None)
         elif self._due.get(path) != due:
@@ -25,7 +25,7 @@ class Timers:
             heappush(self._heap, (due, path))
 
     def take_due(self, now: int) -> list[str]:
-        """The steps whose time has come, the earliest first; they wait for no time any more."""
+        """Remove and return the steps whose time has come, the earliest first."""
         come: list[str] = []
         while self._heap and (due := self.next_due()) is not None and due <= now:
             _, path = heappop(self._heap)
@@ -34,7 +34,7 @@ class Timers:
         return come
 
     def next_due(self) -> int | None:
-        """When the next step's time comes."""
+        """The earliest time that is set; None if there is none."""
         while self._heap and self._due.get(self._heap[0][1]) != self._heap[0][0]:
             heappop(self._heap)
         return self._heap[0][0] if self._heap else None

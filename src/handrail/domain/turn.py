@@ -1,8 +1,8 @@
-"""The turn: what a run does next. Decided here alone, for the conductor, for rehearsals and for readers.
+"""The turn: what a run does next. Decided only here, for the conductor, for rehearsals and for readers.
 
-Pure, and only looking: the agenda that is asked must be kept up, and is not changed. Calling tools, waiting for limits
-and writing to the journal is up to the caller (engine/conductor.py); a turn that is not carried out is simply offered
-again at the next look."""
+Pure: it reads an agenda that is up to date and does not change it. Calling tools, waiting for limits and writing to the
+journal is done by the caller (engine/conductor.py). A turn that is not carried out is returned again by the next
+call."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ from handrail.domain.rounds import container_commands, outputs_of
 from handrail.domain.status import RunStatus
 
 STARTS_MAX: Final = 200
-"""How many steps a turn offers for starting, of each sort."""
+"""How many steps of each kind a turn offers to start."""
 
 
 class Turn(Struct, frozen=True):
-    """What can be done now: commands that only have to be granted, and steps to start, the most urgent first.
+    """What can be done now: commands to journal, and steps to start, the most urgent first.
 
-    Nothing at all means that the run waits (for a call, a time, an agent, a person), or is over."""
+    An empty turn means that the run waits (for a call, a timer, an agent, a person), or is over."""
 
     commands: tuple[Command, ...] = ()
     undos: tuple[str, ...] = ()
     """Steps whose undo may start."""
     calls: tuple[str, ...] = ()
-    """Steps that call a tool and may start."""
+    """Steps that may start and call a tool."""
 
     def __bool__(self) -> bool:
         return bool(self.commands or self.undos or self.calls)
@@ -53,9 +53,9 @@ NOTHING: Final = Turn()
 
 
 def next_turn(agenda: Agenda, *, check: InputCheck, under_way: Collection[str] = (), at_most: int = STARTS_MAX) -> Turn:
-    """What the run does next, given the calls that are under way: steps by path, undos by path with `!undo`.
+    """What the run does next, given the calls in progress: steps by path, undos by path with `!undo`.
 
-    `at_most` bounds the steps to start: 0 if there is no slot left for another call."""
+    `at_most` limits the steps to start: 0 if there is no slot left for another call."""
     match agenda.run.status:
         case RunStatus.RUNNING:
             return _doing(agenda, check, under_way, at_most)
@@ -66,8 +66,8 @@ def next_turn(agenda: Agenda, *, check: InputCheck, under_way: Collection[str] =
 
 
 def ready_for_agent(agenda: Agenda, *, check: InputCheck) -> list[str]:
-    """The ready steps that only an agent can do; not those whose condition does not hold."""
-    started = ((path, _begun(agenda, path, check)) for path in agenda.ready_steps.others)
+    """The ready steps that only an agent can do, without those whose condition is false."""
+    started = ((path, _start(agenda, path, check)) for path in agenda.ready_steps.others)
     return [*agenda.ready_steps.prompts, *(path for path, one in started if isinstance(one, LeaveToAgent))]
 
 
@@ -78,7 +78,7 @@ def _doing(agenda: Agenda, check: InputCheck, under_way: Collection[str], at_mos
     if commands := _noted(agenda, under_way):
         return Turn(tuple(commands))
     if (halt := agenda.halt) is not None:
-        return Turn(() if under_way else _halted(agenda, halt))  # what is under way ends, and is recorded
+        return Turn(() if under_way else _halted(agenda, halt))  # calls in progress finish first, and are journaled
     if agenda.is_stuck or agenda.is_done:
         return Turn(() if under_way else (_end(agenda),))
     return Turn(_opened(agenda, check), calls=_free(agenda.ready_steps.calls, under_way, at_most))
@@ -100,24 +100,24 @@ def _undoing(agenda: Agenda, check: InputCheck, under_way: Collection[str], at_m
 
 
 def _noted(agenda: Agenda, under_way: Collection[str]) -> list[Command]:
-    """What has to be recorded before any other step starts: questions that expired, rounds, attempts that were lost."""
+    """What must be journaled before another step starts: expired questions, rounds, lost attempts."""
     lost = agenda.busy.difference(under_way)
     if not lost and not agenda.expired and not agenda.containers:
-        return []  # as nearly always, and a run asks at every event
+        return []  # the usual case, checked at every event of a run
     commands: list[Command] = [ExpireApproval(step=path) for path in agenda.expired]
     commands += container_commands(agenda)
     return [*commands, *(LoseAttempt(step=path) for path in sorted(lost))]
 
 
 def _interrupted(agenda: Agenda, under_way: Collection[str]) -> tuple[list[str], list[Command]]:
-    """Undos that have started and that nobody works on: those to be tried again, and the commands for the others."""
+    """Undos that have started but are not in progress: those to retry, and the commands for the others."""
     again: list[str] = []
     lost: list[Command] = []
     for path in agenda.undos.by_tool():
         state = agenda.run.step(path)
         if path + UNDO in under_way or (state.due or 0) > agenda.now:
             continue
-        # A failure has been journaled for each attempt that ended; the last one was lost if it has none.
+        # An attempt that ended has journaled its failure and the time of its retry; without them, it was interrupted.
         if state.due is None and not state.repeatable:
             lost.append(LoseUndo(step=path))
         else:
@@ -138,22 +138,22 @@ def _end(agenda: Agenda) -> Command:
     try:
         return FinishRun(outputs=outputs_of(agenda.definition, agenda.run, top_lane(agenda.definition)))
     except Invalid as error:
-        return FinishRun(flaw=f"the outputs can't be worked out: {error}")
+        return FinishRun(flaw=f"the outputs can't be evaluated: {error}")
 
 
 def _opened(agenda: Agenda, check: InputCheck) -> tuple[Command, ...]:
-    """The start of ready steps that call no tool, so that nothing limits them."""
+    """The commands that start ready steps which call no tool, so that no limit applies to them."""
     if not agenda.ready_steps.others:
         return ()
-    started = [_begun(agenda, path, check) for path in agenda.ready_steps.others]
+    started = [_start(agenda, path, check) for path in agenda.ready_steps.others]
     return tuple(command for one in started if isinstance(one, Grant) for command in one.commands)
 
 
-def _begun(agenda: Agenda, path: str, check: InputCheck) -> StepStart:
+def _start(agenda: Agenda, path: str, check: InputCheck) -> StepStart:
     return start_of(agenda.run, agenda.definition, path, now=agenda.now, check=check)
 
 
 def _free(ready: Iterable[str], under_way: Collection[str], at_most: int) -> tuple[str, ...]:
-    # A step may be ready by the journal while its call is under way: it has not recorded its start yet, or its last
+    # The journal may show a step as ready while its call is in progress: its start is not journaled yet, or its last
     # attempt has ended and the call is still cleaning up.
     return tuple(islice((path for path in ready if path not in under_way), at_most)) if at_most else ()

@@ -1,6 +1,6 @@
-"""Undos: which steps of a run may be undone now, which are being undone, and which still wait for a later one.
+"""Undos: which steps of a run may be undone now, which are being undone, and which wait for the undo of a later step.
 
-Pure. The order is compensation.py's; what starting an undo means, beginning.py's."""
+Pure. The order is decided in compensation.py; what starting an undo means, in beginning.py."""
 
 from __future__ import annotations
 
@@ -18,33 +18,34 @@ class Undos:
     def __init__(self, definition: Definition) -> None:
         self.definition = definition
         self.is_on = False
-        """Whether the run is undoing at all."""
+        """Whether the run is being undone at all."""
         self.ready: RankedQueue[int] = RankedQueue()
-        """Steps whose undo may start, the newest first."""
+        """Steps whose undo may start, the latest step first."""
         self.under_way: set[str] = set()
         """Steps whose undo has started and not ended."""
         self._place: dict[str, int] = {}
-        self._held_back: dict[str, list[str]] = {}
+        self._blocked: dict[str, list[str]] = {}
+        """By step: earlier steps whose undo waits until this one is undone."""
 
     def turn(self, run: Run) -> None:
-        """Start to undo: find out what is left, and in which order."""
+        """Switch to undoing: find what is left to undo, and in which order."""
         self.is_on = True
         self.ready.clear()
         self.under_way.clear()
-        self._held_back.clear()
+        self._blocked.clear()
         order = undo_order(run, self.definition)
         self._place = {path: place for place, path in enumerate(order)}
         for path in order:
             state = run.step(path)
             if state.broke > run.turned:
-                continue  # it has failed permanently since, and nobody has asked for it again
+                continue  # its undo has failed permanently since, and no retry was requested
             if state.status is StepStatus.COMPENSATING:
                 self.under_way.add(path)
             else:
                 self._put(run, path)
 
     def see(self, run: Run, path: str, state: StepState) -> bool:
-        """Take in what a step is now; whether its undo has ended."""
+        """Apply the new state of a step; returns whether its undo has ended."""
         if state.status is StepStatus.COMPENSATING:
             self.ready.discard(path)
             self.under_way.add(path)
@@ -53,26 +54,26 @@ class Undos:
         if state.status in STEP_ACTED:
             return False  # a late answer changes nothing: it is still to be undone
         self.ready.discard(path)
-        if state.status is not StepStatus.COMPENSATION_FAILED:  # else those that it holds back stay as they are
-            for waiting in self._held_back.pop(path, ()):
+        if state.status is not StepStatus.COMPENSATION_FAILED:  # a failed undo keeps blocking the steps before it
+            for waiting in self._blocked.pop(path, ()):
                 self._put(run, waiting)
         return True
 
     def by_tool(self) -> list[str]:
-        """The steps that handrail itself is undoing: not an agent, and no workflow whose steps speak for themselves."""
+        """The steps that handrail is undoing with a tool, not those undone by an agent or by a workflow."""
         return [path for path in sorted(self.under_way) if not isinstance(self._undo(path), Prompt | Call)]
 
     def by_agent(self) -> list[str]:
-        """The steps that an agent is to undo."""
+        """The steps that an agent has to undo."""
         return [path for path in sorted(self.under_way) if isinstance(self._undo(path), Prompt)]
 
     def _undo(self, path: str) -> Work | None:
         return locate(self.definition, path).step.undo
 
     def _put(self, run: Run, path: str) -> None:
-        """Let the undo of a step start, or wait for the one that holds it back."""
+        """Let the undo of a step start, or wait for the later step that blocks it."""
         later = holding_back(run, self.definition, path)
         if later is None:
             self.ready.add(path, self._place.get(path, 0))
         else:
-            self._held_back.setdefault(later, []).append(path)
+            self._blocked.setdefault(later, []).append(path)

@@ -1,7 +1,7 @@
-"""The conductor of one run: carries out its turns, wakes when a time has come, rests when the store is in trouble.
+"""The conductor of one run: carries out its turns, wakes up when a timer is due, and pauses while the store fails.
 
-Async. What the run does next is decided in domain/turn.py, how one attempt goes in attempt.py; whatever changes goes
-through dispatch, like anybody's command. A conductor works under a lease: without it the store refuses."""
+Async. What the run does next is decided in domain/turn.py; a single attempt is made in attempt.py. Every change goes
+through dispatch, like any other command. A conductor works under a lease: without it the store refuses its writes."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ from handrail.engine.lease import Lease
 from handrail.engine.tool import ToolSpec
 
 BATCH: Final = 200
-"""How many commands are granted in one append at most."""
+"""How many commands are journaled in one append."""
 POSTPONED_MAX: Final = 20
-"""How many steps that are held back are looked past in one turn, to find one that may start."""
+"""How many postponed steps are passed over in one turn to find one that may start."""
 TROUBLE_S_FIRST: Final = 0.1
 TROUBLE_S_MAX: Final = 5.0
-WORDS_LENGTH_MAX: Final = 200
+PROGRESS_LENGTH_MAX: Final = 200
 
 log = logging.getLogger(__name__)
 
 
 class Conductor:
-    """Drives one run, as long as its lease holds."""
+    """Drives one run for as long as it has the lease."""
 
     def __init__(
         self,
@@ -56,12 +56,12 @@ class Conductor:
         self.lease = lease
         self.horizon = horizon
         self.agenda: Agenda = horizon.agenda(run, definition)
-        """Shared with those who look at the run; the horizon keeps it up."""
+        """Shared with the readers of the run; horizon.py keeps it up to date."""
         self.calls: dict[str, asyncio.Task[None]] = {}
-        """The calls that are under way: of steps by path, of undos by path with `!undo`."""
+        """The calls in progress: of steps by path, of undos by path with `!undo`."""
         self.postponements = Postponements(parts, run.id)
-        self.words: dict[str, str] = {}
-        """What the tools of steps that are under way say about how far they are."""
+        self.progress: dict[str, str] = {}
+        """The latest progress message of each call in progress."""
         self.is_lost = False
         self._on_rest = on_rest
         self._task: asyncio.Task[None] | None = None
@@ -71,30 +71,30 @@ class Conductor:
         self._is_behind = False
         self._trouble_s = TROUBLE_S_FIRST
 
-    # --- what others call ---------------------------------------------------------------------------
+    # --- called by others ---------------------------------------------------------------------------
 
     @property
     def run(self) -> Run:
-        """The run as far as the conductor knows it."""
+        """The run as far as it is known here."""
         return self.agenda.run
 
     @property
     def is_settled(self) -> bool:
-        """Whether handrail can do nothing more until an agent or a person does something."""
+        """Whether handrail can do nothing more until an agent or a person acts."""
         if self._task is not None or self.calls or self.postponements.by_name or self._is_resting:
             return False
         if self.run.status not in RUN_WORKING:
             return True
-        # Something may have come due at a reader's look, and the alarm for it has not rung yet.
+        # A reader may have processed a timer just now, before the alarm for it went off.
         return not self.agenda.waits_for_time and not next_turn(self.agenda, check=self.parts.check, at_most=1)
 
     @property
     def is_idle(self) -> bool:
-        """Whether not even time will bring it anything to do."""
+        """Whether it is settled and waits for no timer either."""
         return self.is_settled and (self.run.status not in RUN_WORKING or not self._alarm.is_set)
 
     def notice(self, run: Run) -> None:
-        """Take in that the run has changed; its agenda has seen that already, if it could be kept up."""
+        """React to a change of the run; its agenda is already up to date unless an event was missed."""
         if self.run.n < run.n:
             self.look_again()
             return
@@ -102,18 +102,18 @@ class Conductor:
         self.wake()
 
     def look_again(self) -> None:
-        """Read the run again before anything else is done: something was written that was not reported."""
+        """Read the run again before doing anything else: something was written that was not reported here."""
         self._is_behind = True
         self.wake()
 
     def wake(self) -> None:
-        """Look at the run again soon."""
+        """Take another turn soon."""
         self._is_wanted = True
         if self._task is None and not self.is_lost and not self._is_resting:
             self._task = asyncio.get_running_loop().create_task(self._work())
 
     async def stop(self, grace_s: float) -> None:
-        """Start nothing more; calls that are under way may end within the grace."""
+        """Start nothing more; calls in progress may end within the grace period."""
         self.lose()
         if self.calls:
             await asyncio.wait(self.calls.values(), timeout=grace_s)
@@ -124,9 +124,9 @@ class Conductor:
             await asyncio.wait(going)
 
     def lose(self) -> None:
-        """Let the run go: somebody else executes it, or will."""
+        """Give the run up: another worker executes it, or will."""
         if not self.is_lost:
-            log.info("run %s is let go", self.lease.run)
+            log.info("run %s is released", self.lease.run)
         self.is_lost = True
         self._alarm.clear()
         self.parts.throttle.forget(self.lease.run)
@@ -148,7 +148,7 @@ class Conductor:
         except HandrailError as error:
             self._rest_from(error)
         except Exception as error:  # one broken run must never stop the worker
-            log.exception("run %s can't go on", self.lease.run)
+            log.exception("run %s can't continue", self.lease.run)
             self._rest_from(error)
         finally:
             self._task = None
@@ -159,14 +159,14 @@ class Conductor:
         self._on_rest(self)
 
     async def _catch_up(self) -> None:
-        """Take the run as it is in the journal: an append that was not answered may have been done."""
-        self._is_behind = False  # before the run is read: what is reported while it is read counts
+        """Read the run from the journal: an append without an answer may have succeeded."""
+        self._is_behind = False  # before reading: a change reported during the read must set it again
         run = await self.parts.dispatch.current(self.lease.run)
         self.agenda = self.horizon.renewed(run, self.definition)
         self._stop_what_ended()
 
     async def _turn(self) -> bool:
-        """Do what can be done now; whether more may be possible then."""
+        """Do what can be done now; returns whether more may be possible afterwards."""
         agenda, run = self.agenda, self.run
         if self.is_lost or run.status not in RUN_WORKING:
             return False
@@ -182,23 +182,23 @@ class Conductor:
             commands += await self._started(turn.calls, now)
         for start in range(0, len(commands), BATCH):
             await self._grant(*commands[start : start + BATCH])
-        # Whoever looks at the run takes in the time, too: what has come due while tools were asked is not in this turn,
-        # and no alarm would tell of it any more.
+        # Readers also advance the agenda's time: a timer that they processed while tools were called is not in this
+        # turn, and no alarm will go off for it any more. So there must be another turn.
         return agenda.run.n > run.n or agenda.now > now
 
     async def _started(self, paths: Sequence[str], now: int, *, is_undo: bool = False) -> list[Command]:
-        """Start steps, or undos, as many as may be under way at once."""
+        """Start steps, or undos, up to the limit of parallel calls."""
         commands: list[Command] = []
         postponed = 0
         for path in paths:
             is_full = len(self.calls) >= self.definition.max_parallel
             if is_full or postponed >= POSTPONED_MAX or len(commands) >= BATCH:
                 break
-            commands += await self._begun(path, now, is_undo=is_undo)
+            commands += await self._start(path, now, is_undo=is_undo)
             postponed += (path + UNDO if is_undo else path) in self.postponements.by_name
         return commands
 
-    async def _begun(self, path: str, now: int, *, is_undo: bool) -> list[Command]:
+    async def _start(self, path: str, now: int, *, is_undo: bool) -> list[Command]:
         run, definition, check = self.run, self.definition, self.parts.check
         started = (
             undo_start_of(run, definition, path, check=check)
@@ -216,15 +216,15 @@ class Conductor:
     # --- calls --------------------------------------------------------------------------------------
 
     async def _called(self, todo: CallTool, now: int, *, is_undo: bool) -> list[Command]:
-        """Call a tool, now if it waits for nothing, else beside everything; or note why it has to wait."""
+        """Call a tool: directly if it is instant, else in a task; or note why the call is postponed."""
         name = todo.path + UNDO if is_undo else todo.path
         try:
             tool = self.parts.toolbox.find(todo.work.tool)
         except NotFound as error:
-            return _no_such_tool(todo.path, f"{error}; {error.hint}", is_undo=is_undo)
+            return _unknown_tool(todo.path, f"{error}; {error.hint}", is_undo=is_undo)
         step = locate(self.definition, todo.path).step
-        saying = partial(self._say, name)
-        attempt = Attempt(self.parts, self.run, self.lease, step, todo, tool, is_undo=is_undo, progress=saying)
+        progress = partial(self._note_progress, name)
+        attempt = Attempt(self.parts, self.run, self.lease, step, todo, tool, is_undo=is_undo, progress=progress)
         if not await self.postponements.let_in(name, attempt, now=now):
             return []
         if tool.spec.is_instant and attempt.effect is Effect.NONE and not is_undo and not todo.work.checks:
@@ -233,16 +233,16 @@ class Conductor:
             finally:
                 self.parts.throttle.leave(tool.spec)
         task = self.calls[name] = asyncio.get_running_loop().create_task(self._attempt(attempt))
-        # Not at the end of the task itself: one that is cancelled before it has started never gets there.
+        # Not at the end of the task itself: a task that is cancelled before it starts never gets there.
         task.add_done_callback(lambda _: self._call_ended(name, tool.spec))
         return []
 
-    def _say(self, name: str, words: str) -> None:
-        self.words[name] = words[:WORDS_LENGTH_MAX]
+    def _note_progress(self, name: str, message: str) -> None:
+        self.progress[name] = message[:PROGRESS_LENGTH_MAX]
 
     def _call_ended(self, name: str, spec: ToolSpec) -> None:
         self.calls.pop(name, None)
-        self.words.pop(name, None)
+        self.progress.pop(name, None)
         self.parts.throttle.leave(spec)
         self.wake()
 
@@ -253,12 +253,12 @@ class Conductor:
             self.lose()
         except HandrailError as error:
             self._rest_from(error)
-        except Exception as error:  # a mistake in one attempt must never stop the run, let alone the worker
-            log.exception("an attempt of %s in run %s broke", attempt.path, self.run.id)
+        except Exception as error:  # a bug in one attempt must never stop the run, let alone the worker
+            log.exception("an attempt of %s in run %s crashed", attempt.path, self.run.id)
             self._rest_from(error)
 
     def _stop_what_ended(self) -> None:
-        """Cancel the calls of steps that have been stopped with their run, or turned to undoing."""
+        """Cancel the calls of steps that were stopped with their run, or are being undone."""
         run = self.run
         if run.status in RUN_OPEN:
             return
@@ -267,15 +267,15 @@ class Conductor:
                 continue
             state = run.step(name)
             if state.status is StepStatus.COMPLETED and run.status is not RunStatus.COMPENSATING:
-                continue  # another worker has done it meanwhile: what is answered here is late, and is recorded
+                continue  # another worker has completed it meanwhile: the answer here is late, and is journaled as such
             if run.status is not RunStatus.COMPENSATING or state.status not in STEP_UNENDED:
                 task.cancel()
 
-    # --- resting and waking -------------------------------------------------------------------------
+    # --- pausing and waking up -------------------------------------------------------------------------
 
     def _rest_from(self, error: Exception) -> None:
-        """Try again after a while, from what is in the journal: the store is in trouble, or someone was first."""
-        log.warning("run %s rests for %.1f s: %s", self.lease.run, self._trouble_s, error)
+        """Retry after a pause, from the state in the journal: the store failed, or another writer was first."""
+        log.warning("run %s pauses for %.1f s: %s", self.lease.run, self._trouble_s, error)
         self._is_behind = True
         self.postponements.by_name.clear()
         self._is_resting = True
@@ -288,7 +288,7 @@ class Conductor:
         self.wake()
 
     def _set_alarm(self) -> None:
-        """Wake up when the next time has come."""
+        """Wake up at the next timer or deadline."""
         self._alarm.clear()
         run = self.run
         dues = [due for due in (self.agenda.next_due, run.deadline, *self.postponements.dues()) if due is not None]
@@ -300,7 +300,7 @@ class Conductor:
         await self.parts.dispatch.grant(self.run.id, *commands, actor=self.parts.actor, lease=self.lease)
 
 
-def _no_such_tool(path: str, message: str, *, is_undo: bool) -> list[Command]:
+def _unknown_tool(path: str, message: str, *, is_undo: bool) -> list[Command]:
     if is_undo:
         return [StartUndo(step=path), FailUndo(step=path, category=Category.NOT_FOUND, message=message)]
     start = StartAttempt(step=path, effect=Effect.NONE)

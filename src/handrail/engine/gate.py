@@ -1,8 +1,8 @@
 """The gate: applies the checks of a step to a submitted output, and reports the result.
 
-Async: rules are applied here; what their outcomes add up to is domain/judgement.py's. Checks run side by side within a
-limit, each within its time; what was found before on the very same is not looked for again. A rule that crashes, hangs
-or talks nonsense is a finding of its own: never a pass, and never the end of this process."""
+Async: rules are applied here; the verdict follows in domain/judgement.py. Checks run in parallel up to a limit, each
+with a timeout; an outcome for identical inputs is taken from the cache. A rule that crashes, hangs or returns nonsense
+becomes a finding: it never counts as a pass, and never ends this process."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from handrail.engine.sandbox import Sandbox
 from handrail.engine.tool import Progress, silent
 
 AT_ONCE: Final = 4
-"""How many checks that wait run at once, over all runs."""
+"""How many checks that wait (not plain ones) run at once, over all runs."""
 TRIES: Final = 3
 PAUSE_S: Final = 0.5
 TEXT_MAX: Final = 1_000
@@ -56,7 +56,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class QualityGate:
-    """Judges outputs by the rules that there are."""
+    """Judges outputs by the available rules."""
 
     rules: RuleSet
     fits: SchemaJudge
@@ -65,15 +65,15 @@ class QualityGate:
     memory: Memory
     private: tuple[Path, ...] = ()
     tree: Tree | None = None
-    """Tells the digest of the project's files as they are now."""
+    """Computes the digest of the project's current files."""
     is_plain: bool = False
-    """Whether only rules are run that look at the output alone; others are told as not run."""
+    """Whether only rules that read just the output are run; others are reported as not run."""
     places: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
 
     async def judge(
         self, work: Prompt | Tool, output: Any, run: Run, lane: Lane, *, progress: Progress = silent
     ) -> Judgement:
-        """What is to be said of an output; checks are applied only if it has the right shape."""
+        """Judge an output; checks are applied only if it fits the schema."""
         shape = shape_of_output(work, output, self.fits)
         if blocks(shape) or not work.checks:
             return judgement_of(work, shape)
@@ -85,7 +85,7 @@ class QualityGate:
 
 
 class Bench:
-    """One output on trial: applies the tasks of its checks. What the outcomes mean is domain/judgement.py's."""
+    """Applies the check tasks of one output. What the outcomes mean is decided in domain/judgement.py."""
 
     def __init__(self, gate: QualityGate, given: Given, progress: Progress) -> None:
         self._gate = gate
@@ -94,7 +94,7 @@ class Bench:
         )
 
     async def outcome(self, task: CheckTask) -> CheckOutcome:
-        """The outcome of a task, with all that stands inside it."""
+        """The outcome of a task and of all tasks inside it."""
         match task:
             case CheckOutcome():
                 return task
@@ -104,7 +104,7 @@ class Bench:
                 return await self._applied(task.rule, task.parameters)
 
     async def _composed(self, task: Composed) -> CheckOutcome:
-        """The outcome of a rule made of rules; its parts run side by side, within its time."""
+        """The outcome of a rule made of rules; its parts run in parallel, within its timeout."""
         loop = asyncio.get_running_loop()
         started = loop.time()
         try:
@@ -113,7 +113,7 @@ class Bench:
         except TimeoutError:
             return _too_slow(task.card, task.parameters)
         whole = task.outcome(parts)
-        # Without evidence, nothing counts as verified: that is right for what was not run.
+        # Without evidence nothing counts as verified, which is right for a rule that was not run.
         return _bounded(task.card, whole, took=_since(started)) if whole.was_run else whole
 
     async def _applied(self, name: str, parameters: Mapping[str, Any]) -> CheckOutcome:
@@ -130,11 +130,11 @@ class Bench:
             return await self._remembered(rule, parameters, self._setting)
 
     async def _remembered(self, rule: Rule, parameters: Mapping[str, Any], setting: Setting) -> CheckOutcome:
-        """What the rule found before on the very same, or finds now."""
+        """The cached outcome for identical inputs, or a new one."""
         try:
             inputs = await rule.inputs(parameters, setting)
-        except (Exception, SystemExit) as error:  # a rule's own code: it may be anything, and must not be our end
-            return _broken(rule.card, f"it can't say what it looks at: {_told(error)}")
+        except (Exception, SystemExit) as error:  # third-party code may raise anything, and must not end this process
+            return _broken(rule.card, f"it can't say what it reads: {_shown(error)}")
         key = digest([rule.card.name, rule.card.version, parameters, inputs]) if inputs else ""
         tree = await self._gate.tree() if self._gate.tree is not None else ""
         if key and (known := await self._gate.memory.find(key)) is not None:
@@ -146,19 +146,19 @@ class Bench:
 
 
 async def _guarded(rule: Rule, parameters: Mapping[str, Any], setting: Setting) -> CheckOutcome:
-    """What the rule finds, within its time; what it could not come to is tried again."""
+    """The outcome of a rule within its timeout; a rule that asks for it is retried."""
     for left in reversed(range(TRIES)):
         try:
             return await _timed(rule, parameters, setting)
         except RuleUnavailable as error:
             if not left:
-                return _broken(rule.card, f"it could not come to an end, {TRIES} times: {_told(error)}")
+                return _broken(rule.card, f"it failed {TRIES} times: {_shown(error)}")
             await asyncio.sleep(PAUSE_S)
         except TimeoutError:
             return _too_slow(rule.card, parameters)
-        except (Exception, SystemExit) as error:  # a rule's own code: it may be anything, and must not be our end
-            log.info("the rule %s broke", rule.card.name, exc_info=True)
-            return _broken(rule.card, _told(error))
+        except (Exception, SystemExit) as error:  # third-party code may raise anything, and must not end this process
+            log.info("the rule %s crashed", rule.card.name, exc_info=True)
+            return _broken(rule.card, _shown(error))
     raise AssertionError("the last try has returned")
 
 
@@ -181,16 +181,16 @@ def _time_ms(card: RuleCard, parameters: Mapping[str, Any]) -> int:
 
 
 def _bounded(card: RuleCard, outcome: CheckOutcome, *, took: int) -> CheckOutcome:
-    """An outcome that fits into the journal, with the evidence that every check leaves."""
+    """An outcome that fits into the journal, with evidence."""
     shown = tuple(map(_short, outcome.findings[:FINDINGS_MAX]))
     evidence = outcome.evidence or _bare(card, outcome)
     excerpt = evidence.excerpt[:EXCERPT_MAX]
-    told = replace(evidence, rule=card.name, version=card.version, took=evidence.took or took, excerpt=excerpt)
-    return CheckOutcome(findings=shown, evidence=replace(told, passed=not outcome.findings))
+    complete = replace(evidence, rule=card.name, version=card.version, took=evidence.took or took, excerpt=excerpt)
+    return CheckOutcome(findings=shown, evidence=replace(complete, passed=not outcome.findings))
 
 
 def _bare(card: RuleCard, outcome: CheckOutcome) -> Evidence:
-    """The record of a rule that tells nothing of how it came to that: what stood in its way may be gone next time."""
+    """The evidence of a rule that gives none. A failure of one that reads more than the output is not cached."""
     passed = not outcome.findings
     is_settled = passed or card.reads is Reads.OUTPUT
     return Evidence(rule=card.name, version=card.version, passed=passed, is_settled=is_settled)
@@ -198,7 +198,7 @@ def _bare(card: RuleCard, outcome: CheckOutcome) -> Evidence:
 
 def _short(finding: Finding) -> Finding:
     if not isinstance(finding, Finding):
-        raise TypeError(f"it found something that is no finding: {type(finding).__name__}")
+        raise TypeError(f"it returned something that is not a finding: {type(finding).__name__}")
     fields = {name: str(getattr(finding, name))[:TEXT_MAX] for name in ("rule", "where", "message", "fix", "excerpt")}
     return replace(finding, **fields)
 
@@ -225,7 +225,7 @@ def _broken(card: RuleCard, words: str) -> CheckOutcome:
         severity=Severity.CRITICAL,
         where="checks",
         message=f"the rule is broken: {words[:TEXT_MAX]}",
-        fix="it neither passed nor failed; submit again, or ask the author of the rule",
+        fix="it neither passed nor failed; submit again, or contact the author of the rule",
         unapplied=True,
     )
     evidence = Evidence(
@@ -241,5 +241,5 @@ def _why_not(name: str, rules: RuleSet) -> str:
     return f"there is no rule `{name}` here" + (f"; {near}" if near else "")
 
 
-def _told(error: BaseException) -> str:
+def _shown(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

@@ -1,6 +1,6 @@
-"""Holds: which calls of a run may start now, and why others have to wait: for a limit, or for a server's breaker.
+"""Postponements: which calls of a run may start now, and why others must wait: for a limit, or for a circuit breaker.
 
-Async. The limits are throttle.py's, the breakers breakers.py's; this is one run's share of both."""
+Async. Limits are counted in throttle.py, circuit breakers are in breakers.py; this applies both to one run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from handrail.engine.throttle import Postponed
 
 
 class Postponements:
-    """The calls of one run that are held back, by step path; undos by path with `!undo`."""
+    """The postponed calls of one run, by step path; undos by path with `!undo`."""
 
     def __init__(self, parts: AttemptServices, run_id: str) -> None:
         self.parts = parts
@@ -20,7 +20,7 @@ class Postponements:
         self.by_name: dict[str, Postponed] = {}
 
     async def let_in(self, name: str, attempt: Attempt, *, now: int) -> bool:
-        """Whether a call may start now; it then has its place in the throttle. Else it is noted why not."""
+        """Whether a call may start now. If so, it has taken its place in the throttle; if not, the reason is noted."""
         postponed = await self._postponed(attempt, now)
         if postponed is None:
             self.by_name.pop(name, None)
@@ -33,7 +33,7 @@ class Postponements:
         postponed = self.parts.throttle.enter(self.run_id, attempt.run.priority, spec, now=now)
         if postponed is not None or not server:
             return postponed
-        # Asked last: a breaker that lets a call through counts on that call being made.
+        # The breaker is asked last: once it lets a call through, it expects that call to be made.
         is_let_through = False
         try:
             until = await self.parts.breakers.open_until(server, now=now)
@@ -44,7 +44,7 @@ class Postponements:
         return None if is_let_through else Postponed(f"the circuit breaker of {server} is open", until, is_breaker=True)
 
     def drop_unwanted(self, agenda: Agenda) -> None:
-        """Hold nothing back that is not to start any more."""
+        """Forget postponed calls of steps that are not to start any more."""
         if not self.by_name:
             return
         is_working, undos = agenda.run.status in RUN_WORKING, agenda.undos
@@ -55,12 +55,12 @@ class Postponements:
                 del self.by_name[name]
 
     def give_back(self) -> None:
-        """Pass on the turns that there was no use for."""
+        """Pass unused turns on to other runs."""
         if self.by_name:
             self.parts.throttle.give_back(self.run_id)
         else:
             self.parts.throttle.forget(self.run_id)
 
     def dues(self) -> list[int]:
-        """The times at which calls that are held back may be tried again."""
+        """The times at which postponed calls may be tried again."""
         return [postponed.due for postponed in self.by_name.values() if postponed.due is not None]

@@ -1,7 +1,7 @@
-"""The horizon: one agenda for each run that is worked on or looked at in this process, kept up event by event.
+"""The agenda cache: one agenda for each run that is executed or read in this process, updated event by event.
 
-Conductors and readers share it, so that a look at a long run costs no more than one at a short run. What an agenda is,
-domain/agenda.py says; what readers see by it, outlook.py."""
+Conductors and readers share it, so that reading a long run costs no more than a short one. Agendas are defined in
+domain/agenda.py; what readers see of them is in outlook.py."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from handrail.engine.outlook import Outlook, outlook_by
 from handrail.foundation.bounded_cache import BoundedCache
 
 RUNS_KEPT: Final = 50
-"""How many agendas are kept for readers; those of conductors are kept as long as their conductors."""
+"""How many agendas are kept for readers; those of conductors live as long as their conductors."""
 
 
 class Runs(Protocol):
-    """Where runs come from: dispatch, or a store that is only read."""
+    """The source of runs: dispatch, or a store that is only read."""
 
     @property
     def watchers(self) -> list[Watcher]:
@@ -30,7 +30,7 @@ class Runs(Protocol):
         ...
 
     async def current(self, run_id: str) -> Run:
-        """Where a run stands; NotFound if there is none."""
+        """The current state of a run; NotFound if there is none."""
         ...
 
     async def definition(self, content_hash: str) -> Definition:
@@ -40,42 +40,43 @@ class Runs(Protocol):
 
 @dataclass
 class Horizon:
-    """The agendas of runs, kept up with the events that were reported."""
+    """The agendas of runs, kept up to date with the reported events."""
 
     runs: Runs
     _agendas: WeakValueDictionary[str, Agenda] = field(default_factory=WeakValueDictionary)
-    """All that are in use: by a conductor, or because somebody has looked lately."""
+    """All agendas in use: by a conductor, or by a recent reader."""
     _recent: BoundedCache[str, Agenda] = field(default_factory=lambda: BoundedCache(RUNS_KEPT))
 
     def __post_init__(self) -> None:
         self.runs.watchers.append(self._notice)
 
     async def look(self, run_id: str, *, now: int) -> tuple[Run, Definition, Outlook]:
-        """A run as it stands, its definition, and what it could do next."""
+        """The current state of a run, its definition, and what it can do next."""
         run = await self.runs.current(run_id)
         definition = await self.runs.definition(run.definition)
         return run, definition, self.outlook(run, definition, now=now)
 
     def outlook(self, run: Run, definition: Definition, *, now: int) -> Outlook:
-        """What a run could do next from this state of it."""
+        """What a run can do next from this state."""
         agenda = self.agenda(run, definition)
         if agenda.run.n > run.n:
-            agenda = Agenda(definition, run)  # others have gone on meanwhile: the shared one must not go back
+            agenda = Agenda(definition, run)  # the run has moved on meanwhile: the shared agenda must not go back
         agenda.keep_up(now)
         return outlook_by(agenda)
 
     def agenda(self, run: Run, definition: Definition) -> Agenda:
-        """The agenda of a run; of a later state of it, if that has been reported already."""
+        """The agenda of a run; of a later state if that has already been reported."""
         agenda = self._agendas.get(run.id)
         if agenda is None or agenda.run.n < run.n:
             return self.renewed(run, definition)
         return self._used(agenda)
 
     def renewed(self, run: Run, definition: Definition) -> Agenda:
-        """The agenda of a run, made new, unless a later state of it has been reported already."""
+        """A new agenda of a run, unless a later state has already been reported."""
         agenda = self._agendas.get(run.id)
         if agenda is None or agenda.run.n <= run.n:
-            # The run may be behind what was reported while nobody kept its agenda: the next report then shows a gap.
+            # The run may be older than what was reported while there was no agenda: the next report then has a gap,
+            # and `_notice` drops this agenda.
             agenda = self._agendas[run.id] = Agenda(definition, run)
         return self._used(agenda)
 
@@ -87,7 +88,7 @@ class Horizon:
         if agenda is None or run.n <= agenda.run.n:
             return
         if steps is None or agenda.run.n < after:
-            # Something is missing in between, so this agenda can't be kept up any more.
+            # Events in between are missing, so this agenda can't be updated any more.
             del self._agendas[run.id]
             self._recent.pop(run.id)
         else:

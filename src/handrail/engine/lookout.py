@@ -1,6 +1,6 @@
-"""The lookout: runs as readers see them, fetched from a store; nothing is written.
+"""The run reader: runs as readers see them, read from a store; nothing is written.
 
-Async; speaks to the journal's and the shelf's protocols. What is told of a run is decided in view.py."""
+Async; uses only the protocols of the journal and of the list of runs. What is shown of a run is decided in view.py."""
 
 from __future__ import annotations
 
@@ -32,40 +32,40 @@ from handrail.engine.tool import Toolbox
 from handrail.engine.view import Detail, RunSummary, Status, Try, listed, status_of
 from handrail.foundation.bounded_cache import BoundedCache
 
-LOOKED_AT_MAX: Final = 1_000
-"""How many open runs of a list are looked at closely."""
+READ_IN_FULL_MAX: Final = 1_000
+"""How many open runs of a list are read in full."""
 RUNS_KEPT: Final = 100
-"""How many runs that have ended are remembered, so that they are not read again at every look."""
+"""How many ended runs are cached, so that they are not read again for each call."""
 TRIES_SHOWN: Final = 5
 TRY_LENGTH_MAX: Final = 300
 FAILING: Final = frozenset({"attempt_failed", "undo_failed"})
 POSTPONED_MAX: Final = 50
-"""For how many ready steps it is found out whether their server is left alone."""
+"""For how many ready steps the circuit breaker of their server is looked up."""
 
 
 class RunStore(Journal, ProjectionReader, Protocol):
-    """What a lookout asks of a store."""
+    """What a run reader needs of a store."""
 
 
 @dataclass
 class Lookout:
-    """Looks at runs; remembers those it has seen, so that the next look reads only what is new."""
+    """Reads runs, and caches them so that the next call reads only what is new."""
 
     store: RunStore
     clock: Clock
     toolbox: Toolbox | None = None
     horizon: Horizon | None = None
-    """The agendas of a process at work; without it, the store alone is read."""
+    """The agendas of a process that executes runs; without it, only the store is read."""
     _agendas: Horizon = field(init=False)
     _ended: BoundedCache[str, Run] = field(default_factory=lambda: BoundedCache(RUNS_KEPT))
     _tried: BoundedCache[str, tuple[int, str, tuple[Try, ...]]] = field(default_factory=lambda: BoundedCache(RUNS_KEPT))
-    """By run: the attempts of the step that failed, as of this event."""
+    """By run: the attempts of the failed step, as of this event."""
 
     def __post_init__(self) -> None:
         self._agendas = self.horizon or Horizon(StoredRuns(self.store))
 
     async def run(self, run_id: str) -> Run:
-        """A run as it stands now; NotFound with the nearest names."""
+        """The current state of a run; NotFound suggests similar ids."""
         ended = self._ended.get(run_id)
         if ended is not None and not await entries_of(self.store, run_id, after=ended.n):
             return ended
@@ -73,7 +73,7 @@ class Lookout:
             run = await self._agendas.runs.current(run_id)
         except NotFound:
             raise await self._no_such(run_id) from None
-        if run.status in RUN_ENDED:  # those who write do not remember these, and to read them again takes long
+        if run.status in RUN_ENDED:  # dispatch does not cache these, and reading them again takes long
             self._ended.put(run_id, run)
         return run
 
@@ -86,7 +86,7 @@ class Lookout:
         return await self._agendas.runs.definition(run.definition)
 
     async def status(self, run_id: str, *, detail: Detail = Detail.SUMMARY, within: LiveState = NOTHING) -> Status:
-        """Where a run stands; `within` is what a worker in this process knows of it."""
+        """The status of a run; `within` is what a worker in this process knows of it."""
         run = await self.run(run_id)
         definition = await self.definition(run)
         postponed = await self._postponed(run, definition) if detail is Detail.FULL else {}
@@ -99,7 +99,7 @@ class Lookout:
         return replace(seen, failure=replace(seen.failure, tries=await self._tries(run, seen.failure.step)))
 
     async def _tries(self, run: Run, path: str) -> tuple[Try, ...]:
-        """The last attempts of a step that failed, or of its undo."""
+        """The last attempts of a failed step, or of its undo."""
         known = self._tried.get(run.id)
         if known is not None and known[:2] == (run.n, path):
             return known[2]
@@ -107,7 +107,7 @@ class Lookout:
         async for page in pages_of(self.store, run.id):
             for record in page:
                 if record.step != path or record.kind not in FAILING:
-                    continue  # decoding is dear, and most events are others
+                    continue  # decoding is expensive, and most events are of other kinds
                 event = entry_of(record).event
                 if isinstance(event, AttemptFailed | UndoFailed):
                     tries.append(_try(record.at, event))
@@ -115,16 +115,16 @@ class Lookout:
         return tuple(tries)
 
     async def is_settled(self, run_id: str) -> bool:
-        """Whether nothing happens to a run until an agent or a person does something."""
+        """Whether nothing happens to a run until an agent or a person acts."""
         run = await self.run(run_id)
         return self._agendas.outlook(run, await self.definition(run), now=self.clock()).is_settled
 
     async def runs(self, *, status: Collection[str] = (), after: str = "", limit: int = 50) -> list[RunSummary]:
-        """Runs by id; open ones are looked at closely, so that those who wait are told from those who work."""
+        """Runs by id. Open ones are read in full, to tell waiting runs from running ones."""
         stored = tuple(dict.fromkeys(RunStatus.RUNNING if one == RunStatus.WAITING else one for one in status))
-        told: list[RunSummary] = []
-        left = LOOKED_AT_MAX
-        while len(told) < limit:
+        found: list[RunSummary] = []
+        left = READ_IN_FULL_MAX
+        while len(found) < limit:
             rows = await self.store.runs(status=stored, after=after, limit=limit)
             for row in rows:
                 is_close = row.status in RUN_UNENDED and left > 0
@@ -132,20 +132,20 @@ class Lookout:
                 seen = await self._seen(row) if is_close else None
                 one = listed(row, seen)
                 if not status or one.status in status:
-                    told.append(one)
+                    found.append(one)
             if len(rows) < limit or not left:
                 break
             after = rows[-1].id
-        return told[:limit]
+        return found[:limit]
 
     async def _seen(self, row: RunRow) -> Status | None:
         try:
             return await self.status(row.id)
-        except HandrailError:  # one that can't be read must not hide the others
+        except HandrailError:  # a run that can't be read must not hide the others
             return None
 
     async def _postponed(self, run: Run, definition: Definition) -> Mapping[str, PostponedView]:
-        """Which ready steps wait for a server that is left alone."""
+        """The ready steps whose server has an open circuit breaker."""
         if self.toolbox is None or run.status is not RunStatus.RUNNING:
             return {}
         postponed: dict[str, PostponedView] = {}
@@ -167,11 +167,11 @@ class Lookout:
     def _server(self, run: Run, definition: Definition, path: str) -> str:
         if self.toolbox is None or not isinstance(locate(definition, path).step.work, Tool):
             return ""
-        beginning = start_of(run, definition, path, now=self.clock(), check=lambda _, given: (given, ()))
-        if not isinstance(beginning, CallTool):
+        start = start_of(run, definition, path, now=self.clock(), check=lambda _, given: (given, ()))
+        if not isinstance(start, CallTool):
             return ""
         try:
-            return self.toolbox.find(beginning.work.tool).server(beginning.args)
+            return self.toolbox.find(start.work.tool).server(start.args)
         except NotFound:
             return ""
 

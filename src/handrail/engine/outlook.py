@@ -1,7 +1,7 @@
-"""The outlook of a run: whether handrail can move it by itself now, and who else is waited for.
+"""The outlook of a run: whether handrail can move it by itself now, and which agent or person it waits for.
 
-Pure, and only looking, by the same agenda and the same turn (domain/turn.py) that a conductor works by. What readers
-see of it is view.py's."""
+Pure, and changes nothing. It uses the same agenda and the same turn (domain/turn.py) as the conductor. How it is shown
+to readers is decided in view.py."""
 
 from __future__ import annotations
 
@@ -23,33 +23,33 @@ from handrail.domain.turn import next_turn, ready_for_agent
 
 
 class Outlook(Struct, frozen=True, kw_only=True):
-    """What a run could do next, and by whose hands."""
+    """What a run can do next, and who has to do it."""
 
     agenda: Agenda
     can_move: bool
-    """Whether handrail has work or a time to wait for."""
+    """Whether handrail has something to do, or a timer to wait for."""
     for_agent: tuple[str, ...]
     """Steps, or undos of steps, that only an agent can do now."""
     asked: tuple[str, ...]
     """Steps that wait for a person's answer."""
     undecided: tuple[str, ...]
-    """Steps that somebody must decide on."""
+    """Steps that need a person's decision."""
 
     @property
     def is_settled(self) -> bool:
-        """Whether nothing happens until an agent or a person does something."""
+        """Whether nothing happens until an agent or a person acts."""
         return not self.can_move
 
 
 def outlook_of(run: Run, definition: Definition, *, now: int) -> Outlook:
-    """The outlook of a run at this instant, for a reader who has no agenda of it."""
+    """The outlook of a run at this time, for a reader without an agenda of it."""
     agenda = Agenda(definition, run)
     agenda.keep_up(now)
     return outlook_by(agenda)
 
 
 def outlook_by(agenda: Agenda) -> Outlook:
-    """The outlook by an agenda that is kept up."""
+    """The outlook by an agenda that is up to date."""
     run = agenda.run
     if run.mode is Mode.RECORD:
         return _recorded(run, agenda)
@@ -63,7 +63,7 @@ def outlook_by(agenda: Agenda) -> Outlook:
 
 
 def _recorded(run: Run, agenda: Agenda) -> Outlook:
-    """The outlook of a run that an agent performs itself: all that is left is for its hands."""
+    """The outlook of a run in record mode: everything that is left is done by the agent."""
     started = [path for path, state in run.steps.items() if state.status in STEP_REPORT_DUE]
     if run.status is RunStatus.COMPENSATING:
         left: tuple[str, ...] = tuple(undo_order(run, agenda.definition))
@@ -75,17 +75,17 @@ def _recorded(run: Run, agenda: Agenda) -> Outlook:
 def _can_move(run: Run, agenda: Agenda) -> bool:
     if run.status not in RUN_WORKING:
         return False
-    # A reader can't know whether somebody works on an attempt that has started: whoever executes the run does.
+    # A reader can't know whether a started attempt is still in progress: only the worker that executes the run does.
     under_way = agenda.busy.union(path + UNDO for path in agenda.undos.by_tool())
     return bool(under_way) or agenda.waits_for_time or bool(next_turn(agenda, check=_unchecked, at_most=1))
 
 
 def _for_agent(run: Run, agenda: Agenda) -> tuple[str, ...]:
-    is_halted = run.status is RunStatus.RUNNING and agenda.halt is not None  # nothing new starts, until it is undone
+    is_halted = run.status is RunStatus.RUNNING and agenda.halt is not None  # nothing new starts before the undo
     if run.status not in RUN_WORKING or is_halted:
         return ()
-    handed_out = [path for path in sorted(agenda.waiting) if not run.step(path).digest]
-    prompts = [path for path in handed_out if isinstance(locate(agenda.definition, path).step.work, Prompt)]
+    assigned = [path for path in sorted(agenda.waiting) if not run.step(path).digest]
+    prompts = [path for path in assigned if isinstance(locate(agenda.definition, path).step.work, Prompt)]
     ready = _ranked(agenda, ready_for_agent(agenda, check=_unchecked))
     return tuple(dict.fromkeys((*prompts, *ready, *agenda.undos.by_agent())))
 
@@ -95,7 +95,7 @@ def _ranked(agenda: Agenda, paths: Iterable[str]) -> list[str]:
 
 
 def _unchecked(_definition: Definition, given: Mapping[str, Any]) -> tuple[Mapping[str, Any], Sequence[str]]:
-    """No inputs are checked: whether a workflow opens or fails, handrail moves the run."""
+    """Does not check inputs: whether an inlined workflow then starts or fails, handrail moves the run."""
     return given, ()
 
 

@@ -1,6 +1,6 @@
-"""Stored runs: runs and their definitions as a store has them, for readers who never write.
+"""Stored runs: runs and their definitions as they are in a store, for readers that never write.
 
-Async. Whoever writes asks dispatch.py, which knows more: what is being written at this moment."""
+Async. Writers use dispatch.py instead, which also knows what is being written at this moment."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from handrail.engine.stream import entries_of, steps_in
 from handrail.foundation.bounded_cache import BoundedCache
 
 RUNS_KEPT: Final = 100
-"""How many runs are remembered, so that whoever watches them reads only what is new."""
+"""How many runs are cached, so that only new events are read."""
 DEFINITIONS_KEPT: Final = 100
 
 
 @dataclass
 class StoredRuns:
-    """Reads runs from a store, and reports what is new in them since the last time."""
+    """Reads runs from a store, and reports what is new since the last read."""
 
     journal: Journal
     watchers: list[Watcher] = field(default_factory=list)
@@ -33,7 +33,7 @@ class StoredRuns:
     _definitions: BoundedCache[str, Definition] = field(default_factory=lambda: BoundedCache(DEFINITIONS_KEPT))
 
     async def current(self, run_id: str) -> Run:
-        """A run as it stands in the store; NotFound if it has no events."""
+        """The current state of a run in the store; NotFound if it has no events."""
         before = self._runs.get(run_id) or Run(id=run_id)
         tail = await entries_of(self.journal, run_id, after=before.n)
         run = replay(tail, before)
@@ -46,7 +46,7 @@ class StoredRuns:
         return run
 
     async def definition(self, content_hash: str) -> Definition:
-        """The definition with this content hash, as it was pinned."""
+        """The pinned definition with this content hash."""
         known = self._definitions.get(content_hash)
         if known is None:
             text = await self.journal.definition(content_hash)

@@ -1,7 +1,7 @@
-"""The worker: executes the runs of a store, picks up those that nobody executes, and leaves the others alone.
+"""The worker: executes the runs of a store, and takes over those that no other worker executes.
 
-Async. It holds the leases and one conductor for each run at work; runs that wait for an agent or a person cost it
-nothing. A broken run rests and is tried again: it never stops the rest."""
+Async. It holds the leases and has one conductor for each active run; runs that wait for an agent or a person cost
+nothing. A run that fails to execute pauses and is retried: it never stops the others."""
 
 from __future__ import annotations
 
@@ -36,34 +36,33 @@ from handrail.engine.throttle import CALLS_MAX, Postponed, Throttle
 from handrail.engine.tool import Toolbox
 
 POLL_S: Final = 0.2
-"""How often a worker looks for what others have written."""
+"""How often a worker checks for what others have written."""
 LOOK_S: Final = 0.5
-"""How often it looks at who executes what, when nobody has written anything."""
+"""How often it checks which runs have no worker, if nothing was written."""
 LEASE_S_DEFAULT: Final = 10.0
 PICK_UP_AT_ONCE: Final = 100
 GRACE_S: Final = 5.0
 GONE: Final = float("-inf")
-"""Since when an owner is silent whose process is no more."""
-"""Ends after which nothing can be undone any more."""
+"""`since_s` of an owner whose process is gone: longer ago than any lease lasts."""
 
 log = logging.getLogger(__name__)
 
 
 class WorkerStore(Leases, Archive, Protocol):
-    """What a worker asks of a store beside the journal itself."""
+    """What a worker needs of a store besides the journal itself."""
 
 
 class OwnerPresence(Protocol):
-    """Whether the process behind an owner's name is alive on this machine."""
+    """Knows whether the process of an owner is alive on this machine."""
 
     def is_alive(self, owner: str) -> bool:
-        """False only if it is certain that it is gone."""
+        """False only if it is certain that the process is gone."""
         ...
 
 
 @dataclass(frozen=True)
 class WorkerSettings:
-    """How a worker works: its name, how long a lease lasts, how many calls at once; time, and what it checks with."""
+    """The settings of a worker: its name, clock, checks, length of a lease, and number of parallel calls."""
 
     owner: str
     actor: str
@@ -74,12 +73,12 @@ class WorkerSettings:
     lease_s: float = LEASE_S_DEFAULT
     calls_max: int = CALLS_MAX
     picks_up: bool = True
-    """Whether it also executes runs that it was not asked to."""
+    """Whether it also takes over runs that it was not asked to execute."""
 
 
 @dataclass
 class Sighting:
-    """When another owner's beat was first seen as it is, and when its process was last looked for."""
+    """Since when another owner's heartbeat has not changed, and when its process was last checked."""
 
     beat: int
     since_s: float
@@ -99,9 +98,9 @@ class Worker:
     horizon: Horizon = field(init=False)
     _parts: AttemptServices = field(init=False)
     _parked: dict[str, int] = field(default_factory=dict)
-    """Runs that wait for others, with the last event that was looked at."""
+    """Runs that wait for an agent or a person, with the last event that was seen."""
     _leaving: dict[str, Conductor] = field(default_factory=dict)
-    """Conductors that have lost their run, with calls that still go on."""
+    """Conductors that have lost their run but still have calls in progress."""
     _wanted: set[str] = field(default_factory=set)
     _released: list[Lease] = field(default_factory=list)
     _owners: dict[str, Sighting] = field(default_factory=dict)
@@ -129,20 +128,21 @@ class Worker:
             judge=settings.judge,
         )
 
-    # --- its life -----------------------------------------------------------------------------------
+    # --- lifecycle -----------------------------------------------------------------------------------
 
     async def open(self) -> None:
-        """Begin to work."""
+        """Start working."""
         await self.store.beat(self.settings.owner)
         self._seen, _ = await self.store.heads(after=FAR_BEHIND)
         self.dispatch.watchers.append(self._notice)
         loop = asyncio.get_running_loop()
-        beats = self._for_ever(self._beat, asyncio.Event(), self.settings.lease_s / 3)
-        looks = self._for_ever(self._look_around, self._poke, POLL_S)
-        self._tasks += [loop.create_task(beats), loop.create_task(looks)]
+        # Three heartbeats within a lease, so that one or two may come late.
+        beats = self._repeat(self._beat, asyncio.Event(), self.settings.lease_s / 3)
+        polls = self._repeat(self._poll, self._poke, POLL_S)
+        self._tasks += [loop.create_task(beats), loop.create_task(polls)]
 
     async def close(self, grace_s: float = GRACE_S) -> None:
-        """Begin nothing more, let calls end that are under way, and give all leases back."""
+        """Start nothing more, let calls in progress end, and release all leases."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -150,22 +150,22 @@ class Worker:
             self.dispatch.watchers.remove(self._notice)
         going = [*self.conductors.values(), *self._leaving.values()]
         await asyncio.gather(*(conductor.stop(grace_s) for conductor in going))
-        with contextlib.suppress(HandrailError):  # whoever comes next sees that this process is gone
+        with contextlib.suppress(HandrailError):  # without it, the next worker sees that this process is gone
             await self.store.retire(self.settings.owner)
 
-    # --- what others call ---------------------------------------------------------------------------
+    # --- called by others ---------------------------------------------------------------------------
 
     async def start(
         self, definition: Definition, inputs: Mapping[str, Any], *, actor: str, ask: StartRun = PLAIN_START
     ) -> Run:
-        """Start a run and execute it; it is synced and goes on, whether or not the caller is still there.
+        """Start a run and execute it. It is synced to disk and continues whether or not the caller stays connected.
 
-        What was asked under the same key before is not begun again."""
+        If a run was started with the same key before, that run is returned."""
         if known := await self.dispatch.started_under_key(ask):
             return known
         owner = self.settings.owner if ask.mode is Mode.RUN else ""
         cards = await self.toolbox.connect(tools_in(definition)) if owner else {}
-        ask = replace(ask, pins={**pins_of(cards), **ask.pins})  # a plan's own pins are older, and count
+        ask = replace(ask, pins={**pins_of(cards), **ask.pins})  # pins of a saved plan are older and take precedence
         self._starting += 1
         try:
             try:
@@ -173,7 +173,7 @@ class Worker:
                 run = await self.dispatch.start(definition, inputs, actor=actor, ask=ask, owner=owner, texts=texts)
             except Conflict:
                 if known := await self.dispatch.started_under_key(ask):
-                    return known  # somebody was quicker with the same key
+                    return known  # another caller with the same key was first
                 raise
             if owner:
                 self._conduct(definition, run, Lease(run.id, owner))
@@ -182,7 +182,7 @@ class Worker:
         return run
 
     async def take(self, run_id: str) -> bool:
-        """Execute a run, if nobody else does; whether this worker does, or did all that there was to do."""
+        """Execute a run unless another worker does; whether this one does, or has done all there was to do."""
         if run_id in self.conductors:
             return True
         lease_holder = await self.store.lease_holder(run_id)
@@ -191,15 +191,15 @@ class Worker:
         return run_id in await self._claim([lease_holder])
 
     def within(self, run_id: str) -> LiveState:
-        """What only this process knows of a run that it executes."""
+        """What only this process knows of a run: postponed calls, and the progress of calls."""
         conductor = self.conductors.get(run_id)
         if conductor is None:
             return NOTHING
         postponed = {path: limit_of(postponed) for path, postponed in conductor.postponements.by_name.items()}
-        return LiveState(postponed, conductor.words)
+        return LiveState(postponed, conductor.progress)
 
     async def settled(self, run_id: str) -> Run:
-        """Wait until a run has ended, or waits for an agent or a person: the run as it is then."""
+        """Wait until a run has ended or waits for an agent or a person, and return it."""
         while True:
             conductor = self.conductors.get(run_id)
             run = conductor.run if conductor is not None else await self.dispatch.current(run_id)
@@ -221,7 +221,7 @@ class Worker:
         conductor.wake()
 
     def _notice(self, run: Run, steps: Collection[str] | None, _after: int) -> None:
-        """Take in that a run has changed, or was read again."""
+        """React to a run that has changed, or was read again."""
         conductor = self.conductors.get(run.id)
         if steps is None:
             if conductor is not None and conductor.run.n < run.n:
@@ -245,7 +245,7 @@ class Worker:
         try:
             await self.toolbox.forget(run_id)
         except OSError as error:
-            log.warning("what was kept for undoing %s can't be removed: %s", run_id, error)
+            log.warning("the data kept to undo run %s can't be removed: %s", run_id, error)
 
     def _wake(self, run_id: str) -> None:
         if run_id in self.conductors:
@@ -254,7 +254,7 @@ class Worker:
             self._parts.throttle.forget(run_id)
 
     def _rested(self, conductor: Conductor) -> None:
-        """A conductor has nothing to do for now, or for good."""
+        """React to a conductor that has nothing to do for now, or has lost its run."""
         run = conductor.run
         if (conductor.is_lost or conductor.is_idle) and self.conductors.get(run.id) is conductor:
             del self.conductors[run.id]
@@ -264,7 +264,7 @@ class Worker:
                 self._parked[run.id] = run.n
                 self._released.append(conductor.lease)
         if conductor.is_lost or conductor.is_settled:
-            self._tell_settled(run)
+            self._notify_settled(run)
 
     def _is_settled(self, run: Run) -> bool:
         if run.status not in RUN_WORKING:
@@ -274,33 +274,33 @@ class Worker:
             return conductor.run.n == run.n and conductor.is_settled
         return self._parked.get(run.id) == run.n
 
-    # --- looking around -----------------------------------------------------------------------------
+    # --- polling -----------------------------------------------------------------------------
 
-    async def _for_ever(self, do: Callable[[], Awaitable[None]], poke: asyncio.Event, every_s: float) -> None:
-        """Do something every so often, or when poked."""
+    async def _repeat(self, do: Callable[[], Awaitable[None]], poke: asyncio.Event, every_s: float) -> None:
+        """Do something at intervals, or at once when poked."""
         while True:
             poke.clear()
             try:
                 await do()
             except HandrailError as error:
-                log.warning("%s; this is tried again", error)
-            except Exception:  # whatever is wrong, the worker goes on
-                log.exception("the worker stumbled")
+                log.warning("%s; retrying", error)
+            except Exception:  # whatever goes wrong, the worker continues
+                log.exception("unexpected error in the worker; retrying")
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(every_s):  # wait_for loses a cancellation that comes together with a poke
+                async with asyncio.timeout(every_s):  # wait_for loses a cancellation that arrives together with a poke
                     await poke.wait()
 
     async def _beat(self) -> None:
         await self.store.beat(self.settings.owner)
 
-    async def _look_around(self) -> None:
+    async def _poll(self) -> None:
         self._leaving = {run_id: one for run_id, one in self._leaving.items() if one.calls}
         has_news = await self._read_news()
         if self._released:
             released, self._released = self._released, []
             await self.store.release(released)
         for run_id in sorted(self._wanted):
-            self._wanted.discard(run_id)  # one by one: should one break, the others are still wanted
+            self._wanted.discard(run_id)  # one by one: if one raises, the others are still wanted
             if not await self._is_others_turn(run_id):
                 await self.take(run_id)
         now_s = asyncio.get_running_loop().time()
@@ -309,7 +309,7 @@ class Worker:
             await self._pick_up()
 
     async def _is_others_turn(self, run_id: str) -> bool:
-        """Whether a run that nobody executes can stay so: it waits for an agent or a person, and for no time."""
+        """Whether a run needs no worker now: it waits for an agent or a person, and for no timer."""
         if run_id in self.conductors:
             return False
         run, _, outlook = await self.horizon.look(run_id, now=self.settings.clock())
@@ -318,17 +318,17 @@ class Worker:
         if not outlook.is_settled or run.deadline is not None or outlook.agenda.next_due is not None:
             return False
         self._parked[run_id] = run.n
-        self._tell_settled(run)
+        self._notify_settled(run)
         return True
 
-    def _tell_settled(self, run: Run) -> None:
+    def _notify_settled(self, run: Run) -> None:
         for waiter in self._waiters.pop(run.id, ()):
             if not waiter.done():
                 waiter.set_result(run)
 
     async def _read_news(self) -> bool:
-        """Let the conductors see what others have written; whether anything was."""
-        last, heads = await self.store.heads(after=self._seen or FAR_BEHIND)  # place 0 would mean all of them
+        """Let the conductors see what others have written; returns whether anything was."""
+        last, heads = await self.store.heads(after=self._seen or FAR_BEHIND)  # 0 would mean all runs of the store
         has_news = last != self._seen
         self._seen = last
         for head in heads:
@@ -340,7 +340,7 @@ class Worker:
         return has_news
 
     async def _pick_up(self) -> None:
-        """Take over the runs that nobody executes."""
+        """Take over the runs that have no worker."""
         after = ""
         while lease_holders := await self.store.lease_holders(after=after):
             after = lease_holders[-1].run
@@ -354,19 +354,19 @@ class Worker:
     async def _is_wanted(self, lease_holder: LeaseHolder) -> bool:
         conductor = self.conductors.get(lease_holder.run)
         if conductor is not None and lease_holder.epoch > conductor.lease.epoch:
-            conductor.lose()  # somebody took it over, and may be gone meanwhile
+            conductor.lose()  # another worker took it over, and may be gone meanwhile
         if lease_holder.run in self.conductors or self._parked.get(lease_holder.run) == lease_holder.n:
             return False
         return await self._is_free(lease_holder)
 
     async def _is_free(self, lease_holder: LeaseHolder) -> bool:
-        """Whether nobody executes the run: nobody holds it, or its owner is gone, or has been silent for too long."""
+        """Whether no worker executes the run: the lease is free, or its owner is gone or silent for too long."""
         owner, leaving = lease_holder.owner, self._leaving.get(lease_holder.run)
         if leaving is not None and leaving.calls:
-            return False  # it was lost here, and what was under way then has not ended yet
+            return False  # it was lost here, and its calls have not ended yet
         self._leaving.pop(lease_holder.run, None)
         if owner == self.settings.owner:
-            return not self._starting  # else it may be the very run that is just being started here
+            return not self._starting  # else it may be the run that is being started here right now
         if not owner:
             return True
         now_s = asyncio.get_running_loop().time()
@@ -380,8 +380,8 @@ class Worker:
         return now_s - seen.since_s >= self.settings.lease_s
 
     async def _claim(self, lease_holders: Sequence[LeaseHolder]) -> set[str]:
-        """Claim runs and begin to conduct them; those that could be claimed."""
-        # A run that is just being claimed looks like one of ours that nobody conducts: it must not be claimed twice.
+        """Claim runs and start to execute them; returns those that could be claimed."""
+        # While a run is being claimed, it looks like our own run without a conductor: it must not be claimed twice.
         fresh = [one for one in lease_holders if one.run not in self._adopting and one.run not in self.conductors]
         claimed = {lease_holder.run for lease_holder in fresh}
         self._adopting |= claimed
@@ -396,7 +396,7 @@ class Worker:
         answers = await asyncio.gather(*map(self._adopt, leases), return_exceptions=True)
         for lease, answer in zip(leases, answers, strict=True):
             if isinstance(answer, HandrailError):
-                log.warning("run %s can't be picked up: %s", lease.run, answer)
+                log.warning("run %s can't be taken over: %s", lease.run, answer)
                 self._parked[lease.run] = -1
             elif isinstance(answer, BaseException):
                 raise answer
@@ -408,7 +408,7 @@ class Worker:
 
 
 def limit_of(postponed: Postponed) -> PostponedView:
-    """Why a step is held back, as readers see it."""
+    """Why a step is postponed, as readers see it."""
     kind = Why.BREAKER if postponed.is_breaker else Why.LIMIT
     return PostponedView(
         kind=kind, until=instant_text(postponed.due) if postponed.due is not None else "", reason=postponed.reason

@@ -1,1 +1,1 @@
-"""Rules: what is checked of an output. One file a family; a rule is a plain function of values."""
+"""Rules: the checks that can be applied to an output, one file for each rule or group of rules."""

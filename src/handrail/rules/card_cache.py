@@ -1,6 +1,6 @@
-"""The card cache: what rules of packages said of themselves, so that checks can be read without starting a process.
+"""The card cache: cards of plugin rules, so that checks can be validated without starting a process.
 
-A cache: it may be lost at any time. Only cards of packages whose files can't change under the same record are kept."""
+It may be deleted at any time. Only cards of packages whose files can't change without a new record are cached."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class CardCache:
         self._folder = folder
 
     def find(self, entry: RuleEntry) -> RuleCard | None:
-        """What the rule said of itself; None if nothing is kept."""
+        """The cached card of a rule; None if there is none."""
         if not entry.content:
             return None
         try:
@@ -34,9 +34,9 @@ class CardCache:
             return None
 
     def keep(self, entry: RuleEntry, card: RuleCard) -> None:
-        """Keep what it says; what can't be written is said again next time."""
+        """Cache a card; if it can't be written, the rule is asked again next time."""
         if not entry.content:
-            return  # an editable package: its code may change, and nothing would tell
+            return  # an editable package: its code may change unnoticed
         write_cache(self._file(entry), msgspec.json.encode(card))
 
     def _file(self, entry: RuleEntry) -> Path:

@@ -1,7 +1,7 @@
-"""Cards: what the built-in rules say of themselves, apart from what they do.
+"""The cards of the built-in rules: names, summaries, parameters, examples.
 
-Only values: a definition can be checked against them without importing a single rule. A rule's work is in the file of
-its name; which file that is, registry.py says."""
+Only values, so that a definition can be checked without importing a single rule. Each rule is implemented in the file
+of its name; registry.py maps names to files."""
 
 from __future__ import annotations
 
@@ -26,20 +26,24 @@ ENVIRONMENT: Final = {
 }
 TIMEOUT: Final = {"type": "string", "pattern": DURATION_PATTERN}
 LANGUAGE_NAMES: Final = ("c", "go", "java", "javascript", "python", "rust", "typescript")
-"""Those that toolchain/languages.py has; a test compares the two."""
+"""The languages of toolchain/languages.py, repeated here to avoid the import; a test compares the two."""
 TOOLCHAIN: Final[Mapping[str, Any]] = {
     "language": {
         "enum": list(LANGUAGE_NAMES),
-        "description": "Only this one, of those that the project is written in.",
+        "description": "Only this language, if the project has several.",
     },
     "path": {**PATH_SCHEMA, "description": "The folder to work in, if not the whole project."},
     "paths": {**GLOBS_SCHEMA, "description": "Only these files or folders, below `path`."},
-    "args": {**WORDS, "description": "Words to add to the command."},
-    "command": {**WORDS, "minItems": 1, "description": "The command to run instead: a list of words, never a shell."},
-    "env": {**ENVIRONMENT, "description": "Names to add to the command's environment."},
-    "timeout": {**TIMEOUT, "description": "How long it may take in all."},
+    "args": {**WORDS, "description": "Arguments to add to the command."},
+    "command": {
+        **WORDS,
+        "minItems": 1,
+        "description": "The command to run instead: a list of arguments, never run by a shell.",
+    },
+    "env": {**ENVIRONMENT, "description": "Environment variables to add for the command."},
+    "timeout": {**TIMEOUT, "description": "How long it may take in total."},
 }
-"""The parameters that the rules of tool chains share."""
+"""The parameters that all tool chain rules share."""
 COMPARED: Final[Mapping[str, Any]] = {
     "paths": GLOBS_SCHEMA,
     "against": REF_SCHEMA,
@@ -48,7 +52,7 @@ COMPARED: Final[Mapping[str, Any]] = {
 
 FILE_EXISTS: Final = RuleCard(
     name="file_exists",
-    summary="Each file or folder that is named is there.",
+    summary="Each named file or folder exists.",
     parameters={
         "path": PATH_SCHEMA,
         "paths": GLOBS_SCHEMA,
@@ -61,7 +65,7 @@ FILE_EXISTS: Final = RuleCard(
 
 FILE_CONTAINS: Final = RuleCard(
     name="file_contains",
-    summary="The file holds each text, and matches the pattern; with `absent` it holds none of them.",
+    summary="The file contains each text and matches the pattern; with `absent`, it contains none of them.",
     parameters={
         "path": PATH_SCHEMA,
         "text": TEXT,
@@ -94,7 +98,7 @@ FILES_UNCHANGED: Final = RuleCard(
 
 GIT_CLEAN: Final = RuleCard(
     name="git_clean",
-    summary="All files are as in the latest commit, and there are no others but ignored ones.",
+    summary="All files are as in the latest commit, and there are no other files except ignored ones.",
     parameters={"paths": GLOBS_SCHEMA, "untracked": {"type": "boolean"}},
     reads=Reads.PROJECT,
     example={"paths": ["src", "tests"]},
@@ -102,7 +106,7 @@ GIT_CLEAN: Final = RuleCard(
 
 DIFF_WITHIN: Final = RuleCard(
     name="diff_within",
-    summary="All that changed since a commit (HEAD) lies in `paths`, in at most so many files and lines.",
+    summary="All changes since a commit (HEAD) are in `paths`, in at most `max_files` files and `max_lines` lines.",
     parameters={
         "paths": GLOBS_SCHEMA,
         "max_files": {"type": "integer", "minimum": 0},
@@ -116,7 +120,7 @@ DIFF_WITHIN: Final = RuleCard(
 
 NO_SECRETS: Final = RuleCard(
     name="no_secrets",
-    summary="No secret stands in the files that changed since a commit (HEAD), or in all files of `paths`.",
+    summary="There is no secret in the files that changed since a commit (HEAD), or in all files of `paths`.",
     parameters={"paths": GLOBS_SCHEMA, "against": REF_SCHEMA},
     reads=Reads.PROJECT,
     timeout="5m",
@@ -125,9 +129,9 @@ NO_SECRETS: Final = RuleCard(
 
 COMMAND_SUCCEEDS: Final = RuleCard(
     name="command_succeeds",
-    summary="The command `argv` ends with an exit that is expected (0), in the sandbox.",
+    summary="The command `argv` ends with an expected exit code (0), in the sandbox.",
     parameters={
-        "argv": {**WORDS, "minItems": 1, "description": "A list of words, never read by a shell."},
+        "argv": {**WORDS, "minItems": 1, "description": "A list of arguments, never run by a shell."},
         "cwd": {**PATH_SCHEMA, "description": "The folder to start in."},
         "env": ENVIRONMENT,
         "expect": {
@@ -147,7 +151,7 @@ COMMAND_SUCCEEDS: Final = RuleCard(
 
 COMPILES: Final = RuleCard(
     name="compiles",
-    summary="The project can be built, by the compilers of the languages that it is written in.",
+    summary="The project compiles, with the compilers of its languages.",
     parameters=TOOLCHAIN,
     reads=Reads.PROJECT,
     timeout="5m",
@@ -156,7 +160,7 @@ COMPILES: Final = RuleCard(
 
 TESTS_PASS: Final = RuleCard(
     name="tests_pass",
-    summary="The project's own tests were run, there are some, and all pass.",
+    summary="The project has tests, and all of them pass.",
     parameters=TOOLCHAIN,
     reads=Reads.PROJECT,
     timeout="10m",
@@ -174,10 +178,10 @@ LINT_CLEAN: Final = RuleCard(
 
 COVERAGE_AT_LEAST: Final = RuleCard(
     name="coverage_at_least",
-    summary="Tests run at least `percent` of the lines; the tests' own files do not count.",
+    summary="Tests cover at least `percent` of the lines; the tests' own files do not count.",
     parameters={
         "percent": {"type": "number", "minimum": 0, "maximum": 100},
-        "report": {**PATH_SCHEMA, "description": "Read this instead: Cobertura, JaCoCo, lcov or a Go profile."},
+        "report": {**PATH_SCHEMA, "description": "Read this report instead: Cobertura, JaCoCo, lcov or a Go profile."},
         **{name: schema for name, schema in TOOLCHAIN.items() if name != "command"},
     },
     required=("percent",),
@@ -195,7 +199,7 @@ NO_KNOWN_VULNERABILITIES: Final = RuleCard(
             "type": "array",
             "maxItems": 500,
             "items": {"type": "string", "maxLength": 100},
-            "description": "Ids that somebody has looked at, and accepts.",
+            "description": "Ids of vulnerabilities that were reviewed and accepted.",
         },
         "network": {"type": "boolean", "description": "Whether the scanner may reach its database."},
         "timeout": TIMEOUT,
@@ -247,4 +251,4 @@ BUILT_IN_CARDS: Final[Mapping[str, RuleCard]] = {
         key=lambda card: card.name,
     )
 }
-"""What all rules that come with handrail say of themselves, by name."""
+"""The cards of all built-in rules, by name."""

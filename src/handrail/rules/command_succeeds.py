@@ -1,4 +1,4 @@
-"""`command_succeeds`: a command of the author's ends as expected, and says what it should."""
+"""`command_succeeds`: a command given by the author ends with an expected exit code and output."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from handrail.domain.rule import CheckOutcome
 from handrail.engine.rule import Setting
 from handrail.engine.sandbox import Ran
 from handrail.rules.cards import COMMAND_SUCCEEDS as CARD
-from handrail.rules.function_rule import FunctionRule, not_done
+from handrail.rules.function_rule import FunctionRule, not_checked
 from handrail.rules.project import PathRefused, project_of
 from handrail.rules.toolchain.asking import VERSIONS, command_task
 from handrail.rules.toolchain.conduct import ToolchainRunner
-from handrail.rules.toolchain.reading import said
+from handrail.rules.toolchain.reading import generic_result
 from handrail.rules.toolchain.site import Site, site_at
 from handrail.rules.toolchain.task import CannotRun, Problem, Result, Task
 
 SHOWN_MAX: Final = 80
 
-_conductor = ToolchainRunner(CARD, VERSIONS, asks_versions=False)
+_runner = ToolchainRunner(CARD, VERSIONS, asks_versions=False)
 
 
 async def _apply(parameters: Mapping[str, Any], setting: Setting) -> CheckOutcome:
     try:
         site = await asyncio.to_thread(site_at, project_of(setting), parameters.get("cwd", "."), lists=False)
     except PathRefused as error:
-        return CheckOutcome(findings=(not_done(CARD.name, str(error), "name a folder in the project"),))
-    return await _conductor.conduct([_task(parameters, site)], site, parameters, setting)
+        return CheckOutcome(findings=(not_checked(CARD.name, str(error), "name a folder in the project"),))
+    return await _runner.run_all([_task(parameters, site)], site, parameters, setting)
 
 
 def _task(parameters: Mapping[str, Any], site: Site) -> Task | CannotRun:
@@ -40,7 +40,7 @@ def _task(parameters: Mapping[str, Any], site: Site) -> Task | CannotRun:
 
     def read(ran: Ran) -> Result:
         if ran.exit not in exits:
-            return Result(problems=said(ran).problems)
+            return Result(problems=generic_result(ran).problems)
         return Result() if wanted in ran.stdout else Result(problems=(_unsaid(wanted),))
 
     return (
@@ -49,8 +49,8 @@ def _task(parameters: Mapping[str, Any], site: Site) -> Task | CannotRun:
 
 
 def _unsaid(wanted: str) -> Problem:
-    return Problem(message=f"it does not say `{wanted[:SHOWN_MAX]}` on its standard output")
+    return Problem(message=f"`{wanted[:SHOWN_MAX]}` is not in its standard output")
 
 
-# What a command depends on, nobody can tell: it is never remembered.
+# Never cached: it is unknown what a command depends on.
 command_succeeds: Final = FunctionRule(CARD, _apply)

@@ -1,4 +1,4 @@
-"""`compiles`: what the project holds can be built, by the compilers of its own languages."""
+"""`compiles`: the project compiles, with the compilers of its languages."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""The context of a rule: the output that is checked, and the project's files, within limits.
+"""The context of a plugin rule: the output to check, and the project's files, within limits.
 
-What an author's function may look at. It runs in a process of its own (host.py); here nothing is decided."""
+It is used in the process of the rule (host.py), so its limits are a help for authors, not a protection: that is the
+sandbox."""
 
 from __future__ import annotations
 
@@ -14,15 +15,15 @@ from handrail.rules.project import PathRefused, Project, is_in, project_at
 TEXT_BYTES_MAX: Final = 1_000_000
 FILES_MAX: Final = 10_000
 ENTRIES_MAX: Final = 100_000
-"""How many names are looked at in the search for files."""
+"""How many directory entries are read when searching for files."""
 ASIDE: Final = frozenset(
     {".git", ".handrail", ".hg", ".mypy_cache", ".tox", ".venv", "__pycache__", "node_modules", "target", "venv"}
 )
-"""Folders that hold what tools made or fetched: no rule is about them."""
+"""Folders with generated or downloaded files, which rules skip."""
 
 
 class Unreadable(Exception):
-    """A file can't be read as text; if the rule lets it pass, it becomes a finding about that file."""
+    """A file can't be read as text; if the rule does not catch this, it becomes a finding about that file."""
 
     def __init__(self, path: str, message: str, fix: str) -> None:
         super().__init__(message)
@@ -30,12 +31,12 @@ class Unreadable(Exception):
 
 
 class Context:
-    """What a rule may look at beside its parameters."""
+    """What a rule may read besides its parameters."""
 
     def __init__(self, output: Any, project: Path | None, *, private: Sequence[Path] = ()) -> None:
-        """`project` is None for a rule that reads the output alone."""
+        """`project` is None for a rule that reads only the output."""
         self.output = output
-        """What was handed in, or the part of it that the check names by `of`."""
+        """The submitted output, or the part of it that the check names with `of`."""
         self._found = None if project is None else project_at(project, private)
 
     @property
@@ -46,7 +47,7 @@ class Context:
     @property
     def _project(self) -> Project:
         if self._found is None:
-            raise PermissionError("the rule says that it reads the output alone; give it reads='project'")
+            raise PermissionError("the rule is declared to read only the output; give it reads='project'")
         return self._found
 
     def exists(self, path: str) -> bool:
@@ -67,9 +68,9 @@ class Context:
         return content.decode("utf-8", errors="replace")
 
     def files(self, *globs: str) -> Iterator[str]:
-        """The paths of the files in the project that globs name, or of all, in order, at most 10,000.
+        """The paths of the files in the project that match globs, or of all files, sorted, at most 10,000.
 
-        Links are not followed, and folders of tools (.git, node_modules and the like) are left out."""
+        Links are not followed, and folders of tools (.git, node_modules and the like) are skipped."""
         found = 0
         for path in self._walk():
             if found >= FILES_MAX:
@@ -84,7 +85,7 @@ class Context:
             inner[:] = sorted(name for name in inner if self._is_open(Path(folder, name)))
             seen += len(inner) + len(names)
             if seen > ENTRIES_MAX:
-                raise _unreadable(".", f"the project holds more than {ENTRIES_MAX:,} files")
+                raise _unreadable(".", f"the project has more than {ENTRIES_MAX:,} files")
             files = (Path(folder, name) for name in sorted(names))
             yield from (file.relative_to(self.project).as_posix() for file in files if _is_plain(file))
 

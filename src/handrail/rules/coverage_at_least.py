@@ -11,7 +11,7 @@ from handrail.domain.check import Finding
 from handrail.domain.rule import CheckOutcome
 from handrail.engine.rule import Setting
 from handrail.rules.cards import COVERAGE_AT_LEAST as CARD
-from handrail.rules.function_rule import FunctionRule, evidence_of, found_at, not_done, outcome
+from handrail.rules.function_rule import FunctionRule, evidence_of, found_at, not_checked, outcome
 from handrail.rules.project import PathRefused, project_of
 from handrail.rules.toolchain.asking import VERSIONS, depends_on, planned
 from handrail.rules.toolchain.conduct import ToolchainRunner
@@ -24,7 +24,7 @@ REPORT_BYTES_MAX: Final = 50_000_000
 LEAST_SHOWN: Final = 5
 FIX: Final = "write tests for the files that are covered least"
 
-_conductor = ToolchainRunner(CARD, VERSIONS)
+_runner = ToolchainRunner(CARD, VERSIONS)
 _test_file = re.compile(r"(?:^|/)(?:tests?|__tests__|spec)/|(?:^|/)(?:test_|conftest)[^/]*$|[._-](?:test|spec)\.[^/]*$")
 
 
@@ -34,12 +34,14 @@ async def _apply(parameters: Mapping[str, Any], setting: Setting) -> CheckOutcom
             return await asyncio.to_thread(_reported, parameters, setting)
         site, plan = await asyncio.to_thread(planned, TaskKind.COVERAGE, parameters, setting)
     except (PathRefused, NoReport) as error:
-        return CheckOutcome(findings=(not_done(CARD.name, str(error), "let the tests write a report, and name it"),))
+        return CheckOutcome(
+            findings=(not_checked(CARD.name, str(error), "let the tests write a report, and set `report` to its path"),)
+        )
 
     def judged(results: Sequence[Result]) -> tuple[list[Finding], dict[str, int]]:
         return _judged({name: pair for one in results for name, pair in one.covered.items()}, parameters, site)
 
-    return await _conductor.conduct(plan, site, parameters, setting, judged=judged)
+    return await _runner.run_all(plan, site, parameters, setting, judged=judged)
 
 
 def _reported(parameters: Mapping[str, Any], setting: Setting) -> CheckOutcome:
@@ -50,15 +52,13 @@ def _reported(parameters: Mapping[str, Any], setting: Setting) -> CheckOutcome:
     status = project.status(name)
     if newer := _newer(site, status.st_mtime_ns if status else 0):
         message = f"the report is older than {newer}"
-        return outcome(
-            [found_at(CARD.name, name, message, "run the tests again, so that it is new")], evidence_of(CARD)
-        )
+        return outcome([found_at(CARD.name, name, message, "run the tests again to update it")], evidence_of(CARD))
     findings, counts = _judged(covered, parameters, site)
     return outcome(findings, evidence_of(CARD, counts=counts))
 
 
 def _newer(site: Site, than_ns: int) -> str:
-    """A source that was changed later; empty if there is none."""
+    """A source that was changed later than that; empty if there is none."""
     suffixes = [suffix for language in LANGUAGES.values() for suffix in language.suffixes]
     for name in site.sources(*suffixes):
         path = site.folder / name
@@ -72,7 +72,7 @@ def _judged(covered: Covered, parameters: Mapping[str, Any], site: Site) -> tupl
     run, every = (sum(pair[at] for pair in counted.values()) for at in (0, 1))
     counts = {"files": len(counted), "lines": every, "covered": run}
     if not every:
-        return [not_done(CARD.name, "no lines of the project were measured", FIX)], counts
+        return [not_checked(CARD.name, "no lines of the project were measured", FIX)], counts
     percent = 100 * run / every
     return ([] if percent >= parameters["percent"] else _short(percent, counted, parameters["percent"])), counts
 
@@ -98,14 +98,14 @@ def _share(pair: tuple[int, int]) -> float:
 
 
 def _counts(name: str) -> bool:
-    """Whether a file is the project's own code, and no test."""
+    """Whether a file is the project's own code and not a test."""
     parts = name.split("/")[:-1]
     is_ours = not name.startswith("/") and not any(part in SKIPPED or part.startswith(".") for part in parts)
     return is_ours and not _test_file.search(name)
 
 
 async def _reads(parameters: Mapping[str, Any], setting: Setting) -> str:
-    if "report" in parameters:  # it must be newer than the code, and times are no contents: nothing is remembered
+    if "report" in parameters:  # it must be newer than the code, but the cache key has contents, no times
         return ""
     return await depends_on(TaskKind.COVERAGE, parameters, setting)
 

@@ -1,4 +1,4 @@
-"""`diff_within`: what changed lies where it may, and is not more than it may be."""
+"""`diff_within`: only allowed paths were changed, within limits on files and lines."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from handrail.domain.rule import CheckOutcome
 from handrail.engine.rule import Setting
 from handrail.rules.cards import DIFF_WITHIN as CARD
 from handrail.rules.files_changed import git_evidence, within
-from handrail.rules.function_rule import FunctionRule, found_at, named, outcome, undone
-from handrail.rules.git import Changes, NoGit, changes
+from handrail.rules.function_rule import FunctionRule, found_at, named, outcome, unchecked_outcome
+from handrail.rules.git import Changes, GitUnavailable, changes
 from handrail.rules.project import PathRefused, Project, is_in, project_of
 
 NEW_BYTES_MAX: Final = 200_000_000
-"""How much of files that git does not know is counted."""
+"""How many bytes of untracked files are counted."""
 BLOCK_BYTES: Final = 1_000_000
 
 
@@ -28,8 +28,8 @@ async def _apply(parameters: Mapping[str, Any], setting: Setting) -> CheckOutcom
     try:
         found = await changes(project, parameters.get("against", "HEAD"))
         lines = await asyncio.to_thread(_lines, project, found)
-    except NoGit as error:
-        return undone(CARD, str(error), error.fix)
+    except GitUnavailable as error:
+        return unchecked_outcome(CARD, str(error), error.fix)
     evidence = await git_evidence(CARD, found, within(found, parameters["paths"]), project)
     evidence = replace(evidence, counts={**evidence.counts, "lines": lines})
     return outcome(_findings(parameters, found, lines), evidence)
@@ -42,12 +42,12 @@ def _findings(parameters: Mapping[str, Any], found: Changes, lines: int) -> Iter
         message = f"{len(found.files):,} files changed since {since}, at most {most_files:,} may"
         yield found_at(CARD.name, named([one.path for one in found.files], most=3), message, "change fewer files")
     if most_lines is not None and lines > most_lines:
-        message = f"{lines:,} lines came or went since {since}, at most {most_lines:,} may"
+        message = f"{lines:,} lines changed since {since}, at most {most_lines:,} may"
         yield found_at(CARD.name, _largest(found), message, "make the change smaller, or split it into steps")
     for one in found.files:
         if not is_in(one.path, paths):
             message = f"{one.path} has changed since {since}, and is not in {named(paths, most=5)}"
-            yield found_at(CARD.name, one.path, message, "put it back as it was")
+            yield found_at(CARD.name, one.path, message, "restore it")
 
 
 def _largest(found: Changes) -> str:
@@ -55,7 +55,7 @@ def _largest(found: Changes) -> str:
 
 
 def _lines(project: Project, found: Changes) -> int:
-    """How many lines came or went, those of new files too."""
+    """How many lines were added or deleted, including new files."""
     known = sum(one.added + one.deleted for one in found.files)
     left, new = NEW_BYTES_MAX, 0
     for one in found.files:
@@ -70,13 +70,13 @@ def _counted(project: Project, path: str, bytes_max: int) -> tuple[int, int]:
     lines, size, last = 0, 0, b"\n"
     try:
         file = project.opened(path)
-    except PathRefused:  # a link, a folder with a repository of its own: one thing that came
+    except PathRefused:  # a link, or a folder with a repository of its own: counts as one line
         return 1, 0
     try:
         while block := os.read(file, BLOCK_BYTES):
             lines, size, last = lines + block.count(b"\n"), size + len(block), block[-1:]
             if size > bytes_max:
-                raise NoGit(f"new files have more than {NEW_BYTES_MAX:,} bytes", "delete or ignore them")
+                raise GitUnavailable(f"new files have more than {NEW_BYTES_MAX:,} bytes", "delete or ignore them")
     finally:
         os.close(file)
     return lines + (last != b"\n"), size

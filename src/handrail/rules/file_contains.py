@@ -1,4 +1,4 @@
-"""`file_contains`: texts, or a pattern, stand in a file of the project, or do not. Patterns take linear time."""
+"""`file_contains`: a file of the project contains texts or matches a pattern, or not. Patterns take linear time."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from handrail.rules.subject import unfit
 SHOWN_MAX: Final = 80
 LINE_MAX: Final = 200
 PLACES_MAX: Final = 3
-"""How many places of one unwanted text are told."""
+"""How many places of one unwanted text are reported."""
 
 
 class _Sought:
-    """A text or a pattern that is looked for."""
+    """A text or a pattern to search for."""
 
     def __init__(self, words: str, occurs: Callable[[str], bool]) -> None:
         self.words = words
@@ -59,13 +59,13 @@ async def _inputs(parameters: Mapping[str, Any], setting: Setting) -> str:
 
 def _sought(parameters: Mapping[str, Any]) -> Iterator[_Sought]:
     for text in paths_of(parameters, "text", "texts"):
-        yield _Sought(f"`{text[:SHOWN_MAX]}`", _holds(text))
+        yield _Sought(f"`{text[:SHOWN_MAX]}`", _contains(text))
     if "pattern" in parameters:
         pattern = parameters["pattern"]
         yield _Sought(f"a match of `{pattern[:SHOWN_MAX]}`", linear_pattern(pattern))
 
 
-def _holds(text: str) -> Callable[[str], bool]:
+def _contains(text: str) -> Callable[[str], bool]:
     return lambda line: text in line
 
 
@@ -81,9 +81,9 @@ def _unwanted(path: str, text: str, sought: _Sought) -> Iterator[Finding]:
     for at, line in lines[:PLACES_MAX]:
         message = f"{sought.words} is in {path}, {len(lines):,} lines in all" if len(lines) > 1 else ""
         message = message or f"{sought.words} is in {path}"
-        yield found_at(CARD.name, f"{path}:{at}", message, "take it out", excerpt=line.strip()[:LINE_MAX])
-    if not lines:  # it goes over more than one line
-        yield found_at(CARD.name, path, f"{sought.words} is in {path}", "take it out")
+        yield found_at(CARD.name, f"{path}:{at}", message, "remove it", excerpt=line.strip()[:LINE_MAX])
+    if not lines:  # it spans more than one line
+        yield found_at(CARD.name, path, f"{sought.words} is in {path}", "remove it")
 
 
 def _digest(content: bytes) -> str:

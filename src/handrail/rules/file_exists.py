@@ -1,4 +1,4 @@
-"""`file_exists`: something stands at a path of the project. What it holds, file_contains.py looks at."""
+"""`file_exists`: there is a file or folder at a path of the project. Contents are checked in file_contains.py."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from handrail.rules.function_rule import FunctionRule, evidence_of, found_at, ou
 from handrail.rules.project import PathRefused, Project, paths_of, project_of
 from handrail.rules.subject import unfit
 
-CREATE: Final = "create it, or hand in the path you wrote"
+CREATE: Final = "create it, or submit the path you wrote"
 
 
 async def _apply(parameters: Mapping[str, Any], setting: Setting) -> CheckOutcome:
@@ -44,11 +44,11 @@ def _findings(project: Project, paths: Sequence[str], parameters: Mapping[str, A
             yield found_at(CARD.name, path, f"{path} is a {what}, not a {parameters['kind']}", CREATE)
         elif what == "file" and size < parameters.get("min_bytes", 0):
             message = f"{path} has {size:,} bytes, at least {parameters['min_bytes']:,} are needed"
-            yield found_at(CARD.name, path, message, "write what belongs in it")
+            yield found_at(CARD.name, path, message, "write the missing content")
 
 
 def _seen(project: Project, path: str) -> tuple[str, int]:
-    """What stands at a path and how large it is, or why nothing does."""
+    """What is at a path and its size, or why nothing is."""
     try:
         status = project.status(path)
     except PathRefused as error:

@@ -1,4 +1,4 @@
-"""`files_changed` and `files_unchanged`: files differ from a commit, or from a digest, or do not."""
+"""`files_changed` and `files_unchanged`: whether files differ from a commit or from a digest."""
 
 from __future__ import annotations
 
@@ -12,13 +12,21 @@ from handrail.domain.rule import CheckOutcome, Evidence, RuleCard
 from handrail.engine.rule import Setting
 from handrail.rules.cards import FILES_CHANGED as CHANGED
 from handrail.rules.cards import FILES_UNCHANGED as UNCHANGED
-from handrail.rules.function_rule import FunctionRule, evidence_of, found_at, named, not_done, outcome, undone
-from handrail.rules.git import Changes, NoGit, changes
+from handrail.rules.function_rule import (
+    FunctionRule,
+    evidence_of,
+    found_at,
+    named,
+    not_checked,
+    outcome,
+    unchecked_outcome,
+)
+from handrail.rules.git import Changes, GitUnavailable, changes
 from handrail.rules.project import Project, is_in, project_of
 from handrail.rules.tree import FILES_MAX, files_digest, paths_digest
 
 CHANGE: Final = "change them, or say why there is no need"
-REVERT: Final = "put them back as they were"
+REVERT: Final = "restore them"
 
 
 async def _apply_changed(parameters: Mapping[str, Any], setting: Setting) -> CheckOutcome:
@@ -27,8 +35,8 @@ async def _apply_changed(parameters: Mapping[str, Any], setting: Setting) -> Che
         return await _by_digest(CHANGED, parameters, setting)
     try:
         found = await changes(project, parameters.get("against", "HEAD"))
-    except NoGit as error:
-        return undone(CHANGED, str(error), error.fix)
+    except GitUnavailable as error:
+        return unchecked_outcome(CHANGED, str(error), error.fix)
     touched = within(found, paths)
     message = f"no file of {named(paths)} has changed since {_commit(parameters, found)}"
     finding = found_at(CHANGED.name, paths[0], message, CHANGE)
@@ -41,8 +49,8 @@ async def _apply_unchanged(parameters: Mapping[str, Any], setting: Setting) -> C
         return await _by_digest(UNCHANGED, parameters, setting)
     try:
         found = await changes(project, parameters.get("against", "HEAD"))
-    except NoGit as error:
-        return undone(UNCHANGED, str(error), error.fix)
+    except GitUnavailable as error:
+        return unchecked_outcome(UNCHANGED, str(error), error.fix)
     touched, since = within(found, parameters["paths"]), _commit(parameters, found)
     findings = [found_at(UNCHANGED.name, path, f"{path} has changed since {since}", REVERT) for path in touched]
     return outcome(findings, await git_evidence(UNCHANGED, found, touched, project))
@@ -57,7 +65,9 @@ async def _by_digest(card: RuleCard, parameters: Mapping[str, Any], setting: Set
 
 def _digest_findings(card: RuleCard, paths: Sequence[str], wanted: str, digest: str) -> Iterable[Finding]:
     if not digest:
-        yield not_done(card.name, f"{named(paths)} are more than {FILES_MAX:,} files, or can't be read", "name fewer")
+        yield not_checked(
+            card.name, f"{named(paths)} are more than {FILES_MAX:,} files, or can't be read", "name fewer"
+        )
     elif card is CHANGED and digest == wanted:
         message = f"{named(paths)} have not changed; their digest now is {digest}"
         yield found_at(card.name, paths[0], message, CHANGE)
@@ -66,12 +76,12 @@ def _digest_findings(card: RuleCard, paths: Sequence[str], wanted: str, digest: 
 
 
 def within(found: Changes, globs: Sequence[str]) -> list[str]:
-    """The changed files that globs name."""
+    """The changed files that match globs."""
     return [one.path for one in found.files if is_in(one.path, globs)]
 
 
 async def git_evidence(card: RuleCard, found: Changes, touched: Sequence[str], project: Project) -> Evidence:
-    """The record of what git was asked, and said: on which commit, and which files as they are now."""
+    """The evidence of a git query: the command, the commit, and the digest of the files as they are now."""
     digest = await paths_digest(project, touched, since=found.base)
     counts = {"changed": len(found.files), "named": len(touched)}
     excerpt = named(touched, most=50)[:2_000]

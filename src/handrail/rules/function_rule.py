@@ -1,4 +1,4 @@
-"""A rule made of functions: its card, what it finds, and what that depends on. No one rule is known here."""
+"""Rules made of functions, and the findings, evidence and outcomes that such rules return. No specific rule is here."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from handrail.domain.rule import CheckOutcome, Evidence, RuleCard
 from handrail.engine.rule import Setting
 
 FINDINGS_MAX: Final = 20
-"""How many things one check tells of; the rest is counted."""
+"""How many findings a check reports; the rest is counted."""
 
 _unreadable = re.compile(r"[\x00-\x08\x0a-\x1f\x7f\ud800-\udfff]")
 
@@ -22,41 +22,41 @@ Apply: TypeAlias = Callable[[Mapping[str, Any], Setting], Awaitable[CheckOutcome
 Inputs: TypeAlias = Callable[[Mapping[str, Any], Setting], Awaitable[str]]
 
 
-async def untold(_parameters: Mapping[str, Any], _setting: Setting) -> str:
-    """For rules whose outcome depends on what can't be told, or costs no more to find out again."""
+async def not_cached(_parameters: Mapping[str, Any], _setting: Setting) -> str:
+    """For rules whose outcome depends on unknown inputs, or is as fast to find again."""
     return ""
 
 
 @dataclass(frozen=True)
 class FunctionRule:
-    """A rule whose work is done by two functions."""
+    """A rule implemented by two functions."""
 
     card: RuleCard
     do: Apply
-    reads: Inputs = untold
+    reads: Inputs = not_cached
 
     async def apply(self, parameters: Mapping[str, Any], setting: Setting) -> CheckOutcome:
-        """What it finds."""
+        """The outcome of the rule."""
         return await self.do(parameters, setting)
 
     async def inputs(self, parameters: Mapping[str, Any], setting: Setting) -> str:
-        """The digest of all that its outcome depends on."""
+        """The digest of everything that its outcome depends on."""
         return await self.reads(parameters, setting)
 
 
 def outcome(findings: Iterable[Finding], evidence: Evidence) -> CheckOutcome:
-    """What a rule came to, with as many findings as are told."""
-    told = bounded(findings)
-    return CheckOutcome(findings=told, evidence=replace(evidence, passed=not told))
+    """The outcome of a rule, with a limited number of findings."""
+    shown = bounded(findings)
+    return CheckOutcome(findings=shown, evidence=replace(evidence, passed=not shown))
 
 
 def evidence_of(card: RuleCard, *, digest: str = "", counts: Mapping[str, int] | None = None) -> Evidence:
-    """The beginning of a record; whether it passed is told with the outcome."""
+    """A first record of evidence; `outcome` sets whether it passed."""
     return Evidence(rule=card.name, version=card.version, passed=False, digest=digest, counts=counts or {})
 
 
 def found_at(rule: str, where: str, message: str, fix: str = "", *, excerpt: str = "") -> Finding:
-    """A finding at a place of the project; how bad it is, the check says."""
+    """A finding at a place of the project; its severity is set by the check."""
     return Finding(
         rule=rule,
         severity=Severity.MAJOR,
@@ -67,15 +67,15 @@ def found_at(rule: str, where: str, message: str, fix: str = "", *, excerpt: str
     )
 
 
-def not_done(rule: str, message: str, fix: str) -> Finding:
-    """The finding that the rule could not do its work because something is missing: never a pass."""
+def not_checked(rule: str, message: str, fix: str) -> Finding:
+    """The finding that the rule could not check because something is missing, which never counts as a pass."""
     return replace(found_at(rule, "checks", message, fix), unapplied=True)
 
 
-def undone(card: RuleCard, message: str, fix: str) -> CheckOutcome:
-    """The outcome of a rule that could not do its work; another time it may."""
+def unchecked_outcome(card: RuleCard, message: str, fix: str) -> CheckOutcome:
+    """The outcome of a rule that could not check; not cached, because the next time it may."""
     evidence = replace(evidence_of(card), is_settled=False)
-    return CheckOutcome(findings=(not_done(card.name, message, fix),), evidence=evidence)
+    return CheckOutcome(findings=(not_checked(card.name, message, fix),), evidence=evidence)
 
 
 def bounded(findings: Iterable[Finding]) -> tuple[Finding, ...]:
@@ -88,11 +88,11 @@ def bounded(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 
 
 def readable(text: str) -> str:
-    """A text that can be written down: names of files may hold anything."""
+    """A text without control characters: file names may contain anything."""
     return _unreadable.sub("?", text)
 
 
 def named(values: Sequence[str], *, most: int = FINDINGS_MAX) -> str:
-    """Some names in a sentence, and how many more there are."""
+    """Some names for a sentence, and how many more there are."""
     shown = readable(", ".join(values[:most]))
     return shown if len(values) <= most else f"{shown} and {len(values) - most:,} more"

@@ -1,10 +1,10 @@
-"""Git, asked about a project that nobody vouches for: which files changed, and how much.
+"""Git queries on an untrusted project: which files changed, and how much.
 
-A repository can name programs that git runs when it looks at files (filters, monitors, drivers, transports), and marks
-that make it look away. So git only ever reads two things there by its own configuration: where its parts lie, and what
-a name stands for. Every look at files is taken from a git folder of our own, made for the moment, that borrows the
-objects and a copy of the index: nothing that the repository configures is run or believed. What changes mean is the
-rules' business."""
+A repository can configure programs that git runs when it reads files (filters, monitors, drivers, transports), and
+index flags that make git ignore changes. So only two queries use the repository's own configuration: where its parts
+are, and which commit a name stands for. All other queries run in a temporary git folder of our own that uses the
+repository's objects and a copy of its index: nothing that the repository configures is run or trusted. What the changes
+mean is decided by the rules."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ ENVIRONMENT: Final = {
     "LC_ALL": "C",
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_OPTIONAL_LOCKS": "0",
-    "GIT_ALLOW_PROTOCOL": "none",  # a missing object is not fetched, whatever the repository says
+    "GIT_ALLOW_PROTOCOL": "none",  # never fetch a missing object, whatever the repository configures
     "GIT_NO_LAZY_FETCH": "1",
     "GIT_PAGER": "cat",
 }
@@ -47,7 +47,7 @@ OPTIONS: Final = (
     *("-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}", "-c", "core.pager=cat"),
 )
 BORROWED: Final = ("autocrlf", "eol", "filemode", "ignorecase", "symlinks", "precomposeunicode", "excludesfile")
-"""What of a repository's configuration is kept: how names and line ends are to be compared; no programs."""
+"""The part of a repository's configuration that is used: how names and line ends are compared, but no programs."""
 CONFIG: Final = """[core]
 \trepositoryformatversion = 1
 \tbare = false
@@ -60,16 +60,16 @@ EMPTY: Final = {
     "sha1": "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
     "sha256": "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
 }
-"""The commit before the first one: the tree without files."""
-HOW_TO_GET: Final = "install git and let it be on PATH, or leave this check out"
+"""The empty tree, compared with if there is no commit yet."""
+HOW_TO_GET: Final = "install git so that it is on PATH, or remove this check"
 REF_SCHEMA: Final = {"type": "string", "minLength": 1, "maxLength": 200, "pattern": "^[A-Za-z0-9_@]"}
 
 _ref = re.compile(r"[A-Za-z0-9_@][A-Za-z0-9_@./{}~^+-]{0,199}")
 _oid = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
-class NoGit(Exception):
-    """Git could not be asked; says why, and `fix` what to do."""
+class GitUnavailable(Exception):
+    """Git could not be run or gave no answer; the message says why, and `fix` what to do."""
 
     def __init__(self, why: str, fix: str) -> None:
         super().__init__(why)
@@ -77,7 +77,7 @@ class NoGit(Exception):
 
 
 class Changed(Struct, frozen=True):
-    """A file that is not as it was: lines that came and went."""
+    """A changed file, with the number of added and deleted lines."""
 
     path: str
     added: int = 0
@@ -86,7 +86,7 @@ class Changed(Struct, frozen=True):
 
 
 class Changes(Struct, frozen=True, kw_only=True):
-    """All that changed since a commit, by path, and what git was asked."""
+    """All changes since a commit, by path, and the git command that was run."""
 
     files: tuple[Changed, ...]
     base: str
@@ -95,7 +95,7 @@ class Changes(Struct, frozen=True, kw_only=True):
 
 
 class _Parts(Struct, frozen=True):
-    """How a repository counts its objects, and where its parts lie."""
+    """The object format of a repository, and where its parts are."""
 
     form: str
     top: Path
@@ -106,7 +106,7 @@ class _Parts(Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Repository:
-    """Somebody's repository, looked at from a git folder of our own."""
+    """A repository, read through a git folder of our own."""
 
     project: Project
     program: str
@@ -114,36 +114,36 @@ class Repository:
     prefix: str
     env: Mapping[str, str]
 
-    async def say(self, *words: str, exits: frozenset[int] = frozenset({0})) -> bytes:
-        """What git says to these words."""
+    async def output(self, *words: str, exits: frozenset[int] = frozenset({0})) -> bytes:
+        """The output of a git command."""
         exit_, said, complaint = await _run((self.program, *OPTIONS, *words), self.project.root, self.env)
         if exit_ not in exits:
-            raise NoGit(f"git can't tell: {complaint or f'exit {exit_}'}", "mend the repository, then hand in again")
+            raise GitUnavailable(f"git failed: {complaint or f'exit {exit_}'}", "fix the repository, then submit again")
         return said
 
     def paths(self, names: Iterable[str]) -> list[str]:
-        """Those of the names that a rule may know of."""
+        """The names without those in private folders, which no rule may see."""
         return [name for name in sorted(names) if not self.project.is_private(self.project.root / name)]
 
 
 async def changes(project: Project, against: str = "HEAD") -> Changes:
-    """What changed in the project since a commit: in files that git knows, and files that it does not."""
+    """The changes in the project since a commit, in tracked and untracked files."""
     words = ("diff", "--numstat", "-z", "--no-renames", "--relative", "--no-ext-diff", "--no-textconv")
     async with _borrowed(project, against) as repository:
         ran = (*words, "--ignore-submodules=dirty", repository.base)
-        known = {one.path: one for one in _counted(await repository.say(*ran))}
-        new = _names(await repository.say("ls-files", "--others", "--exclude-standard", "-z"))
+        known = {one.path: one for one in _counted(await repository.output(*ran))}
+        new = _names(await repository.output("ls-files", "--others", "--exclude-standard", "-z"))
         every = {**{name: Changed(name, is_untracked=True) for name in new if name not in known}, **known}
         files = tuple(every[name] for name in repository.paths(every))
         return Changes(files=files, base=repository.base, version=await version_of(project), ran=("git", *ran))
 
 
-async def unclean(project: Project, *, untracked: bool) -> Changes:
-    """What would not be in a checkout of the latest commit, or not be the same."""
+async def uncommitted(project: Project, *, untracked: bool) -> Changes:
+    """The files that differ from a checkout of the latest commit."""
     words = ("status", "--porcelain=v1", "-z", "--no-renames", "--ignore-submodules=dirty")
     async with _borrowed(project, "HEAD") as repository:
         ran = (*words, f"--untracked-files={'all' if untracked else 'no'}")
-        said = _names(await repository.say(*ran))
+        said = _names(await repository.output(*ran))
         inside = [one for one in said if one[3:].startswith(repository.prefix)]
         marks = {one[3:].removeprefix(repository.prefix): one[:2] for one in inside}
         files = tuple(Changed(name, is_untracked=marks[name] == "??") for name in repository.paths(marks))
@@ -151,13 +151,13 @@ async def unclean(project: Project, *, untracked: bool) -> Changes:
 
 
 async def commit_of(project: Project, against: str) -> str:
-    """What a name stands for."""
+    """The commit that a name stands for."""
     program = _program(project)
     return await _resolved(project, program, against, form=(await _parts(project, program)).form)
 
 
 async def known_files(project: Project) -> list[str]:
-    """All files that git knows or would add; NoGit if it can't tell."""
+    """All files that git tracks or would add; GitUnavailable if there is no repository."""
     program = _program(project)
     words = ("ls-files", "--cached", "--others", "--exclude-standard", "-z")
     exit_, said, complaint = await _run((program, *OPTIONS, *words), project.root, _environment())
@@ -202,8 +202,8 @@ async def _borrowed(project: Project, against: str) -> AsyncIterator[Repository]
         env["GIT_OBJECT_DIRECTORY"] = str(parts.objects)
         prefix = project.root.relative_to(parts.top).as_posix()
         repository = Repository(project, program, base, "" if prefix == "." else f"{prefix}/", env)
-        # Looks at every file whatever the index says: a mark there can make git take a file for unchanged unseen.
-        await repository.say("update-index", "-q", "--really-refresh", exits=frozenset({0, 1}))
+        # Re-reads every file: flags in the index can make git treat a file as unchanged without reading it.
+        await repository.output("update-index", "-q", "--really-refresh", exits=frozenset({0, 1}))
         yield repository
 
 
@@ -214,7 +214,7 @@ def _lay_out(folder: Path, parts: _Parts, base: str) -> None:
     (folder / "HEAD").write_text(f"{head}\n")
     (folder / "config").write_text(CONFIG.format(form=parts.form))
     _copy(parts.index, folder / "index", bytes_max=INDEX_BYTES_MAX)
-    # Goes before what the repository says: a file that it calls no text is counted by lines like all others.
+    # Overrides the repository's attributes: a file that they mark as binary is counted by lines like all others.
     (folder / "info" / "attributes").write_text("* diff\n")
     _copy(parts.exclude, folder / "info" / "exclude", bytes_max=EXCLUDE_BYTES_MAX)
 
@@ -223,14 +223,18 @@ def _copy(source: Path, target: Path, *, bytes_max: int) -> None:
     if not source.is_file():
         return
     if source.stat().st_size > bytes_max:
-        raise NoGit(f"{source.name} of the repository is larger than {bytes_max:,} bytes", "use a smaller repository")
-    # With its times: git trusts what it noted of a file only if the index is younger than the file.
+        raise GitUnavailable(
+            f"{source.name} of the repository is larger than {bytes_max:,} bytes", "use a smaller repository"
+        )
+    # With its times: git trusts the cached state of a file only if the index is newer than the file.
     shutil.copy2(source, target)
 
 
 async def _resolved(project: Project, program: str, against: str, *, form: str) -> str:
     if not _ref.fullmatch(against):
-        raise NoGit(f"{against[:80]!r} is no name of a commit", "write HEAD, a branch, a tag or a commit's number")
+        raise GitUnavailable(
+            f"{against[:80]!r} is not the name of a commit", "write HEAD, a branch, a tag or a commit's hash"
+        )
     words = ("rev-parse", "--verify", "--quiet", f"{against}^{{commit}}")
     exit_, said, _ = await _run((program, *OPTIONS, *words), project.root, _environment())
     oid = said.decode(errors="replace").strip()
@@ -238,11 +242,11 @@ async def _resolved(project: Project, program: str, against: str, *, form: str) 
         return oid
     if against == "HEAD":
         return EMPTY[form]  # nothing was committed yet
-    raise NoGit(f"there is no commit `{against}` here", "write HEAD, a branch, a tag or a commit's number")
+    raise GitUnavailable(f"there is no commit `{against}` here", "write HEAD, a branch, a tag or a commit's hash")
 
 
 async def _parts(project: Project, program: str) -> _Parts:
-    """Where the parts of the repository lie; the first thing asked, so it also tells whether there is one."""
+    """Where the parts of the repository are. The first query, so it also finds out whether there is a repository."""
     words = ["rev-parse", "--show-object-format", "--show-toplevel"]
     for name in ("index", "objects", "info/exclude"):
         words += ["--git-path", name]
@@ -255,7 +259,7 @@ async def _parts(project: Project, program: str) -> _Parts:
 
 
 async def _kept(project: Project, program: str) -> dict[str, str]:
-    """The harmless part of the repository's configuration, as git takes it from the environment."""
+    """The harmless part of the repository's configuration, as environment variables for git."""
     words = ("config", "-z", "--get-regexp", rf"^core\.({'|'.join(BORROWED)})$")
     _, said, _ = await _run((program, *OPTIONS, *words), project.root, _environment())
     pairs = [one.split("\n", 1) for one in _names(said) if "\n" in one]
@@ -275,20 +279,22 @@ def _names(said: bytes) -> list[str]:
     return [name for name in os.fsdecode(said).split("\0") if name]
 
 
-def _no_repository(complaint: str) -> NoGit:
+def _no_repository(complaint: str) -> GitUnavailable:
     words = f": {complaint}" if complaint and "not a git repository" not in complaint else ""
-    return NoGit(f"the project is in no git repository that can be read{words}", "make one with `git init` and commit")
+    return GitUnavailable(
+        f"the project is not in a readable git repository{words}", "create one with `git init` and commit"
+    )
 
 
 def _program(project: Project) -> str:
     found = _on_path(os.environ.get("PATH", os.defpath), str(project.root))
     if not found:
-        raise NoGit("git is not installed here", HOW_TO_GET)
+        raise GitUnavailable("git is not installed here", HOW_TO_GET)
     return found
 
 
 def _on_path(path: str, root: str) -> str:
-    """The git that the machine has; one that lies in the project is the project's own word."""
+    """The git of this machine; one inside the project is not trusted."""
     for folder in path.split(os.pathsep):
         found = shutil.which("git", path=folder) if Path(folder).is_absolute() else None
         if found and not Path(found).resolve().is_relative_to(root):
@@ -302,19 +308,21 @@ def _environment() -> dict[str, str]:
 
 
 async def _run(argv: tuple[str, ...], cwd: Path, env: Mapping[str, str]) -> tuple[int, bytes, str]:
-    """Exit, output and complaint of a program, within bounds; it is gone afterwards, come what may."""
+    """Run a program within limits: its exit code, output and error message. It is always ended afterwards."""
     try:
         process = await asyncio.create_subprocess_exec(
             *argv, cwd=cwd, env=env, stdin=DEVNULL, stdout=PIPE, stderr=PIPE, start_new_session=sys.platform != "win32"
         )
     except OSError as error:
-        raise NoGit(f"git can't be started: {error.strerror}", HOW_TO_GET) from error
+        raise GitUnavailable(f"git can't be started: {error.strerror}", HOW_TO_GET) from error
     try:
         async with asyncio.timeout(TIME_S):
             said, complaint = await asyncio.gather(_taken(process.stdout), _taken(process.stderr))
             exit_ = await process.wait()
     except TimeoutError:
-        raise NoGit(f"git took longer than {TIME_S:.0f} seconds", "make the repository smaller, or try again") from None
+        raise GitUnavailable(
+            f"git took longer than {TIME_S:.0f} seconds", "make the repository smaller, or try again"
+        ) from None
     finally:
         if process.returncode is None:
             _kill(process)
@@ -323,7 +331,7 @@ async def _run(argv: tuple[str, ...], cwd: Path, env: Mapping[str, str]) -> tupl
 
 
 def _kill(process: asyncio.subprocess.Process) -> None:
-    """End a program and whatever it has started."""
+    """Kill a program and all processes that it has started."""
     with suppress(ProcessLookupError):
         if sys.platform == "win32":
             process.kill()
@@ -337,7 +345,9 @@ async def _taken(stream: asyncio.StreamReader | None) -> bytes:
     while stream and (block := await stream.read(BLOCK_BYTES)):
         size += len(block)
         if size > OUTPUT_BYTES_MAX:
-            raise NoGit(f"git said more than {OUTPUT_BYTES_MAX:,} bytes", "name fewer files, or commit what is done")
+            raise GitUnavailable(
+                f"git wrote more than {OUTPUT_BYTES_MAX:,} bytes", "name fewer files, or commit what is done"
+            )
         blocks.append(block)
     return b"".join(blocks)
 

@@ -1,4 +1,4 @@
-"""`git_clean`: nothing is left that is not committed."""
+"""`git_clean`: everything is committed."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from handrail.domain.rule import CheckOutcome
 from handrail.engine.rule import Setting
 from handrail.rules.cards import GIT_CLEAN as CARD
 from handrail.rules.files_changed import git_evidence, within
-from handrail.rules.function_rule import FunctionRule, found_at, outcome, undone
-from handrail.rules.git import NoGit, unclean
+from handrail.rules.function_rule import FunctionRule, found_at, outcome, unchecked_outcome
+from handrail.rules.git import GitUnavailable, uncommitted
 from handrail.rules.project import project_of
 
 
 async def _apply(parameters: Mapping[str, Any], setting: Setting) -> CheckOutcome:
     project = project_of(setting)
     try:
-        found = await unclean(project, untracked=parameters.get("untracked", True))
-    except NoGit as error:
-        return undone(CARD, str(error), error.fix)
+        found = await uncommitted(project, untracked=parameters.get("untracked", True))
+    except GitUnavailable as error:
+        return unchecked_outcome(CARD, str(error), error.fix)
     touched, new = within(found, parameters.get("paths", ["."])), {one.path for one in found.files if one.is_untracked}
     findings = [
         found_at(CARD.name, path, f"{path} was never committed", "commit it, ignore it or delete it")
         if path in new
-        else found_at(CARD.name, path, f"{path} has changes that are not committed", "commit them, or put it back")
+        else found_at(CARD.name, path, f"{path} has changes that are not committed", "commit them, or restore the file")
         for path in touched
     ]
     return outcome(findings, await git_evidence(CARD, found, touched, project))

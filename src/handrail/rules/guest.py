@@ -1,7 +1,7 @@
-"""A guest: a rule of somebody's package, applied in a process of its own, within limits.
+"""A plugin rule: a rule of a third-party package, applied in a process of its own, within limits.
 
-Its code is never imported here. It runs in the sandbox that commands run in: no network, nothing to write to, no way to
-other processes; what it says back is held against what a rule may say. How it runs there is host.py's."""
+Its code is never imported here. It runs in the same sandbox as commands: no network, no write access, no access to
+other processes. Its answer is validated, because the code is not trusted. The process itself is in host.py."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ QUESTION_BYTES_MAX: Final = 10_000_000
 TIMEOUT_MS_MAX: Final = 600_000
 DESCRIBE_MS: Final = 15_000
 FINDINGS_MAX: Final = 51
-"""As many as a host lists, and the word that there are more."""
+"""As many as a host lists, and the note that there are more."""
 TEXT_MAX: Final = 1_000
 WORDS_MAX: Final = 300
 PARAMETERS_MAX: Final = 50
 CARD_BYTES_MAX: Final = 100_000
 SHARED: Final = frozenset({"of", "timeout"})
-"""Parameters that every check may have; they are not the rule's own."""
+"""Parameters that every check may have and that are not passed to the rule."""
 OWN_PLACE: Final = str(Path(__file__).parents[2])
 START: Final = "import sys; sys.path.append(sys.argv[1]); from handrail.rules.host import main; main()"
-"""An isolated Python knows what is installed; this very handrail need not be."""
+"""With -I, Python finds only installed packages, and handrail itself may run from a checkout: so its place is added."""
 SWITCHED_OFF: Final = '[checks] sandbox = "off" in HANDRAIL_HOME/config.toml runs rules without one'
 
 Name = Annotated[str, Meta(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
@@ -56,31 +56,31 @@ _unprintable = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202
 
 
 class RuleBroken(Exception):
-    """A rule did not come to findings: it crashed, hung, flooded or said nonsense."""
+    """A rule returned no findings: it crashed, hung, wrote too much, or answered nonsense."""
 
 
 class RuleEntry(Struct, frozen=True, kw_only=True):
-    """Where a rule of a package is, by what its package says of itself."""
+    """Where a rule of a package is, according to the package's metadata."""
 
     name: str
     value: str
     """`package.module:name`"""
     package: str
     version: str
-    """The package's."""
+    """The version of the package."""
     path: tuple[str, ...] = ()
-    """Folders in which its code lies."""
+    """The folders with its code."""
     content: str = ""
-    """What its files are, by the installer's own record; empty if they can change under the same version."""
+    """The digest of its files by the installer's record; empty if they can change within one version."""
 
     @property
     def origin(self) -> str:
-        """The package, as people write it."""
+        """The package and its version, for display."""
         return f"{self.package} {self.version}"
 
 
 class _Card(Struct, frozen=True, kw_only=True):
-    """What a rule says of itself, within limits."""
+    """The card of a rule as it comes from its process, within limits."""
 
     name: Name
     summary: Annotated[str, Meta(max_length=TEXT_MAX)]
@@ -109,21 +109,21 @@ class _Answer(Struct, frozen=True, kw_only=True):
 
 
 class PluginSandbox:
-    """Where guests run: the sandbox, and how many at once."""
+    """Runs plugin rules in the sandbox, a few at once."""
 
     def __init__(self, sandbox: Sandbox) -> None:
         self._sandbox = sandbox
         self._places = asyncio.Semaphore(AT_ONCE)
 
     async def trial(self) -> str:
-        """Empty if guests may run here, else why not."""
+        """Empty if plugin rules can run here, else why not."""
         return await self._sandbox.trial()
 
     async def ask(self, question: Mapping[str, Any], *, time_ms: int) -> tuple[_Answer, Ran]:
-        """What a rule answers; RuleBroken says in which way it did not."""
+        """The answer of a rule; RuleBroken says why there is none."""
         stdin = msgspec.json.encode(question)
         if len(stdin) > QUESTION_BYTES_MAX:
-            raise RuleBroken(f"the output is {len(stdin):,} bytes; rules of packages take {QUESTION_BYTES_MAX:,}")
+            raise RuleBroken(f"the output has {len(stdin):,} bytes; plugin rules accept at most {QUESTION_BYTES_MAX:,}")
         bounds = Bounds(
             time_ms=time_ms,
             memory_bytes=MEMORY_BYTES,
@@ -142,7 +142,7 @@ class PluginSandbox:
 
 
 class PluginRule:
-    """A rule of a package, as the gate sees it."""
+    """A rule of a package, as the gate applies it."""
 
     def __init__(self, card: RuleCard, entry: RuleEntry, sandbox: PluginSandbox) -> None:
         self.card = card
@@ -150,7 +150,7 @@ class PluginRule:
         self._sandbox = sandbox
 
     async def apply(self, parameters: Mapping[str, Any], setting: Setting) -> CheckOutcome:
-        """What it finds; RuleBroken if it does not come to that."""
+        """The findings of the rule; RuleBroken if it returns none."""
         if why_not := await self._sandbox.trial():
             return CheckOutcome(findings=(_not_run(self.card.name, why_not),), evidence=self._unsettled())
         output = subject_of(parameters, setting.given)
@@ -167,12 +167,12 @@ class PluginRule:
         if answer.failed is not None:
             raise RuleUnavailable(_clean(answer.failed))
         if answer.findings is None:
-            raise RuleBroken("its answer holds no findings")
+            raise RuleBroken("its answer has no findings")
         findings = tuple(self._finding(one) for one in answer.findings)
         return CheckOutcome(findings=findings, evidence=self._evidence(ran, passed=not findings))
 
     async def inputs(self, parameters: Mapping[str, Any], setting: Setting) -> str:
-        """The digest of the output, the package's files, and the project's if it reads them."""
+        """The digest of the output, of the package's files, and of the project's files if the rule reads them."""
         if not self._entry.content:
             return ""
         tree = ""
@@ -191,13 +191,13 @@ class PluginRule:
             rule=self.card.name,
             severity=Severity.MAJOR,
             where=_clean(found.where) or "output",
-            message=_clean(found.message) or "it says nothing of what is wrong",
+            message=_clean(found.message) or "the rule does not say what is wrong",
             fix=_clean(found.fix),
             excerpt=_clean(found.excerpt),
         )
 
     def _unsettled(self) -> Evidence:
-        """What a check leaves behind that could not be applied: with a sandbox it may come to something else."""
+        """The evidence of a check that could not be applied: with a sandbox the outcome may be another."""
         return Evidence(rule=self.card.name, version=self.card.version, passed=False, is_settled=False)
 
     def _evidence(self, ran: Ran, *, passed: bool) -> Evidence:
@@ -214,20 +214,20 @@ class PluginRule:
 
 
 async def described(entry: RuleEntry, sandbox: PluginSandbox) -> PluginRule:
-    """The rule behind a door, by what it says of itself; RuleBroken if it can't be used."""
+    """The rule of an entry with its card; RuleBroken if it can't be used."""
     if why_not := await sandbox.trial():
         raise RuleBroken(f"{why_not}; {SWITCHED_OFF}")
     answer, _ = await sandbox.ask(_asked("describe", entry), time_ms=DESCRIBE_MS)
     card = answer.card
     if card is None:
         raise RuleBroken("its answer does not describe it")
-    _require_sound(card, entry)
+    _require_valid(card, entry)
     fields = {name: getattr(card, name) for name in card.__struct_fields__}
     return PluginRule(replace(RuleCard(**fields), summary=_clean(card.summary), origin=entry.origin), entry, sandbox)
 
 
 def command() -> tuple[str, ...]:
-    """The words that start a host."""
+    """The command that starts a host process."""
     return (sys.executable, "-I", "-c", START, OWN_PLACE)
 
 
@@ -235,15 +235,17 @@ def _asked(what: str, entry: RuleEntry) -> dict[str, Any]:
     return {"what": what, "rule": entry.value, "path": entry.path}
 
 
-def _require_sound(card: _Card, entry: RuleEntry) -> None:
+def _require_valid(card: _Card, entry: RuleEntry) -> None:
     if card.name != entry.name:
-        raise RuleBroken(f"its entry point is called {entry.name}, and the rule itself {card.name}; name both the same")
+        raise RuleBroken(
+            f"its entry point is called {entry.name} but the rule is called {card.name}; give both the same name"
+        )
     if card.reads is Reads.NETWORK:
-        raise RuleBroken("it reads the network; rules of packages have none: choose `output` or `project`")
+        raise RuleBroken("it reads the network, which plugin rules can't reach: choose `output` or `project`")
     if unknown := sorted(set(card.required) - set(card.parameters)):
-        raise RuleBroken(f"it requires `{unknown[0]}`, which is no parameter of it")
+        raise RuleBroken(f"it requires `{unknown[0]}`, which is not one of its parameters")
     if len(msgspec.json.encode(card)) > CARD_BYTES_MAX:
-        raise RuleBroken(f"it says more than {CARD_BYTES_MAX:,} bytes of itself")
+        raise RuleBroken(f"its card has more than {CARD_BYTES_MAX:,} bytes")
     try:
         parse_version(card.version)
         duration_ms(card.timeout)
@@ -252,7 +254,7 @@ def _require_sound(card: _Card, entry: RuleEntry) -> None:
 
 
 def _answer_in(ran: Ran, bounds: Bounds) -> _Answer:
-    """What a host said, if it is what a host may say."""
+    """The validated answer of a host process."""
     if ran.stopped:
         raise RuleBroken(_beyond(bounds)[ran.stopped] + _last_words(ran))
     if ran.exit or not ran.stdout:
@@ -270,25 +272,25 @@ def _decoded(text: str, shape: type[Shape]) -> Shape:
     try:
         return msgspec.json.decode(text, type=shape)
     except (msgspec.MsgspecError, RecursionError) as error:
-        raise RuleBroken(f"its answer is none: {_clean(str(error))[:WORDS_MAX]}") from error
+        raise RuleBroken(f"its answer is not valid: {_clean(str(error))[:WORDS_MAX]}") from error
 
 
 def _beyond(bounds: Bounds) -> Mapping[str, str]:
     return {
         "time": f"it took longer than {duration_text(bounds.time_ms)}",
-        "memory": f"it took more than {bounds.memory_bytes // 1_048_576} MiB of memory",
-        "processes": f"it had more than {bounds.processes} processes",
-        "output": f"it said more than {bounds.output_bytes:,} bytes",
+        "memory": f"it used more than {bounds.memory_bytes // 1_048_576} MiB of memory",
+        "processes": f"it started more than {bounds.processes} processes",
+        "output": f"it wrote more than {bounds.output_bytes:,} bytes",
     }
 
 
 def _last_words(ran: Ran) -> str:
     words = _clean(" ".join(ran.stderr[-10 * WORDS_MAX :].split()))[-WORDS_MAX:]
-    return f"; its last words: {words}" if words else ""
+    return f"; its last output: {words}" if words else ""
 
 
 def _clean(text: str) -> str:
-    """A text that can be shown to anybody: nothing that moves a terminal's cursor or turns words around."""
+    """A text that is safe to display: without characters that move a terminal's cursor or reverse text."""
     return _unprintable.sub(" ", text).encode(errors="replace").decode()[:TEXT_MAX]
 
 

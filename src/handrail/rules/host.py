@@ -1,7 +1,7 @@
-"""The host of a rule: the process in which the code of a package runs, and nothing of handrail's own work.
+"""The host process of a plugin rule: runs the code of a package, and nothing else of handrail.
 
-A question comes as JSON on stdin, and one answer goes as JSON to stdout. Whoever asks (guest.py) believes nothing of
-what comes back: the package's code may do here what it likes."""
+Reads one question as JSON from stdin, and writes one answer as JSON to stdout. The caller (guest.py) does not trust the
+answer: the package's code can do anything in this process."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ TEXT_MAX: Final = 1_000
 OUT: Final = 1
 
 
-class Question(Struct, frozen=True, kw_only=True):
-    """What is asked of a rule: to describe itself, or to be applied."""
+class HostQuestion(Struct, frozen=True, kw_only=True):
+    """What a rule is asked for: its card, or its findings."""
 
     what: Literal["describe", "apply"]
     rule: str
     """Where it is: `package.module:name`."""
     path: tuple[str, ...] = ()
-    """Folders in which its code is looked for, after all others."""
+    """Folders to search for its code, after all others."""
     parameters: dict[str, Any] = field(default_factory=dict)
     output: Any = None
     project: str = ""
     private: tuple[str, ...] = ()
 
 
-def answer_to(question: Question) -> dict[str, Any]:
-    """What is said back: `card`, `findings`, `failed`, or `broken` with the reason."""
+def answer_to(question: HostQuestion) -> dict[str, Any]:
+    """The answer: `card`, `findings`, `failed`, or `broken` with the reason."""
     try:
         rule = _loaded(question)
         if question.what == "describe":
@@ -53,23 +53,23 @@ def answer_to(question: Question) -> dict[str, Any]:
         return {"findings": found_by(rule, question.parameters, context)}
     except TryAgain as error:
         return {"failed": str(error)[:TEXT_MAX]}
-    except (Exception, SystemExit) as error:  # a package's code: whatever it raises is told, in words
-        return {"broken": told(error)}
+    except (Exception, SystemExit) as error:  # third-party code may raise anything: it is reported as text
+        return {"broken": error_line(error)}
 
 
 def found_by(rule: PythonRule, parameters: Mapping[str, Any], context: Context) -> list[Finding]:
-    """What a rule finds, in this process, outside any event loop; TypeError if it is no list of findings."""
+    """What a rule finds, in this process, outside any event loop; TypeError if it is not a list of findings."""
     try:
-        found = begun(rule, parameters, context)
+        found = call_rule(rule, parameters, context)
         if inspect.isawaitable(found) or isinstance(found, AsyncIterator):
             found = asyncio.run(awaited(found))
         return findings_of(rule, found)
     except Unreadable as error:
-        return unread(error)
+        return unreadable_finding(error)
 
 
-def begun(rule: PythonRule, parameters: Mapping[str, Any], context: Context) -> Any:
-    """What the rule's function returns: findings, or something to wait for."""
+def call_rule(rule: PythonRule, parameters: Mapping[str, Any], context: Context) -> Any:
+    """Call the rule's function: returns findings, or something to await."""
     named = rule.signature.arguments(parameters)
     if rule.signature.context:
         named[rule.signature.context] = context
@@ -77,7 +77,7 @@ def begun(rule: PythonRule, parameters: Mapping[str, Any], context: Context) -> 
 
 
 async def awaited(found: Any) -> Any:
-    """What comes in the end, if the function was an async one."""
+    """The result of an async function, or the value itself."""
     if inspect.isawaitable(found):
         return await found
     if not isinstance(found, AsyncIterator):
@@ -90,37 +90,37 @@ async def awaited(found: Any) -> Any:
     return findings
 
 
-def unread(error: Unreadable) -> list[Finding]:
-    """What is found if a file that the rule wanted to read can't be."""
+def unreadable_finding(error: Unreadable) -> list[Finding]:
+    """The finding for a file that the rule could not read."""
     return [Finding(str(error), where=error.path, fix=error.fix)]
 
 
 def findings_of(rule: PythonRule, found: Any) -> list[Finding]:
-    """What was found, held against what a rule may find, and not endlessly many; Unreadable as the rule raises it."""
+    """The validated findings, a limited number; TypeError if they are not findings."""
     if not isinstance(found, Iterable) or isinstance(found, str | bytes | Mapping):
-        # Also for None: a `return` that was forgotten must not pass.
+        # Also for None: a forgotten `return` must not pass.
         raise TypeError(f"{rule.card.name} returned {type(found).__name__}; yield findings, or return a list of them")
     findings = list(islice(found, FINDINGS_MAX + 1))
     for one in findings:
         if not isinstance(one, Finding):
             raise TypeError(f"{rule.card.name} found {type(one).__name__}; make each with Finding(...)")
     if len(findings) > FINDINGS_MAX:
-        findings[FINDINGS_MAX:] = [Finding("there is more; it is not listed", fix="mend these first")]
+        findings[FINDINGS_MAX:] = [Finding("there are more findings, which are not listed", fix="fix these first")]
     return findings
 
 
-def _loaded(question: Question) -> PythonRule:
+def _loaded(question: HostQuestion) -> PythonRule:
     sys.path += [one for one in question.path if one not in sys.path]
     module, _, name = question.rule.partition(":")
     found: Any = import_module(module)
     for part in name.split("."):
         found = getattr(found, part)
     if not isinstance(found, PythonRule):
-        raise TypeError(f"{question.rule} is no rule but {type(found).__name__}; make one with @rule")
+        raise TypeError(f"{question.rule} is not a rule but {type(found).__name__}; make one with @rule")
     return found
 
 
-def told(error: BaseException) -> str:
+def error_line(error: BaseException) -> str:
     """An exception in one line."""
     words = " ".join(str(error).split())
     return f"{type(error).__name__}{': ' if words else ''}{words}"[:TEXT_MAX]
@@ -128,8 +128,8 @@ def told(error: BaseException) -> str:
 
 def main() -> None:
     """Answer the one question on stdin."""
-    question = msgspec.json.decode(sys.stdin.buffer.read(), type=Question)
-    # Whatever the rule prints belongs to people: only the answer goes to where it is awaited.
+    question = msgspec.json.decode(sys.stdin.buffer.read(), type=HostQuestion)
+    # What the rule prints goes to stderr: only the answer may go to stdout, where the caller parses it.
     answering = os.dup(OUT)
     os.dup2(sys.stderr.fileno(), OUT)
     content = msgspec.json.encode(answer_to(question))

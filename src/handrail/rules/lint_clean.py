@@ -1,4 +1,4 @@
-"""`lint_clean`: the linters that are installed for the project's languages have nothing to say."""
+"""`lint_clean`: the installed linters of the project's languages find nothing."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""`no_known_vulnerabilities`: no package that the project depends on has a hole that is publicly known.
+"""`no_known_vulnerabilities`: no package that the project depends on has a publicly known vulnerability.
 
-Asked of the scanner that is installed. Those ask databases on the network: only with `network: true`."""
+Runs the installed scanner. Scanners query databases on the network: only with `network: true`."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from handrail.domain.rule import CheckOutcome
 from handrail.engine.rule import Setting
 from handrail.engine.sandbox import Ran
 from handrail.rules.cards import NO_KNOWN_VULNERABILITIES as CARD
-from handrail.rules.function_rule import FunctionRule, not_done
+from handrail.rules.function_rule import FunctionRule, not_checked
 from handrail.rules.project import PathRefused, project_of
 from handrail.rules.toolchain.asking import VERSIONS
 from handrail.rules.toolchain.conduct import ToolchainRunner
 from handrail.rules.toolchain.program import Program, find
-from handrail.rules.toolchain.scanners import SCANNERS, Hole, Scanner
+from handrail.rules.toolchain.scanners import SCANNERS, Scanner, Vulnerability
 from handrail.rules.toolchain.site import Site, site_at
 from handrail.rules.toolchain.task import CannotRun, Problem, Result, Task
 
@@ -26,19 +26,17 @@ async def _apply(parameters: Mapping[str, Any], setting: Setting) -> CheckOutcom
     try:
         site = await asyncio.to_thread(site_at, project_of(setting), parameters.get("path", "."))
     except PathRefused as error:
-        return CheckOutcome(findings=(not_done(CARD.name, str(error), "name a folder in the project"),))
+        return CheckOutcome(findings=(not_checked(CARD.name, str(error), "name a folder in the project"),))
     network = parameters.get("network") is True
     plan = await asyncio.to_thread(_planned, site, frozenset(parameters.get("ignore", ())), network=network)
-    return await ToolchainRunner(CARD, VERSIONS, network=network).conduct(plan, site, parameters, setting)
+    return await ToolchainRunner(CARD, VERSIONS, network=network).run_all(plan, site, parameters, setting)
 
 
 def _planned(site: Site, ignored: frozenset[str], *, network: bool) -> Sequence[Task | CannotRun]:
     fitting = [scanner for scanner in SCANNERS if any(map(site.has, scanner.files))]
     if not fitting:
         names = ", ".join(name for scanner in SCANNERS for name in scanner.files[:1])
-        return [
-            CannotRun(message=f"nothing here says what the project depends on: no {names}", fix="name it with `path`")
-        ]
+        return [CannotRun(message=f"no file lists the dependencies: no {names}", fix="name its folder with `path`")]
     return [_of(scanner, site, ignored, network=network) for scanner in fitting]
 
 
@@ -57,28 +55,36 @@ def _task(scanner: Scanner, program: Program, site: Site, ignored: frozenset[str
     seen = _seen(scanner, site)
 
     def read(ran: Ran) -> Result:
-        holes = scanner.read(ran.stdout)
-        if holes is None:
+        vulnerabilities = scanner.read(ran.stdout)
+        if vulnerabilities is None:
             return Result(is_whole=False)
-        left = [hole for hole in holes if not ignored & {hole.id, *hole.aliases}]
-        counts = {"vulnerabilities": len(left), "ignored": len(holes) - len(left)}
-        return Result(counts=counts, problems=tuple(_problem(hole, seen) for hole in left))
+        left = [
+            vulnerability
+            for vulnerability in vulnerabilities
+            if not ignored & {vulnerability.id, *vulnerability.aliases}
+        ]
+        counts = {"vulnerabilities": len(left), "ignored": len(vulnerabilities) - len(left)}
+        return Result(counts=counts, problems=tuple(_problem(vulnerability, seen) for vulnerability in left))
 
     argv = (str(program.path), *scanner.words(site))
     fix = "update the package, or accept the id with `ignore`"
-    company = tuple(filter(None, (find(site, name) for name in scanner.company)))
-    return Task(argv=argv, read=read, programs=(program, *company), fix=fix, exits=scanner.exits)
+    also_needs = tuple(filter(None, (find(site, name) for name in scanner.also_needs)))
+    return Task(argv=argv, read=read, programs=(program, *also_needs), fix=fix, exits=scanner.exits)
 
 
 def _seen(scanner: Scanner, site: Site) -> str:
     return next(filter(site.has, scanner.files))
 
 
-def _problem(hole: Hole, file: str) -> Problem:
-    cure = f"; fixed in {hole.fixed}" if hole.fixed else "; there is no fixed version yet"
-    name = f"{hole.package} {hole.version}".strip()
-    message = f"{name} has {hole.id}: {hole.title}{cure}" if hole.title else f"{name} has {hole.id}{cure}"
-    return Problem(file=hole.file or file, line=hole.line, message=message[:500])
+def _problem(vulnerability: Vulnerability, file: str) -> Problem:
+    fixed = f"; fixed in {vulnerability.fixed}" if vulnerability.fixed else "; there is no fixed version yet"
+    name = f"{vulnerability.package} {vulnerability.version}".strip()
+    message = (
+        f"{name} has {vulnerability.id}: {vulnerability.title}{fixed}"
+        if vulnerability.title
+        else f"{name} has {vulnerability.id}{fixed}"
+    )
+    return Problem(file=vulnerability.file or file, line=vulnerability.line, message=message[:500])
 
 
 # What is known changes without the project: it is never remembered.

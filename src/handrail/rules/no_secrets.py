@@ -1,7 +1,7 @@
-"""`no_secrets`: no password, key or token stands in files that changed, or in files that are named.
+"""`no_secrets`: no password, key or token is in the changed files, or in the named files.
 
-What secrets look like is told in domain/secret_forms.py. What is found is told by its place and kind, never by itself.
-Files that git ignores are not looked at."""
+The forms of secrets are in domain/secret_forms.py. Findings show the place and kind of a secret, never the secret
+itself. Files that git ignores are not searched."""
 
 from __future__ import annotations
 
@@ -21,8 +21,16 @@ from handrail.domain.secret_forms import AWS_ID, AWS_SECRET, Form, forms_in
 from handrail.engine.rule import Setting
 from handrail.rules.cards import NO_SECRETS as CARD
 from handrail.rules.files_changed import git_evidence
-from handrail.rules.function_rule import FINDINGS_MAX, FunctionRule, evidence_of, found_at, not_done, outcome, undone
-from handrail.rules.git import NoGit, changes, commit_of
+from handrail.rules.function_rule import (
+    FINDINGS_MAX,
+    FunctionRule,
+    evidence_of,
+    found_at,
+    not_checked,
+    outcome,
+    unchecked_outcome,
+)
+from handrail.rules.git import GitUnavailable, changes, commit_of
 from handrail.rules.project import PathRefused, Project, is_in, project_of
 from handrail.rules.tree import FILES_MAX, tree_digest, tree_files
 
@@ -30,12 +38,12 @@ FILE_BYTES_MAX: Final = 5_000_000
 BYTES_MAX: Final = 200_000_000
 HEAD_BYTES: Final = 8_000
 AROUND: Final = 60
-"""How many characters are shown on either side of what is not shown."""
-FIX: Final = "take it out, read it from the environment, and have it replaced: it may be known already"
+"""How many characters are shown on either side of the hidden secret."""
+FIX: Final = "remove it, read it from the environment, and have it replaced: it may already be known to others"
 
 
 class _Span(Struct, frozen=True, order=True):
-    """Where a secret stands in a text."""
+    """The position of a secret in a text."""
 
     start: int
     end: int
@@ -46,15 +54,15 @@ async def _apply(parameters: Mapping[str, Any], setting: Setting) -> CheckOutcom
     project = project_of(setting)
     try:
         paths, evidence = await _looked_at(parameters, project)
-    except NoGit as error:
+    except GitUnavailable as error:
         fix = f"{error.fix}, or name files with `paths` alone"
-        return undone(CARD, str(error), fix)
+        return unchecked_outcome(CARD, str(error), fix)
     findings = await asyncio.to_thread(_scan, project, paths)
     return outcome(findings, replace(evidence, counts={"files": len(paths)}, excerpt=""))
 
 
 async def _looked_at(parameters: Mapping[str, Any], project: Project) -> tuple[list[str], Evidence]:
-    """All files of `paths` if only those are given, else those that changed."""
+    """All files of `paths` if only `paths` is given, else the changed files."""
     globs = parameters.get("paths", ["."])
     if "paths" not in parameters or "against" in parameters:
         found = await changes(project, parameters.get("against", "HEAD"))
@@ -62,7 +70,7 @@ async def _looked_at(parameters: Mapping[str, Any], project: Project) -> tuple[l
         return paths, await git_evidence(CARD, found, paths, project)
     files = await tree_files(project)
     if files is None:
-        raise NoGit(f"the project has more than {FILES_MAX:,} files", "let git ignore what is made by tools")
+        raise GitUnavailable(f"the project has more than {FILES_MAX:,} files", "let git ignore what is made by tools")
     return [path for path in files if is_in(path, globs)], evidence_of(CARD)
 
 
@@ -72,7 +80,7 @@ async def _inputs(parameters: Mapping[str, Any], setting: Setting) -> str:
     if "paths" not in parameters or "against" in parameters:
         try:
             base = await commit_of(project_of(setting), parameters.get("against", "HEAD"))
-        except NoGit:
+        except GitUnavailable:
             return ""
     return f"sha256:{hashlib.sha256(f'{tree} {base}'.encode()).hexdigest()}" if tree else ""
 
@@ -84,21 +92,21 @@ def _scan(project: Project, paths: Sequence[str]) -> list[Finding]:
         try:
             text = _text(project, path)
         except PathRefused as error:
-            fix = "leave it out of `paths`, or make it smaller"
-            findings.append(found_at(CARD.name, path, f"{error}, so nobody looked for secrets in it", fix))
+            fix = "remove it from `paths`, or make it smaller"
+            findings.append(found_at(CARD.name, path, f"{error}, so it was not searched for secrets", fix))
             continue
         left -= len(text)
         if left < 0:
-            message = f"the files hold more than {BYTES_MAX:,} bytes; those from {path} on were not looked at"
-            return [*findings, not_done(CARD.name, message, "name fewer files in `paths`")]
+            message = f"the files have more than {BYTES_MAX:,} bytes; those from {path} on were not searched"
+            return [*findings, not_checked(CARD.name, message, "name fewer files in `paths`")]
         findings += _secrets(path, text)
         if len(findings) > FINDINGS_MAX:
-            break  # enough to do
+            break  # more would not be shown
     return findings
 
 
 def _text(project: Project, path: str) -> str:
-    """What a file says; nothing if it is gone, no plain file, or no text at all."""
+    """The text of a file; empty if it is gone, not a plain file, or binary."""
     link = project.root / path
     if link.is_symlink() or not link.is_file():
         return ""
@@ -118,11 +126,11 @@ def _secrets(path: str, text: str) -> Iterator[Finding]:
         line = text.count("\n", 0, span.start) + 1
         column = span.start - text.rfind("\n", 0, span.start)
         excerpt = _masked(text, spans, span)
-        yield found_at(CARD.name, f"{path}:{line}:{column}", f"here stands a secret: {span.kind}", FIX, excerpt=excerpt)
+        yield found_at(CARD.name, f"{path}:{line}:{column}", f"this is a secret: {span.kind}", FIX, excerpt=excerpt)
 
 
 def _spans(text: str) -> list[_Span]:
-    """All secrets in a text, in order; what two forms know is one."""
+    """All secrets in a text, in order; overlapping ones are merged."""
     forms: list[Form] = list(forms_in(text))
     if AWS_ID in forms and AWS_ID.pattern.search(text):
         forms.append(AWS_SECRET)
@@ -142,7 +150,7 @@ def _place(found: re.Match[str]) -> tuple[int, int]:
 
 
 def _masked(text: str, spans: Sequence[_Span], span: _Span) -> str:
-    """The line around a secret, without any secret."""
+    """The line around a secret, with all secrets hidden."""
     start = max(text.rfind("\n", 0, span.start) + 1, span.start - AROUND)
     stop = text.find("\n", span.end)
     stop = min(len(text) if stop < 0 else stop, span.end + AROUND)

@@ -1,6 +1,6 @@
-"""A package that is not installed yet: the rules that its pyproject.toml offers, for authors who try them.
+"""The rules in the pyproject.toml of a package that is not installed yet, for authors who want to try them.
 
-Reads what is written there; nothing of the package is imported."""
+Only reads that file; nothing of the package is imported."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ HINT: Final = f'write [project.entry-points."{GROUP}"] with a line like: no_todo
 
 
 def rule_entries_in(folder: Path) -> Mapping[str, RuleEntry | str]:
-    """Every rule that the package in a folder offers; Invalid says what its pyproject.toml lacks."""
+    """Every rule that the package in a folder provides; Invalid says what its pyproject.toml lacks."""
     project = _project(folder)
     points = project.get("entry-points", {})
     offered = points.get(GROUP, {}) if isinstance(points, dict) else {}
     if not isinstance(offered, dict) or not offered:
-        raise Invalid(f"{folder / FILE} offers no rules", hint=HINT)
+        raise Invalid(f"{folder / FILE} provides no rules", hint=HINT)
     whole = folder.resolve()
     path = tuple(str(place) for place in (whole / "src", whole) if place.is_dir())
     package, version = str(project.get("name", whole.name)), str(project.get("version", "0"))
@@ -42,6 +42,6 @@ def _project(folder: Path) -> Mapping[str, Any]:
     except FileNotFoundError:
         raise NotFound(f"there is no {FILE} in {folder}", hint="name the folder of a package") from None
     except (OSError, ValueError) as error:
-        raise Invalid(f"{file} can't be read: {error}", hint=f"mend it; {HINT}") from error
+        raise Invalid(f"{file} can't be read: {error}", hint=f"fix it; {HINT}") from error
     project = data.get("project", {})
     return project if isinstance(project, dict) else {}

@@ -1,6 +1,6 @@
-"""Plain rules: what they say of themselves, around functions of values; and how the gate applies them.
+"""Plain rules: their cards, and how the gate applies them.
 
-The functions are in text.py and value.py. They look at the output alone, and wait for nothing."""
+The functions are in text.py and value.py. They read only the output, and never wait."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ class OutputRule:
 
     @property
     def card(self) -> RuleCard:
-        """What the rule says of itself."""
+        """The card of the rule."""
         return self.plain.card
 
     async def apply(self, parameters: Mapping[str, Any], setting: Setting) -> CheckOutcome:
-        """What the plain rule finds."""
+        """The findings of the plain rule."""
         return CheckOutcome(findings=tuple(self.plain.find(parameters, setting.given)))
 
     async def inputs(self, parameters: Mapping[str, Any], setting: Setting) -> str:
-        """Not worth remembering: finding it out again is quicker."""
+        """Not cached: applying the rule again is faster."""
         return ""
 
 
@@ -40,7 +40,7 @@ PLAIN: Final = (
     PlainRule(
         RuleCard(
             name="contains",
-            summary="`text`, or each of `texts`, stands in the output, or in the part of it that `of` names.",
+            summary="`text`, or each of `texts`, is in the output, or in the part of it that `of` names.",
             parameters={"text": TEXT, "texts": {"type": "array", "minItems": 1, "maxItems": 100, "items": TEXT}},
             example={"of": "summary", "text": "tested"},
         ),
@@ -49,7 +49,7 @@ PLAIN: Final = (
     PlainRule(
         RuleCard(
             name="matches",
-            summary="`pattern` matches somewhere in it; `flags: i` means in any case, `s` a dot that matches all.",
+            summary="`pattern` matches somewhere in it; `flags: i` ignores case, `s` lets a dot match line ends.",
             parameters={"pattern": TEXT, "flags": {"type": "string", "maxLength": 4}},
             required=("pattern",),
             example={"of": "version", "pattern": r"^\d+\.\d+\.\d+$"},
@@ -68,7 +68,7 @@ PLAIN: Final = (
     PlainRule(
         RuleCard(
             name="equals",
-            summary="It is just `value`.",
+            summary="It equals `value`.",
             parameters={"value": {}},
             required=("value",),
             example={"of": "done", "value": True},
@@ -78,7 +78,7 @@ PLAIN: Final = (
     PlainRule(
         RuleCard(
             name="expression",
-            summary="`that` holds: an expression over `output`, `inputs`, `vars` and `steps`.",
+            summary="`that` is true: an expression over `output`, `inputs`, `vars` and `steps`.",
             parameters={"that": TEXT},
             required=("that",),
             example={"that": "len(output.files) <= 10"},
@@ -98,7 +98,7 @@ PLAIN: Final = (
     PlainRule(
         RuleCard(
             name="json",
-            summary="It is a text that holds JSON, or data already.",
+            summary="It is a text with valid JSON, or structured data.",
             example={"of": "config"},
         ),
         value.json,

@@ -1,7 +1,7 @@
-"""Plugins: rules that installed packages offer by the entry point group `handrail.rules`.
+"""Plugin rules: rules that installed packages provide through the entry point group `handrail.rules`.
 
-Packages are found by what is written of them (metadata); nothing of theirs is imported here. The name of an entry point
-is the name of its rule. One that can't be used hurts nobody: it is listed with its error."""
+Packages are found by their metadata; their code is never imported here. The name of an entry point is the name of its
+rule. A rule that can't be used does no harm: it is listed with its error."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ RULES_MAX: Final = 1_000
 OWN_CODE: Final = Path(__file__).parents[1]
 
 Confine: TypeAlias = Callable[[Sequence[Path]], Sandbox]
-"""Makes the sandbox for guests, in which these folders can be read beside all that commands see."""
+"""Makes the sandbox for plugin rules, in which these folders can be read in addition to what commands can read."""
 
 
 class PluginRules:
-    """The rules of installed packages: their names at once, the rest when they are met."""
+    """The rules of installed packages: names are known at once, cards when the rules are first used."""
 
     def __init__(
         self,
@@ -43,8 +43,8 @@ class PluginRules:
         installed: Callable[[], Mapping[str, RuleEntry | str]] | None = None,
         cache: CardCache | None = None,
     ) -> None:
-        """`reserved` are names that no package may take; `installed` finds doors, or why there is none; `cache` is what
-        rules have said of themselves before."""
+        """`reserved` are names that no package may use; `installed` finds rule entries, or the reason why one can't be
+        used; `cache` has the cards of earlier processes."""
         self._cache = cache
         self._confine = confine
         self._reserved = frozenset(reserved)
@@ -53,31 +53,31 @@ class PluginRules:
         self._sandbox: PluginSandbox | None = None
         self._rules: dict[str, PluginRule] = {}
         self.broken: dict[str, str] = {}
-        """Those that can't be used, each with the reason."""
+        """Rules that can't be used, with the reason."""
 
     def names(self) -> Collection[str]:
-        """All that is offered, met or not."""
+        """The names of all plugin rules."""
         return self._known().keys()
 
     async def find(self, name: str) -> PluginRule | None:
-        """The rule of that name, met now if it was not before; None if there is none, or it can't be used."""
+        """The rule of that name, asked for its card if that is not known yet; None if it is unknown or unusable."""
         await self._describe([name])
         return self._rules.get(name)
 
     def known(self, name: str) -> RuleCard | None:
-        """What the rule of that name says of itself, if it said so in this process or before; nothing is started."""
+        """The card of a rule if it is known from this process or an earlier one; no process is started."""
         if name in self._rules:
             return self._rules[name].card
         entry = self._known().get(name)
         return self._cache.find(entry) if entry is not None and self._cache is not None else None
 
     async def all(self) -> Sequence[PluginRule]:
-        """All that can be used, by name; what can't be is in `broken` then."""
+        """All usable rules by name; afterwards `broken` has the others."""
         await self._describe(self.names())
         return [self._rules[name] for name in sorted(self._rules)]
 
     async def _describe(self, names: Collection[str]) -> None:
-        """Let these rules describe themselves; each once in a process."""
+        """Ask these rules for their cards, each once in a process."""
         known = self._known()
         new = [known[name] for name in names if name in known and name not in {*self._rules, *self.broken}]
         if new:
@@ -91,7 +91,7 @@ class PluginRules:
                 await asyncio.to_thread(self._cache.keep, entry, rule.card)
         except (RuleBroken, OSError, ValueError) as error:
             self.broken[entry.name] = f"{entry.origin}: {error}"
-        except RuleUnavailable:  # the next to ask may find it well
+        except RuleUnavailable:  # temporary: the next caller may succeed
             return
 
     def _known(self) -> Mapping[str, RuleEntry]:
@@ -109,16 +109,16 @@ class PluginRules:
 
 
 def rule_entries() -> Mapping[str, RuleEntry | str]:
-    """Every rule that an installed package offers, or why it can't be reached."""
-    # Imported late: looking through everything that is installed takes 70 ms, and most checks apply built-in rules.
+    """Every rule that an installed package provides, or why it can't be used."""
+    # Imported late: searching everything that is installed takes 70 ms, and most checks apply built-in rules.
     from importlib.metadata import entry_points
 
     found: dict[str, RuleEntry | str] = {}
     for point in sorted(entry_points(group=GROUP), key=lambda point: (point.name, point.value))[:RULES_MAX]:
         if point.name in found:
-            found[point.name] = "two packages offer a rule of this name; remove one of them"
+            found[point.name] = "two packages provide a rule of this name; remove one of them"
         elif point.dist is None:
-            found[point.name] = "nobody knows which package offers it; install that again"
+            found[point.name] = "it belongs to no package; install its package again"
         else:
             found[point.name] = _entry_or_why(point, point.dist)
     return found
@@ -127,8 +127,8 @@ def rule_entries() -> Mapping[str, RuleEntry | str]:
 def _entry_or_why(point: EntryPoint, package: Distribution) -> RuleEntry | str:
     try:
         return _entry(point, package)
-    except (KeyError, OSError, TypeError, ValueError) as error:  # somebody's half-removed package
-        return f"what is written of its package can't be read: {error!r}"
+    except (KeyError, OSError, TypeError, ValueError) as error:  # for instance, a half-removed package
+        return f"the metadata of its package can't be read: {error!r}"
 
 
 def _entry(point: EntryPoint, package: Distribution) -> RuleEntry:
@@ -150,7 +150,7 @@ def _entry(point: EntryPoint, package: Distribution) -> RuleEntry:
 
 
 def _direct(package: Distribution) -> Mapping[str, Any]:
-    """Where the package was installed from, if an installer wrote that down."""
+    """Where the package was installed from, if the installer recorded it."""
     try:
         found = msgspec.json.decode(package.read_text("direct_url.json") or "{}")
     except msgspec.DecodeError:
@@ -159,7 +159,9 @@ def _direct(package: Distribution) -> Mapping[str, Any]:
 
 
 def visible(offered: Iterable[RuleEntry]) -> Sequence[Path]:
-    """What the process of a guest must be able to read: Python, handrail, and the packages; no home as a whole."""
+    """What the process of a plugin rule must be able to read: Python, handrail, and the packages.
+
+    Never a whole home folder, in case a package lies directly in it: keys and credentials are there."""
     code = (Path(path) for entry in offered for path in entry.path)
     python = (Path(place) for place in (sys.prefix, sys.base_prefix, sys.base_exec_prefix))
     found = dict.fromkeys(path.resolve() for path in (*python, OWN_CODE, *code) if path.is_dir())
@@ -169,6 +171,6 @@ def visible(offered: Iterable[RuleEntry]) -> Sequence[Path]:
 def _is_too_much(folder: Path) -> bool:
     try:
         home = Path.home().resolve()
-    except RuntimeError:  # a user that nobody knows
+    except RuntimeError:  # a user without an entry in the system's list of users
         home = Path("/")
     return folder == Path(folder.anchor) or folder == home or folder in home.parents

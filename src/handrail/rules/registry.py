@@ -1,7 +1,7 @@
-"""The registry of rules: those that are built in and those that installed packages bring, by name.
+"""The registry of rules: built-in rules and those of installed packages, by name.
 
-What each says of itself is in cards.py, what it does in its own file. Rules of others run in a process of their own
-(guest.py)."""
+The cards of built-in rules are in cards.py, each implementation in a file of its own. Plugin rules run in a process of
+their own (guest.py)."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ MODULES: Final[Mapping[str, str]] = {
     },
     "files_unchanged": "handrail.rules.files_changed",
 }
-"""Where the rules are that look beyond the output. Each is imported when it is first applied: the tool chains of seven
-languages take 30 ms (measured), which runs without such checks do not pay."""
+"""The modules of rules that read more than the output. Each is imported when it is first applied: importing the tool
+chains of seven languages takes 30 ms (measured), which runs without such checks should not pay."""
 
 
 def built_in() -> Rules:
-    """The rules that look at the output alone: for callers that walk a workflow without waiting."""
+    """The plain rules, for callers that rehearse a workflow without waiting."""
     return {one.card.name: one for one in PLAIN}
 
 
@@ -44,15 +44,15 @@ class RuleRegistry:
     """All rules that checks can apply."""
 
     def __init__(self, *more: Rule, fetch: Fetch | None = None, plugins: PluginRules | None = None) -> None:
-        """`fetch` is the way to the network that rules may use, `guests` are rules of others, `more` a program's."""
+        """`fetch` lets rules reach the network, `plugins` are rules of packages, `more` are rules of the caller."""
         self._rules: dict[str, Rule] = {rule.card.name: OutputRule(rule) for rule in PLAIN}
         self._rules |= {rule.card.name: rule for rule in more}
         self._fetch = fetch or _nowhere
         self._plugins = plugins
 
     async def find(self, name: str) -> Rule | None:
-        """The rule of that name; None if there is none, or it can't be used. Rules made of rules are not among them:
-        the gate applies their parts."""
+        """The rule of that name; None if there is none, or it can't be used. Does not find rules made of rules: the
+        gate applies their parts."""
         if name in self._rules:
             return self._rules[name]
         if name in MODULES:
@@ -61,15 +61,15 @@ class RuleRegistry:
         return await self._plugins.find(name) if self._plugins else None
 
     async def card(self, name: str) -> RuleCard | None:
-        """What the rule of that name says of itself; None if there is none, or it can't be used."""
+        """The card of the rule of that name; None if there is none, or it can't be used."""
         if name in BUILT_IN_CARDS:
             return BUILT_IN_CARDS[name]
         rule = await self.find(name)
         return rule.card if rule is not None else None
 
     def known(self, names: Collection[str]) -> LocalRules:
-        """What is known of the rules of these names; nothing is started, and installed packages are looked through only
-        if a name is not built in."""
+        """What is known of the rules of these names. No process is started, and installed packages are searched only if
+        a name is not built in."""
         cards: dict[str, RuleCard | None] = {name: rule.card for name, rule in self._rules.items() if name in names}
         cards |= {name: BUILT_IN_CARDS[name] for name in names if name in BUILT_IN_CARDS}
         others = [name for name in names if name not in cards]
@@ -80,23 +80,23 @@ class RuleRegistry:
         return LocalRules(cards=cards, names=tuple(sorted(self.names())), broken=dict(self.broken))
 
     def names(self) -> Collection[str]:
-        """What there is."""
+        """The names of all rules."""
         return {*BUILT_IN_CARDS, *self._rules, *(self._plugins.names() if self._plugins else ())}
 
     async def cards(self) -> Sequence[RuleCard]:
-        """What all rules say of themselves, by name."""
+        """The cards of all rules, sorted by name."""
         plugins = await self._plugins.all() if self._plugins else []
         cards = {**BUILT_IN_CARDS, **{rule.card.name: rule.card for rule in (*self._rules.values(), *plugins)}}
         return [cards[name] for name in sorted(cards)]
 
     @property
     def broken(self) -> Mapping[str, str]:
-        """Rules of others that can't be used, each with the reason, as far as they were met."""
+        """Plugin rules that can't be used, with the reason, as far as that is known."""
         return self._plugins.broken if self._plugins else {}
 
     async def _imported(self, name: str) -> Rule:
         module = MODULES[name]
-        # In a thread: other runs must not wait while the first check of its kind reads its code from the disk.
+        # In a thread: other runs must not wait while the code is read from disk.
         loaded = sys.modules.get(module) or await asyncio.to_thread(import_module, module)
         found = getattr(loaded, name)
         rule: Rule = found(self._fetch) if name == HTTP_OK else found
@@ -104,4 +104,4 @@ class RuleRegistry:
 
 
 async def _nowhere(_url: str, _seconds: float) -> int:
-    raise OSError("there is no way to the network here")
+    raise OSError("rules can't reach the network here")

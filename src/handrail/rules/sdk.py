@@ -1,4 +1,4 @@
-"""The kit for writing rules in Python: a function with type hints that yields what it finds.
+"""The SDK for writing rules in Python: a function with type hints that yields findings.
 
     from handrail.rules.sdk import Context, Finding, rule
 
@@ -6,10 +6,10 @@
     def no_todo(context: Context, *, path: str) -> Iterator[Finding]:
         '''No TODO is left in the file.'''
         if "TODO" in context.read_text(path):
-            yield Finding("a TODO is left", where=path, fix="do it, or take it out")
+            yield Finding("a TODO is left", where=path, fix="do it, or remove it")
 
-A package offers its rules by the entry point group `handrail.rules`. How one is called is host.py's work, and finding
-packages plugin.py's. The guide: docs/guides/writing-a-rule.md."""
+A package provides its rules through the entry point group `handrail.rules`. Packages are found in plugin.py, and rules
+are called in host.py. The guide: docs/guides/writing-a-rule.md."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Function: TypeAlias = Callable[..., Any]
 
 
 class Finding(Struct, frozen=True):
-    """One thing that is wrong: what, where, how to mend it, and a few lines of it. How bad it is, the check says."""
+    """One error: what is wrong, where, how to fix it, and an excerpt. Its severity is set by the check."""
 
     message: str
     where: str = "output"
@@ -53,7 +53,7 @@ Unwell = TryAgain  # the former name: packages that import it still work
 
 
 class PythonRule:
-    """A function that checks can apply. Called as a function, it still is one."""
+    """A function that checks can apply. It can still be called as a function."""
 
     def __init__(self, function: Function, card: RuleCard, signature: CallSignature) -> None:
         self.function = function
@@ -61,7 +61,7 @@ class PythonRule:
         self.signature = signature
 
     def __call__(self, *args: Any, **named: Any) -> Any:
-        """What the function itself would return."""
+        """Call the function itself."""
         return self.function(*args, **named)
 
 
@@ -74,18 +74,20 @@ def rule(
     parameters: Mapping[str, Any] | None = None,
     example: Mapping[str, Any] | None = None,
 ) -> Callable[[Function], PythonRule]:
-    """Make a rule of a function; `reads` says what it looks at beside its parameters: `output` or `project`.
+    """Make a rule of a function; `reads` says what it reads besides its parameters: `output` or `project`.
 
-    Raise `version` (SemVer) whenever it finds something else than before. The docstring's first line says what holds
-    if nothing is found. `parameters` replaces the JSON Schemas that the type hints give; `example` are parameters as
-    an author would write them."""
+    Increase `version` (SemVer) whenever the rule finds something else than before. The docstring's first line says what
+    is true if nothing is found. `parameters` replaces the JSON Schemas derived from the type hints; `example` are
+    parameters as an author would write them."""
     if not NAME.fullmatch(name):
-        raise ValueError(f"{name!r} is no name of a rule; write small letters, digits and _, as in no_todo")
+        raise ValueError(f"{name!r} is not a valid name of a rule; use lower-case letters, digits and _, as in no_todo")
     parse_version(version)
     if not 0 < duration_ms(timeout) <= TIMEOUT_MS_MAX:
         raise ValueError(f"the timeout {timeout} is not between 1ms and 10m")
     if reads not in {Reads.OUTPUT, Reads.PROJECT}:
-        raise ValueError(f"reads={reads!r}: a rule of a package reads `output` or `project`; it has no network")
+        raise ValueError(
+            f"reads={reads!r}: a rule of a package reads `output` or `project`; it can't reach the network"
+        )
 
     def made(function: Function) -> PythonRule:
         signature = signature_of(function, Context)
@@ -108,5 +110,5 @@ def _schemas(name: str, hinted: Mapping[str, Any], given: Mapping[str, Any] | No
     if given is None:
         return hinted
     if strange := sorted(set(given) ^ set(hinted)):
-        raise TypeError(f"{name}: `parameters=` and the function differ in `{strange[0]}`; name the same in both")
+        raise TypeError(f"{name}: `parameters=` and the function differ in `{strange[0]}`; use the same names in both")
     return dict(given)

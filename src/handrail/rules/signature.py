@@ -1,6 +1,6 @@
 """Signatures of rules: which parameters the function of a rule takes, and their JSON Schemas.
 
-Reading the function itself is foundation/call_signature.py's work."""
+The function itself is read in foundation/call_signature.py."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ import msgspec
 from handrail.foundation.call_signature import CallSignature, call_signature
 
 TAKEN: Final = frozenset({"message", "of", "rule", "severity", "timeout", "when"})
-"""What every check can say beside its rule's own parameters."""
+"""The keys that every check has besides its rule's own parameters."""
 
 
 def signature_of(function: Callable[..., Any], context: type) -> CallSignature:
-    """What a function wants, if one of its parameters may be a context; TypeError for one that no check could call."""
+    """The signature of a rule's function, which may take a context; TypeError if no check could call it."""
     signature = call_signature(function, shape="Parameters", context=context, caller="a check")
     if taken := [one.name for one in signature.parameters if one.name in TAKEN]:
         name = function.__qualname__
@@ -27,19 +27,19 @@ def signature_of(function: Callable[..., Any], context: type) -> CallSignature:
 
 
 def required_in(signature: CallSignature) -> tuple[str, ...]:
-    """The parameters that every check must give."""
+    """The parameters without a default."""
     return tuple(one.name for one in signature.parameters if one.default is inspect.Parameter.empty)
 
 
 def parameter_schemas(name: str, signature: CallSignature) -> Mapping[str, Any]:
-    """By name: the JSON Schema of a parameter; TypeError for types that JSON does not have."""
+    """The JSON Schema of each parameter by name; TypeError for types that JSON does not have."""
     shape = signature.shape
     try:
         (_,), parts = msgspec.json.schema_components([shape], ref_template="{name}")
     except TypeError as error:
         raise TypeError(f"{name}: {error}; use types that JSON has") from error
     if len(parts) > 1:
-        # A check's parameters are one flat table: what refers to other parts has no place in it.
+        # The parameters of a check are one flat table, with no place for schemas that refer to others.
         raise TypeError(f"{name}: use str, int, float, bool, Literal, list and dict; no classes")
     schemas: dict[str, Any] = parts[shape.__name__]["properties"]
     for one in signature.parameters:

@@ -1,4 +1,4 @@
-"""What a rule looks at: the whole output, or the part of it that `of` names; and findings about it. Pure."""
+"""The subject of a rule: the whole output, or the part of it that `of` names; and findings about it. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PATH: Final = re.compile(r"[^.\[\]]+|\[\d{1,9}\]")
 
 
 def subject_of(parameters: Mapping[str, Any], given: Given) -> Any:
-    """The value that is looked at; MISSING if the output has no such part."""
+    """The value to check; MISSING if the output has no such part."""
     value: Any = given.output
     for part in PATH.findall(str(parameters.get("of", ""))):
         name = part.strip("[]")
@@ -36,17 +36,17 @@ def text_of(value: Json) -> str:
 
 
 def finding(rule: str, parameters: Mapping[str, Any], message: str, fix: str = "") -> Finding:
-    """A finding of this rule; how bad it is, the check says."""
+    """A finding of this rule; its severity is set by the check."""
     return Finding(rule=rule, severity=Severity.MAJOR, where=subject_name(parameters), message=message, fix=fix)
 
 
 def missing(rule: str, parameters: Mapping[str, Any]) -> Finding:
-    """The finding that there is nothing to look at."""
-    return finding(rule, parameters, "it is not there", f"submit `{subject_name(parameters)}`")
+    """The finding that the value to check is missing."""
+    return finding(rule, parameters, "it is missing", f"submit `{subject_name(parameters)}`")
 
 
 def unfit(rule: str, parameter: str, message: str) -> Finding:
-    """The finding that the check itself can't be applied: never a pass."""
+    """The finding that the check itself can't be applied, which never counts as a pass."""
     return Finding(
         rule=rule,
         severity=Severity.CRITICAL,

@@ -1,7 +1,7 @@
-"""The kit for testing rules: given files and an output, what does the rule find?
+"""A test kit for authors of rules: what does a rule find, given files and an output?
 
-For authors of packages. Here a rule runs in this very process, so that a debugger can follow it; in real checks it runs
-in its own (guest.py). What it is given and what it finds goes through JSON as it would there."""
+The rule runs in this process, so that a debugger can follow it; in real checks it runs in a process of its own
+(guest.py). Its parameters and findings go through JSON as they would there."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import msgspec
 
 from handrail.domain.rule import Reads
 from handrail.rules.context import Context, Unreadable
-from handrail.rules.host import awaited, begun, findings_of, unread
+from handrail.rules.host import awaited, call_rule, findings_of, unreadable_finding
 from handrail.rules.sdk import Finding, PythonRule
 
 
@@ -25,17 +25,17 @@ async def check(
     output: Any = None,
     files: Mapping[str, str] | None = None,
 ) -> list[Finding]:
-    """What a rule finds in a project of these files (path and text) and this output.
+    """What a rule finds in a project with these files (path and text) and this output.
 
-    Whatever the rule raises comes out as it is; in a real check it would be told as a broken rule."""
-    given, handed_in = (msgspec.json.decode(msgspec.json.encode(value)) for value in (parameters or {}, output))
+    Exceptions of the rule are not caught; in a real check they would be reported as a broken rule."""
+    given, submitted = (msgspec.json.decode(msgspec.json.encode(value)) for value in (parameters or {}, output))
     with tempfile.TemporaryDirectory(prefix="handrail-rule-") as folder:
         _write(Path(folder), files or {})
-        context = Context(handed_in, Path(folder) if rule.card.reads is Reads.PROJECT else None)
+        context = Context(submitted, Path(folder) if rule.card.reads is Reads.PROJECT else None)
         try:
-            found = findings_of(rule, await awaited(begun(rule, given, context)))
+            found = findings_of(rule, await awaited(call_rule(rule, given, context)))
         except Unreadable as error:
-            found = unread(error)
+            found = unreadable_finding(error)
     return msgspec.json.decode(msgspec.json.encode(found), type=list[Finding])
 
 
@@ -43,6 +43,6 @@ def _write(folder: Path, files: Mapping[str, str]) -> None:
     for name, text in files.items():
         file = (folder / name).resolve()
         if not file.is_relative_to(folder.resolve()):
-            raise ValueError(f"{name} is no path below the project's folder")
+            raise ValueError(f"{name} is not a path below the project's folder")
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8", newline="")

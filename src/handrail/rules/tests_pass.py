@@ -1,4 +1,4 @@
-"""`tests_pass`: the project's own tests pass, run by its own runner; no tests is no pass."""
+"""`tests_pass`: the project's own tests pass, run by its own runner; a project without tests does not pass."""
 
 from __future__ import annotations
 

@@ -15,13 +15,13 @@ from handrail.rules.subject import MISSING, finding, missing, subject_of, text_o
 
 SHOWN_MAX: Final = 80
 FLAGS: Final = frozenset("isgu")
-"""`g` and `u` are usual, and change nothing here."""
+"""`g` and `u` are common in other languages, and have no effect here."""
 PART: Final = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\(\?<[^>]*>|\(\?:|.", re.DOTALL)
 RANGE: Final = re.compile(r"\\.|[a-z]-[a-z]|[A-Z]-[A-Z]|.", re.DOTALL)
 
 
 def contains(parameters: Mapping[str, Any], given: Given) -> Iterator[Finding]:
-    """`text`, or each of `texts`, stands in it."""
+    """`text`, or each of `texts`, is in it."""
     value = subject_of(parameters, given)
     wanted = parameters.get("texts", [parameters["text"]] if "text" in parameters else [])
     if not isinstance(wanted, list | tuple) or not wanted or not all(isinstance(one, str) for one in wanted):
@@ -32,19 +32,21 @@ def contains(parameters: Mapping[str, Any], given: Given) -> Iterator[Finding]:
         text = text_of(value)
         for one in wanted:
             if one not in text:
-                yield finding("contains", parameters, f"`{one[:SHOWN_MAX]}` is not in it", f"say `{one[:SHOWN_MAX]}`")
+                yield finding(
+                    "contains", parameters, f"`{one[:SHOWN_MAX]}` is not in it", f"include `{one[:SHOWN_MAX]}`"
+                )
 
 
 def matches(parameters: Mapping[str, Any], given: Given) -> Iterator[Finding]:
-    """`pattern` matches somewhere in it; with `flags: i` in any case, with `s` a dot is also a line's end."""
+    """`pattern` matches somewhere in it; `flags: i` ignores case, `s` lets a dot match line ends."""
     value, pattern = subject_of(parameters, given), parameters.get("pattern")
     occurs = _compiled(pattern, str(parameters.get("flags", ""))) if isinstance(pattern, str) else None
     if occurs is None:
-        yield unfit("matches", "pattern", f"{pattern!r} is not a pattern that can be used")
+        yield unfit("matches", "pattern", f"{pattern!r} is not a usable pattern")
     elif value is MISSING:
         yield missing("matches", parameters)
     elif not occurs(text_of(value)):
-        yield finding("matches", parameters, f"it does not match `{pattern}`", "write it in that form")
+        yield finding("matches", parameters, f"it does not match `{pattern}`", "change it so that it matches")
 
 
 def length(parameters: Mapping[str, Any], given: Given) -> Iterator[Finding]:
@@ -58,9 +60,9 @@ def length(parameters: Mapping[str, Any], given: Given) -> Iterator[Finding]:
     else:
         size = len(value) if isinstance(value, str | list | tuple | Mapping) else len(text_of(value))
         if size < least:
-            yield finding("length", parameters, f"it has {size}, at least {least} are needed", "say more")
+            yield finding("length", parameters, f"it has {size}, at least {least} are needed", "make it longer")
         elif size > most:
-            yield finding("length", parameters, f"it has {size}, at most {most} are allowed", "say less")
+            yield finding("length", parameters, f"it has {size}, at most {most} are allowed", "make it shorter")
 
 
 @lru_cache(256)
@@ -74,7 +76,7 @@ def _compiled(pattern: str, flags: str) -> Callable[[str], bool] | None:
 
 
 def _spelled_out(pattern: str, *, any_case: bool, dot_all: bool) -> str:
-    """A pattern that means the same without flags: the engine that takes linear time knows none."""
+    """An equivalent pattern without flags: the linear-time engine does not support them."""
     return "".join(_spelled(found[0], any_case=any_case, dot_all=dot_all) for found in PART.finditer(pattern))
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from handrail.foundation.locked_cache import LockedCache
-from handrail.rules.git import NoGit, known_files
+from handrail.rules.git import GitUnavailable, known_files
 from handrail.rules.project import PathRefused, Project, is_in, literal_folder, project_at
 
 FILES_MAX: Final = 100_000
@@ -57,7 +57,7 @@ async def tree_files(place: Project) -> list[str] | None:
     """The files of a project that matter, by path; None if there are too many."""
     try:
         listed = await known_files(place)
-    except NoGit:
+    except GitUnavailable:
         listed = [""]
     try:
         return await asyncio.to_thread(_spread, place, listed)

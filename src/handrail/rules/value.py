@@ -15,7 +15,7 @@ from handrail.rules.subject import MISSING, finding, missing, subject_of, text_o
 
 
 def equals(parameters: Mapping[str, Any], given: Given) -> Iterator[Finding]:
-    """It is just `value`."""
+    """It equals `value`."""
     value = subject_of(parameters, given)
     if "value" not in parameters:
         yield unfit("equals", "value", "it has no `value`")
@@ -27,7 +27,7 @@ def equals(parameters: Mapping[str, Any], given: Given) -> Iterator[Finding]:
 
 
 def expression(parameters: Mapping[str, Any], given: Given) -> Iterator[Finding]:
-    """`that` holds: an expression over `output`, `inputs`, `vars` and `steps`."""
+    """`that` is true: an expression over `output`, `inputs`, `vars` and `steps`."""
     source = parameters.get("that")
     if not isinstance(source, str):
         yield unfit("expression", "that", "it has no `that`")
@@ -35,10 +35,10 @@ def expression(parameters: Mapping[str, Any], given: Given) -> Iterator[Finding]
     try:
         value = given.evaluate(source)
     except Invalid as error:
-        yield finding("expression", parameters, f"`{source}` can't be worked out: {error}", "hand in what it reads")
+        yield finding("expression", parameters, f"`{source}` can't be evaluated: {error}", "submit what it reads")
         return
     if value is not True:
-        yield finding("expression", parameters, f"`{source}` does not hold", "change the output so that it does")
+        yield finding("expression", parameters, f"`{source}` is not true", "change the output so that it is")
 
 
 def schema(parameters: Mapping[str, Any], given: Given) -> Iterator[Finding]:
@@ -55,7 +55,7 @@ def schema(parameters: Mapping[str, Any], given: Given) -> Iterator[Finding]:
 
 
 def json(parameters: Mapping[str, Any], given: Given) -> Iterator[Finding]:
-    """It is a text that holds JSON, or data already."""
+    """It is a text with valid JSON, or structured data."""
     value = subject_of(parameters, given)
     if value is MISSING:
         yield missing("json", parameters)
@@ -63,4 +63,4 @@ def json(parameters: Mapping[str, Any], given: Given) -> Iterator[Finding]:
         try:
             msgspec.json.decode(value)
         except (msgspec.DecodeError, RecursionError) as error:
-            yield finding("json", parameters, f"it is not JSON: {error}", "hand in JSON")
+            yield finding("json", parameters, f"it is not JSON: {error}", "submit valid JSON")

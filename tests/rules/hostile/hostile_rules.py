@@ -190,8 +190,8 @@ def says_nonsense(*, target: str) -> list[Finding]:
     os._exit(0)
 
 
-@hostile("is_unwell")
-def is_unwell(*, target: str = "") -> list[Finding]:
+@hostile("asks_to_retry")
+def asks_to_retry(*, target: str = "") -> list[Finding]:
     """Can't today."""
     raise TryAgain("the moon is full")
 

@@ -51,7 +51,7 @@ async def test_a_missing_tool_chain_is_named_and_never_passes(bare: Path, tmp_pa
 
 async def test_a_project_in_no_known_language_says_so(bare: Path, tmp_path: Path) -> None:
     found = await places(tests_pass, setting_of(made(tmp_path / "project", {"README.md": "hello"})))
-    assert found == [("checks", "no language that is known here was found in the project")]
+    assert found == [("checks", "no known language was found in the project")]
 
 
 @pytest.mark.parametrize(
@@ -208,7 +208,7 @@ async def test_a_path_out_of_the_project_is_refused(tmp_path: Path, parameters: 
 async def test_private_folders_are_not_looked_into(bare: Path, tmp_path: Path) -> None:
     project = made(tmp_path / "project", {"kept/a.py": "", "README.md": ""})
     outcome = await compiles.apply({}, setting_of(project, project / "kept"))
-    assert "no language" in outcome.findings[0].message
+    assert "no known language" in outcome.findings[0].message
 
 
 async def test_a_command_of_the_author_is_run_as_it_is(bare: Path, tmp_path: Path) -> None:

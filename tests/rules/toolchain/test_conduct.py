@@ -90,7 +90,7 @@ async def test_a_runner_that_is_ended_from_inside_has_not_passed(project: Path) 
     (project / "test_a.py").write_text("import os\n\ndef test_a():\n    os._exit(0)\n", encoding="utf-8")
     [(where, message)] = await places(tests_pass, unconfined(project))
     assert where == "checks"
-    assert message == "python3 ended with exit 0, but not at its own end: its results are not there"
+    assert message == "python3 ended with exit 0, but its results are incomplete"
 
 
 async def test_a_test_that_hangs_is_stopped_and_told(project: Path) -> None:
@@ -105,7 +105,7 @@ async def test_a_test_that_hangs_is_stopped_and_told(project: Path) -> None:
 async def test_a_command_beyond_another_bound_says_which(project: Path) -> None:
     sandbox = Scripted(replace(ran(code=137), stopped="memory"))
     assert await places(tests_pass, scripted(project, sandbox)) == [
-        ("checks", "python3 was stopped: it went beyond its bound of memory")
+        ("checks", "python3 was stopped: it exceeded its limit of memory")
     ]
 
 
@@ -174,7 +174,7 @@ async def test_a_command_succeeds_or_says_what_it_said(project: Path) -> None:
     bad = await judged(command_succeeds, setting, argv=["sh", "-c", "echo oh >&2; exit 4"])
     assert [(one.message, one.excerpt) for one in bad.findings] == [("sh ended with exit 4", "oh")]
     unsaid = await places(command_succeeds, setting, argv=["echo", "x"], stdout_contains="done")
-    assert unsaid == [("checks", "it does not say `done` on its standard output")]
+    assert unsaid == [("checks", "`done` is not in its standard output")]
     assert await places(command_succeeds, setting, argv=["no-such-program"]) == [
         ("checks", "there is no program no-such-program here")
     ]

@@ -77,7 +77,7 @@ async def test_jest_and_c8_are_asked_for_lcov(tmp_path: Path, monkeypatch: pytes
             ("a.js", "50.0 % of it is covered: 1 of 2 lines"),
         ]
         assert await places(coverage_at_least, scripted(project, Scripted(ran("?"))), percent=60) == [
-            ("checks", f"{first} ended with exit 0, but not at its own end: its results are not there")
+            ("checks", f"{first} ended with exit 0, but its results are incomplete")
         ]
 
 

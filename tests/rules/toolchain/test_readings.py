@@ -11,7 +11,7 @@ from handrail.rules.toolchain import javascript
 from handrail.rules.toolchain.coverage_report import NoReport, lcov_files, read_report
 from handrail.rules.toolchain.go import go_tests
 from handrail.rules.toolchain.probe import flaws, results
-from handrail.rules.toolchain.reading import diagnostics, errors_only, json_of, said, sums, tap, whole
+from handrail.rules.toolchain.reading import diagnostics, errors_only, generic_result, json_of, sums, tap, whole
 from handrail.rules.toolchain.rust import cargo_tests, errors, messages
 from handrail.rules.toolchain.site import Site
 from handrail.rules.toolchain.task import Problem, Result
@@ -209,11 +209,11 @@ def test_sums_are_read_from_words_for_people() -> None:
 
 
 def test_an_unknown_command_is_understood_as_far_as_it_goes() -> None:
-    assert said(ran(TAP, code=1)).counts["tests"] == 4
-    assert not said(ran("1..3\nok 1 - a\n")).is_whole
-    assert said(ran("ok then\n")).is_whole
-    assert placed(said(ran("a.x:3:1: oh\n", code=1))) == [("a.x", 3, 1, "oh")]
-    assert said(ran("a.x:3:1: oh\n")).problems == ()  # it has succeeded: that was no complaint
+    assert generic_result(ran(TAP, code=1)).counts["tests"] == 4
+    assert not generic_result(ran("1..3\nok 1 - a\n")).is_whole
+    assert generic_result(ran("ok then\n")).is_whole
+    assert placed(generic_result(ran("a.x:3:1: oh\n", code=1))) == [("a.x", 3, 1, "oh")]
+    assert generic_result(ran("a.x:3:1: oh\n")).problems == ()  # it has succeeded: that was no complaint
 
 
 def test_probes_are_believed_only_to_their_end() -> None:
@@ -283,6 +283,6 @@ def test_a_place_is_shown_as_people_of_the_project_call_it(tmp_path: Path) -> No
 
 def test_hostile_output_is_read_in_linear_time() -> None:
     for text in ("a:" * 500_000, "not ok " * 200_000, " " * 1_000_000, "(" * 1_000_000, "<line " * 200_000):
-        for read in (diagnostics, tap, said, cargo_tests, flaws, results):
+        for read in (diagnostics, tap, generic_result, cargo_tests, flaws, results):
             read(ran(text, text))
     assert Problem(message="still here").message

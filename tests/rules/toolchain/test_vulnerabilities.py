@@ -104,7 +104,7 @@ async def test_a_scanner_that_is_not_here_is_named(machine: Path, tmp_path: Path
 async def test_a_project_without_dependencies_says_so(machine: Path, tmp_path: Path) -> None:
     project = made(tmp_path / "project", {"a.txt": ""})
     [(_, message)] = await places(no_known_vulnerabilities, setting_of(project))
-    assert message.startswith("nothing here says what the project depends on")
+    assert message.startswith("no file lists the dependencies")
     [(_, message)] = await places(no_known_vulnerabilities, setting_of(project), path="..")
     assert message == ".. leads out of the project"
 

@@ -1,1 +1,1 @@
-"""What a definition means beyond its structure: a family of findings in each file, all of them in whole.py."""
+"""Checks of a definition beyond its structure: one kind of finding in each file, combined in whole.py."""

@@ -1,6 +1,6 @@
-"""Findings about calls of other workflows: inputs that they do not have, and inputs that they miss.
+"""Findings about calls of other workflows: unknown inputs and missing inputs.
 
-Pure. Looks only at calls that are pinned; finding and pinning a workflow is library/resolve.py's work."""
+Pure. Checks only calls that are pinned; workflows are found and pinned in library/resolve.py."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from handrail.domain.works import calls_in
 
 
 def call_flaws(definition: Definition) -> Iterator[Flaw]:
-    """What calls hand to workflows that have no such input, or do not hand over although it is needed."""
+    """Inputs that a called workflow does not have, or that it needs and does not get."""
     for path, call in calls_in(definition):
         if call.workflow in definition.pinned:
             yield from _input_flaws(call, path, definition.pinned[call.workflow])
@@ -27,7 +27,7 @@ def _input_flaws(call: Call, path: Path, called: Definition) -> Iterator[Flaw]:
                 severity=Severity.CRITICAL,
                 path=(*path, "with", name),
                 message=f"the workflow `{called.id}` has no input `{name}`",
-                fix=did_you_mean(name, called.inputs) or "take it out: the workflow has no inputs",
+                fix=did_you_mean(name, called.inputs) or "remove it: the workflow has no inputs",
                 on_key=True,
             )
     for name in required_inputs(called):

@@ -1,6 +1,7 @@
-"""Findings about checks: rules that are not there, parameters that they do not take, patterns that can't be used.
+"""Findings about checks: unknown rules, wrong parameters, and unusable patterns.
 
-Pure. What their expressions speak of is name_findings.py's; values that are not known yet are judged by the gate."""
+Pure. Names in their expressions are checked in name_findings.py; values that are not known yet, by the gate of a
+run (engine/gate.py)."""
 
 from __future__ import annotations
 
@@ -40,7 +41,7 @@ def _flaws(rule: Any, parameters: Mapping[str, Any], path: Path, local: Local) -
 
 
 def rules_in(definition: Definition) -> frozenset[str]:
-    """The names of all rules that checks of a definition apply, also inside others and in inlined workflows."""
+    """The names of all rules that a definition's checks apply, including nested checks and inlined workflows."""
     works = (step.work for one in (definition, *definition.pinned.values()) for _, step in walk(one.steps))
     checks = (check for work in works if isinstance(work, Prompt | Tool) for check in work.checks)
     return frozenset(name for check in checks for name in _names(check.rule, check.parameters))
@@ -54,7 +55,7 @@ def _names(rule: Any, parameters: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _inside(rule: str, parameters: Mapping[str, Any]) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """The checks that stand inside another, as far as they are written like checks."""
+    """The checks inside another check, as far as they are written like checks."""
     inner = parameters.get("checks") if rule in COMPOSITIONS else None
     for index, one in enumerate(inner if isinstance(inner, list | tuple) else ()):
         if isinstance(one, Mapping):
@@ -72,9 +73,9 @@ def _rule_flaws(
 
 
 def _unknown(name: str, path: Path, rules: LocalRules, *, is_to_run: bool) -> Flaw:
-    """A rule that is not here: an error if the definition is to run here, or if the name is nearly one that is."""
+    """A rule that is not installed: an error if the definition is to run here, or if it looks like a typing error."""
     near = get_close_matches(name, rules.names, n=1)
-    install = "install the package that brings it; `handrail rules list` shows what there is"
+    install = "install the package that provides it; `handrail rules list` shows what is available"
     why_not = f": {rules.broken[name]}" if name in rules.broken else ""
     return Flaw(
         rule="unknown_rule",
@@ -86,7 +87,7 @@ def _unknown(name: str, path: Path, rules: LocalRules, *, is_to_run: bool) -> Fl
 
 
 def _in_words(flaw: Flaw, card: RuleCard, path: Path) -> dict[str, str]:
-    """How a flaw is told of the parameters themselves; deeper ones speak for themselves."""
+    """Clearer words for flaws of the parameters themselves; flaws deeper inside keep theirs."""
     if flaw.rule == MISSING_KEY and flaw.path == path:
         return {"message": f"`{card.name}`: {flaw.message}"}
     if flaw.rule == UNKNOWN_KEY and flaw.path[:-1] == path:

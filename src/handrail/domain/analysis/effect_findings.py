@@ -1,6 +1,6 @@
-"""Findings about what steps do to the world: unknown effects, effects without undo, too early finality.
+"""Findings about the effects of steps: unknown effects, effects without undo, irreversible effects too early.
 
-Pure. All of them are notes: a plan may mean it so, but should not come to it by accident."""
+Pure. All of them are notes: they may be intended, but should not happen by accident."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from handrail.domain.graph import followers, order
 
 
 def effect_notes(definition: Definition, tools: Mapping[str, Effect]) -> Iterator[Flaw]:
-    """Effects that nobody stated, that nothing undoes, or that come before something that can still fail."""
+    """Effects that are not stated, that can't be undone, or that come before a step that can still fail."""
     for path, step in walk(definition.steps):
         yield from _undo_notes(step, path, tools)
     yield from _early_notes(definition.steps, ("steps",), tools, beyond="")
@@ -26,7 +26,7 @@ def _undo_notes(step: Step, path: Path, tools: Mapping[str, Effect]) -> Iterator
             rule="unknown_effect",
             severity=Severity.MINOR,
             path=path,
-            message=f"nobody knows what `{step.id}` does to the world",
+            message=f"the effect of `{step.id}` is unknown",
             fix="state `effect:` none, reversible, compensatable or irreversible",
         )
     elif effect is not Effect.NONE and step.undo is None and not brings_own_undo(step, tools):
@@ -34,13 +34,13 @@ def _undo_notes(step: Step, path: Path, tools: Mapping[str, Effect]) -> Iterator
             rule="no_undo",
             severity=Severity.MINOR,
             path=path,
-            message=f"`{step.id}` changes the world ({effect.value}) and nothing says how to take it back",
+            message=f"`{step.id}` has an effect ({effect.value}) and no `undo:`",
             fix="add `undo:`, or state `effect: none` if it changes nothing",
         )
 
 
 def _early_notes(steps: tuple[Step, ...], path: Path, tools: Mapping[str, Effect], *, beyond: str) -> Iterator[Flaw]:
-    """`beyond` is what can fail after the loop whose body these steps are."""
+    """`beyond` is the step that can fail after the loop that contains these steps."""
     later = _can_fail_later(steps)
     known = {step.id: step for step in steps}
     for index, step in enumerate(steps):
@@ -53,13 +53,13 @@ def _early_notes(steps: tuple[Step, ...], path: Path, tools: Mapping[str, Effect
                 rule="irreversible_early",
                 severity=Severity.MINOR,
                 path=here,
-                message=f"`{step.id}` can't be taken back, and `{failing}` after it can still fail",
-                fix="put it last, or let an `approve` step come right before it",
+                message=f"`{step.id}` can't be undone, and `{failing}` after it can still fail",
+                fix="put it last, or put an `approve` step right before it",
             )
 
 
 def _can_fail_later(steps: tuple[Step, ...]) -> dict[str, str]:
-    """For each step the nearest one behind it that can fail; only a person's answer can't."""
+    """For each step, the nearest later step that can fail; only an approval can't."""
     follows = followers(steps)
     can_fail = {step.id: not isinstance(step.work, Approve) for step in steps}
     found: dict[str, str] = {}

@@ -1,6 +1,6 @@
-"""Fitness: whether a definition that is valid can be run here and now, with the tools and rules that there are.
+"""Fitness: whether a valid definition can be run here, with the available tools and rules.
 
-Pure. Refusing rather than passing over: what would not be done must not look as if it were."""
+Pure. It refuses a run rather than skip a check: what was not done must not look as if it was."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from handrail.domain.works import tools_in
 
 
 def require_fit(definition: Definition, survey: Survey) -> None:
-    """Refuse a definition with tools or rules that are not there, or that it uses wrongly; Invalid with findings."""
+    """Raise Invalid, with findings, for tools or rules that are not available or used wrongly."""
     local = survey(tools_in(definition), rules_in(definition))
     findings = [finding_without_text(flaw) for flaw in analyse(definition, local)]
     if blocks(findings):

@@ -1,4 +1,4 @@
-"""Holding values against schemas before all of them are known: a template is a value to come.
+"""Validates values of which parts are not known yet, because they are templates.
 
 Pure. Used for the arguments of tools and the parameters of rules."""
 
@@ -17,17 +17,17 @@ UNUSABLE_SCHEMA: Final = "schema"
 
 
 def known_flaws(schema: Mapping[str, Any], value: Any, path: Path, fits: SchemaCheck) -> Iterator[Flaw]:
-    """What a schema has against a value, as far as that holds whatever its templates come to."""
+    """The flaws of a value by a schema, only those that no result of its templates could avoid."""
     for flaw in fits(schema, value, path):
         if flaw.rule == UNUSABLE_SCHEMA:
-            continue  # its author is not the one who reads this
+            continue  # the schema is another author's: the reader of this finding can't fix it
         is_about_keys = flaw.rule in {UNKNOWN_KEY, MISSING_KEY}
         if is_about_keys or not has_templates(_at(value, flaw.path[len(path) :])):
             yield flaw
 
 
 def _at(value: Any, path: Sequence[str | int]) -> Any:
-    """The value at a path; None where a key is missing, so that nothing is taken for a template."""
+    """The value at a path; None where a key is missing, which is no template."""
     for part in path:
         if isinstance(value, Mapping):
             value = value.get(part)

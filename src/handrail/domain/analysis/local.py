@@ -1,7 +1,7 @@
-"""What is known of the place where a definition is to be run: its tools, its tool servers and its rules.
+"""What is known of the environment in which a definition will run: its tools, tool servers and rules.
 
-Values only; who gathers them is assembly.py. What is not known is not guessed: a server that was never asked, or a rule
-whose card was never read, leaves a check undone."""
+Values only, gathered in assembly.py. Nothing is guessed: if a server was never asked, or a rule's card was never read,
+the check that needs it is not made."""
 
 from __future__ import annotations
 
@@ -15,40 +15,40 @@ from handrail.domain.definition import Effect
 from handrail.domain.rule import RuleCard
 
 SchemaCheck: TypeAlias = Callable[[Any, Any, Path], Sequence[Flaw]]
-"""What a JSON Schema has against a value, which stands at the path."""
+"""Returns the flaws of a value at a path by a JSON Schema."""
 
 
 class KnownTool(Struct, frozen=True, kw_only=True):
-    """What can be relied on before a tool is called."""
+    """What is known of a tool before it is called."""
 
     effect: Effect
     args: Mapping[str, Any] | None = None
     """The JSON Schema of its arguments; None if it is not known."""
     output: Any = None
-    """The JSON Schema of its output; None if it promises nothing."""
+    """The JSON Schema of its output; None if it declares none."""
 
 
 class LocalTools(Struct, frozen=True, kw_only=True):
-    """The tools that were asked about, as far as they are there."""
+    """Those of the requested tools that are available."""
 
     tools: Mapping[str, KnownTool] = field(default_factory=dict)
     names: tuple[str, ...] = ()
-    """All that is known, to suggest from."""
+    """All known tools, to suggest similar names."""
     families: frozenset[str] = frozenset()
-    """What may stand before the dot: servers that are configured, and the families of our own tools."""
+    """What may be before the dot in a tool's name: configured servers, and the families of built-in tools."""
     unasked: frozenset[str] = frozenset()
-    """Configured servers that have not said yet which tools they have."""
+    """Configured servers that have not been asked for their tools yet."""
     remembered: frozenset[str] = frozenset()
-    """Configured servers whose tools are known from an earlier time."""
+    """Configured servers whose tools are known from an earlier connection."""
 
 
 class LocalRules(Struct, frozen=True, kw_only=True):
-    """The rules that were asked about, as far as they are there; None for one whose card is not known yet."""
+    """Those of the requested rules that are available; None for a rule whose card is not known yet."""
 
     cards: Mapping[str, RuleCard | None] = field(default_factory=dict)
     names: tuple[str, ...] = ()
     broken: Mapping[str, str] = field(default_factory=dict)
-    """Rules that can't be used, each with the reason."""
+    """Rules that can't be used, with the reason."""
 
 
 def _unchecked(_schema: Any, _value: Any, _path: Path) -> Sequence[Flaw]:
@@ -56,7 +56,7 @@ def _unchecked(_schema: Any, _value: Any, _path: Path) -> Sequence[Flaw]:
 
 
 class Local(Struct, frozen=True, kw_only=True):
-    """What is known of a place; without tools or rules, those are not checked."""
+    """What is known of an environment; if tools or rules are None, they are not checked."""
 
     tools: LocalTools | None = None
     rules: LocalRules | None = None
@@ -64,7 +64,7 @@ class Local(Struct, frozen=True, kw_only=True):
 
 
 Survey: TypeAlias = Callable[[Collection[str], Collection[str]], Local]
-"""Finds out what is known of the tools and rules of these names."""
+"""Returns what is known of the tools and rules with these names."""
 
 NOWHERE = Local()
-"""A place of which nothing is known."""
+"""An environment of which nothing is known."""

@@ -1,6 +1,6 @@
-"""Findings about loops and conditions that are always the same: too many rounds, no end, or never reached.
+"""Findings about loops and constant conditions: too many rounds, no end, or unreachable steps.
 
-Pure. A skipped step counts as satisfied, so what follows an unreachable step is reached all the same."""
+Pure. A skipped step counts as satisfied, so the steps after an unreachable step are still reached."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from handrail.domain.json import Json
 from handrail.domain.language.expression import compile_expression
 
 LOOP_STEPS_MAX: Final = 100_000
-"""How many steps a loop can come to, with all that is nested in it."""
+"""How many steps a loop may execute, including nested loops."""
 
 
 class Constants:
-    """The values of expressions that depend on nothing, each worked out once."""
+    """The values of constant expressions, each evaluated once."""
 
     def __init__(self) -> None:
         self.known: dict[str, tuple[Json, ...]] = {}
 
     def of(self, source: str | None) -> tuple[Json, ...]:
-        """The one value that the expression always has; () if it depends on something, or can't be read."""
+        """The constant value of an expression, in a tuple; () if it is not constant or can't be parsed."""
         if source is None:
             return ()
         if source not in self.known:
@@ -36,7 +36,7 @@ class Constants:
 
 
 class Sizes:
-    """How many steps a list can come to, loops and called workflows included."""
+    """How many steps a list can execute, including loops and called workflows."""
 
     def __init__(self, pinned: Mapping[str, Definition], constants: Constants) -> None:
         self.pinned = pinned
@@ -44,30 +44,30 @@ class Sizes:
         self.calls: dict[str, int] = {}
 
     def of(self, steps: tuple[Step, ...]) -> int:
-        """The most steps that one pass through the list can be."""
+        """The maximum number of steps of one pass through the list."""
         return sum(1 + self.inside(step.work) for step in steps)
 
     def inside(self, work: Work) -> int:
-        """The most steps that one piece of work can bring with it."""
+        """The maximum number of steps inside the work of one step."""
         match work:
             case Each() | Repeat():
                 return self.rounds(work) * self.of(work.steps)
             case Call(workflow=name) if name in self.pinned:
                 if name not in self.calls:
-                    self.calls[name] = 0  # while it is counted: even a circle of workflows must end here
+                    self.calls[name] = 0  # while it is counted: the recursion must end even for a cycle of workflows
                     self.calls[name] = self.of(self.pinned[name].steps)
                 return self.calls[name]
             case _:
                 return 0
 
     def rounds(self, loop: Each | Repeat) -> int:
-        """The most rounds that a loop can make."""
+        """The maximum number of rounds of a loop."""
         bound, written = _bounds(loop, self.constants)
         return bound if written is None else min(bound, written)
 
 
 def loop_flaws(definition: Definition) -> Iterator[Flaw]:
-    """Loops that pass their own bound for certain, or that multiply to more steps than a run may have."""
+    """Loops that always exceed their own bound, or that multiply to more steps than a run may have."""
     constants = Constants()
     sizes = Sizes(definition.pinned, constants)
     for path, step in walk(definition.steps):
@@ -83,18 +83,18 @@ def loop_flaws(definition: Definition) -> Iterator[Flaw]:
                 fix=f"write `max: {written}`",
             )
         once, all_rounds = sizes.of(step.body), sizes.inside(step.work)
-        if once <= LOOP_STEPS_MAX < all_rounds:  # of nested loops, the one that passes the limit
+        if once <= LOOP_STEPS_MAX < all_rounds:  # of nested loops, only the one that exceeds the limit
             yield Flaw(
                 rule="loop_bound",
                 severity=Severity.CRITICAL,
                 path=path,
-                message=f"the loop can come to {all_rounds:,} steps ({sizes.rounds(step.work):,} rounds of {once:,})",
+                message=f"the loop can have {all_rounds:,} steps ({sizes.rounds(step.work):,} rounds of {once:,})",
                 fix=f"give it, or a loop inside it, a smaller `max`: at most {LOOP_STEPS_MAX:,} steps in all",
             )
 
 
 def loop_notes(definition: Definition) -> Iterator[Flaw]:
-    """What is never reached, never ends by itself, or ends by a bound that nobody wrote."""
+    """Steps that are never reached, loops that never end by themselves, and loops without a written bound."""
     constants = Constants()
     for path, step in walk(definition.steps):
         if constants.of(step.when) == (False,):
@@ -119,13 +119,13 @@ def _end_notes(name: str, loop: Repeat, path: Path, constants: Constants) -> Ite
 
 
 def _bounds(loop: Each | Repeat, constants: Constants) -> tuple[int, int | None]:
-    """How many rounds are allowed, and how many there will be where that is written down."""
+    """How many rounds are allowed, and how many there will be if that is constant."""
     if isinstance(loop, Each):
         items = constants.of(loop.items)
         return loop.max, len(items[0]) if items and isinstance(items[0], list | tuple) else None
-    never_begins = constants.of(loop.repeat.while_) == (False,)
-    return loop.repeat.bound, 0 if never_begins else loop.repeat.times
+    never_starts = constants.of(loop.repeat.while_) == (False,)
+    return loop.repeat.bound, 0 if never_starts else loop.repeat.times
 
 
-def _note(rule: str, path: Path, message: str, fix: str = "mend it, or take the step out") -> Flaw:
+def _note(rule: str, path: Path, message: str, fix: str = "fix it, or remove the step") -> Flaw:
     return Flaw(rule=rule, severity=Severity.MINOR, path=path, message=message, fix=fix)

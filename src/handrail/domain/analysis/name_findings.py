@@ -1,6 +1,6 @@
-"""Findings about names: every expression and template is read against what is known at its place.
+"""Findings about names: every expression and template is compiled with the names that are visible at its place.
 
-Pure. Reports what can't be read, names nobody knows, types that clash, and steps that need not have ended yet."""
+Pure. Reports syntax errors, unknown names, wrong types, and steps that may not have ended yet."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from handrail.domain.language.template import VALUE_DEPTH_MAX, Template, Templat
 
 
 class Spot(NamedTuple):
-    """A place where an author speaks of names, and how it is read."""
+    """A place with an expression or template, and how it is compiled."""
 
     path: Path
     source: str
@@ -31,7 +31,7 @@ class Spot(NamedTuple):
 
 
 def name_flaws(definition: Definition, tools: Mapping[str, Shape]) -> Iterator[Flaw]:
-    """What expressions and templates speak of that is not there, not of that type, or not yet known."""
+    """Names in expressions and templates that do not exist, have another type, or are not known yet."""
     view = top_view(definition, tools)
     yield from _list_flaws(definition.steps, ("steps",), view)
     for name, source in definition.outputs.items():
@@ -67,11 +67,11 @@ def _step_spots(step: Step, path: Path, view: VisibleNames) -> Iterator[Spot]:
 def _work_spots(work: Work, path: Path, view: VisibleNames) -> Iterator[Spot]:
     match work:
         case Prompt():
-            handed_in = view.knowing(output=view.output(work))
+            submitted = view.knowing(output=view.output(work))
             yield from _text_spots(work.prompt, (*path, "prompt"), view)
             if isinstance(work.confirm, str):
-                yield Spot((*path, "confirm"), work.confirm, handed_in, compile_condition)
-            yield from _check_spots(work.checks, path, handed_in)
+                yield Spot((*path, "confirm"), work.confirm, submitted, compile_condition)
+            yield from _check_spots(work.checks, path, submitted)
         case Tool():
             yield from _text_spots(work.args, (*path, "args"), view)
             if work.checks:
@@ -102,7 +102,7 @@ def _round_spots(loop: Repeat, path: Path, view: VisibleNames) -> Iterator[Spot]
 
 
 def _text_spots(value: Any, path: Path, view: VisibleNames, depth: int = 0) -> Iterator[Spot]:
-    """Every text inside a value that could be a template."""
+    """Every text inside a value that may be a template."""
     if depth > VALUE_DEPTH_MAX:
         yield Spot(path, "", view, _too_deep)
         return
@@ -133,7 +133,7 @@ def _flaws_at(spot: Spot) -> Iterator[Flaw]:
 
 
 def _item(spot: Spot) -> Generator[Flaw, None, Shape]:
-    """Flaws of what a loop goes over; the generator's value is the shape of its items."""
+    """Flaws of the list that a loop iterates over; the generator's value is the shape of its items."""
     try:
         items = spot.compile(spot.source, spot.view.scope)
     except ExpressionError as error:
@@ -157,7 +157,7 @@ def _item_name_flaws(loop: Each, path: Path) -> Iterator[Flaw]:
             rule="reserved_name",
             severity=Severity.CRITICAL,
             path=(*path, "as"),
-            message=f"the item can't be called `{loop.as_}`: that name means something else here",
+            message=f"the item can't be called `{loop.as_}`: that name is reserved",
             fix="choose another name in `as`",
         )
 

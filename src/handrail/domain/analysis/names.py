@@ -1,7 +1,7 @@
-"""Names: what an expression or a template may speak of at each place of a definition.
+"""Names: what an expression or template may refer to at each place of a definition.
 
-Pure. A view holds the shapes of all names, so that types are known, and the levels that tell which steps have ended
-by then. Walking through a definition and reporting what does not hold is name_findings.py's work."""
+Pure. VisibleNames has the shapes of all names, so that types are known, and the levels that say which steps have ended
+at that place. Definitions are walked, and flaws reported, in name_findings.py."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from handrail.domain.language.shape import ANY, NUMBER, STRING, Shape, array_sha
 
 RESERVED_NAMES: Final = frozenset({"inputs", "vars", "steps", "run", "output", "index"})
 OWN_RESULTS: Final = ((), ("output",), ("status",))
-"""How a path ends, or goes on, that speaks of a loop itself and not of a step of this round."""
+"""How a path continues that refers to a loop itself, not to a step of the current round."""
 
 
 class StepListLevel(Struct, frozen=True):
-    """One list of steps, looked at from one of them; without ancestry, all of the list has ended."""
+    """One list of steps, seen from one of them; without ancestry, the whole list has ended."""
 
     ancestry: Ancestry | None = None
     step: str = ""
     has_ended: bool = False
-    """Whether the step itself has ended too, as it has when it is undone."""
+    """Whether the step itself has ended too, as in its undo."""
 
     def sees(self, name: str) -> bool:
         """Whether the step of this name has ended by now."""
@@ -37,43 +37,43 @@ class StepListLevel(Struct, frozen=True):
 
 
 class VisibleNames(Struct, frozen=True):
-    """What can be spoken of at one place: names with their shapes, and which steps have ended, outermost list first."""
+    """The names at one place with their shapes, and which steps have ended, outermost list first."""
 
     scope: Mapping[str, Shape]
     levels: tuple[StepListLevel, ...]
     pinned: Mapping[str, Definition]
     tools: Mapping[str, Shape]
-    """What the tools promise of their outputs."""
+    """The shapes of tool outputs, as far as the tools declare them."""
 
     def at(self, level: StepListLevel) -> VisibleNames:
-        """The view from a step of the list that this view looks at."""
+        """The names seen from a step of this list."""
         return replace(self, levels=(*self.levels, level))
 
     def undoing(self) -> VisibleNames:
-        """The view of a step's undo: the step itself has ended."""
+        """The names in a step's undo: the step itself has ended."""
         return replace(self, levels=(*self.levels[:-1], replace(self.levels[-1], has_ended=True)))
 
     def knowing(self, **shapes: Shape) -> VisibleNames:
-        """The view with more names."""
+        """With more names."""
         return replace(self, scope={**self.scope, **shapes})
 
     def inside(self, loop: Step, item: Shape = ANY) -> VisibleNames:
-        """The view of a loop's body: this round's steps stand under the loop's name."""
+        """The names in a loop's body: the steps of this round are under the loop's name."""
         trail = [level.step for level in self.levels]
         steps = _with_body(self.scope["steps"], trail, _step_shapes(loop.body, self.pinned, self.tools))
         names = {loop.work.as_: item} if isinstance(loop.work, Each) else {}
         return self.knowing(**{**names, "steps": steps, "index": NUMBER})
 
     def output(self, work: Work) -> Shape:
-        """What is known of the output of this work."""
+        """The shape of the output of this work, as far as it is known."""
         return _output_shape(work, self.pinned, self.tools)
 
     def hidden_step(self, path: Path) -> tuple[str, StepListLevel] | None:
-        """The step that a path speaks of although it need not have ended here, with the level where it is missing."""
+        """The step that a path refers to although it may not have ended here, with the level of its list."""
         if path[0] != "steps":
             return None
         depth = 0
-        # Down through the loops that this place stands in: only their names lead on to other steps.
+        # Down through the loops around this place: only their names lead on to other steps.
         while depth < len(self.levels) - 1 and path[depth + 2 : depth + 3] not in OWN_RESULTS:
             depth += 1
         level, name = self.levels[depth], path[depth + 1 : depth + 2]
@@ -83,7 +83,7 @@ class VisibleNames(Struct, frozen=True):
 
 
 def top_view(definition: Definition, tools: Mapping[str, Shape]) -> VisibleNames:
-    """The names that a definition's own list of steps speaks of; `tools` is what the tools promise of their outputs."""
+    """The names visible in a definition's own list of steps; `tools` are the declared shapes of tool outputs."""
     scope = {
         "inputs": object_shape({name: shape_of(schema) for name, schema in definition.inputs.items()}),
         "vars": object_shape({}, is_open=True),
@@ -94,12 +94,12 @@ def top_view(definition: Definition, tools: Mapping[str, Shape]) -> VisibleNames
 
 
 def ancestry_of(steps: Sequence[Step]) -> Ancestry | None:
-    """Who stands before whom; None where two steps share a name, so that nobody can tell."""
+    """Which steps come before which; None if two steps have the same id, so that this is undefined."""
     return ancestors(steps) if len({step.id for step in steps}) == len(steps) else None
 
 
 def _output_shape(work: Work, pinned: Mapping[str, Definition], tools: Mapping[str, Shape]) -> Shape:
-    """What is known of the output that a kind of work leaves: the step's own word first, then its tool's."""
+    """The shape of the output: as the step declares it, else as its tool does."""
     match work:
         case Prompt(output=schema) | Tool(output=schema) if schema is not None:
             return shape_of(schema)

@@ -1,4 +1,4 @@
-"""Findings about order: ids used twice, `after` that names nobody or the step itself, and cycles.
+"""Findings about order: duplicate ids, `after` that names no step or the step itself, and cycles.
 
 Pure. Each list of steps, the top one and every loop's body, is a graph of its own."""
 
@@ -28,7 +28,7 @@ def _list_flaws(steps: tuple[Step, ...], path: Path) -> Iterator[Flaw]:
     count = Counter(step.id for step in steps)
     for index, step in enumerate(steps):
         yield from _after_flaws(step, (*path, index), count)
-    if not twice:  # with one name for two steps nobody can tell who waits for whom
+    if not twice:  # with duplicate ids, the order of steps is undefined
         yield from _cycle_flaws(steps, path)
     for index, step in enumerate(steps):
         yield from _list_flaws(step.body, (*path, index, "steps"))
@@ -56,7 +56,7 @@ def _after_flaws(step: Step, path: Path, known: Counter[str]) -> Iterator[Flaw]:
                 severity=Severity.CRITICAL,
                 path=here,
                 message=f"step `{name}` waits for itself",
-                fix=f"take `{name}` out of its `after`",
+                fix=f"remove `{name}` from its `after`",
             )
         elif name not in known:
             yield Flaw(
@@ -77,12 +77,12 @@ def _cycle_flaws(steps: tuple[Step, ...], path: Path) -> Iterator[Flaw]:
             rule="cycle",
             severity=Severity.CRITICAL,
             path=(*path, places[first], "after", steps[places[first]].after.index(last)),
-            message=f"these steps wait for each other: {_circle(cycle)}",
-            fix=f"take `{last}` out of the `after` of `{first}`, or break the circle elsewhere",
+            message=f"these steps wait for each other: {_shown_cycle(cycle)}",
+            fix=f"remove `{last}` from the `after` of `{first}`, or break the cycle elsewhere",
         )
 
 
-def _circle(cycle: tuple[str, ...]) -> str:
+def _shown_cycle(cycle: tuple[str, ...]) -> str:
     if len(cycle) > CYCLE_SHOWN_MAX:
         cycle = (
             *cycle[: CYCLE_SHOWN_MAX // 2],

@@ -1,6 +1,6 @@
-"""Findings about secrets: a definition is kept, shared and shown, so none may be written into it.
+"""Findings about secrets: definitions are stored, shared and displayed, so they must not contain any.
 
-Pure. What a secret looks like is known in redaction.py; here only every text of a definition is looked at."""
+Pure. How secrets are recognised is defined in redaction.py; here every text of a definition is searched."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from handrail.domain.redaction import looks_secret
 
 
 def secret_flaws(definition: Definition) -> Iterator[Flaw]:
-    """Texts that look like a secret; called workflows answer for themselves."""
+    """Texts that look like a secret; called workflows are checked on their own."""
     for path, text in _texts(definition_data(replace(definition, pinned={})), ()):
         kind = looks_secret(text)
         if kind is not None:
@@ -24,8 +24,8 @@ def secret_flaws(definition: Definition) -> Iterator[Flaw]:
                 rule="secret",
                 severity=Severity.MAJOR,
                 path=path,
-                message=f"this looks like a secret ({kind}), and definitions are kept and shared",
-                fix="write `${secret:NAME}` and keep the secret where that name leads",
+                message=f"this looks like a secret ({kind}), and definitions are stored and shared",
+                fix="write `${secret:NAME}` and store the secret under that name",
             )
 
 

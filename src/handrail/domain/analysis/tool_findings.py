@@ -1,6 +1,6 @@
-"""Findings about calls of tools: tools that are not there, and arguments that they do not take.
+"""Findings about tool calls: unknown tools, and wrong arguments.
 
-Pure. What a call does to the world is effect_findings.py's, what may be read of its output name_findings.py's."""
+Pure. Effects are checked in effect_findings.py, the use of outputs in name_findings.py."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CONFIGURE = "add it to .handrail/tools.json"
 
 
 def tool_flaws(definition: Definition, local: Local) -> Iterator[Flaw]:
-    """Calls of tools that are not there, or with arguments that they do not take."""
+    """Calls of unknown tools, or with wrong arguments."""
     if local.tools is None:
         return
     for path, work in works_in(definition):
@@ -64,15 +64,15 @@ def _argument_flaws(work: Tool, known: KnownTool, path: Path, local: Local) -> I
 
 
 def _in_words(flaw: Flaw, work: Tool, known: KnownTool, path: Path) -> dict[str, object]:
-    """How a flaw is told of the arguments themselves; deeper ones speak for themselves."""
+    """Clearer words for flaws of the arguments themselves; flaws deeper inside keep theirs."""
     base = (*path, "args")
     if flaw.rule == MISSING_KEY and flaw.path == base:
-        # Without any arguments there is no `args` to point at: the tool's name is the place to look.
+        # Without any arguments there is no `args` to point at, so the finding points at the tool's name.
         return {"message": f"`{work.tool}`: {flaw.message}", "path": base if work.args else (*path, "tool")}
     if flaw.rule == UNKNOWN_KEY and flaw.path[:-1] == base:
         name, takes = str(flaw.path[-1]), (known.args or {}).get("properties", {})
         return {
             "message": f"`{work.tool}` takes no argument `{name}`",
-            "fix": did_you_mean(name, takes) or "leave it out: it takes no arguments",
+            "fix": did_you_mean(name, takes) or "remove it: the tool takes no arguments",
         }
     return {}

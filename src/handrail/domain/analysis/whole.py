@@ -1,7 +1,7 @@
-"""The analysis: what a definition means beyond its structure, as a list of flaws with paths and fixes.
+"""The analysis of a definition beyond its structure, as a list of flaws with paths and fixes.
 
-Pure, and never raises on a structurally valid definition. Here the families of findings meet; each lives in a file of
-its own. What needs other documents or a schema engine (extends, pins, defaults) is the library's work."""
+Pure, and never raises on a structurally valid definition. Combines all kinds of findings; each has a file of its own.
+Checks that need other documents or a schema engine (extends, pins, defaults) are in library/."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from handrail.domain.effect import BUILT_IN_EFFECTS
 from handrail.domain.language.shape import shape_of
 
 FLAWS_MAX: Final = 500
-"""Nobody reads more, and a broken definition of thousands of steps must not cost minutes."""
+"""More are of no use, and a broken definition of thousands of steps must not take minutes."""
 
 
 def analyse(definition: Definition, local: Local = NOWHERE) -> list[Flaw]:
-    """What is wrong with a definition, blocking flaws first; `local` is what is known of where it is to be run."""
+    """The flaws of a definition, blocking ones first; `local` is what is known of the environment it will run in."""
     tools = local.tools.tools if local.tools is not None else {}
     known = {**BUILT_IN_EFFECTS, **{name: one.effect for name, one in tools.items()}}
     outputs = {name: shape_of(one.output) for name, one in tools.items() if one.output is not None}

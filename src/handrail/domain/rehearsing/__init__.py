@@ -1,1 +1,1 @@
-"""Rehearsing: walks through workflows in which nothing is called: with a script, or along every path there is."""
+"""Rehearsing: runs workflows without calling anything, either by a script or along every possible path."""

@@ -1,6 +1,6 @@
-"""Branches: the ways that a workflow can take at each of its forks, and which of them a run has taken.
+"""Branches: the ways that a workflow can take at each fork, and which of them a run has taken.
 
-Pure. Steps of inlined workflows are not counted: those are the branches of another workflow, with tests of its own."""
+Pure. Steps of inlined workflows are not counted: those workflows have tests of their own."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ SEVERAL = 2
 class Way(StrEnum):
     """One way out of a fork."""
 
-    HOLDS = "its condition holds"
-    FAILS = "its condition does not hold"
+    TRUE = "its condition is true"
+    FALSE = "its condition is false"
     NO_ROUND = "no round"
     ONE_ROUND = "one round"
     ROUNDS = "several rounds"
@@ -41,19 +41,19 @@ class Branch(Struct, frozen=True, order=True):
         return f"{self.step}: {self.way.value}"
 
 
-FORKS = frozenset({Way.HOLDS, Way.FAILS, Way.YES, Way.NO, Way.ONE_ROUND, Way.ROUNDS})
-"""Ways that tests should take; a failure, and a loop that has nothing to do, come as they come."""
+FORKS = frozenset({Way.TRUE, Way.FALSE, Way.YES, Way.NO, Way.ONE_ROUND, Way.ROUNDS})
+"""Ways that tests should cover; a failure, and a loop without any round, are optional."""
 
 
 def branches_of(definition: Definition) -> list[Branch]:
-    """Every branch that a definition's own steps have by their structure, in written order."""
+    """Every branch of a definition's own steps, in written order."""
     return list(_branches(definition.steps, ""))
 
 
 def _branches(steps: tuple[Step, ...], prefix: str) -> Iterator[Branch]:
     for step in steps:
         name = prefix + step.id
-        conditional = (Way.HOLDS, Way.FAILS) if step.when is not None else ()
+        conditional = (Way.TRUE, Way.FALSE) if step.when is not None else ()
         yield from (Branch(name, way) for way in (*conditional, *_own_ways(step)))
         yield from _branches(step.body, f"{name}.")
 
@@ -67,7 +67,7 @@ def _own_ways(step: Step) -> Sequence[Way]:
         case Repeat(repeat=rounds):
             return _ways(rounds.times, is_while=rounds.while_ is not None)
         case Call():
-            return ()  # its steps fail, and are not counted here
+            return ()  # only its steps can fail, and those are not counted here
         case _:
             return (Way.FAILURE,)
 
@@ -102,7 +102,7 @@ def _taken(run: Run, path: str, known: Mapping[str, Step]) -> Iterator[Branch]:
 def _condition_way(step: Step, state: StepState) -> Way | None:
     if step.when is None or (state.started is None and state.status is not StepStatus.SKIPPED):
         return None
-    return Way.FAILS if state.started is None else Way.HOLDS
+    return Way.FALSE if state.started is None else Way.TRUE
 
 
 def _end_way(step: Step, state: StepState) -> Way | None:

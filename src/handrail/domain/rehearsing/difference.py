@@ -1,4 +1,4 @@
-"""Differences: what a test expected of a walk, and what came instead; what explains the rest goes first. Pure."""
+"""Differences between what a test expects of a rehearsal and its result, those that explain the others first. Pure."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class Difference(Struct, frozen=True, kw_only=True):
 
 
 def differences(expected: Expected, walked: Walked) -> list[Difference]:
-    """Everything in which a walk is not what a test expects; where a test says nothing, all is well."""
-    told = (
+    """All differences from what a test expects; what a test does not mention is not compared."""
+    found = (
         _trouble(walked),
         _order("path", expected.path, walked.path),
         _members("skipped", expected.skipped, walked.skipped),
@@ -36,7 +36,7 @@ def differences(expected: Expected, walked: Walked) -> list[Difference]:
         _end(expected.end, walked),
         _outputs(expected.outputs or {}, walked.outputs),
     )
-    return [difference for part in told for difference in part]
+    return [difference for part in found for difference in part]
 
 
 def _trouble(walked: Walked) -> Iterator[Difference]:
@@ -48,19 +48,19 @@ def _end(expected: str | None, walked: Walked) -> Iterator[Difference]:
     if expected is None or expected == walked.end:
         return
     why = f" ({walked.waits_for})" if walked.waits_for else ""
-    yield Difference(what="end", expected=expected, got=f"{walked.end or 'not begun'}{why}")
+    yield Difference(what="end", expected=expected, got=f"{walked.end or 'not started'}{why}")
 
 
 def _outputs(expected: Mapping[str, Any], got: Mapping[str, Any]) -> Iterator[Difference]:
     for name, value in expected.items():
         if name not in got:
-            yield Difference(what=f"outputs.{name}", expected=_text(value), got="nothing of that name")
+            yield Difference(what=f"outputs.{name}", expected=_text(value), got="no output of that name")
         elif got[name] != value:
             yield Difference(what=f"outputs.{name}", expected=_text(value), got=_text(got[name]))
 
 
 def _order(what: str, expected: Sequence[str] | None, got: Sequence[str]) -> Iterator[Difference]:
-    """That the expected steps came in this order; others may stand between them."""
+    """Check that the expected steps came in this order; others may be between them."""
     if not expected:
         yield from _none(what, expected, got)
         return
@@ -68,7 +68,7 @@ def _order(what: str, expected: Sequence[str] | None, got: Sequence[str]) -> Ite
     for place, name in enumerate(expected):
         if not any(is_named(name, path) for path in left):
             before = f" after {expected[place - 1]}" if place else ""
-            words = f"{_listed(expected)}; no {name} came{before}"
+            words = f"{_listed(expected)}; there is no {name}{before}"
             yield Difference(what=what, expected=words, got=_listed(got))
             return
 
@@ -81,7 +81,7 @@ def _members(what: str, expected: Sequence[str] | None, got: Sequence[str]) -> I
 
 
 def _none(what: str, expected: Sequence[str] | None, got: Sequence[str]) -> Iterator[Difference]:
-    """That there is nothing, if a test says so by an empty list."""
+    """Check that there is nothing, if a test says so with an empty list."""
     if expected is not None and got:
         yield Difference(what=what, expected="none", got=_listed(got))
 

@@ -1,7 +1,7 @@
-"""Hints: what the conditions of a workflow compare its values with, so that both outcomes can be tried.
+"""Hints: the values that the conditions of a workflow compare with, so that both outcomes can be tried.
 
-Pure. Reads the syntax trees of conditions only as far as that; what it does not understand gives no hint, and then the
-path explorer says that it has not tried everything."""
+Pure. Reads the syntax trees of conditions only as far as needed; what it does not understand gives no hint, and then
+the path explorer reports that it has not tried everything."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from handrail.domain.language.expression_value import ExpressionRefused
 
 OTHER: Final = "something else"
 TEXT: Final = "a text that is long enough for what people ask of one"
-"""What a text is, as long as nobody says more of it."""
+"""The text to use where nothing more is known."""
 FAR: Final = 1_000_000
 
 
@@ -30,13 +30,13 @@ class Size(Struct, frozen=True):
 
 
 class With(Struct, frozen=True):
-    """A list or text that has this in it."""
+    """A list or text that contains this."""
 
     part: Any
 
 
 class Absent(Struct, frozen=True):
-    """Nothing at all."""
+    """No value: the key is missing."""
 
 
 Try: TypeAlias = Size | With | Absent | bool | int | float | str | None
@@ -60,13 +60,13 @@ def condition_hints(source: str) -> list[Hint]:
 
 
 def list_hints(source: str) -> list[Hint]:
-    """What to try for the list that a loop goes over."""
+    """What to try for the list that a loop iterates over."""
     path = path_in(source)
     return [(path, (Size(0), Size(1), Size(2)))] if path is not None else []
 
 
 def path_in(source: str) -> Path | None:
-    """The path that an expression is, with or without a default; None if it is something else."""
+    """The path if an expression is nothing but a path, with or without a default; else None."""
     try:
         parsed = parse(source)
         tree = parsed.tree
@@ -82,7 +82,7 @@ class _HintReader:
         self.strings = parsed.strings
 
     def of(self, node: ast.expr) -> Iterator[Hint]:
-        """The hints in an expression that must be true or false."""
+        """The hints in a Boolean expression."""
         match node:
             case ast.BoolOp(values=values):
                 for value in values:
@@ -96,7 +96,7 @@ class _HintReader:
                 yield from self.asked(node)
 
     def asked(self, node: ast.expr) -> Iterator[Hint]:
-        """The hints in a function that is true or false, or in a value that is."""
+        """The hints in a Boolean function or value."""
         match node:
             case ast.Call(func=ast.Name(id="exists"), args=[inner]):
                 yield from self.at(inner, (Absent(),))
@@ -115,13 +115,13 @@ class _HintReader:
         elif mine or theirs:
             yield from self.at(one, tuple(chain.from_iterable(map(_around, theirs))))
             yield from self.at(other, tuple(chain.from_iterable(map(_around, mine))))
-        else:  # two values that come from elsewhere: let them be equal, and far apart
+        else:  # two values from elsewhere: try them equal, and far apart
             apart = (TEXT, OTHER) if isinstance(sign, ast.Eq | ast.NotEq) else (0, FAR)
             yield from self.at(one, apart)
             yield from self.at(other, apart)
 
     def at(self, node: ast.expr, tries: tuple[Any, ...]) -> Iterator[Hint]:
-        """A hint for the path that a node is, or that a function looks at."""
+        """A hint for the path that a node is, or that a function reads."""
         match node:
             case ast.Call(func=ast.Name(id="len"), args=[inner]):
                 yield from self.at(inner, _sizes(tries))
@@ -135,7 +135,7 @@ class _HintReader:
                 return
 
     def literals(self, node: ast.expr) -> list[Any]:
-        """The one value that a node is, in a list; nothing if it depends on something."""
+        """The constant value of a node, in a list; empty if it is not constant."""
         match node:
             case ast.Constant(value=str()):
                 return [self.strings[node.col_offset]]
@@ -152,7 +152,7 @@ class _HintReader:
 
 
 def _members(lists: list[Any]) -> tuple[Any, ...]:
-    """What is in a list that is written out, and something that is not; any text, if it comes from elsewhere."""
+    """The members of a literal list and one value that is not in it; any text if the list comes from elsewhere."""
     inside = [value for listed in lists if isinstance(listed, list) for value in listed]
     return (*inside, *map(_unlike, inside[:1])) if lists else (TEXT,)
 

@@ -1,7 +1,7 @@
-"""Paths: every way through a workflow, tried one after the other: what is reached, what never is, and what is missing.
+"""Paths: tries every path through a workflow, and reports what is reached, what never is, and which values are missing.
 
-Pure and bounded. Values come from schemas and from what conditions compare them with (relevance.py, samples.py); a
-state that was seen before is not looked at again. What was not tried is said: whoever hides limits lies."""
+Pure and bounded. Values come from schemas and from what conditions compare them with (relevance.py, samples.py). A
+state that was seen before is not explored again. The report always says what was not tried."""
 
 from __future__ import annotations
 
@@ -39,38 +39,38 @@ from handrail.domain.status import RUN_WORKING, StepStatus
 STATES_MAX: Final = 5_000
 WAITS: Final = "waiting"
 DECIDING: Final = frozenset({"expression", "equals"})
-"""Rules that tell which values go together; those about texts would only refuse a sample's words."""
+"""Rules that decide which values go together; rules about texts would only refuse the words of a sample."""
 
-# How the language speaks of a value that is not there; other troubles may come from the values that were tried.
+# How the expression language reports a missing value; other errors may be caused by the values that were tried.
 _missing = re.compile(r"\bnull\b|has no field '[^']*' \(known|no value yet|there is no \[")
 
 
 class Missing(Struct, frozen=True, order=True):
-    """A value that a step reads though on some path nobody has set it."""
+    """A value that a step reads although it is not set on some path."""
 
     step: str
     message: str
 
 
 class Paths(Struct, frozen=True, kw_only=True):
-    """What was found on all the paths that were tried."""
+    """The result of exploring all paths."""
 
     states: int
-    """How many states were looked at; ways that come to the same state are followed once."""
+    """How many states were explored; paths that reach the same state are followed once."""
     is_whole: bool
-    """Whether all that was to be tried was tried."""
+    """Whether everything was tried that should be."""
     ends: frozenset[str]
     reached: tuple[Branch, ...]
     unreached: tuple[Branch, ...]
     missing: tuple[Missing, ...]
     longest: tuple[str, ...]
-    """The steps of the longest path, loops and inlined workflows by the steps in them."""
+    """The steps of the longest path; loops and inlined workflows are represented by their steps."""
     without_undo: tuple[str, ...]
     not_tried: tuple[str, ...]
 
 
 def explore(definition: Definition, rule_set: RuleSet, *, most: int = STATES_MAX) -> Paths:
-    """Try every path through a definition, at most so many states."""
+    """Try every path through a definition, up to `most` states."""
     return _Explorer(definition, rule_set, most).explored()
 
 
@@ -93,7 +93,7 @@ class _Explorer:
         self._from([started(self.definition, *given) for given in self._starts()])
         known = branches_of(self.definition)
         if self.left <= 0:
-            self.odd[f"it was given up after {self.most:,} states"] = None
+            self.odd[f"exploration stopped after {self.most:,} states"] = None
         return Paths(
             states=self.most - max(0, self.left),
             is_whole=self.left > 0,
@@ -106,7 +106,7 @@ class _Explorer:
             not_tried=tuple(self.odd),
         )
 
-    # --- where it begins ----------------------------------------------------------------------------
+    # --- starts ----------------------------------------------------------------------------
 
     def _starts(self) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
         schemas = self.definition.inputs
@@ -122,7 +122,7 @@ class _Explorer:
                 yield complete, variables
 
     def _variables(self) -> Iterator[Mapping[str, Any]]:
-        """All variables set, then each with another value or missing, one at a time."""
+        """All variables set; then each with another value or missing, one at a time."""
         choices = {name: self._values(name) for name in self.relevant.variables}
         usual = {name: values[0] for name, values in choices.items()}
         yield usual
@@ -139,7 +139,7 @@ class _Explorer:
     # --- from state to state ------------------------------------------------------------------------
 
     def _from(self, starts: Sequence[Run]) -> None:
-        """Try what is usual first, then all that differs from it once, twice, and so on."""
+        """Explore the usual path first, then all that differ from it once, twice, and so on."""
         stages = [self._stage(run) for run in starts]
         pending = [stages[:1], stages[1:]]
         while self.left > 0 and (depth := _first(pending)) is not None:
@@ -150,7 +150,7 @@ class _Explorer:
             pending[depth + 1] += filter(None, others)
 
     def _behind(self, stage: SimulatedRun) -> list[SimulatedRun | None]:
-        """The states that a state leads to, the usual one first; None for those that are known."""
+        """The states that follow a state, the usual one first; None for those seen before."""
         asked = stage.advance()
         self._note(stage)
         self.reached |= branches_taken(self.definition, stage.run)
@@ -165,14 +165,14 @@ class _Explorer:
         return SimulatedRun(self.definition, run, check=_with_defaults)
 
     def _answered(self, run: Run, asked: AwaitedStep, answer: StepResult) -> SimulatedRun | None:
-        """The stage after an answer; None if that state was seen before."""
+        """The run after a result; None if that state was seen before."""
         stage = self._stage(run)
         stage.answer(asked, answer)
         self._note(stage)
         key = self.states.key(stage.run)
         done = len(self.states.done(stage.run))
         if self.seen.get(key, -1) >= done:
-            return None  # what comes now is known; only a longer way to here would be news
+            return None  # what follows is known; only a longer path to this state would matter
         self.seen[key] = done
         self.left -= 1
         return stage
@@ -184,7 +184,7 @@ class _Explorer:
             return [DoneResult()]
         answers: list[StepResult] = [DoneResult(output) for output in self._outputs(asked)]
         name = plain(asked.path)
-        # One failure on a path, and one of each step, is enough to see what a failure leads to.
+        # One failure on each path, and one of each step, is enough to see where failures lead.
         if name not in self.failed and not any(one.status is StepStatus.FAILED for one in run.steps.values()):
             self.failed.add(name)
             answers.append(FailedResult(is_final=True))
@@ -211,7 +211,7 @@ class _Explorer:
         least = required_only(schema, made[0])
         return made if least in made else [*made, least]
 
-    # --- what is found ------------------------------------------------------------------------------
+    # --- findings ------------------------------------------------------------------------------
 
     def _note(self, stage: SimulatedRun) -> None:
         for event in stage.events:
@@ -221,14 +221,14 @@ class _Explorer:
 
     def _note_trouble(self, run: Run, step: str, message: str) -> None:
         if not _missing.search(message):
-            self.odd[f"{plain(step)} could not be worked out with the values that were tried: {message}"] = None
+            self.odd[f"{plain(step)} could not be evaluated with the values that were tried: {message}"] = None
         elif doubtful := self._doubtful(run):
-            self.odd[f"{plain(step)} may miss something, unless the checks of {doubtful} rule it out: {message}"] = None
+            self.odd[f"{plain(step)} may miss a value, unless the checks of {doubtful} rule it out: {message}"] = None
         else:
             self.missing[Missing(plain(step), message)] = None
 
     def _doubtful(self, run: Run) -> str:
-        """A step whose output was tried though its own checks would refuse it: a sample is only a sample."""
+        """A step whose sample output would be refused by its own checks, so that the path may not be real."""
         for path, state in run.steps.items():
             found = locate(self.definition, path)
             work = found.step.work
@@ -252,13 +252,13 @@ def _first(pending: Sequence[Sequence[SimulatedRun]]) -> int | None:
 
 
 def _with_defaults(definition: Definition, given: Mapping[str, Any]) -> tuple[Mapping[str, Any], Sequence[str]]:
-    """Inputs that are taken as they are: a sample need not fit what a schema says beyond its type."""
+    """Inputs with defaults, not validated: a sample need not fit what a schema says beyond its type."""
     defaults = {name: schema["default"] for name, schema in definition.inputs.items() if "default" in schema}
     return {**defaults, **given}, ()
 
 
 def _invalid(event: Event) -> tuple[str, str] | None:
-    """The step and the reason, if an event tells that something could not be worked out."""
+    """The step and the reason, if an event says that an expression could not be evaluated."""
     match event:
         case StepFailed(step=step, category=Category.INVALID_INPUT, message=message):
             return step, message
@@ -273,7 +273,7 @@ def _invalid(event: Event) -> tuple[str, str] | None:
 
 
 def _without_undo(definition: Definition) -> Iterator[str]:
-    """Steps that change the world, though nothing says how to take that back."""
+    """Steps that have an effect but no undo."""
     for name, step in names_in(definition):
         is_lasting = effect_of(step) not in {None, Effect.NONE}
         if is_lasting and step.undo is None and not brings_own_undo(step) and UNDO not in name:

@@ -1,4 +1,6 @@
-"""Questions: what a rehearsed run waits for, and what may be answered. Values only; who answers stands elsewhere."""
+"""What a rehearsed run waits for, and the results it can get. Values only.
+
+The results come from a script (walk.py) or from exploring all paths (paths.py)."""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ from handrail.domain.path import UNDO
 
 
 class Performer(StrEnum):
-    """Who has to do something before a run goes on."""
+    """Who has to act before a run continues."""
 
     AGENT = "agent"
     TOOL = "tool"
@@ -20,58 +22,58 @@ class Performer(StrEnum):
 
 
 class AwaitedStep(Struct, frozen=True, kw_only=True):
-    """A step that somebody has to do, or to undo."""
+    """A step that an agent, a tool or a person has to do or undo."""
 
     path: str
     who: Performer
     is_undo: bool = False
     work: Prompt | Tool | None = None
     args: Any = None
-    """What a tool would be called with."""
+    """The arguments of the tool call."""
     trouble: str = ""
-    """Why nobody could do it: its words can't be filled in."""
+    """Why it could not be done: its prompt can't be rendered."""
 
     @property
     def name(self) -> str:
-        """What a script calls it, round for round: `build[2].make`, `tag!undo`."""
+        """Its name in a script, with rounds: `build[2].make`, `tag!undo`."""
         return self.path + UNDO if self.is_undo else self.path
 
 
 class DoneResult(Struct, frozen=True):
-    """It was done, and this was handed in or answered."""
+    """It was done, with this output."""
 
     output: Any = None
 
 
 class RefusedResult(Struct, frozen=True):
-    """What was handed in was turned down; the step waits for another try."""
+    """The submitted output was refused; the step waits for another try."""
 
     findings: tuple[Any, ...]
 
 
 class SkippedResult(Struct, frozen=True):
-    """The agent left it out."""
+    """The agent skipped it."""
 
 
 class FailedResult(Struct, frozen=True):
     """It could not be done."""
 
     category: Category = Category.TOOL_ERROR
-    message: str = "it failed, by the script"
+    message: str = "failed as scripted"
     is_final: bool = False
-    """Whether it is not tried again, whatever the retry policy says."""
+    """Whether it is not retried, whatever the retry policy says."""
 
 
 class ApprovedResult(Struct, frozen=True):
-    """A person said yes."""
+    """A person approved."""
 
 
 class RejectedResult(Struct, frozen=True):
-    """A person said no."""
+    """A person rejected."""
 
 
 class NoAnswer(Struct, frozen=True):
-    """Nobody comes: if the time to answer is limited, it runs out."""
+    """There is no answer: if the time to answer is limited, it expires."""
 
 
 StepResult = DoneResult | RefusedResult | SkippedResult | FailedResult | ApprovedResult | RejectedResult | NoAnswer

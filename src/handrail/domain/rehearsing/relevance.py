@@ -1,7 +1,7 @@
 """Relevance: which inputs, variables and outputs the forks of a workflow depend on, and what to try for each.
 
-Pure. Follows values through inlined workflows: what goes in by `with`, and what comes out by `outputs`, as long as it
-is handed on as it is. What is made of several values on the way is not followed."""
+Pure. Follows values through inlined workflows, into `with` and out of `outputs`, as long as they are passed on
+unchanged. Values computed from several others on the way are not followed."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ OUTPUTS: Final = "outputs"
 DEPTH_MAX: Final = 12
 
 Place: TypeAlias = tuple[str, str]
-"""A workflow (the top one, or one by its pinned name), and whose value it is: inputs, vars, or a step by its name."""
+"""A workflow (the top one, or one by its pinned name), and the source of a value: inputs, vars, or a step by name."""
 Items: TypeAlias = Mapping[str, Path | None]
-"""What the item of each loop around a place is an item of."""
+"""For each loop around a place, by item name: the path of the list that it iterates over."""
 
 _only = re.compile(r"^\{\{-?\s*(.+?)\s*-?\}\}$", re.DOTALL)
 
 
 class Relevant(Struct, frozen=True):
-    """What to try at which place, what anything reads there, and the variables that anything reads."""
+    """What to try at each place, what is read there, and which variables are read."""
 
     tries: Mapping[Place, Mapping[Path, tuple[Any, ...]]]
     reads: Mapping[Place, tuple[Path, ...]]
     readers: Mapping[Place, Mapping[str, bool]]
-    """Who reads a value: the outermost step of its workflow, or OUTPUTS; and whether what happens depends on it."""
+    """By value: the outermost steps that read it, or OUTPUTS; and whether control flow depends on it."""
     variables: tuple[str, ...]
 
 
@@ -91,7 +91,7 @@ class _Gathering:
                 known[first] = decides or known.get(first, False)
 
     def _owner(self, path: Path) -> str:
-        """Whose value a path is, as readers are noted: `inputs.name`, `vars.name`, or a step."""
+        """The source of the value at a path: `inputs.name`, `vars.name`, or a step."""
         if path[0] in {INPUTS, VARS}:
             return ".".join(map(str, path[:2]))
         end = next((at for at, key in enumerate(path) if key in {"output", "status"}), 0)
@@ -102,7 +102,7 @@ class _Gathering:
             self.variables[str(path[1])] = None
 
     def note(self, scope: str, path: Path, tries: tuple[Any, ...], items: Items, depth: int = 0) -> None:
-        """Note what to try at a path, at the place where its value comes from."""
+        """Note what to try at a path, at the place that its value comes from."""
         if depth > DEPTH_MAX or not path:
             return
         match path[0]:
@@ -123,18 +123,18 @@ class _Gathering:
         name, rest = ".".join(map(str, path[:end])), path[end + 1 :]
         step = self.named.get((scope, name))
         if step is not None and isinstance(step.work, Call):
-            self._note_handed_out(step.work.workflow, rest, tries, depth)
+            self._note_inlined_output(step.work.workflow, rest, tries, depth)
         elif step is not None and end < len(path) and isinstance(step.work, Prompt | Tool):
             self._keep((scope, name), rest, tries)
 
-    def _note_handed_out(self, scope: str, path: Path, tries: tuple[Any, ...], depth: int) -> None:
-        """What an inlined workflow's output depends on in it."""
+    def _note_inlined_output(self, scope: str, path: Path, tries: tuple[Any, ...], depth: int) -> None:
+        """Note the values inside an inlined workflow that its output depends on."""
         if scope in self.scopes and path:
             inner = path_in(self.scopes[scope].outputs.get(str(path[0]), "")) or ()
             self.note(scope, (*inner, *path[1:]) if inner else (), tries, {}, depth + 1)
 
     def _note_given(self, scope: str, path: Path, tries: tuple[Any, ...], depth: int) -> None:
-        """What an inlined workflow's input depends on, wherever it is called."""
+        """Note the values that an input of an inlined workflow depends on, at each of its calls."""
         for caller, call, items in self.calls:
             given = call.with_.get(str(path[1])) if call.workflow == scope and path[1:] else None
             only = _only.match(given) if isinstance(given, str) else None
@@ -157,7 +157,7 @@ def _placed(steps: tuple[Step, ...], prefix: str, items: Items) -> Iterator[tupl
 
 
 def _conditions(step: Step) -> Iterator[str]:
-    """The expressions that decide what happens."""
+    """The expressions that decide the control flow."""
     rounds = (step.work.repeat.until, step.work.repeat.while_) if isinstance(step.work, Repeat) else ()
     items = (step.work.items,) if isinstance(step.work, Each) else ()
     yield from filter(None, (step.when, *rounds, *items))

@@ -1,6 +1,6 @@
-"""Samples: values that fit a JSON Schema, and variants of them that make conditions come out one way or the other.
+"""Samples: values that fit a JSON Schema, and variants of them that make conditions true or false.
 
-Pure, and never complete: a sample of a schema with patterns may not fit it. Nobody is told that it does."""
+Pure, and never complete: a sample of a schema with patterns may not fit it. No caller relies on that."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DEPTH_MAX: Final = 8
 
 
 def sample(schema: Any, *, depth: int = 0) -> Any:
-    """A value of the usual kind: all properties, one item in each list."""
+    """A typical value: all properties, one item in each list."""
     if not isinstance(schema, Mapping) or depth > DEPTH_MAX:
         return TEXT
     said = [*(schema[key] for key in ("const", "default") if key in schema), *_listed(schema, "enum")]
@@ -33,7 +33,7 @@ def sample(schema: Any, *, depth: int = 0) -> Any:
 
 
 def kind_of(schema: Mapping[str, Any]) -> str:
-    """The first type that a schema admits, as far as it says."""
+    """The first type that a schema allows; empty if it does not say."""
     written = schema.get("type")
     if isinstance(written, str):
         return written
@@ -43,7 +43,7 @@ def kind_of(schema: Mapping[str, Any]) -> str:
 
 
 def variants(base: Any, schema: Any, tries: Mapping[Path, Sequence[Any]]) -> tuple[list[Any], bool]:
-    """The value with every combination of what is to be tried; False if there were too many for all of them."""
+    """The value with every combination of what to try; False if there are too many to try them all."""
     known = {path: _possible(schema, path, tries[path]) for path in sorted(tries, key=len)}
     choices = {path: values for path, values in known.items() if values}
     if prod(map(len, choices.values())) <= VARIANTS_MAX:
@@ -54,14 +54,14 @@ def variants(base: Any, schema: Any, tries: Mapping[Path, Sequence[Any]]) -> tup
 
 
 def _together(base: Any, choices: Mapping[Path, Sequence[Any]]) -> list[Any]:
-    """All values at their first, second, ... choice at once: conditions often want several to be small together."""
+    """All values at their first, second, ... choice at once: conditions often need several small values together."""
     most = max(map(len, choices.values()))
     rows = [[values[number % len(values)] for values in choices.values()] for number in range(most)]
     return [_with(base, zip(choices, row, strict=True)) for row in rows]
 
 
 def with_read(base: Any, paths: Iterable[Path]) -> Any:
-    """A value of which nobody says what it is, with a text wherever somebody reads something."""
+    """A value without a schema, with a text at each path that is read."""
     for path in sorted(paths, key=len):
         if path and EACH not in path and not any(isinstance(key, int) for key in path):
             base = _put(base, path, TEXT)
@@ -69,7 +69,7 @@ def with_read(base: Any, paths: Iterable[Path]) -> Any:
 
 
 def required_only(schema: Any, value: Any) -> Any:
-    """The value without what its schema does not ask for."""
+    """The value without its optional properties."""
     if isinstance(schema, Mapping) and isinstance(value, Mapping) and isinstance(schema.get("properties"), Mapping):
         asked = schema.get("required", ())
         parts = schema["properties"]
@@ -78,7 +78,7 @@ def required_only(schema: Any, value: Any) -> Any:
 
 
 def part_of(schema: Any, path: Path) -> Any:
-    """The schema of what stands at a path; None if nobody says."""
+    """The schema at a path; None if there is none."""
     for key in path:
         if not isinstance(schema, Mapping):
             return None
@@ -115,7 +115,7 @@ def _text(schema: Mapping[str, Any]) -> str:
 
 
 def _possible(schema: Any, path: Path, tries: Iterable[Any]) -> list[Any]:
-    """What to try at one place, as far as its schema lets it be there, or not be there."""
+    """What to try at one place, limited to what its schema allows, including absence."""
     part, above = part_of(schema, path), part_of(schema, path[:-1])
     known = part if isinstance(part, Mapping) else {}
     is_asked = bool(path) and isinstance(above, Mapping) and path[-1] in above.get("required", ())
@@ -127,7 +127,7 @@ def _possible(schema: Any, path: Path, tries: Iterable[Any]) -> list[Any]:
 
 
 def _listed_by(schema: Mapping[str, Any]) -> list[Any]:
-    """All values of a schema that has only a few."""
+    """All values of an enum or Boolean schema."""
     return [*_listed(schema, "enum")] or ([True, False] if kind_of(schema) == "boolean" else [])
 
 
@@ -137,7 +137,7 @@ def _listed(schema: Mapping[str, Any], key: str) -> Sequence[Any]:
 
 
 def _made(schema: Mapping[str, Any], wanted: Any) -> Any:
-    """A value out of its description."""
+    """A value made from its description."""
     kind = kind_of(schema)
     if isinstance(wanted, Size):
         return _words(wanted.length) if kind == "string" else _items(schema, wanted.length)
@@ -153,7 +153,7 @@ def _words(length: int) -> str:
 
 
 def _may_be(schema: Mapping[str, Any], value: Any) -> bool:
-    """Whether a value is not plainly against its schema."""
+    """Whether a value does not obviously violate its schema."""
     kind = kind_of(schema)
     if isinstance(value, list):
         return kind in {"", "array"} and schema.get("minItems", 0) <= len(value) <= schema.get("maxItems", 1_000)
@@ -175,7 +175,7 @@ def _with(base: Any, chosen: Iterable[tuple[Path, Any]]) -> Any:
 
 
 def _put(base: Any, path: Path, value: Any) -> Any:
-    """The value with another one at a path; what leads there is made."""
+    """The value with another one at a path; missing objects on the way are created."""
     if not path:
         return None if isinstance(value, Absent) else value
     key, rest = path[0], path[1:]

@@ -1,6 +1,6 @@
-"""Scripts: what everybody does in a rehearsed run, and what is expected to come of it. Values and their lookup.
+"""Scripts: what agents, tools and people do in a rehearsed run, and the expected result. Values and their lookup.
 
-Pure. Reading them from a file is library/script.py's work; following one is walk.py's."""
+Pure. Scripts are read from files in library/script.py and followed in walk.py."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from handrail.domain.definition import Call, Definition, Step
 from handrail.domain.path import UNDO
 
 EXHAUSTED: Final = object()
-"""What a list of answers gives when all have been used."""
+"""Returned by a list of answers when all have been used."""
 
 _round = re.compile(r"\[\d+\]")
 
 
 class Expected(Struct, frozen=True, kw_only=True):
-    """What a test expects; None where it says nothing, empty where it says: nothing of that kind."""
+    """What a test expects; None where it says nothing, empty where it expects none."""
 
     end: str | None = None
     path: tuple[str, ...] | None = None
@@ -45,7 +45,7 @@ class Script(Struct, frozen=True, kw_only=True):
 
 
 class Answers:
-    """What a script says for each step, taken one after the other: `try` for tries, `each` for rounds."""
+    """The answers of a script for each step, in order: `try` for tries, `each` for rounds."""
 
     def __init__(self, said: Mapping[str, Any]) -> None:
         self._said = said
@@ -54,11 +54,11 @@ class Answers:
         self.asked: set[str] = set()
 
     def has(self, path: str) -> bool:
-        """Whether the script says anything for a step."""
+        """Whether the script has an answer for a step."""
         return path in self._said or plain(path) in self._said
 
     def next(self, path: str, default: Any = None) -> Any:
-        """The next thing that the script says for a step; EXHAUSTED if its list has no more."""
+        """The next answer of the script for a step; EXHAUSTED if its list has no more."""
         name = path if path in self._said else plain(path)
         if name not in self._said:
             return default
@@ -66,39 +66,39 @@ class Answers:
         return self._next_try(path, self._in_round(name, path))
 
     def tries_left(self, path: str) -> int:
-        """How many more tries the script has for the step in this round."""
+        """How many tries the script has left for the step in this round."""
         name = path if path in self._said else plain(path)
-        told = listed(self._in_round(name, path), "try") if name in self._said else None
-        return max(0, len(told) - self._tries.get(path, 0)) if told is not None else 0
+        answers = listed(self._in_round(name, path), "try") if name in self._said else None
+        return max(0, len(answers) - self._tries.get(path, 0)) if answers is not None else 0
 
     def _in_round(self, name: str, path: str) -> Any:
-        """What is said for this round: each path takes its own place in the list when it first comes."""
-        told = listed(self._said[name], "each")
-        if told is None:
+        """The answer for this round: each path gets the next place in the list when it is first asked for."""
+        answers = listed(self._said[name], "each")
+        if answers is None:
             return self._said[name]
         if path not in self._places:
             self._places[path] = sum(1 for known in self._places if plain(known) == plain(path))
         place = self._places[path]
-        return told[place] if place < len(told) else EXHAUSTED
+        return answers[place] if place < len(answers) else EXHAUSTED
 
     def _next_try(self, path: str, said: Any) -> Any:
-        told = listed(said, "try")
-        if told is None:
+        answers = listed(said, "try")
+        if answers is None:
             return said
         number = self._tries.get(path, 0)
         self._tries[path] = number + 1
-        return told[number] if number < len(told) else EXHAUSTED
+        return answers[number] if number < len(answers) else EXHAUSTED
 
 
 def listed(value: Any, word: str) -> list[Any] | None:
-    """The list of a `{word: [...]}` that says nothing else; None if it is something else."""
+    """The list in `{word: [...]}` if there is nothing else in it; else None."""
     if isinstance(value, Mapping) and set(value) == {word} and isinstance(value[word], list | tuple):
         return list(value[word])
     return None
 
 
 def plain(path: str) -> str:
-    """A path without the numbers of its rounds: `look[2].read` is `look.read`."""
+    """A path without round numbers: `look[2].read` becomes `look.read`."""
     return _round.sub("", path)
 
 
@@ -108,7 +108,7 @@ def is_named(name: str, path: str) -> bool:
 
 
 def names_in(definition: Definition) -> Iterator[tuple[str, Step]]:
-    """Every step by the name that a script calls it, those of inlined workflows included."""
+    """Every step by its name in scripts, including those of inlined workflows."""
     yield from _names(definition, definition.steps, "")
 
 

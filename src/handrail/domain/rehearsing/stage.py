@@ -1,7 +1,7 @@
-"""The stage: a run that moves without a journal, a clock or tools, from one question to the next.
+"""A simulated run: moves without a journal, a clock or tools, from one awaited step to the next.
 
-Pure. What may happen is decided just as in a real run, by the same agenda, decisions and fold; only that nobody waits:
-times that are due are jumped to. Who answers the questions is walk.py's and paths.py's matter."""
+Pure. It uses the same agenda, turn, decisions and fold as a real run. It never waits: time jumps to the next timer. The
+results of awaited steps come from walk.py or paths.py."""
 
 from __future__ import annotations
 
@@ -54,23 +54,23 @@ from handrail.domain.status import RUN_WORKING, StepStatus
 from handrail.domain.turn import next_turn, ready_for_agent
 
 RUN: Final = "run_rehearsal"
-BEGINNING: Final = 1_000
+START_MS: Final = 1_000
 TURNS_MAX: Final = 100_000
-"""After so many turns a walk is given up: no workflow that people read has as many."""
+"""After this many turns a rehearsal stops: no real workflow needs as many."""
 CAPTURED: Final = {"rehearsed": True}
 
 StandIn: TypeAlias = Callable[[str], DoneResult | None]
-"""The outputs of an inlined workflow that is not to be walked through; None if it is."""
+"""Returns the scripted outputs of an inlined workflow, which is then not executed; None to execute it."""
 
 
 def started(definition: Definition, inputs: Mapping[str, Any], variables: Mapping[str, Any] | None = None) -> Run:
-    """A run of a definition that has just begun."""
+    """A run of a definition that has just started."""
     start = StartRun(definition=RUN, workflow=definition.id, inputs=inputs, vars=variables or {})
-    return _after(Run(id=RUN), decide(Run(id=RUN), start, definition), BEGINNING)
+    return _after(Run(id=RUN), decide(Run(id=RUN), start, definition), START_MS)
 
 
 class SimulatedRun:
-    """One run on its way; `events` is all that has happened since the stage was set."""
+    """One run in progress; `events` is everything that has happened since this object was made."""
 
     def __init__(
         self, definition: Definition, run: Run, *, check: InputCheck, stand_in: StandIn = lambda _: None
@@ -87,14 +87,15 @@ class SimulatedRun:
         self._undo: AwaitedStep | None = None
         self._turns = 0
 
-    # --- going on -----------------------------------------------------------------------------------
+    # --- advancing -----------------------------------------------------------------------------------
 
     def advance(self) -> AwaitedStep | None:
-        """Go on until somebody has to do something; None if nobody can, or the run has ended."""
+        """Advance until an agent, a tool or a person has to act; None if the run has ended or can't continue."""
         while self.run.status in RUN_WORKING:
             self._turns += 1
             if self._turns > TURNS_MAX:
-                raise Limited(f"the walk has not ended after {TURNS_MAX:,} turns", hint="give its loops smaller bounds")
+                message = f"the rehearsal has not ended after {TURNS_MAX:,} turns"
+                raise Limited(message, hint="give its loops smaller bounds")
             if commands := self._next():
                 self.grant(*commands)
             elif question := self._question():
@@ -104,7 +105,7 @@ class SimulatedRun:
         return None
 
     def grant(self, *commands: Command) -> None:
-        """Let this happen."""
+        """Execute these commands."""
         for command in commands:
             events = decide(self.run, command, self.definition)
             self.run = _after(self.run, events, self.now)
@@ -113,7 +114,7 @@ class SimulatedRun:
             self._agenda.update(self.run, {path for path in map(step_of, events) if path is not None})
 
     def _next(self) -> list[Command]:
-        """What happens by itself, before anybody is asked."""
+        """What handrail does by itself, before waiting for anyone."""
         self._agenda.keep_up(self.now)
         turn = next_turn(self._agenda, check=self.check)
         commands = self._stood_in(turn.commands) or self._start_undo(turn.undos)
@@ -122,7 +123,7 @@ class SimulatedRun:
         return commands
 
     def _stood_in(self, commands: Sequence[Command]) -> list[Command]:
-        """The commands, and the ends of inlined workflows whose outputs are given: these are not walked through."""
+        """The commands, and the completion of inlined workflows whose outputs are scripted."""
         failed = {command.step for command in commands if isinstance(command, FailStep)}
         opened = [one.step for one in commands if isinstance(one, OpenStep) and one.step not in failed]
         called = [path for path in opened if isinstance(locate(self.definition, path).step.work, Call)]
@@ -140,7 +141,7 @@ class SimulatedRun:
                 return []
 
     def _start_undo(self, paths: Sequence[str]) -> list[Command]:
-        """Start one undo after the other: who undoes what, and in which order, is what a walk is to show."""
+        """Start undos one at a time, so that a rehearsal shows their order."""
         if self._undo is not None or not paths:
             return []
         match undo_start_of(self.run, self.definition, paths[0], check=self.check):
@@ -159,7 +160,7 @@ class SimulatedRun:
         self.now = max(self.now + 1, due)
         return True
 
-    # --- questions and answers ----------------------------------------------------------------------
+    # --- awaited steps and their results ----------------------------------------------------------------------
 
     def _question(self) -> AwaitedStep | None:
         if self._undo is not None:
@@ -173,7 +174,7 @@ class SimulatedRun:
         return self._asked(min(asked, key=partial(rank_at, agenda.lanes))) if asked else None
 
     def _is_for_somebody(self, path: str) -> bool:
-        """Whether a step that waits does so for an agent or a person, and not for a time."""
+        """Whether a waiting step waits for an agent or a person, not for a timer."""
         return bool(self.run.step(path).digest) or isinstance(locate(self.definition, path).step.work, Prompt)
 
     def _asked(self, path: str) -> AwaitedStep:
@@ -182,8 +183,8 @@ class SimulatedRun:
             return self._for_agent(path)
         if not isinstance(step.work, Tool):
             return AwaitedStep(path=path, who=Performer.PERSON)
-        beginning = start_of(self.run, self.definition, path, now=self.now, check=self.check)
-        args = beginning.args if isinstance(beginning, CallTool) else {}
+        start = start_of(self.run, self.definition, path, now=self.now, check=self.check)
+        args = start.args if isinstance(start, CallTool) else {}
         return AwaitedStep(path=path, who=Performer.TOOL, work=step.work, args=args)
 
     def _for_agent(self, path: str, *, is_undo: bool = False) -> AwaitedStep:
@@ -198,7 +199,7 @@ class SimulatedRun:
         return AwaitedStep(path=path, who=Performer.AGENT, is_undo=is_undo, work=prompt, trouble=trouble)
 
     def answer(self, question: AwaitedStep, answer: StepResult, *, variables: Mapping[str, Any] | None = None) -> None:
-        """Let the answer to the question happen; `variables` is what an agent leaves with it."""
+        """Apply the result of an awaited step; `variables` are what an agent sets with it."""
         if question.is_undo:
             self.grant(*self._undone(question, answer))
             self._undo = None
@@ -208,22 +209,22 @@ class SimulatedRun:
             self.grant(self._decided(question.path, is_yes=isinstance(answer, ApprovedResult)))
         elif question.who is Performer.TOOL:
             self._tools.discard(question.path)
-            self.grant(self._tried(question), self._came_of(question, answer))
+            self.grant(self._tried(question), self._call_ended(question, answer))
         else:
-            self.grant(*self._handed_in(question.path, answer, variables or {}))
+            self.grant(*self._submitted(question.path, answer, variables or {}))
 
     def _decided(self, path: str, *, is_yes: bool) -> Command:
         digest = self.run.step(path).digest
         if is_yes:
-            return GiveApproval(step=path, digest=digest, reason="a person agreed", at=self.now)
-        return RejectApproval(step=path, digest=digest, reason="a person said no", at=self.now)
+            return GiveApproval(step=path, digest=digest, reason="approved by the script", at=self.now)
+        return RejectApproval(step=path, digest=digest, reason="rejected by the script", at=self.now)
 
     def _tried(self, question: AwaitedStep) -> Command:
         step = locate(self.definition, question.path).step
         capture = CAPTURED if brings_own_undo(step) else None
         return StartAttempt(step=question.path, effect=effect_of(step), capture=capture)
 
-    def _came_of(self, question: AwaitedStep, answer: StepResult) -> Command:
+    def _call_ended(self, question: AwaitedStep, answer: StepResult) -> Command:
         if isinstance(answer, DoneResult):
             return CompleteStep(step=question.path, output=answer.output)
         failed = answer if isinstance(answer, FailedResult) else FailedResult()
@@ -233,19 +234,19 @@ class SimulatedRun:
         due = None if failed.is_final else due
         return FailAttempt(step=question.path, category=failed.category, message=failed.message, due=due)
 
-    def _handed_in(self, path: str, answer: StepResult, variables: Mapping[str, Any]) -> list[Command]:
-        is_out = self.run.step(path).status is StepStatus.WAITING
-        handed_out: list[Command] = [] if is_out else [HandOutStep(step=path, at=self.now)]
+    def _submitted(self, path: str, answer: StepResult, variables: Mapping[str, Any]) -> list[Command]:
+        is_assigned = self.run.step(path).status is StepStatus.WAITING
+        assigned: list[Command] = [] if is_assigned else [HandOutStep(step=path, at=self.now)]
         left: list[Command] = [SetVars(vars=variables)] if variables else []
-        return [*handed_out, *left, _ended(path, answer)]
+        return [*assigned, *left, _ended(path, answer)]
 
     def _undone(self, question: AwaitedStep, answer: StepResult) -> list[Command]:
         path = question.path
-        begun: list[Command] = [StartUndo(step=path)] if question.who is Performer.TOOL else []
+        started: list[Command] = [StartUndo(step=path)] if question.who is Performer.TOOL else []
         if isinstance(answer, FailedResult):
-            return [*begun, FailUndo(step=path, category=answer.category, message=answer.message)]
+            return [*started, FailUndo(step=path, category=answer.category, message=answer.message)]
         how = How.EXECUTED if question.who is Performer.TOOL else How.BY_AGENT
-        return [*begun, CompensateStep(step=path, how=how)]
+        return [*started, CompensateStep(step=path, how=how)]
 
 
 def _ended(path: str, answer: StepResult) -> Command:
@@ -253,7 +254,7 @@ def _ended(path: str, answer: StepResult) -> Command:
         case RefusedResult(findings=findings):
             return RefuseOutput(step=path, findings=findings)
         case SkippedResult():
-            return SkipStep(step=path, reason="the agent left it out")
+            return SkipStep(step=path, reason="the agent skipped it")
         case DoneResult(output=output):
             return CompleteStep(step=path, output=output, proof=Proof.CLAIMED)
         case _:

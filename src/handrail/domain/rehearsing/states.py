@@ -1,7 +1,7 @@
-"""States: when two runs on different ways through a workflow are the same, as far as what comes after them goes.
+"""States: whether two runs on different paths through a workflow are equal with regard to what can follow.
 
-Pure. A value counts only as long as somebody may still read it: so ways that differ in what is over and forgotten are
-followed once, and a workflow with many forks can be looked at as a whole."""
+Pure. A value counts only as long as a later step may read it. Paths that differ only in values that are no longer read
+are followed once, which makes it possible to explore workflows with many forks completely."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _inner = re.compile(r"[.\[!]")
 
 
 class States:
-    """What the states of one workflow are told apart by."""
+    """Computes the keys by which the states of one workflow are distinguished."""
 
     def __init__(self, definition: Definition, relevant: Relevant) -> None:
         self.definition, self.relevant = definition, relevant
@@ -35,7 +35,7 @@ class States:
         self._places: dict[str, tuple[str, str, str]] = {}
 
     def key(self, run: Run) -> bytes:
-        """A state, as far as what comes after it depends on it."""
+        """The part of a state that what follows depends on."""
         over = {step.id for step in self.definition.steps if self._is_over(run, step.id)}
         last = _last_rounds(run)
         rows = [
@@ -51,21 +51,21 @@ class States:
         return msgspec.json.encode((run.status.value, given, sorted(rows, key=lambda row: row[0])))
 
     def _is_over(self, run: Run, name: str) -> bool:
-        """Whether nothing depends any more on how a step has ended."""
+        """Whether nothing depends on the result of a step any more."""
         if run.step(name).status not in STEP_SATISFIED or name in self._lasting:
             return False
         readers = self.relevant.readers.get((TOP, name), {})
         return all(reader != OUTPUTS and run.step(reader).status in STEP_ENDED for reader in readers)
 
     def _live(self, run: Run, path: str, last: Mapping[str, int]) -> Any:
-        """What is still needed of a step's output; of rounds that are over, nothing."""
+        """What is still needed of a step's output; nothing for rounds that are over."""
         output = run.step(path).output
         if output is None or any(int(found[1]) < last[path[: found.start()]] for found in _round.finditer(path)):
             return None
         return self._needed(run, self.place(path), output)
 
     def _needed(self, run: Run, place: tuple[str, str, str], value: Any) -> Any:
-        """A value, its outline if it is only shown, or nothing if nobody reads it any more."""
+        """A value, or its outline if it is only displayed, or nothing if it is not read any more."""
         scope, name, root = place
         left = [
             decides or (reader == OUTPUTS and scope != TOP)
@@ -77,7 +77,7 @@ class States:
         return [value] if any(left) else _outline(value)
 
     def place(self, path: str) -> tuple[str, str, str]:
-        """Which workflow a step belongs to, its name there, and what the paths of that workflow's steps begin with."""
+        """The workflow that a step belongs to, its name there, and the path prefix of that workflow's steps."""
         if path not in self._places:
             self._places[path] = self._found_place(path)
         return self._places[path]
@@ -92,7 +92,7 @@ class States:
         return scope, plain(path.removeprefix(lane.root)), lane.root
 
     def done(self, run: Run) -> tuple[str, ...]:
-        """The steps that were done, in the order of their ends; those that only hold others are not counted."""
+        """The completed steps in the order of their ends, without those that only contain others."""
         ended = [
             (state.ended or 0, path)
             for path, state in run.steps.items()
@@ -102,7 +102,7 @@ class States:
 
 
 def _last_rounds(run: Run) -> dict[str, int]:
-    """The last round of each loop that has begun."""
+    """The last round of each loop that has started."""
     last: dict[str, int] = {}
     for path in run.steps:
         for found in _round.finditer(path):
@@ -115,13 +115,13 @@ def _outermost(path: str) -> str:
 
 
 def _is_lasting(definition: Definition, step: Step) -> bool:
-    """Whether something of a step, or in it, may have to be undone."""
+    """Whether a step, or a step inside it, has an effect that may have to be undone."""
     inside = names_in(replace(definition, steps=(step,)))
     return any(effect_of(one) not in {None, Effect.NONE} for _, one in inside)
 
 
 def _outline(value: Any) -> Any:
-    """What there is of a value, whatever it is."""
+    """Which parts of a value are present, without the values themselves."""
     if isinstance(value, Mapping):
         return {key: _outline(one) for key, one in value.items()}
     return bool(value) if isinstance(value, list) else value is not None

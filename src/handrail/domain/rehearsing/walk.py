@@ -1,7 +1,7 @@
-"""The walk: one run through a workflow in which everybody does what a script says; what came of it, in a few words.
+"""The walk: one rehearsal of a workflow in which agents, tools and people do what a script says, and its result.
 
-Pure and instant. Outputs are judged as in a real run, by the rules that are handed in; what a script does not say, or
-says too little of, is told as trouble. Whether that is what was expected, difference.py tells."""
+Pure and instant. Outputs are judged as in a real run, by the given rules. Where the script is missing something, that
+is reported as trouble. The result is compared with what was expected in difference.py."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ from handrail.domain.status import RUN_WORKING
 
 WAITING: Final = "waiting"
 SHAPE: Final = "schema"
-"""What the output's own schema is called as a rule in a test."""
+"""The rule name of the output's own schema in tests."""
 CONFIRM: Final = "confirm"
 
 
 class Walked(Struct, frozen=True, kw_only=True):
-    """What came of a walk."""
+    """The result of a walk."""
 
     end: str
     path: tuple[str, ...] = ()
@@ -54,23 +54,23 @@ class Walked(Struct, frozen=True, kw_only=True):
     undone: tuple[str, ...] = ()
     outputs: Mapping[str, Any] = {}
     waits_for: str = ""
-    """Whom an unfinished run waits for, or why a run failed."""
+    """What an unfinished run waits for, or why a run failed."""
     trouble: tuple[str, ...] = ()
     """Where the script and the workflow do not fit each other."""
     unused: tuple[str, ...] = ()
-    """What the script has words for though nobody asked."""
+    """Entries of the script that were never needed."""
     branches: frozenset[Branch] = frozenset()
 
 
 class WalkParts(Struct, frozen=True, kw_only=True):
-    """What a walk needs beside its script."""
+    """What a walk needs besides its script."""
 
     check: InputCheck
     rule_set: RuleSet
 
 
 def walk_through(definition: Definition, script: Script, cast: WalkParts) -> Walked:
-    """Walk through a definition as the script says."""
+    """Run through a definition as the script says."""
     inputs, wrong = cast.check(definition, script.inputs)
     if wrong:
         return Walked(end="", trouble=tuple(f"inputs: {one}" for one in wrong))
@@ -78,7 +78,7 @@ def walk_through(definition: Definition, script: Script, cast: WalkParts) -> Wal
 
 
 class _Walk:
-    """One walk on its way."""
+    """One walk in progress."""
 
     def __init__(self, definition: Definition, script: Script, cast: WalkParts, inputs: Mapping[str, Any]) -> None:
         self.definition, self.script, self.cast = definition, script, cast
@@ -94,13 +94,13 @@ class _Walk:
         while asked is not None:
             answer = self._answer(asked)
             if answer is None:
-                break  # the script has no more to say: whoever is asked is waited for
+                break  # the script ends here: the run keeps waiting
             variables = self.vars.next(asked.name, {}) if isinstance(answer, DoneResult) else {}
             self.stage.answer(asked, answer, variables=variables if isinstance(variables, Mapping) else {})
             asked = self.stage.advance()
-        return self._told(asked)
+        return self._result(asked)
 
-    def _told(self, asked: AwaitedStep | None) -> Walked:
+    def _result(self, asked: AwaitedStep | None) -> Walked:
         run, events = self.stage.run, self.stage.events
         done = [one.step for one in events if isinstance(one, StepCompleted | ApprovalGiven)]
         return Walked(
@@ -121,7 +121,7 @@ class _Walk:
         asked = self.outputs.asked | self.outcomes.asked | self.tools.asked | self.approvals.asked
         return tuple(name for name in said if name not in asked)
 
-    # --- who answers what ---------------------------------------------------------------------------
+    # --- results of awaited steps ---------------------------------------------------------------------------
 
     def _stand_in(self, path: str) -> DoneResult | None:
         if not self.outputs.has(path):
@@ -142,7 +142,7 @@ class _Walk:
             case Performer.TOOL:
                 return self._called(asked)
             case Performer.AGENT:
-                return self._handed_in(asked)
+                return self._submitted(asked)
 
     def _decided(self, asked: AwaitedStep) -> StepResult | None:
         said = self.approvals.next(asked.name, "approve")
@@ -154,11 +154,11 @@ class _Walk:
         if said is EXHAUSTED:
             return self._short("tools", asked)
         if isinstance(said, Mapping) and set(said) == {"fail"}:
-            return FailedResult(category=Category(said["fail"]), message=f"{said['fail']}, by the script")
+            return FailedResult(category=Category(said["fail"]), message=f"{said['fail']}, as scripted")
         return DoneResult(said) if asked.is_undo else self._fitted(asked, said)
 
     def _fitted(self, asked: AwaitedStep, said: Any) -> StepResult:
-        """What a tool answered, unless it is not what the step promises."""
+        """The result of a tool, or a failure if it does not fit the `output` of the step."""
         schema = asked.work.output if isinstance(asked.work, Tool) else None
         wrong = self.cast.rule_set.fits(schema, said) if schema is not None else ()
         if not wrong:
@@ -167,7 +167,7 @@ class _Walk:
             self.trouble.append(f"the script says nothing under `tools` for {asked.name}, which has an `output` to fit")
         return FailedResult(message=f"output: {wrong[0].message}")
 
-    def _handed_in(self, asked: AwaitedStep) -> StepResult | None:
+    def _submitted(self, asked: AwaitedStep) -> StepResult | None:
         match self.outcomes.next(asked.name, "done"):
             case "done":
                 return self._done(asked)
@@ -182,7 +182,7 @@ class _Walk:
         left = self.outputs.tries_left(asked.name)
         is_again = self.stage.run.step(asked.path).tries > 0 and not asked.is_undo
         if is_again and not left:
-            return None  # so a test ends on purpose that wants to see a refusal
+            return None  # a test that expects a refusal ends here on purpose
         output = self.outputs.next(asked.name)
         return self._short("outputs", asked) if output is EXHAUSTED else self._judged(asked, output, is_last=left <= 1)
 
@@ -200,13 +200,13 @@ class _Walk:
         return RefusedResult(data) if not asked.is_undo else FailedResult(message=blocking[0].message)
 
     def _rules(self, asked: AwaitedStep, output: Any, blocking: list[Finding]) -> list[str]:
-        """The rules that refused an output; what its schema says goes by that name, too."""
+        """The rules that refused an output, including its schema."""
         schema = asked.work.output if isinstance(asked.work, Prompt) else None
         is_misshapen = schema is not None and bool(self.cast.rule_set.fits(schema, output))
         return [*([SHAPE] if is_misshapen else []), *(one.rule for one in blocking)]
 
     def _against(self, asked: AwaitedStep, output: Any) -> list[Finding]:
-        """Why an output is refused: its shape, its checks, or that it is not confirmed."""
+        """Why an output is refused: its schema, its checks, or a missing confirmation."""
         if not isinstance(asked.work, Prompt):
             return []
         run, found = self.stage.run, locate(self.definition, asked.path)
@@ -216,9 +216,11 @@ class _Walk:
         try:
             is_needed = needs_confirmation(run, found, asked.work)
         except Invalid as error:
-            self.trouble.append(f"`confirm` of {asked.path} can't be worked out: {error}")
+            self.trouble.append(f"`confirm` of {asked.path} can't be evaluated: {error}")
             is_needed = False
-        unconfirmed = Finding(rule=CONFIRM, severity=Severity.CRITICAL, where="confirmed", message="nobody agreed")
+        unconfirmed = Finding(
+            rule=CONFIRM, severity=Severity.CRITICAL, where="confirmed", message="it was not confirmed"
+        )
         return [unconfirmed] if is_needed else []
 
     def _is_agreed(self, asked: AwaitedStep) -> bool:
@@ -231,7 +233,7 @@ class _Walk:
 
 
 def _usual(asked: AwaitedStep) -> Any:
-    """What a tool answers of which the script says nothing."""
+    """The result of a tool that the script does not mention."""
     if isinstance(asked.work, Tool) and asked.work.tool == "value.set" and isinstance(asked.args, Mapping):
         return asked.args.get("value")
     return {}

@@ -1,1 +1,1 @@
-"""Tool chains: how projects of each language are built, tested and linted, one file a language."""
+"""Tool chains: how projects are built, tested and linted, one file for each language."""

@@ -1,4 +1,4 @@
-"""C and C++: by CMake or make where a project is theirs, else file by file by the compiler; tests by ctest or make."""
+"""C and C++: by CMake or make if the project uses them, else the compiler on each file; tests by ctest or make."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 from handrail.engine.sandbox import Ran
 from handrail.rules.toolchain.probe import probe
 from handrail.rules.toolchain.program import Program, find
-from handrail.rules.toolchain.reading import LINE_MAX, diagnostics, errors_only, said
+from handrail.rules.toolchain.reading import LINE_MAX, diagnostics, errors_only, generic_result
 from handrail.rules.toolchain.site import Site
 from handrail.rules.toolchain.task import (
     MESSAGE_MAX,
@@ -29,7 +29,7 @@ PLUS: Final = (".cc", ".cpp", ".cxx", ".C")
 COMPILERS: Final = {PLAIN: ("cc", "gcc", "clang"), PLUS: ("c++", "g++", "clang++")}
 MAKEFILES: Final = ("GNUmakefile", "makefile", "Makefile")
 QUIET: Final = {"LC_ALL": "C", "GCC_COLORS": ""}
-TESTS_FIX: Final = "make the code right, or the test if that is wrong"
+TESTS_FIX: Final = "fix the code, or the test if that is wrong"
 NO_COMPILER: Final = CannotRun(
     message="there is no C compiler here", fix="install gcc or clang, so that `cc` is on PATH"
 )
@@ -55,8 +55,8 @@ def _lint(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
         options = ("--quiet", "--enable=warning,style,performance", "--error-exitcode=1", "--inline-suppr")
         template = "--template={file}:{line}:{column}: {severity}: {message} [{id}]"
         argv = (str(cppcheck.path), *options, template, *asked.args, *(asked.paths or ["."]))
-        return [Task(argv=argv, read=diagnostics, programs=(cppcheck,), fix="mend it", env=QUIET)]
-    return _each(site, asked, ("-Wall", "-Wextra", "-fsyntax-only"), diagnostics, "mend it")
+        return [Task(argv=argv, read=diagnostics, programs=(cppcheck,), fix="fix it", env=QUIET)]
+    return _each(site, asked, ("-Wall", "-Wextra", "-fsyntax-only"), diagnostics, "fix it")
 
 
 def _test(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
@@ -64,7 +64,7 @@ def _test(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
         return _cmake(site, asked, _tests, tests=True)
     target = _target.search(site.text(_makefile(site))) if _makefile(site) else None
     if target:
-        return _make(site, asked, (target[1],), said, TESTS_FIX)
+        return _make(site, asked, (target[1],), generic_result, TESTS_FIX)
     fix = "add a target `test` to the Makefile, or tests to CMakeLists.txt; or set `command`"
     return [CannotRun(message="there is no test runner: neither CMake nor a Makefile with `test` or `check`", fix=fix)]
 
@@ -112,7 +112,7 @@ def _each(site: Site, asked: TaskOptions, options: Sequence[str], read: Read, fi
 
 
 def _plain(name: str) -> str:
-    """A name that can't be taken for an option."""
+    """A name that can't be read as an option."""
     return name if name.startswith("./") else f"./{name}"
 
 
@@ -121,7 +121,7 @@ def _includes(site: Site) -> list[str]:
 
 
 def _tests(ran: Ran) -> Result:
-    """What ctest says of each test; before that, what did not compile."""
+    """The result of ctest for each test, or the errors if it did not compile."""
     ends = list(filter(None, (_ctest.match(line[:LINE_MAX]) for line in ran.stdout.splitlines())))
     outcomes = [_outcome(end[2]) for end in ends]
     counts = {"tests": len(ends), **{name: outcomes.count(name) for name in ("passed", "failed", "skipped")}}
@@ -133,7 +133,7 @@ def _tests(ran: Ran) -> Result:
 
 
 def _assertions(ran: Ran) -> list[Problem]:
-    """What `assert` says: the program first, then the place."""
+    """Failed calls of `assert`: their output has the program first, then the place."""
     found = filter(None, (_assertion.search(line[:LINE_MAX]) for line in ran.stdout.splitlines()))
     return [Problem(file=one[1], line=int(one[2]), message=one[3][:MESSAGE_MAX]) for one in found][:PROBLEMS_MAX]
 

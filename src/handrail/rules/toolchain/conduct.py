@@ -1,6 +1,6 @@
-"""Conducting tool chains: tasks run in the sandbox one after the other, and their results become an outcome.
+"""Runs the tasks of tool chains in the sandbox, one after the other, and turns their results into an outcome.
 
-Which tasks there are is the languages' business; which rule asks, the rules'."""
+Which tasks there are is decided in the file of each language."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from handrail.domain.rule import CheckOutcome, Evidence, RuleCard
 from handrail.engine.rule import Setting
 from handrail.engine.sandbox import GIB, Bounds, Job, Ran
 from handrail.engine.tool import ToolFailed
-from handrail.rules.function_rule import bounded, found_at, not_done
+from handrail.rules.function_rule import bounded, found_at, not_checked
 from handrail.rules.toolchain.program import Program, environment
 from handrail.rules.toolchain.site import Site
 from handrail.rules.toolchain.task import CannotRun, Problem, Result, Task
@@ -29,11 +29,11 @@ MEMORY_BYTES: Final = 3 * GIB
 PROCESSES: Final = 256
 OUTPUT_BYTES: Final = 10_000_000
 SLACK_MS: Final = 2_000
-"""A command is stopped a little before the gate gives the rule up: the finding then says which, and what it said."""
+"""A command is stopped a little before the gate's timeout, so that the finding can show the command and its output."""
 LEAST_MS: Final = 100
 EXCERPT_MAX: Final = 2_000
 LAST_LINES: Final = 12
-NO_SANDBOX_FIX: Final = 'or let checks run without one: [checks] sandbox = "off" in HANDRAIL_HOME/config.toml'
+NO_SANDBOX_FIX: Final = 'or allow checks without a sandbox: [checks] sandbox = "off" in HANDRAIL_HOME/config.toml'
 
 _unreadable = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
@@ -41,11 +41,11 @@ Step = tuple[Task, Ran, Result]
 
 
 Judge = Callable[[Sequence[Result]], tuple[list[Finding], dict[str, int]]]
-"""What a rule says of the results as a whole, if every command came to its end: findings and counts."""
+"""A rule's findings and counts for all results together, if every command finished."""
 
 
 def nothing_more(_results: Sequence[Result]) -> tuple[list[Finding], dict[str, int]]:
-    """For rules that have nothing to say beside what the commands found."""
+    """For rules without findings of their own besides those of the commands."""
     return [], {}
 
 
@@ -56,11 +56,11 @@ class ToolchainRunner:
     card: RuleCard
     versions: Versions = field(default_factory=Versions)
     asks_versions: bool = True
-    """Whether programs are asked for their versions: not where they may be anything."""
+    """Whether programs are asked for their versions; not for arbitrary commands."""
     network: bool = False
     """Whether commands may reach the network."""
 
-    async def conduct(
+    async def run_all(
         self,
         plan: Sequence[Task | CannotRun],
         site: Site,
@@ -69,34 +69,34 @@ class ToolchainRunner:
         *,
         judged: Judge = nothing_more,
     ) -> CheckOutcome:
-        """What came of all tasks; what is missing is told first, and then nothing is run."""
-        lacks = [not_done(self.card.name, one.message, one.fix) for one in plan if isinstance(one, CannotRun)]
-        if lacks:
-            return CheckOutcome(findings=bounded(lacks))
+        """The outcome of all tasks. If any task can't be run, that is reported and nothing is run."""
+        impossible = [not_checked(self.card.name, one.message, one.fix) for one in plan if isinstance(one, CannotRun)]
+        if impossible:
+            return CheckOutcome(findings=bounded(impossible))
         if why_not := await setting.sandbox.trial():
             return CheckOutcome(findings=(self.unusable(why_not),))
         try:
             steps = await self._run([one for one in plan if isinstance(one, Task)], site, asked, setting)
-        except _NotBegun as error:
+        except _NotStarted as error:
             return CheckOutcome(findings=(error.finding,))
-        return self._told(steps, site, await self._evidence(steps, setting), judged)
+        return self._outcome(steps, site, await self._evidence(steps, setting), judged)
 
-    def _told(self, steps: Sequence[Step], site: Site, evidence: Evidence, judged: Judge) -> CheckOutcome:
+    def _outcome(self, steps: Sequence[Step], site: Site, evidence: Evidence, judged: Judge) -> CheckOutcome:
         findings = [found for step in steps for found in self._findings(step, site)]
         more, counts = judged([result for _, _, result in steps]) if not findings else ([], {})
         every = bounded([*findings, *more])
         counted = {**evidence.counts, **counts}
-        # What a command could not come to today, on a busy machine or without its settings, it may tomorrow.
+        # A command that failed by itself, on a busy machine or for lack of settings, may succeed next time.
         is_settled = not any(_trouble(*step) for step in steps)
         evidence = replace(evidence, passed=not every, counts=counted, is_settled=is_settled)
         return CheckOutcome(findings=every, evidence=evidence)
 
     def unusable(self, why_not: str) -> Finding:
         """The finding that there is no sandbox to run anything in."""
-        return not_done(self.card.name, f"commands can't be run here: {why_not}", NO_SANDBOX_FIX)
+        return not_checked(self.card.name, f"commands can't be run here: {why_not}", NO_SANDBOX_FIX)
 
     async def ran(self, task: Task, site: Site, setting: Setting, *, bounds: Bounds) -> Ran:
-        """One task, run; _NotBegun tells why it could not be."""
+        """Run one task; _NotStarted says why it could not be started."""
         job = Job(
             argv=task.argv,
             cwd=site.cwd,
@@ -108,7 +108,7 @@ class ToolchainRunner:
         try:
             return await setting.sandbox.run(job, progress=setting.progress)
         except ToolFailed as error:
-            raise _NotBegun(self._not_begun(task.programs, error)) from error
+            raise _NotStarted(self._not_started(task.programs, error)) from error
 
     async def _run(self, tasks: Sequence[Task], site: Site, asked: Mapping[str, Any], setting: Setting) -> list[Step]:
         loop = asyncio.get_running_loop()
@@ -148,16 +148,16 @@ class ToolchainRunner:
         found = found_at(self.card.name, ":".join(parts), problem.message, task.fix)
         return replace(found, excerpt=readable_lines(problem.excerpt))
 
-    def _not_begun(self, programs: Sequence[Program], error: ToolFailed) -> Finding:
+    def _not_started(self, programs: Sequence[Program], error: ToolFailed) -> Finding:
         fix = NO_SANDBOX_FIX
         if error.category is Category.NOT_FOUND and programs:
             folder = programs[0].folder
-            fix = f'let the sandbox show it: [shell] read = ["{folder}"] in config.toml; {NO_SANDBOX_FIX}'
-        return not_done(self.card.name, error.message, fix)
+            fix = f'let the sandbox read it: [shell] read = ["{folder}"] in config.toml; {NO_SANDBOX_FIX}'
+        return not_checked(self.card.name, error.message, fix)
 
 
-class _NotBegun(Exception):
-    """A command that could not be begun."""
+class _NotStarted(Exception):
+    """A command that could not be started."""
 
     def __init__(self, finding: Finding) -> None:
         super().__init__(finding.message)
@@ -171,36 +171,36 @@ def time_ms(card: RuleCard, asked: Mapping[str, Any]) -> int:
 
 
 def bounds_of(left_ms: int, *, network: bool = False) -> Bounds:
-    """How much a command of a tool chain may use up: compilers are large."""
+    """The limits of a command of a tool chain: compilers need much."""
     return Bounds(
         time_ms=left_ms, memory_bytes=MEMORY_BYTES, processes=PROCESSES, output_bytes=OUTPUT_BYTES, network=network
     )
 
 
 def last_words(ran: Ran) -> str:
-    """The last lines of what a command said, where it tends to say what is wrong."""
+    """The last lines of a command's output, where errors usually are."""
     lines = (ran.stderr.strip() or ran.stdout.strip()).splitlines()[-LAST_LINES:]
     return readable_lines("\n".join(line[:300] for line in lines)[-EXCERPT_MAX:])
 
 
 def readable_lines(text: str) -> str:
-    """A text that can be shown in a terminal and written down, line by line as it was."""
+    """A text that is safe to display, with its line breaks."""
     return _unreadable.sub("?", text.expandtabs(4))
 
 
 def _trouble(task: Task, ran: Ran, result: Result) -> str:
-    """What is wrong with the command itself; empty if it came to its end, and has said all."""
+    """What is wrong with the command itself; empty if it finished and its results are complete."""
     name = task.programs[0].name
     if ran.stopped == "time":
         return f"{name} was stopped after {duration_text(ran.took_ms - ran.took_ms % 1_000)}"
     if ran.stopped:
-        return f"{name} was stopped: it went beyond its bound of {ran.stopped}"
+        return f"{name} was stopped: it exceeded its limit of {ran.stopped}"
     if result.problems:
         return ""
     if ran.exit not in task.exits:
         return f"{name} ended with exit {ran.exit}"
     if not result.is_whole:
-        return f"{name} ended with exit {ran.exit}, but not at its own end: its results are not there"
+        return f"{name} ended with exit {ran.exit}, but its results are incomplete"
     return "no tests ran" if result.counts.get("tests") == 0 else ""
 
 
@@ -208,14 +208,14 @@ def _way_out(ran: Ran, task: Task) -> str:
     if ran.stopped == "time":
         return "make it faster, narrow it with `paths` or `args`, or set a longer `timeout`"
     if ran.exit in task.exits:
-        return "write tests, or narrow it less"
+        return "write tests, or select more of them"
     hidden = ", ".join(f'"{folder}"' for folder in task.shows)
-    hint = f"; if it did not begin: [shell] read = [{hidden}]" if hidden else ""
+    hint = f"; if it did not start: [shell] read = [{hidden}]" if hidden else ""
     return f"look at the excerpt; {task.fix}{hint}"
 
 
 def _ran(steps: Sequence[Step]) -> tuple[str, ...]:
-    """The commands, as people write several in a row."""
+    """The commands, joined as in a shell."""
     words: list[str] = []
     for task, _, _ in steps:
         words += [*(["&&"] if words else []), *task.argv]
@@ -223,7 +223,7 @@ def _ran(steps: Sequence[Step]) -> tuple[str, ...]:
 
 
 def _exit(steps: Sequence[Step]) -> int:
-    """The first that means that something is wrong, else the last."""
+    """The first exit code that is a failure, else the last one."""
     return next((ran.exit for task, ran, _ in steps if ran.exit not in task.exits), steps[-1][1].exit)
 
 

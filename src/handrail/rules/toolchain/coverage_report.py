@@ -1,7 +1,7 @@
 """Coverage reports: Cobertura, JaCoCo, lcov, Go's profile. Pure; reports are not trusted.
 
-Each becomes the same: by file, how many lines were run, of how many. XML is read with the standard library's expat,
-which fetches nothing; a report that defines entities is refused, so none can grow while it is read."""
+Each gives, by file, how many lines were executed and how many there are. XML is read with the standard library's expat,
+which fetches nothing; a report that defines entities is refused, so that none can expand to a huge text."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class NoReport(Exception):
 
 
 def read_report(name: str, text: str) -> Covered:
-    """What a report of any known kind says; NoReport if it is none of them."""
+    """The coverage in a report of any known kind; NoReport if it is none of them."""
     head = text[:4_000]
     if "<report" in head and "<sourcefile" in text:
         return _jacoco(text)
@@ -42,7 +42,7 @@ def read_report(name: str, text: str) -> Covered:
 
 
 def lcov(ran: Ran) -> Result:
-    """The lcov that a command writes to its standard output."""
+    """The lcov report that a command writes to standard output."""
     return Result(covered=lcov_files(ran.stdout), is_whole="end_of_record" in ran.stdout)
 
 
@@ -63,7 +63,7 @@ def lcov_files(text: str) -> Covered:
 
 
 def go_profile(text: str) -> Covered:
-    """By file, in statements: a Go profile knows blocks, not lines."""
+    """By file, in statements: a Go profile has blocks, not lines."""
     blocks: dict[tuple[str, ...], tuple[int, bool]] = {}
     for line in _lines(text):
         if found := _go.match(line):
@@ -86,7 +86,7 @@ def _cobertura(text: str) -> Covered:
         if name == "class":
             file = attributes.get("filename", "")
         elif name == "line" and file:
-            # A line stands twice, in its method and in its class: it was run if either of them says so.
+            # A line is listed twice, in its method and in its class: it was executed if either says so.
             of_file = lines.setdefault(file, {})
             number = attributes.get("number", "")
             of_file[number] = of_file.get(number, False) or attributes.get("hits", "0") != "0"

@@ -1,4 +1,4 @@
-"""Go: all by the `go` program itself, offline and with the tool chain that is here."""
+"""Go: everything by the `go` program, offline and with the installed tool chain."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from handrail.rules.toolchain.task import (
 OFFLINE: Final = {"GOTOOLCHAIN": "local", "GOPROXY": "off", "GOTELEMETRY": "off", "GOFLAGS": "-buildvcs=false"}
 NO_GO: Final = CannotRun(message="there is no Go here", fix="install Go, so that `go` is on PATH")
 OUTPUT_LINES_MAX: Final = 200
-"""How much of what one test says is kept, to find out what went wrong."""
+"""How many output lines of one test are kept to find the reason of a failure."""
 
 _place = re.compile(r"^\s{1,20}([\w./-]{1,300}\.go):(\d{1,7}): ?([^\n]*)")
 _module = re.compile(r"^module\s+\"?([^\s\"]{1,300})", re.MULTILINE)
 
 
-def _asked(site: Site, words: Sequence[str], asked: TaskOptions, read: Read, fix: str) -> Sequence[Task | CannotRun]:
+def _task_of(site: Site, words: Sequence[str], asked: TaskOptions, read: Read, fix: str) -> Sequence[Task | CannotRun]:
     go = find(site, "go")
     if go is None:
         return [NO_GO]
@@ -42,7 +42,7 @@ def _asked(site: Site, words: Sequence[str], asked: TaskOptions, read: Read, fix
 
 
 def _build(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
-    return _asked(site, ("build", "-o", "/dev/null"), asked, diagnostics, "make it compile")
+    return _task_of(site, ("build", "-o", "/dev/null"), asked, diagnostics, "make it compile")
 
 
 def _test(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
@@ -52,11 +52,11 @@ def _test(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
     def read(ran: Ran) -> Result:
         return go_tests(ran, name)
 
-    return _asked(site, ("test", "-json"), asked, read, "make the code right, or the test if that is wrong")
+    return _task_of(site, ("test", "-json"), asked, read, "fix the code, or the test if that is wrong")
 
 
 def _lint(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
-    vet = _asked(site, ("vet",), asked, diagnostics, "mend it")
+    vet = _task_of(site, ("vet",), asked, diagnostics, "fix it")
     go = find(site, "go")
     gofmt = find(site, "gofmt") or (beside(go, "gofmt") if go else None)
     if gofmt is None:
@@ -73,7 +73,7 @@ def _format(gofmt: Program, paths: tuple[str, ...]) -> Task:
 def _unformatted(ran: Ran) -> Result:
     names = [line for line in ran.stdout.splitlines() if line.endswith(".go")]
     problems = [Problem(file=name, line=1, column=1, message="it is not formatted") for name in names[:PROBLEMS_MAX]]
-    wrong = diagnostics(ran)  # what it can't read, it says on standard error
+    wrong = diagnostics(ran)  # files that it can't parse are reported on standard error
     return Result(counts={"unformatted": len(names)}, problems=(*problems, *wrong.problems))
 
 
@@ -84,11 +84,11 @@ def _coverage(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
     def read(ran: Ran) -> Result:
         return Result(covered={path.removeprefix(f"{name}/"): pair for path, pair in go_profile(ran.stdout).items()})
 
-    return _asked(site, ("test", "-coverprofile=/dev/stdout"), asked, read, "make the tests pass first")
+    return _task_of(site, ("test", "-coverprofile=/dev/stdout"), asked, read, "make the tests pass first")
 
 
 def go_tests(ran: Ran, module: str) -> Result:
-    """What `go test -json` says: each test at its end, and what it said before."""
+    """The result of `go test -json`: each test when it ends, with its output before."""
     counts = {"tests": 0, "passed": 0, "failed": 0, "skipped": 0}
     ends = {"pass": "passed", "fail": "failed", "skip": "skipped"}
     spoken: dict[tuple[str, str], list[str]] = {}
@@ -122,7 +122,7 @@ def _hear(
 
 
 def _has_inner(spoken: Mapping[tuple[str, str], object], key: tuple[str, str]) -> bool:
-    """Whether a test has tests inside, which are counted in its place."""
+    """Whether a test has subtests, which are counted instead."""
     return any(package == key[0] and test.startswith(f"{key[1]}/") for package, test in spoken)
 
 

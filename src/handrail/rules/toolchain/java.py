@@ -1,4 +1,4 @@
-"""Java: by Maven or Gradle where a project is theirs, else by javac and JUnit 4, which need no build file."""
+"""Java: by Maven or Gradle if the project uses them, else by javac and JUnit 4, which need no build file."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 from handrail.engine.sandbox import Ran
 from handrail.rules.toolchain.probe import probe
 from handrail.rules.toolchain.program import Program, find
-from handrail.rules.toolchain.reading import diagnostics, errors_only, said, tap
+from handrail.rules.toolchain.reading import diagnostics, errors_only, generic_result, tap
 from handrail.rules.toolchain.site import Site
 from handrail.rules.toolchain.task import CannotRun, Language, Read, Result, Task, TaskKind, TaskOptions
 
@@ -29,8 +29,8 @@ MAVEN_GOALS: Final = {
     TaskKind.LINT: ("verify", "-DskipTests"),
 }
 TESTS_MARK: Final = "@TESTS@"
-TESTS_FIX: Final = "make the code right, or the test if that is wrong"
-FIXES: Final = {TaskKind.BUILD: "make it compile", TaskKind.TEST: TESTS_FIX, TaskKind.LINT: "mend it"}
+TESTS_FIX: Final = "fix the code, or the test if that is wrong"
+FIXES: Final = {TaskKind.BUILD: "make it compile", TaskKind.TEST: TESTS_FIX, TaskKind.LINT: "fix it"}
 NO_JUNIT: Final = CannotRun(
     message="there is no test runner: no pom.xml, no build.gradle, no JUnit 4",
     fix="put junit-4.13.2.jar and hamcrest-core into the project's lib/, or use Maven or Gradle",
@@ -40,30 +40,30 @@ NO_JAVA: Final = CannotRun(
 )
 
 
-def _by(want: TaskKind, site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun] | None:
+def _by(kind: TaskKind, site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun] | None:
     """The task of a build tool; None if the project has none."""
-    read = said if want is TaskKind.TEST else errors_only
+    read = generic_result if kind is TaskKind.TEST else errors_only
     if site.has("pom.xml"):
-        return _maven(want, site, asked, read)
+        return _maven(kind, site, asked, read)
     if any(map(site.has, GRADLE)):
-        return _gradle(want, site, asked, read)
+        return _gradle(kind, site, asked, read)
     return None
 
 
-def _maven(want: TaskKind, site: Site, asked: TaskOptions, read: Read) -> Sequence[Task | CannotRun]:
+def _maven(kind: TaskKind, site: Site, asked: TaskOptions, read: Read) -> Sequence[Task | CannotRun]:
     mvn = _wrapper(site, "mvnw") or find(site, "mvn")
     if mvn is None:
         return [CannotRun(message="there is no Maven here", fix="install Maven, so that `mvn` is on PATH")]
-    argv = (str(mvn.path), "--offline", "--batch-mode", "--no-transfer-progress", *MAVEN_GOALS[want], *asked.args)
-    return [_task(argv, (mvn,), read, FIXES[want])]
+    argv = (str(mvn.path), "--offline", "--batch-mode", "--no-transfer-progress", *MAVEN_GOALS[kind], *asked.args)
+    return [_task(argv, (mvn,), read, FIXES[kind])]
 
 
-def _gradle(want: TaskKind, site: Site, asked: TaskOptions, read: Read) -> Sequence[Task | CannotRun]:
+def _gradle(kind: TaskKind, site: Site, asked: TaskOptions, read: Read) -> Sequence[Task | CannotRun]:
     gradle = _wrapper(site, "gradlew") or find(site, "gradle")
     if gradle is None:
         return [CannotRun(message="there is no Gradle here", fix="install Gradle, or add its wrapper to the project")]
-    argv = (str(gradle.path), "--offline", "--no-daemon", "--console=plain", *GRADLE_TASKS[want], *asked.args)
-    return [_task(argv, (gradle,), read, FIXES[want])]
+    argv = (str(gradle.path), "--offline", "--no-daemon", "--console=plain", *GRADLE_TASKS[kind], *asked.args)
+    return [_task(argv, (gradle,), read, FIXES[kind])]
 
 
 def _wrapper(site: Site, name: str) -> Program | None:
@@ -79,7 +79,7 @@ def _build(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
 
 
 def _lint(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
-    return _by(TaskKind.LINT, site, asked) or _javac(site, asked, ("-Xlint:all",), diagnostics, "mend it")
+    return _by(TaskKind.LINT, site, asked) or _javac(site, asked, ("-Xlint:all",), diagnostics, "fix it")
 
 
 def _javac(site: Site, asked: TaskOptions, options: Sequence[str], read: Read, fix: str) -> Sequence[Task | CannotRun]:
@@ -89,7 +89,7 @@ def _javac(site: Site, asked: TaskOptions, options: Sequence[str], read: Read, f
     files = asked.paths or tuple(f"./{name}" for name in site.sources(".java"))
     if not files:
         return [CannotRun(message="there are no Java files", fix="name the folder with `path`")]
-    # Nothing is written: the compiler stops when it has understood all. The files are named on its standard input.
+    # No class files are written: the compiler stops after analysis. The files are named on its standard input.
     check = (f"-J{HEAP}", "-proc:none", "-XDshould-stop.ifNoError=FLOW", *options, *_class_path(site), *asked.args)
     names = "".join(f'"{name.replace(chr(92), chr(92) * 2)}"\n' for name in files)
     argv = (str(javac.path), *check, "@/dev/stdin")
@@ -97,7 +97,7 @@ def _javac(site: Site, asked: TaskOptions, options: Sequence[str], read: Read, f
 
 
 def _settings(javac: Program) -> tuple[Path, ...]:
-    """Where Debian's Java has its settings: in /etc, and without them it does not begin."""
+    """Where Debian's Java has its settings: in /etc, and without them it does not start."""
     home = javac.path.resolve().parent.parent
     real = (home / "conf" / "security" / "java.security").resolve()
     return () if real.is_relative_to(home) else (real.parent.parent,)
@@ -113,7 +113,7 @@ def _jars(folder: Path) -> list[Path]:
 
 
 def _junit_jars() -> list[Path]:
-    """Those of the system, as Debian has them."""
+    """The JUnit jars of the system, as Debian installs them."""
     found = [SYSTEM_JARS / name for name in ("junit4.jar", "hamcrest-core.jar", "hamcrest.jar")]
     return [path for path in found if path.exists()]
 
@@ -137,8 +137,8 @@ def _by_junit(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
 
 
 def _junit(ran: Ran) -> Result:
-    told = tap(ran)
-    return told if told.is_whole else Result(problems=errors_only(ran).problems, is_whole=False)
+    report = tap(ran)
+    return report if report.is_whole else Result(problems=errors_only(ran).problems, is_whole=False)
 
 
 def _coverage(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:

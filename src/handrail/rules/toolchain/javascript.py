@@ -1,4 +1,4 @@
-"""JavaScript and TypeScript: syntax by Node, types by tsc, tests by what package.json names, lint by eslint."""
+"""JavaScript and TypeScript: syntax by Node, types by tsc, tests by the runner in package.json, lint by eslint."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from msgspec.structs import replace
 
 from handrail.engine.sandbox import Ran
 from handrail.rules.toolchain.coverage_report import lcov
-from handrail.rules.toolchain.probe import flaws, probe, told
+from handrail.rules.toolchain.probe import assignment, flaws, probe
 from handrail.rules.toolchain.program import Program, find
-from handrail.rules.toolchain.reading import diagnostics, json_of, maps, said, tap, whole
+from handrail.rules.toolchain.reading import diagnostics, generic_result, json_of, maps, tap, whole
 from handrail.rules.toolchain.site import Site
 from handrail.rules.toolchain.task import (
     MESSAGE_MAX,
@@ -40,7 +40,7 @@ COVERING: Final = {
     "jest": ("--ci", "--coverage", "--coverageReporters=text-lcov"),
 }
 LINTED: Final = tuple(f"eslint.config.{suffix}" for suffix in ("js", "mjs", "cjs", "ts", "mts", "cts"))
-TESTS_FIX: Final = "make the code right, or the test if that is wrong"
+TESTS_FIX: Final = "fix the code, or the test if that is wrong"
 NO_NODE: Final = CannotRun(message="there is no Node here", fix="install Node, so that `node` is on PATH")
 
 _own_test = re.compile(r"[._-]tests?\.|(?:^|/)(?:test|tests|__tests__)/|(?:^|/)test[.-]")
@@ -55,8 +55,8 @@ def _build(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
     if not files:
         return [CannotRun(message="there are no JavaScript files", fix="name the folder with `path`")]
     argv = (str(node.path), "--experimental-vm-modules", "--no-warnings", "--input-type=commonjs", "-", *asked.args)
-    script = "const " + told("FILES", files) + probe("compile.js")
-    return [Task(argv=argv, read=flaws, programs=(node,), fix="mend the syntax", env=QUIET, stdin=script)]
+    script = "const " + assignment("FILES", files) + probe("compile.js")
+    return [Task(argv=argv, read=flaws, programs=(node,), fix="fix the syntax", env=QUIET, stdin=script)]
 
 
 def _is_chosen(name: str, paths: Sequence[str]) -> bool:
@@ -74,7 +74,7 @@ def _build_typed(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
         ]
     config = ("-p", ".") if site.has("tsconfig.json") and not asked.paths else _typed(site, asked)
     argv = (str(tsc.path), "--noEmit", "--pretty", "false", *asked.args, *config)
-    fix = "mend the types"
+    fix = "fix the types"
     return [Task(argv=argv, read=diagnostics, programs=(tsc, node), fix=fix, env=QUIET, exits=(0,))]
 
 
@@ -95,7 +95,7 @@ def _test(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
         return [_tests(argv, (node,), tap)]
     npm = find(site, "npm")
     if _script(package) and npm:
-        return [_tests((str(npm.path), "test", "--silent", *asked.args), (npm, node), said)]
+        return [_tests((str(npm.path), "test", "--silent", *asked.args), (npm, node), generic_result)]
     fix = "add a `test` script to package.json, for instance `node --test`; or set `command`"
     return [CannotRun(message="there is no test runner: package.json names none", fix=fix)]
 
@@ -140,7 +140,7 @@ def _is_node_tested(site: Site, package: Mapping[str, Any]) -> bool:
 
 
 def _node_paths(site: Site, asked: TaskOptions) -> tuple[str, ...]:
-    """Before Node 22 a folder is no pattern: files are named one by one."""
+    """The test files of folders, one by one: before Node 22 a folder is not accepted."""
     folders = [path.removeprefix("./") for path in asked.paths if (site.folder / path).is_dir()]
     tests = [name for name in site.sources(*SOURCES, *TYPED) if _own_test.search(name)]
     below = [f"./{name}" for name in tests if any(name.startswith(f"{folder}/") for folder in folders)]
@@ -148,14 +148,14 @@ def _node_paths(site: Site, asked: TaskOptions) -> tuple[str, ...]:
 
 
 def jest(ran: Ran) -> Result:
-    """What Jest and Vitest say in JSON."""
-    told = json_of(ran.stdout)
-    if not isinstance(told, dict) or "numTotalTests" not in told:
+    """The JSON output of Jest and Vitest."""
+    assignment = json_of(ran.stdout)
+    if not isinstance(assignment, dict) or "numTotalTests" not in assignment:
         return Result(is_whole=False)
     names = {"tests": "numTotalTests", "passed": "numPassedTests", "failed": "numFailedTests"}
-    counts = {name: whole(told.get(key)) for name, key in names.items()}
-    counts["skipped"] = whole(told.get("numPendingTests"))
-    problems = [problem for file in maps(told.get("testResults")) for problem in _of_jest(file)]
+    counts = {name: whole(assignment.get(key)) for name, key in names.items()}
+    counts["skipped"] = whole(assignment.get("numPendingTests"))
+    problems = [problem for file in maps(assignment.get("testResults")) for problem in _of_jest(file)]
     return Result(counts=counts, problems=tuple(problems[:PROBLEMS_MAX]))
 
 
@@ -170,13 +170,13 @@ def _of_jest(file: Mapping[str, Any]) -> list[Problem]:
 
 
 def mocha(ran: Ran) -> Result:
-    """What Mocha says in JSON."""
-    told = json_of(ran.stdout)
-    if not isinstance(told, dict) or not isinstance(told.get("stats"), dict):
+    """The JSON output of Mocha."""
+    assignment = json_of(ran.stdout)
+    if not isinstance(assignment, dict) or not isinstance(assignment.get("stats"), dict):
         return Result(is_whole=False)
     names = {"tests": "tests", "passed": "passes", "failed": "failures", "skipped": "pending"}
-    counts = {name: whole(told["stats"].get(key)) for name, key in names.items()}
-    failed = maps(told.get("failures"))
+    counts = {name: whole(assignment["stats"].get(key)) for name, key in names.items()}
+    failed = maps(assignment.get("failures"))
     problems = [_failed(str(one.get("file", "")), str(one.get("fullTitle")), _stack(one)) for one in failed]
     return Result(counts=counts, problems=tuple(problems[:PROBLEMS_MAX]))
 
@@ -187,7 +187,7 @@ def _stack(one: Mapping[str, Any]) -> str:
 
 
 def _failed(file: str, name: str, words: str) -> Problem:
-    """A test that failed; the place is the first of its stack that lies in its own file."""
+    """A failed test; its place is the first of the stack that is in its own file."""
     places = [place for place in _stack_place.finditer(words[:10_000]) if file.endswith(place[1])]
     line, column = (int(places[0][2]), int(places[0][3])) if places else (0, 0)
     why = next((one.strip() for one in words.splitlines() if one.strip()), "it does not say why")
@@ -202,7 +202,7 @@ def _lint(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
     if eslint is None:
         return [CannotRun(message="there is no eslint here", fix="add eslint to the project: npm install -D eslint")]
     argv = (str(eslint.path), "--format", "json", *asked.args, *(asked.paths or ["."]))
-    return [Task(argv=argv, read=_eslint, programs=(eslint, node), fix="mend it; `eslint --fix` mends much", env=QUIET)]
+    return [Task(argv=argv, read=_eslint, programs=(eslint, node), fix="fix it; `eslint --fix` fixes much", env=QUIET)]
 
 
 def _lint_typed(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
@@ -212,10 +212,10 @@ def _lint_typed(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
 
 
 def _eslint(ran: Ran) -> Result:
-    told = json_of(ran.stdout)
-    if not isinstance(told, list):
+    assignment = json_of(ran.stdout)
+    if not isinstance(assignment, list):
         return Result(is_whole=False)
-    files = maps(told)
+    files = maps(assignment)
     pairs = [(str(file.get("filePath", "")), one) for file in files for one in maps(file.get("messages"))]
     problems = tuple(_of_eslint(name, one) for name, one in pairs[:PROBLEMS_MAX])
     return Result(counts={"files": len(files), "problems": len(pairs)}, problems=problems)
@@ -245,7 +245,7 @@ def _coverage(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
     if around and npm:
         argv = (str(around.path), "--reporter=text-lcov", str(npm.path), "test", "--silent")
         return [_covering(argv, (around, npm, node), lcov)]
-    return [CannotRun(message="there is nothing here that measures coverage", fix="add c8, or test with `node --test`")]
+    return [CannotRun(message="no tool to measure coverage is installed", fix="add c8, or test with `node --test`")]
 
 
 JAVASCRIPT: Final = Language(

@@ -17,9 +17,9 @@ LANGUAGES: Final = {one.name: one for one in (PYTHON, JAVASCRIPT, TYPESCRIPT, GO
 
 
 def detected(site: Site) -> tuple[Language, ...]:
-    """The languages that the project's own files name; where none does, those of its sources."""
+    """The languages of the project by its build files; if there are none, by its sources."""
     marked = [one for one in LANGUAGES.values() if any(map(site.has, one.markers))]
     found = marked or [one for one in LANGUAGES.values() if site.sources(*one.suffixes)]
-    if TYPESCRIPT in found and JAVASCRIPT in found:  # one project, with one runner: tsc knows both
+    if TYPESCRIPT in found and JAVASCRIPT in found:  # one project with one runner: tsc handles both
         found.remove(JAVASCRIPT)
     return tuple(found)

@@ -1,7 +1,7 @@
-"""Probes: small programs that run in the sandbox, from standard input, and tell in lines of JSON what they saw.
+"""Probes: small programs that run in the sandbox, passed on standard input, and print their results as lines of JSON.
 
-Where a tool writes its results only into files, or in words for people, a probe asks the tool in its own language. A
-sandbox's own folders are gone afterwards; lines are not."""
+Used where a tool writes its results only to files or in free text: the probe calls the tool through its API. Files in
+the sandbox are gone afterwards; the printed lines are not."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def probe(name: str) -> str:
     return (FOLDER / f"{name}.in").read_text(encoding="utf-8")
 
 
-def told(name: str, value: Any) -> str:
-    """A line that sets a name, in a language that writes lists, texts and numbers as JSON does."""
+def assignment(name: str, value: Any) -> str:
+    """A line that assigns a value to a name, for languages that write lists, texts and numbers as JSON does."""
     return f"{name} = {msgspec.json.encode(value).decode()};\n"
 
 
 def flaws(ran: Ran) -> Result:
-    """What a probe says that looks at file after file."""
+    """The result of a probe that checks one file after the other."""
     problems: list[Problem] = []
     looked = -1
     for fact in json_lines(ran.stdout):
@@ -44,7 +44,7 @@ def flaws(ran: Ran) -> Result:
 
 
 def results(ran: Ran) -> Result:
-    """What a probe says that runs tests."""
+    """The result of a probe that runs tests."""
     counts = {"tests": 0, "passed": 0, "failed": 0, "errors": 0, "skipped": 0}
     problems: list[Problem] = []
     is_whole = False

@@ -1,4 +1,4 @@
-"""Programs: where those of a project are, those that it brings before those of the machine, and what they are now."""
+"""Programs: where to find them, in the project before the machine, and how to notice that they changed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from handrail.rules.toolchain.site import Site
 
 SYSTEM_PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 OWN_FOLDERS: Final = (".venv/bin", "venv/bin", "node_modules/.bin", "vendor/bin")
-"""Where projects have their programs."""
+"""Where projects install their own programs."""
 
 _default_toolchain = re.compile(r'^default_toolchain\s*=\s*"([\w.+-]{1,100})"', re.MULTILINE)
 
@@ -25,17 +25,17 @@ class Program(Struct, frozen=True):
 
     name: str
     path: Path
-    """As it was found, links and all: some programs look at how they are called."""
+    """As it was found, links not resolved: some programs depend on the name they are called by."""
 
     @property
     def folder(self) -> Path:
-        """The folder that a sandbox must show for it to run."""
+        """The folder that the sandbox must make readable for it to run."""
         real = self.path.resolve()
         return real.parent.parent if real.parent.name == "bin" else real.parent
 
     @property
     def identity(self) -> str:
-        """What changes when the program does."""
+        """A text that changes when the program does."""
         try:
             status = self.path.stat()
         except OSError:
@@ -44,7 +44,7 @@ class Program(Struct, frozen=True):
 
 
 def find(site: Site, *names: str) -> Program | None:
-    """The first of these that is there: in the project, or on this machine."""
+    """The first of these that exists: in the project, or on this machine."""
     for name in names:
         own = (folder / place / name for folder in site.above() for place in OWN_FOLDERS)
         if inside := next((path for path in own if os.access(path, os.X_OK)), None):
@@ -65,22 +65,22 @@ def beside(program: Program, *names: str) -> Program | None:
 
 
 NO_STALE_CODE: Final = {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONPYCACHEPREFIX": "/nonexistent"}
-"""Python takes what it compiled before for the same if second and size are: an agent is quicker than that."""
+"""Python reuses compiled code if the source has the same size and time in seconds: an agent edits faster than that."""
 
 
 def environment(programs: Sequence[Program], more: Mapping[str, str]) -> dict[str, str]:
-    """What a command gets to know: where its programs are, and what the tool chain says."""
+    """The environment of a command: the PATH of its programs, and what the tool chain adds."""
     folders = dict.fromkeys(str(program.path.parent) for program in programs)
     return {"PATH": ":".join([*folders, SYSTEM_PATH]), **NO_STALE_CODE, **more}
 
 
 def identities(programs: Iterable[Program]) -> str:
-    """What changes when any of these does."""
+    """A text that changes when any of these programs does."""
     return "\n".join(sorted({program.identity for program in programs}))
 
 
 def _past_rustup(path: Path) -> Path:
-    """The program that rustup would choose: rustup itself needs a home that no sandbox shows."""
+    """The program that rustup would choose: rustup itself needs its home folder, which the sandbox hides."""
     if path.resolve().name != "rustup":
         return path
     home = Path(os.environ.get("RUSTUP_HOME") or Path.home() / ".rustup")

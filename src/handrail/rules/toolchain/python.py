@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from handrail.engine.sandbox import Ran
-from handrail.rules.toolchain.probe import flaws, probe, results, told
+from handrail.rules.toolchain.probe import assignment, flaws, probe, results
 from handrail.rules.toolchain.program import Program, beside, find
 from handrail.rules.toolchain.reading import diagnostics, json_of, whole
 from handrail.rules.toolchain.site import Site
@@ -25,7 +25,7 @@ from handrail.rules.toolchain.task import (
 PYTHONS: Final = ("python3", "python")
 QUIET: Final = {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONUTF8": "1", "PY_COLORS": "0", "NO_COLOR": "1"}
 LOOKED_INTO_MAX: Final = 50
-"""How many test files are looked into to find out how they are run."""
+"""How many test files are read to find out how they are run."""
 NO_PYTHON: Final = CannotRun(message="there is no Python here", fix="install Python, or make a .venv in the project")
 
 
@@ -36,9 +36,9 @@ def _build(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
     files = [name for name in site.sources(".py", ".pyi") if _is_chosen(name, asked.paths)]
     if not files:
         return [CannotRun(message="there are no Python files", fix="name the folder with `path`")]
-    script = told("FILES", files) + probe("compile.py")
+    script = assignment("FILES", files) + probe("compile.py")
     argv = (str(python.path), "-I", "-B", "-", *asked.args)
-    return [Task(argv=argv, read=flaws, programs=(python,), fix="make it Python again", env=QUIET, stdin=script)]
+    return [Task(argv=argv, read=flaws, programs=(python,), fix="fix the syntax", env=QUIET, stdin=script)]
 
 
 def _is_chosen(name: str, paths: Sequence[str]) -> bool:
@@ -64,11 +64,11 @@ def _by_pytest(site: Site, asked: TaskOptions, pytest: Program, *, cover: bool) 
     if python is None:
         return [NO_PYTHON]
     argv = (str(python.path), "-B", "-", "-q", "-p", "no:cacheprovider", *asked.args, *asked.paths)
-    return [_tests(argv, (python, pytest), told("COVER", int(cover)) + probe("pytest.py"))]
+    return [_tests(argv, (python, pytest), assignment("COVER", int(cover)) + probe("pytest.py"))]
 
 
 def _tests(argv: tuple[str, ...], programs: tuple[Program, ...], script: str) -> Task:
-    fix = "make the code right, or the test if that is wrong"
+    fix = "fix the code, or the test if that is wrong"
     return Task(argv=argv, read=results, programs=programs, fix=fix, env=QUIET, stdin=script, writable=True)
 
 
@@ -78,7 +78,7 @@ def _speaks_unittest(site: Site) -> bool:
 
 
 def _lint(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
-    fix = "mend it; `ruff check --fix` mends much by itself"
+    fix = "fix it; `ruff check --fix` fixes much by itself"
     if ruff := find(site, "ruff"):
         argv = (
             str(ruff.path),
@@ -92,7 +92,7 @@ def _lint(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
         return [Task(argv=argv, read=_ruff, programs=(ruff,), fix=fix, env=QUIET)]
     if flake8 := find(site, "flake8"):
         argv = (str(flake8.path), "--format=default", *asked.args, *(asked.paths or ["."]))
-        return [Task(argv=argv, read=diagnostics, programs=(flake8,), fix="mend it", env=QUIET)]
+        return [Task(argv=argv, read=diagnostics, programs=(flake8,), fix="fix it", env=QUIET)]
     return [CannotRun(message="there is no ruff and no flake8 here", fix="install ruff into the project's .venv")]
 
 

@@ -1,6 +1,6 @@
-"""Reading what commands say, where several speak alike: compiler lines, JSON lines, TAP, sums of tests. Pure.
+"""Parsers for output formats that several commands share: compiler lines, JSON lines, TAP, totals of tests. Pure.
 
-Every pattern takes linear time on a line, and lines are cut: what commands say is hostile."""
+The output is not trusted: every pattern takes linear time on a line, and lines are cut."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LINE_MAX: Final = 2_000
 JSON_LINE_MAX: Final = 200_000
 EXCERPT_LINES: Final = 6
 NOTES_MAX: Final = 40
-"""How many lines of notes of one test are looked at."""
+"""How many lines of notes are read for one test."""
 EXCERPT_MAX: Final = 600
 COUNT_MAX: Final = 10**9
 
@@ -40,11 +40,11 @@ _names = {"failures": "failed", "error": "errors", "xpassed": "passed", "tests r
 )
 
 Mark: TypeAlias = tuple[int, re.Match[str]]
-"""A line that tells of a test, and its number."""
+"""A line number, and the match of a line about a test."""
 
 
 def diagnostics(ran: Ran, *, warnings: bool = True) -> Result:
-    """What compilers and linters say, one line a problem: `file:line:column: message`."""
+    """The output of compilers and linters, one line for each problem: `file:line:column: message`."""
     lines = (ran.stdout + "\n" + ran.stderr).splitlines()
     problems = tuple(_of_lines(lines, warnings=warnings))
     counts = {"problems": len(problems)}
@@ -52,17 +52,17 @@ def diagnostics(ran: Ran, *, warnings: bool = True) -> Result:
 
 
 def errors_only(ran: Ran) -> Result:
-    """The same, without what is only warned of."""
+    """The same, without warnings."""
     return diagnostics(ran, warnings=False)
 
 
 def _of_lines(lines: list[str], *, warnings: bool) -> Iterator[Problem]:
-    told: dict[tuple[Any, ...], Problem] = {}
+    report: dict[tuple[Any, ...], Problem] = {}
     for number, line in enumerate(lines):
         problem = _problem(line[:LINE_MAX], lines[number + 1 : number + EXCERPT_LINES])
-        if problem is not None and _counts(problem.message, warnings=warnings) and len(told) < PROBLEMS_MAX:
-            told.setdefault((problem.file, problem.line, problem.column, problem.message), problem)
-    yield from told.values()
+        if problem is not None and _counts(problem.message, warnings=warnings) and len(report) < PROBLEMS_MAX:
+            report.setdefault((problem.file, problem.line, problem.column, problem.message), problem)
+    yield from report.values()
 
 
 def _counts(message: str, *, warnings: bool) -> bool:
@@ -82,7 +82,7 @@ def _problem(line: str, after: list[str]) -> Problem | None:
 
 
 def json_lines(text: str) -> Iterator[Mapping[str, Any]]:
-    """The lines that hold a JSON object; other lines are somebody else's talk."""
+    """The lines that are JSON objects; other lines are ignored."""
     for line in text.splitlines():
         if line.startswith("{") and len(line) <= JSON_LINE_MAX:
             found = json_of(line)
@@ -91,8 +91,8 @@ def json_lines(text: str) -> Iterator[Mapping[str, Any]]:
 
 
 def json_of(text: str) -> Any:
-    """A JSON value, wherever in the text it begins on a line of its own; None if there is none."""
-    for start in _starts(text):
+    """The first JSON value that starts at the start of a line; None if there is none."""
+    for start in _json_starts(text):
         try:
             return msgspec.json.decode(text[start:])
         except (msgspec.DecodeError, RecursionError):
@@ -100,14 +100,14 @@ def json_of(text: str) -> Any:
     return None
 
 
-def _starts(text: str) -> Iterator[int]:
-    """Where a line begins with a bracket: the first few only, for each is tried."""
+def _json_starts(text: str) -> Iterator[int]:
+    """Where lines start with a bracket; only the first few, because each is tried."""
     found = (match.start() for match in re.finditer(r"^[\[{]", text, re.MULTILINE))
     yield from (start for _, start in zip(range(5), found, strict=False))
 
 
 def maps(value: Any) -> list[Mapping[str, Any]]:
-    """The objects of a list that somebody sent; none if it is no list."""
+    """The objects in an untrusted list; empty if it is not a list."""
     return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
 
 
@@ -117,9 +117,9 @@ def whole(value: Any) -> int:
 
 
 def tap(ran: Ran) -> Result:
-    """What a runner says in the Test Anything Protocol, with subtests; one that has some is not counted itself.
+    """The results in the Test Anything Protocol; a test with subtests is not counted itself.
 
-    It is whole if there are as many tests as were announced, before or after: one that ends halfway is not."""
+    They are complete if there are as many tests as announced, before or after them."""
     lines = [line[:LINE_MAX] for line in ran.stdout.splitlines()]
     marks = [(number, found) for number, line in enumerate(lines) if (found := _tap.match(line))]
     tests = _innermost(marks)
@@ -131,7 +131,7 @@ def tap(ran: Ran) -> Result:
 
 
 def _innermost(marks: list[Mark]) -> list[Mark]:
-    """Those without a deeper one right before: a test is told of after all that it holds."""
+    """The tests without subtests: a test is printed after all its subtests, which are indented deeper."""
     before = [0, *(len(found[1]) for _, found in marks)]
     return [mark for deep, mark in zip(before, marks, strict=False) if deep <= len(mark[1][1])]
 
@@ -141,7 +141,7 @@ def _outermost(marks: list[Mark]) -> int:
 
 
 def _announced(lines: list[str]) -> int:
-    """How many tests a plan speaks of; -1 if there is none."""
+    """How many tests the plan announces; -1 if there is no plan."""
     plan = next(filter(None, map(_tap_plan.match, lines)), None)
     return int(plan[1]) if plan else -1
 
@@ -164,7 +164,7 @@ def _tap_problem(name: str, after: list[str]) -> Problem:
 
 
 def _tap_at(block: list[str]) -> re.Match[str] | None:
-    """Where it failed: the first place of its stack in the test's own file, else where the test begins."""
+    """Where it failed: the first place of its stack in the test's own file, else where the test starts."""
     test = next(filter(None, map(_tap_place.match, block)), None)
     stack = filter(None, (_tap_stack.search(line) for line in block if "location:" not in line))
     return next((place for place in stack if test and place[1] == test[1]), test)
@@ -190,7 +190,7 @@ def _tap_words(lines: list[str]) -> str:
 
 
 def sums(text: str) -> dict[str, int]:
-    """Counts of tests as runners tell them to people: `3 passed, 1 failed`, `Tests run: 4, Failures: 1`."""
+    """Totals of tests in free text: `3 passed, 1 failed`, `Tests run: 4, Failures: 1`."""
     counts: dict[str, int] = {}
     for line in text.splitlines():
         for pattern, number, name in _sums:
@@ -202,10 +202,10 @@ def sums(text: str) -> dict[str, int]:
     return counts
 
 
-def said(ran: Ran) -> Result:
-    """What can be understood of a command that nobody knows: places, TAP, sums."""
-    told = tap(ran)
-    if told.counts["tests"] and _announced(ran.stdout.splitlines()) >= 0:
-        return told
+def generic_result(ran: Ran) -> Result:
+    """The result of an unknown command, as far as its output is understood: places, TAP, totals."""
+    report = tap(ran)
+    if report.counts["tests"] and _announced(ran.stdout.splitlines()) >= 0:
+        return report
     found = diagnostics(ran)
     return Result(counts=sums(ran.stdout + "\n" + ran.stderr), problems=found.problems if ran.exit else ())

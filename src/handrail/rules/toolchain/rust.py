@@ -1,4 +1,4 @@
-"""Rust: all by cargo, offline; compiler messages in JSON, tests in the words of the test harness."""
+"""Rust: everything by cargo, offline; compiler messages in JSON, tests in the text of the test harness."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _cargo(site: Site) -> tuple[Program, Program] | None:
     return (cargo, rustc) if cargo and rustc else None
 
 
-def _asked(site: Site, words: Sequence[str], asked: TaskOptions, read: Read, fix: str) -> Sequence[Task | CannotRun]:
+def _task_of(site: Site, words: Sequence[str], asked: TaskOptions, read: Read, fix: str) -> Sequence[Task | CannotRun]:
     programs = _cargo(site)
     if programs is None:
         return [NO_RUST]
@@ -50,12 +50,12 @@ def _asked(site: Site, words: Sequence[str], asked: TaskOptions, read: Read, fix
 
 
 def _build(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
-    return _asked(site, ("check", "--all-targets", JSON), asked, errors, "make it compile")
+    return _task_of(site, ("check", "--all-targets", JSON), asked, errors, "make it compile")
 
 
 def _test(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
     words = ("test", "--no-fail-fast", JSON)
-    return _asked(site, words, asked, cargo_tests, "make the code right, or the test if that is wrong")
+    return _task_of(site, words, asked, cargo_tests, "fix the code, or the test if that is wrong")
 
 
 def _lint(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
@@ -64,7 +64,7 @@ def _lint(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
         return [NO_RUST]
     tasks: list[Task | CannotRun] = []
     if beside(programs[0], "cargo-clippy") or find(site, "cargo-clippy"):
-        tasks += _asked(site, ("clippy", "--all-targets", JSON), asked, messages, "mend it")
+        tasks += _task_of(site, ("clippy", "--all-targets", JSON), asked, messages, "fix it")
     else:
         tasks.append(CannotRun(message="there is no clippy here", fix="rustup component add clippy"))
     if rustfmt := beside(programs[0], "cargo-fmt") or find(site, "cargo-fmt"):
@@ -79,30 +79,32 @@ def _coverage(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
         return [
             CannotRun(message="there is no cargo-llvm-cov here", fix="cargo install cargo-llvm-cov; or name a `report`")
         ]
-    return _asked(site, ("llvm-cov", "--lcov"), asked, lcov, "make the tests pass first")
+    return _task_of(site, ("llvm-cov", "--lcov"), asked, lcov, "make the tests pass first")
 
 
 def messages(ran: Ran) -> Result:
-    """What the compiler says in JSON, warnings too."""
-    problems = tuple(_told(ran, levels=("error", "warning")))[:PROBLEMS_MAX]
+    """The compiler's JSON messages, including warnings."""
+    problems = tuple(_compiler_messages(ran, levels=("error", "warning")))[:PROBLEMS_MAX]
     return Result(counts={"problems": len(problems)}, problems=problems)
 
 
 def errors(ran: Ran) -> Result:
-    """The errors among it."""
-    problems = tuple(_told(ran, levels=("error",)))[:PROBLEMS_MAX]
-    warnings = len(tuple(_told(ran, levels=("warning",))))
+    """Only the errors among them."""
+    problems = tuple(_compiler_messages(ran, levels=("error",)))[:PROBLEMS_MAX]
+    warnings = len(tuple(_compiler_messages(ran, levels=("warning",))))
     return Result(counts={"errors": len(problems), "warnings": warnings}, problems=problems)
 
 
-def _told(ran: Ran, *, levels: Sequence[str]) -> Iterator[Problem]:
+def _compiler_messages(ran: Ran, *, levels: Sequence[str]) -> Iterator[Problem]:
     seen: set[Problem] = set()
     for fact in json_lines(ran.stdout):
         message = fact.get("message")
         if fact.get("reason") != "compiler-message" or not isinstance(message, Mapping):
             continue
         problem = _problem(message)
-        if message.get("level") in levels and problem.file and problem not in seen:  # else it only counts the others
+        if (
+            message.get("level") in levels and problem.file and problem not in seen
+        ):  # messages without a file only sum up the others
             seen.add(problem)
             yield problem
 
@@ -122,7 +124,7 @@ def _problem(message: Mapping[str, Any]) -> Problem:
 
 
 def cargo_tests(ran: Ran) -> Result:
-    """What the test harness says, or why it was not built."""
+    """The results of the test harness, or the errors if it was not built."""
     if (unbuilt := errors(ran)).problems:
         return unbuilt
     lines = [line[:LINE_MAX] for line in ran.stdout.splitlines()]
@@ -133,7 +135,7 @@ def cargo_tests(ran: Ran) -> Result:
 
 
 def _counted(lines: Sequence[str]) -> dict[str, int]:
-    """The sums of all test programs together."""
+    """The totals of all test programs together."""
     sums = [tuple(map(int, found.groups())) for found in map(_sum.match, lines) if found]
     passed, failed, skipped = (sum(one[at] for one in sums) for at in range(3))
     return {"tests": passed + failed + skipped, "passed": passed, "failed": failed, "skipped": skipped}

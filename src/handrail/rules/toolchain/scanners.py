@@ -1,4 +1,4 @@
-"""Scanners for known vulnerabilities: how each is asked, and how its answer is read. Pure; answers are hostile."""
+"""Scanners for known vulnerabilities: how each is called, and how its output is parsed. Pure; output is not trusted."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from msgspec import Struct
 from handrail.rules.toolchain.reading import json_of, maps, whole
 from handrail.rules.toolchain.site import Site
 
-HOLES_MAX: Final = 5_000
+VULNERABILITIES_MAX: Final = 5_000
 VALUES_MAX: Final = 20_000
 TITLE_MAX: Final = 200
 
 
-class Hole(Struct, frozen=True, kw_only=True):
+class Vulnerability(Struct, frozen=True, kw_only=True):
     """One known vulnerability of one package."""
 
     package: str
@@ -30,21 +30,21 @@ class Hole(Struct, frozen=True, kw_only=True):
 
 
 class Scanner(Struct, frozen=True, kw_only=True):
-    """A program that knows of vulnerabilities."""
+    """A program that finds known vulnerabilities."""
 
     program: str
     files: tuple[str, ...]
-    """What says that a project is of its kind; the first that is there is told in findings."""
+    """Files that show that a project is of its kind; the first that exists is shown in findings."""
     words: Callable[[Site], Sequence[str]]
-    read: Callable[[str], list[Hole] | None]
-    """What it says; None if that is no answer."""
+    read: Callable[[str], list[Vulnerability] | None]
+    """Parses its output; None if that is not an answer."""
     how: str
-    company: tuple[str, ...] = ()
+    also_needs: tuple[str, ...] = ()
     exits: tuple[int, ...] = (0, 1)
-    """Most say by their exit that they found something."""
+    """Most end with exit code 1 if they found something."""
 
 
-def pip_audit(text: str) -> list[Hole] | None:
+def pip_audit(text: str) -> list[Vulnerability] | None:
     """The answer of pip-audit."""
     said = json_of(text)
     packages = said.get("dependencies") if isinstance(said, Mapping) else None
@@ -52,7 +52,7 @@ def pip_audit(text: str) -> list[Hole] | None:
         return None
     pairs = [(package, one) for package in maps(packages) for one in maps(package.get("vulns"))]
     return [
-        Hole(
+        Vulnerability(
             package=str(package.get("name")),
             version=str(package.get("version", "")),
             id=str(one.get("id")),
@@ -60,24 +60,24 @@ def pip_audit(text: str) -> list[Hole] | None:
             fixed=", ".join(_texts(one.get("fix_versions"))),
             aliases=tuple(_texts(one.get("aliases"))),
         )
-        for package, one in pairs[:HOLES_MAX]
+        for package, one in pairs[:VULNERABILITIES_MAX]
     ]
 
 
-def npm_audit(text: str) -> list[Hole] | None:
-    """The answer of `npm audit`; packages that only depend on one with a hole are left out."""
+def npm_audit(text: str) -> list[Vulnerability] | None:
+    """The answer of `npm audit`; packages that only depend on a vulnerable one are left out."""
     said = json_of(text)
     packages = said.get("vulnerabilities") if isinstance(said, Mapping) else None
     if not isinstance(packages, Mapping):
         return None
     pairs = [(package, one) for package in maps(list(packages.values())) for one in maps(package.get("via"))]
-    return [_of_npm(package, one) for package, one in pairs[:HOLES_MAX]]
+    return [_of_npm(package, one) for package, one in pairs[:VULNERABILITIES_MAX]]
 
 
-def _of_npm(package: Mapping[str, Any], one: Mapping[str, Any]) -> Hole:
+def _of_npm(package: Mapping[str, Any], one: Mapping[str, Any]) -> Vulnerability:
     cure = package.get("fixAvailable")
     fixed = f"{cure.get('name')} {cure.get('version')}" if isinstance(cure, Mapping) else ""
-    return Hole(
+    return Vulnerability(
         package=str(one.get("name") or package.get("name")),
         version=str(one.get("range", "")),
         id=str(one.get("url", "")).rsplit("/", 1)[-1] or str(one.get("source")),
@@ -86,14 +86,14 @@ def _of_npm(package: Mapping[str, Any], one: Mapping[str, Any]) -> Hole:
     )
 
 
-def cargo_audit(text: str) -> list[Hole] | None:
+def cargo_audit(text: str) -> list[Vulnerability] | None:
     """The answer of `cargo audit`."""
     said = json_of(text)
     found = said.get("vulnerabilities") if isinstance(said, Mapping) else None
     if not isinstance(found, Mapping):
         return None
     return [
-        Hole(
+        Vulnerability(
             package=str(_map(one.get("package")).get("name")),
             version=str(_map(one.get("package")).get("version", "")),
             id=str(_map(one.get("advisory")).get("id")),
@@ -101,23 +101,23 @@ def cargo_audit(text: str) -> list[Hole] | None:
             fixed=", ".join(_texts(_map(one.get("versions")).get("patched"))),
             aliases=tuple(_texts(_map(one.get("advisory")).get("aliases"))),
         )
-        for one in maps(found.get("list"))[:HOLES_MAX]
+        for one in maps(found.get("list"))[:VULNERABILITIES_MAX]
     ]
 
 
-def govulncheck(text: str) -> list[Hole] | None:
-    """The answer of govulncheck: only what the project's code can reach."""
+def govulncheck(text: str) -> list[Vulnerability] | None:
+    """The answer of govulncheck: only vulnerabilities that the project's code can reach."""
     values = list(_values(text))
     if not any("config" in value for value in values):
         return None
     entries = [_map(value.get("osv")) for value in values]
     known = {str(entry.get("id")): entry for entry in entries}
-    holes: dict[str, Hole] = {}
+    vulnerabilities: dict[str, Vulnerability] = {}
     for finding in (_map(value.get("finding")) for value in values):
         trace = maps(finding.get("trace"))
         if _is_reached(trace):
-            holes.setdefault(str(finding.get("osv")), _of_go(finding, trace, known))
-    return list(holes.values())[:HOLES_MAX]
+            vulnerabilities.setdefault(str(finding.get("osv")), _of_go(finding, trace, known))
+    return list(vulnerabilities.values())[:VULNERABILITIES_MAX]
 
 
 def _is_reached(trace: Sequence[Mapping[str, Any]]) -> bool:
@@ -126,10 +126,10 @@ def _is_reached(trace: Sequence[Mapping[str, Any]]) -> bool:
 
 def _of_go(
     finding: Mapping[str, Any], trace: Sequence[Mapping[str, Any]], known: Mapping[str, Mapping[str, Any]]
-) -> Hole:
+) -> Vulnerability:
     at = _map(trace[-1].get("position"))
     entry = known.get(str(finding.get("osv")), {})
-    return Hole(
+    return Vulnerability(
         package=str(trace[0].get("module")),
         version=str(trace[0].get("version", "")),
         id=str(finding.get("osv")),
@@ -141,7 +141,7 @@ def _of_go(
     )
 
 
-def osv_scanner(text: str) -> list[Hole] | None:
+def osv_scanner(text: str) -> list[Vulnerability] | None:
     """The answer of osv-scanner."""
     said = json_of(text)
     results = said.get("results") if isinstance(said, Mapping) else None
@@ -153,13 +153,13 @@ def osv_scanner(text: str) -> list[Hole] | None:
         for package in maps(result.get("packages"))
         for one in maps(package.get("vulnerabilities"))
     ]
-    return [_of_osv(path, _map(package.get("package")), one) for path, package, one in found[:HOLES_MAX]]
+    return [_of_osv(path, _map(package.get("package")), one) for path, package, one in found[:VULNERABILITIES_MAX]]
 
 
-def _of_osv(path: str, package: Mapping[str, Any], one: Mapping[str, Any]) -> Hole:
+def _of_osv(path: str, package: Mapping[str, Any], one: Mapping[str, Any]) -> Vulnerability:
     ranges = [span for affected in maps(one.get("affected")) for span in maps(affected.get("ranges"))]
     fixes = [str(event["fixed"]) for span in ranges for event in maps(span.get("events")) if "fixed" in event]
-    return Hole(
+    return Vulnerability(
         package=str(package.get("name")),
         version=str(package.get("version", "")),
         id=str(one.get("id")),
@@ -171,7 +171,7 @@ def _of_osv(path: str, package: Mapping[str, Any], one: Mapping[str, Any]) -> Ho
 
 
 def _values(text: str) -> Iterator[Mapping[str, Any]]:
-    """The JSON objects of a text that holds one after the other."""
+    """The JSON objects in a text with one after the other."""
     decoder = json.JSONDecoder()
     at = 0
     for _ in range(VALUES_MAX):
@@ -218,7 +218,7 @@ SCANNERS: Final = (
         words=lambda _: ("audit", "--json"),
         read=npm_audit,
         how="it comes with Node",
-        company=("node",),
+        also_needs=("node",),
     ),
     Scanner(
         program="cargo-audit",
@@ -233,7 +233,7 @@ SCANNERS: Final = (
         words=lambda _: ("-format", "json", "./..."),
         read=govulncheck,
         how="go install golang.org/x/vuln/cmd/govulncheck@latest",
-        company=("go",),
+        also_needs=("go",),
         exits=(0, 3),
     ),
     Scanner(

@@ -1,4 +1,4 @@
-"""The site: the folder of a project that a tool chain works on, and the files in it, listed within bounds."""
+"""The site: the folder of a project that a tool chain works in, and a bounded list of its files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SKIPPED: Final = frozenset(
     {"__pycache__", "bower_components", "build", "dist", "node_modules", "out", "site-packages", "target", "vendor"}
     | {"env", "venv"}
 )
-"""Folders that hold what was made or fetched, not what was written."""
+"""Folders with generated or downloaded files, not sources."""
 
 
 class Site(Struct, frozen=True):
@@ -29,7 +29,7 @@ class Site(Struct, frozen=True):
     folder: Path
     """Inside the project's root, without links."""
     files: tuple[str, ...] = ()
-    """All that was written there, relative to the folder, with `/`."""
+    """All source files, relative to the folder, with `/`."""
 
     @property
     def cwd(self) -> str:
@@ -38,15 +38,15 @@ class Site(Struct, frozen=True):
         return "" if inside == "." else inside
 
     def sources(self, *suffixes: str) -> tuple[str, ...]:
-        """The files that end in one of these."""
+        """The files with one of these suffixes."""
         return tuple(name for name in self.files if name.endswith(suffixes))
 
     def has(self, name: str) -> bool:
-        """Whether there is such a file right in the folder."""
+        """Whether there is such a file directly in the folder."""
         return (self.folder / name).is_file()
 
     def text(self, name: str) -> str:
-        """What a file holds, as far as it can be read; empty if it can't."""
+        """The text of a file; empty if it can't be read."""
         try:
             content = self.project.read(f"{self.cwd or '.'}/{name}", bytes_max=TEXT_BYTES_MAX)
         except PathRefused:
@@ -54,14 +54,14 @@ class Site(Struct, frozen=True):
         return content.decode(errors="replace")
 
     def above(self) -> Iterator[Path]:
-        """The folder and those above it, up to the project's root: where its programs may be installed."""
+        """The folder and its parents, up to the project's root: where its programs may be installed."""
         for folder in (self.folder, *self.folder.parents):
             yield folder
             if folder == self.project.root:
                 return
 
     def shown(self, path: str) -> str:
-        """A file as people of the project call it, whichever way a command spelled it."""
+        """The path of a file relative to the project, however a command spelled it."""
         spelled = os.path.normpath(self.folder / path.strip().removeprefix("file://"))
         root = self.project.root
         inside = Path(spelled).is_relative_to(root)
@@ -91,7 +91,7 @@ def _listed(project: Project, folder: Path) -> Iterator[str]:
         folders[:] = [] if depth >= DEPTH_MAX else _worth(project, at, folders)
         seen += len(names) + len(folders)
         if seen > ENTRIES_MAX:
-            raise PathRefused(f"{folder.name} holds more than {ENTRIES_MAX:,} files; name a part of it with `path`")
+            raise PathRefused(f"{folder.name} has more than {ENTRIES_MAX:,} files; name a part of it with `path`")
         yield from ((at / name).relative_to(folder).as_posix() for name in sorted(names))
 
 

@@ -1,4 +1,4 @@
-"""The shapes that tool chains speak in: what is asked, a command to run, what it came to, what is missing. Pure."""
+"""The types that tool chains share: a command to run, its result, or why it can't be run. Pure."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from handrail.rules.toolchain.site import Site
 
 MESSAGE_MAX: Final = 500
 PROBLEMS_MAX: Final = 10_000
-"""How many problems of one command are told apart; no parser holds more."""
+"""How many problems of one command are kept."""
 
 
 class TaskKind(StrEnum):
-    """What is asked of a language."""
+    """What a tool chain can do."""
 
     BUILD = "build"
     TEST = "test"
@@ -28,11 +28,11 @@ class TaskKind(StrEnum):
 
 
 class Problem(Struct, frozen=True, kw_only=True):
-    """One thing that a command complained about."""
+    """One problem that a command reported."""
 
     message: str
     file: str = ""
-    """As the command spelled it; empty if it is about no file."""
+    """As the command spelled it; empty if the problem is not about a file."""
     line: int = 0
     column: int = 0
     excerpt: str = ""
@@ -44,9 +44,9 @@ class Result(Struct, frozen=True, kw_only=True):
     counts: Mapping[str, int] = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()
     covered: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    """By file: how many of its lines were run, of how many."""
+    """By file: how many of its lines were executed, and how many it has."""
     is_whole: bool = True
-    """Whether the command came to its own end; one that stops halfway has not passed, whatever its exit."""
+    """Whether the command finished; one that stops halfway has not passed, whatever its exit code."""
 
 
 Read: TypeAlias = Callable[[Ran], Result]
@@ -58,29 +58,29 @@ class Task(Struct, frozen=True, kw_only=True):
     argv: tuple[str, ...]
     read: Read
     programs: tuple[Program, ...]
-    """What it needs, for its PATH and for the evidence; the first is the one that is run."""
+    """The programs that it needs, for its PATH and for the evidence; the first is the one that runs."""
     fix: str
     env: Mapping[str, str] = field(default_factory=dict)
     stdin: str = ""
     writable: bool = False
     shows: tuple[Path, ...] = ()
-    """Folders beside its programs that a sandbox must show."""
+    """Folders besides those of its programs that the sandbox must make readable."""
     exits: tuple[int, ...] = (0,)
-    """The exits that mean that all is well, unless the output says otherwise."""
+    """The exit codes of success, unless the output says otherwise."""
 
 
 class CannotRun(Struct, frozen=True, kw_only=True):
-    """Something that is not here, and how to get it."""
+    """Why a task can't be run here, and how to make it possible."""
 
     message: str
     fix: str
 
 
 class TaskOptions(Struct, frozen=True, kw_only=True):
-    """How an author narrows what is run."""
+    """What an author adds to the command."""
 
     paths: tuple[str, ...] = ()
-    """Relative to the folder, each beginning with `./`."""
+    """Relative to the folder, each starting with `./`."""
     args: tuple[str, ...] = ()
     """Added to the command as they are."""
 
@@ -89,7 +89,7 @@ Plan: TypeAlias = Callable[[Site, TaskOptions], Sequence[Task | CannotRun]]
 
 
 class Language(Struct, frozen=True, kw_only=True):
-    """A language: how its projects are known, and what to run for each want."""
+    """A language: how its projects are recognised, and what to run for each kind of task."""
 
     name: str
     markers: tuple[str, ...]

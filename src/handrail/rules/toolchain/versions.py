@@ -1,4 +1,4 @@
-"""Versions of programs, as they tell them themselves: asked once, as long as the program stays what it is."""
+"""Versions of programs: each program is asked once, and again when it has changed."""
 
 from __future__ import annotations
 
@@ -17,36 +17,36 @@ TIME_MS: Final = 20_000
 OUTPUT_BYTES: Final = 20_000
 ASKED: Final = {"go": "version", "java": "-version", "javac": "-version"}
 SILENT: Final = frozenset({"gofmt"})
-"""Programs that do not tell."""
+"""Programs that can't print their version."""
 
 _version = re.compile(r"(?<![\d.])(\d{1,6}\.\d[0-9A-Za-z+_-]{0,30}(?:\.[0-9A-Za-z+_-]{1,30}){0,3})")
 
 
 @dataclass(frozen=True)
 class Versions:
-    """What programs have said of their versions."""
+    """Asks programs for their versions, and caches the answers."""
 
     known: dict[str, str] = field(default_factory=dict)
 
     async def of(self, programs: Sequence[Program], setting: Setting) -> dict[str, str]:
-        """By name: the version of each; empty where it does not tell."""
+        """The version of each program by name; empty if it does not print one."""
         return {program.name: await self._of(program, programs, setting) for program in programs}
 
-    async def _of(self, program: Program, company: Sequence[Program], setting: Setting) -> str:
+    async def _of(self, program: Program, others: Sequence[Program], setting: Setting) -> str:
         key = program.identity
         if key not in self.known:
             if len(self.known) >= KNOWN_MAX:
                 self.known.clear()
-            self.known[key] = await _asked(program, company, setting)
+            self.known[key] = await _asked(program, others, setting)
         return self.known[key]
 
 
-async def _asked(program: Program, company: Sequence[Program], setting: Setting) -> str:
+async def _asked(program: Program, others: Sequence[Program], setting: Setting) -> str:
     if program.name in SILENT:
         return ""
     bounds = Bounds(time_ms=TIME_MS, output_bytes=OUTPUT_BYTES)
     argv = (str(program.path), ASKED.get(program.name, "--version"))
-    env = environment([program, *company], {})  # a script may need its interpreter
+    env = environment([program, *others], {})  # a script may need its interpreter
     try:
         ran = await setting.sandbox.run(Job(argv=argv, env=env, bounds=bounds, writable=False))
     except ToolFailed:
