@@ -46,7 +46,7 @@ async def test_without_a_repository_named_files_are_looked_at(tmp_path: Path) ->
     assert [where for where, _ in await told(no_secrets, tmp_path, paths=["."])] == ["a:1:1"]
     [finding] = await found(no_secrets, tmp_path)
     assert finding.where == "checks"
-    assert "name files with `paths` alone" in finding.fix
+    assert "or give only `paths`" in finding.fix
 
 
 async def test_every_secret_of_a_line_is_left_out_of_every_excerpt(tmp_path: Path) -> None:

@@ -38,8 +38,8 @@ InputCheck: TypeAlias = Callable[[Definition, Mapping[str, Any]], tuple[Mapping[
 class CallTool(Struct, frozen=True):
     """Call a tool with these arguments; with `own_undo`, let the tool undo its earlier call.
 
-    `references` are the places in the arguments where the author wrote references to secrets. Only those are resolved:
-    a reference that came in with a value (from a model, a file) stays text."""
+    `references` are the places in the arguments where references to secrets are resolved. Elsewhere, for instance in
+    the result of an earlier step, a reference stays plain text: otherwise its author could read any secret."""
 
     path: str
     work: Tool

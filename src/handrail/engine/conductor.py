@@ -31,8 +31,8 @@ BATCH: Final = 200
 """How many commands are journaled in one append."""
 POSTPONED_MAX: Final = 20
 """How many postponed steps are passed over in one turn to find one that may start."""
-TROUBLE_S_FIRST: Final = 0.1
-TROUBLE_S_MAX: Final = 5.0
+PAUSE_S_FIRST: Final = 0.1
+PAUSE_S_MAX: Final = 5.0
 PROGRESS_LENGTH_MAX: Final = 200
 
 log = logging.getLogger(__name__)
@@ -49,7 +49,7 @@ class Conductor:
         lease: Lease,
         *,
         horizon: Horizon,
-        on_rest: Callable[[Conductor], None],
+        on_idle: Callable[[Conductor], None],
     ) -> None:
         self.parts = parts
         self.definition = definition
@@ -63,13 +63,13 @@ class Conductor:
         self.progress: dict[str, str] = {}
         """The latest progress message of each call in progress."""
         self.is_lost = False
-        self._on_rest = on_rest
+        self._on_idle = on_idle
         self._task: asyncio.Task[None] | None = None
         self._is_wanted = False
         self._alarm = Alarm()
-        self._is_resting = False
+        self._is_paused = False
         self._is_behind = False
-        self._trouble_s = TROUBLE_S_FIRST
+        self._pause_s = PAUSE_S_FIRST
 
     # --- called by others ---------------------------------------------------------------------------
 
@@ -81,7 +81,7 @@ class Conductor:
     @property
     def is_settled(self) -> bool:
         """Whether handrail can do nothing more until an agent or a person acts."""
-        if self._task is not None or self.calls or self.postponements.by_name or self._is_resting:
+        if self._task is not None or self.calls or self.postponements.by_name or self._is_paused:
             return False
         if self.run.status not in RUN_WORKING:
             return True
@@ -109,7 +109,7 @@ class Conductor:
     def wake(self) -> None:
         """Take another turn soon."""
         self._is_wanted = True
-        if self._task is None and not self.is_lost and not self._is_resting:
+        if self._task is None and not self.is_lost and not self._is_paused:
             self._task = asyncio.get_running_loop().create_task(self._work())
 
     async def stop(self, grace_s: float) -> None:
@@ -130,33 +130,33 @@ class Conductor:
         self.is_lost = True
         self._alarm.clear()
         self.parts.throttle.forget(self.lease.run)
-        self._on_rest(self)
+        self._on_idle(self)
 
     # --- the work -----------------------------------------------------------------------------------
 
     async def _work(self) -> None:
         try:
-            while self._is_wanted and not self.is_lost and not self._is_resting:
+            while self._is_wanted and not self.is_lost and not self._is_paused:
                 self._is_wanted = False
                 if self._is_behind:
                     await self._catch_up()
                 while not self._is_behind and await self._turn():
                     pass
-                self._trouble_s = TROUBLE_S_FIRST
+                self._pause_s = PAUSE_S_FIRST
         except LeaseLost:
             self.lose()
         except HandrailError as error:
-            self._rest_from(error)
+            self._pause_after(error)
         except Exception as error:  # one broken run must never stop the worker
             log.exception("run %s can't continue", self.lease.run)
-            self._rest_from(error)
+            self._pause_after(error)
         finally:
             self._task = None
         self.postponements.drop_unwanted(self.agenda)
         self.postponements.give_back()
-        if not self._is_resting:
+        if not self._is_paused:
             self._set_alarm()
-        self._on_rest(self)
+        self._on_idle(self)
 
     async def _catch_up(self) -> None:
         """Read the run from the journal: an append without an answer may have succeeded."""
@@ -252,10 +252,10 @@ class Conductor:
         except LeaseLost:
             self.lose()
         except HandrailError as error:
-            self._rest_from(error)
+            self._pause_after(error)
         except Exception as error:  # a bug in one attempt must never stop the run, let alone the worker
             log.exception("an attempt of %s in run %s crashed", attempt.path, self.run.id)
-            self._rest_from(error)
+            self._pause_after(error)
 
     def _stop_what_ended(self) -> None:
         """Cancel the calls of steps that were stopped with their run, or are being undone."""
@@ -273,18 +273,18 @@ class Conductor:
 
     # --- pausing and waking up -------------------------------------------------------------------------
 
-    def _rest_from(self, error: Exception) -> None:
+    def _pause_after(self, error: Exception) -> None:
         """Retry after a pause, from the state in the journal: the store failed, or another writer was first."""
-        log.warning("run %s pauses for %.1f s: %s", self.lease.run, self._trouble_s, error)
+        log.warning("run %s pauses for %.1f s: %s", self.lease.run, self._pause_s, error)
         self._is_behind = True
         self.postponements.by_name.clear()
-        self._is_resting = True
-        self._alarm.set(self._trouble_s, self._rested)
-        self._trouble_s = min(2 * self._trouble_s, TROUBLE_S_MAX)
+        self._is_paused = True
+        self._alarm.set(self._pause_s, self._resume)
+        self._pause_s = min(2 * self._pause_s, PAUSE_S_MAX)
 
-    def _rested(self) -> None:
+    def _resume(self) -> None:
         self._alarm.clear()
-        self._is_resting = False
+        self._is_paused = False
         self.wake()
 
     def _set_alarm(self) -> None:

@@ -78,13 +78,13 @@ class QualityGate:
         if blocks(shape) or not work.checks:
             return judgement_of(work, shape)
         given = given_of(output, run, lane, self.fits)
-        bench = Bench(self, given, progress)
+        checks = OutputChecks(self, given, progress)
         tasks = tasks_of(work.checks, given, run, lane)
-        outcomes = await asyncio.gather(*(bench.outcome(task) for _, task in tasks))
+        outcomes = await asyncio.gather(*(checks.outcome(task) for _, task in tasks))
         return judgement_of(work, shape, list(zip((check for check, _ in tasks), outcomes, strict=True)))
 
 
-class Bench:
+class OutputChecks:
     """Applies the check tasks of one output. What the outcomes mean is decided in domain/judgement.py."""
 
     def __init__(self, gate: QualityGate, given: Given, progress: Progress) -> None:

@@ -37,7 +37,7 @@ from handrail.engine.tool import Toolbox
 
 POLL_S: Final = 0.2
 """How often a worker checks for what others have written."""
-LOOK_S: Final = 0.5
+CHECK_S: Final = 0.5
 """How often it checks which runs have no worker, if nothing was written."""
 LEASE_S_DEFAULT: Final = 10.0
 PICK_UP_AT_ONCE: Final = 100
@@ -77,12 +77,12 @@ class WorkerSettings:
 
 
 @dataclass
-class Sighting:
+class SeenOwner:
     """Since when another owner's heartbeat has not changed, and when its process was last checked."""
 
     beat: int
     since_s: float
-    looked_s: float = float("-inf")
+    checked_s: float = float("-inf")
 
 
 @dataclass
@@ -103,14 +103,14 @@ class Worker:
     """Conductors that have lost their run but still have calls in progress."""
     _wanted: set[str] = field(default_factory=set)
     _released: list[Lease] = field(default_factory=list)
-    _owners: dict[str, Sighting] = field(default_factory=dict)
+    _owners: dict[str, SeenOwner] = field(default_factory=dict)
     _waiters: dict[str, list[asyncio.Future[Run]]] = field(default_factory=dict)
     _tasks: list[asyncio.Task[None]] = field(default_factory=list)
     _poke: asyncio.Event = field(default_factory=asyncio.Event)
     _seen: int = 0
     _starting: int = 0
     _adopting: set[str] = field(default_factory=set)
-    _looked_s: float = float("-inf")
+    _checked_s: float = float("-inf")
 
     def __post_init__(self) -> None:
         settings = self.settings
@@ -207,7 +207,7 @@ class Worker:
                 return run
             waiter: asyncio.Future[Run] = asyncio.get_running_loop().create_future()
             self._waiters.setdefault(run_id, []).append(waiter)
-            await asyncio.wait({waiter}, timeout=LOOK_S)
+            await asyncio.wait({waiter}, timeout=CHECK_S)
             if waiter.done() and self._is_settled(waiter.result()):
                 return waiter.result()
 
@@ -216,7 +216,7 @@ class Worker:
     def _conduct(self, definition: Definition, run: Run, lease: Lease) -> None:
         self._wanted.discard(run.id)
         self._parked.pop(run.id, None)
-        conductor = Conductor(self._parts, definition, run, lease, horizon=self.horizon, on_rest=self._rested)
+        conductor = Conductor(self._parts, definition, run, lease, horizon=self.horizon, on_idle=self._went_idle)
         self.conductors[run.id] = conductor
         conductor.wake()
 
@@ -253,7 +253,7 @@ class Worker:
         else:
             self._parts.throttle.forget(run_id)
 
-    def _rested(self, conductor: Conductor) -> None:
+    def _went_idle(self, conductor: Conductor) -> None:
         """React to a conductor that has nothing to do for now, or has lost its run."""
         run = conductor.run
         if (conductor.is_lost or conductor.is_idle) and self.conductors.get(run.id) is conductor:
@@ -304,8 +304,8 @@ class Worker:
             if not await self._is_others_turn(run_id):
                 await self.take(run_id)
         now_s = asyncio.get_running_loop().time()
-        if self.settings.picks_up and (has_news or now_s - self._looked_s >= LOOK_S):
-            self._looked_s = now_s
+        if self.settings.picks_up and (has_news or now_s - self._checked_s >= CHECK_S):
+            self._checked_s = now_s
             await self._pick_up()
 
     async def _is_others_turn(self, run_id: str) -> bool:
@@ -372,9 +372,9 @@ class Worker:
         now_s = asyncio.get_running_loop().time()
         seen = self._owners.get(owner)
         if seen is None or seen.beat != lease_holder.beat:
-            seen = self._owners[owner] = Sighting(lease_holder.beat, now_s)
-        if now_s - seen.looked_s >= LOOK_S:
-            seen.looked_s = now_s
+            seen = self._owners[owner] = SeenOwner(lease_holder.beat, now_s)
+        if now_s - seen.checked_s >= CHECK_S:
+            seen.checked_s = now_s
             if not await asyncio.to_thread(self.presence.is_alive, owner):
                 seen.since_s = GONE
         return now_s - seen.since_s >= self.settings.lease_s

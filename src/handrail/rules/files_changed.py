@@ -25,7 +25,7 @@ from handrail.rules.git import Changes, GitUnavailable, changes
 from handrail.rules.project import Project, is_in, project_of
 from handrail.rules.tree import FILES_MAX, files_digest, paths_digest
 
-CHANGE: Final = "change them, or say why there is no need"
+CHANGE: Final = "change them, or explain why that is not needed"
 REVERT: Final = "restore them"
 
 

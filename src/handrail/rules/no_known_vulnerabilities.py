@@ -87,5 +87,5 @@ def _problem(vulnerability: Vulnerability, file: str) -> Problem:
     return Problem(file=vulnerability.file or file, line=vulnerability.line, message=message[:500])
 
 
-# What is known changes without the project: it is never remembered.
+# Never cached: the databases change while the project stays the same.
 no_known_vulnerabilities: Final = FunctionRule(CARD, _apply)

@@ -55,7 +55,7 @@ async def _apply(parameters: Mapping[str, Any], setting: Setting) -> CheckOutcom
     try:
         paths, evidence = await _looked_at(parameters, project)
     except GitUnavailable as error:
-        fix = f"{error.fix}, or name files with `paths` alone"
+        fix = f"{error.fix}, or give only `paths`"
         return unchecked_outcome(CARD, str(error), fix)
     findings = await asyncio.to_thread(_scan, project, paths)
     return outcome(findings, replace(evidence, counts={"files": len(paths)}, excerpt=""))
@@ -70,7 +70,7 @@ async def _looked_at(parameters: Mapping[str, Any], project: Project) -> tuple[l
         return paths, await git_evidence(CARD, found, paths, project)
     files = await tree_files(project)
     if files is None:
-        raise GitUnavailable(f"the project has more than {FILES_MAX:,} files", "let git ignore what is made by tools")
+        raise GitUnavailable(f"the project has more than {FILES_MAX:,} files", "let git ignore generated files")
     return [path for path in files if is_in(path, globs)], evidence_of(CARD)
 
 

@@ -125,7 +125,7 @@ def _parse(text: str, start: Start, end: End | None = None) -> None:
     parser.EndElementHandler = end
     parser.EntityDeclHandler = _refuse_entity
     try:
-        parser.Parse(text, True)  # noqa: FBT003 - it takes no keywords; true: there is no more to come
+        parser.Parse(text, True)  # noqa: FBT003 - it takes no keywords; true: this is the whole text
     except expat.ExpatError as error:
         raise NoReport(f"it is not valid XML: {error}") from error
 

@@ -112,7 +112,7 @@ def maps(value: Any) -> list[Mapping[str, Any]]:
 
 
 def whole(value: Any) -> int:
-    """A number that somebody sent, as a count; 0 if it is none."""
+    """An untrusted number as a count; 0 if it is not a number."""
     return min(max(int(value), 0), COUNT_MAX) if isinstance(value, int | float) and math.isfinite(value) else 0
 
 

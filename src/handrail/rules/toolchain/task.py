@@ -93,6 +93,6 @@ class Language(Struct, frozen=True, kw_only=True):
 
     name: str
     markers: tuple[str, ...]
-    """Files that say that a project is written in it."""
+    """Files that show that a project is written in it."""
     suffixes: tuple[str, ...]
     plans: Mapping[TaskKind, Plan]
