@@ -36,7 +36,7 @@ from handrail.engine.gate import QualityGate
 from handrail.engine.guide import Guide
 from handrail.engine.journal import FAR_BEHIND
 from handrail.engine.ledger import Ledger
-from handrail.engine.lookout import Lookout
+from handrail.engine.lookout import RunReader
 from handrail.engine.mending import WholeStore, rebuild
 from handrail.engine.notary import Notary, found_text
 from handrail.engine.plans import Plans
@@ -162,7 +162,7 @@ class Working:
     worker: Worker
     control: Control
     guide: Guide
-    lookout: Lookout
+    lookout: RunReader
     books: Bookcase
     toolbox: Registry
     models: tuple[Model, ...]
@@ -206,7 +206,7 @@ async def working(
                 await worker.open()
                 control = replace(handrail.control, worker=worker)
                 guide = Guide(handrail.dispatch, worker.horizon, Bell(handrail.dispatch), terms, gate)
-                lookout = Lookout(handrail.look.store, terms.clock, toolbox, worker.horizon)
+                lookout = RunReader(handrail.look.store, terms.clock, toolbox, worker.horizon)
                 yield Working(handrail, worker, control, guide, lookout, bookcase_of(settings), toolbox, models, survey)
             finally:
                 await worker.close()

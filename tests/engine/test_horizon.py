@@ -14,8 +14,8 @@ from handrail.domain.errors import Unavailable
 from handrail.domain.event import Mode, Outcome
 from handrail.domain.legal import Action
 from handrail.domain.run import Run
-from handrail.engine.horizon import RUNS_KEPT, Horizon
-from handrail.engine.outlook import Outlook, outlook_of
+from handrail.engine.horizon import RUNS_KEPT, AgendaCache
+from handrail.engine.outlook import Prospect, outlook_of
 from virtual_time import in_virtual_time
 
 CLEAN = {"id": "clean", "version": "1.0.0", "steps": [{"id": "wipe", "prompt": "wipe"}, {"id": "do", "tool": "x.do"}]}
@@ -53,7 +53,7 @@ PLANS: dict[str, tuple[Any, ...]] = {
 }
 
 
-def seen(outlook: Outlook) -> tuple[Any, ...]:
+def seen(outlook: Prospect) -> tuple[Any, ...]:
     return outlook.can_move, outlook.for_agent, outlook.asked, outlook.undecided
 
 
@@ -62,7 +62,7 @@ class Watch:
 
     def __init__(self, stage: Stage, definition: Definition) -> None:
         self.stage, self.definition = stage, definition
-        self.horizon = Horizon(stage.worker.dispatch)
+        self.horizon = AgendaCache(stage.worker.dispatch)
         self.looks = 0
         self.flaws: list[str] = []  # told at the end: a conductor would swallow what a watcher raises
         stage.worker.dispatch.watchers.append(self.notice)
@@ -79,7 +79,7 @@ class Watch:
         self.looks += 1
 
 
-def next_move(outlook: Outlook, run: Run, number: int) -> list[Command]:
+def next_move(outlook: Prospect, run: Run, number: int) -> list[Command]:
     """What an agent does with the first step that waits for it."""
     if not outlook.for_agent or run.step(outlook.for_agent[0]).status.value == "compensating":
         return []
@@ -145,7 +145,7 @@ def test_a_look_at_an_earlier_state_does_not_spoil_a_later_one() -> None:
         stage = Stage()
         await stage.open(picks_up=False)
         dispatch = stage.worker.dispatch
-        horizon = Horizon(dispatch)
+        horizon = AgendaCache(dispatch)
         run = await dispatch.start(definition, {}, actor=ADA)
         now = stage.clock()
         horizon.outlook(run, definition, now=now)
@@ -164,7 +164,7 @@ def test_a_first_look_that_is_behind_what_was_told_does_not_spoil_a_later_one() 
         stage = Stage()
         await stage.open(picks_up=False)
         dispatch = stage.worker.dispatch
-        horizon = Horizon(dispatch)
+        horizon = AgendaCache(dispatch)
         earlier = await dispatch.start(definition, {}, actor=ADA)
         later = await dispatch.grant(earlier.id, HandOutStep(step="a"), CompleteStep(step="a"), actor=ADA)
         behind = horizon.outlook(earlier, definition, now=stage.clock()).for_agent
@@ -179,7 +179,7 @@ def test_only_the_runs_that_were_looked_at_last_are_kept() -> None:
     async def scene() -> tuple[int, bool]:
         stage = Stage()
         await stage.open(picks_up=False)
-        horizon = Horizon(stage.worker.dispatch)
+        horizon = AgendaCache(stage.worker.dispatch)
         runs = [await stage.worker.dispatch.start(definition, {}, actor=ADA) for _ in range(RUNS_KEPT + 3)]
         for run in runs:
             await horizon.look(run.id, now=stage.clock())
@@ -194,7 +194,7 @@ def test_a_run_that_another_process_has_moved_is_looked_at_anew() -> None:
     async def scene() -> tuple[tuple[str, ...], tuple[str, ...]]:
         stage = Stage()
         await stage.open(picks_up=False)
-        horizon = Horizon(stage.worker.dispatch)
+        horizon = AgendaCache(stage.worker.dispatch)
         run = await stage.worker.dispatch.start(definition, {}, actor=ADA)
         _, _, before = await horizon.look(run.id, now=stage.clock())
         other = Stage(store=stage.store)
@@ -213,7 +213,7 @@ def test_what_only_the_conductor_says_is_seen_at_every_look_until_it_is_said() -
         stage = Stage()
         await stage.open(picks_up=False)
         dispatch = stage.worker.dispatch
-        horizon = Horizon(dispatch)
+        horizon = AgendaCache(dispatch)
         run = await dispatch.start(definition, {}, actor=ADA)
         looks = [horizon.outlook(run, definition, now=stage.clock())]
         await stage.worker.close()
@@ -233,7 +233,7 @@ def test_a_run_that_had_to_be_read_again_is_looked_at_anew(monkeypatch: pytest.M
     async def scene() -> tuple[str, ...]:
         stage = Stage()
         await stage.open(picks_up=False)
-        horizon = Horizon(stage.worker.dispatch)
+        horizon = AgendaCache(stage.worker.dispatch)
         run = await stage.worker.dispatch.start(definition, {}, actor=ADA)
         await horizon.look(run.id, now=stage.clock())
         with monkeypatch.context() as full:

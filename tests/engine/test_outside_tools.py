@@ -18,7 +18,7 @@ from handrail.domain.pin import pins_of
 from handrail.domain.question import ToolQuestion
 from handrail.domain.run import Run
 from handrail.domain.status import RunStatus, StepStatus
-from handrail.engine.lookout import Lookout
+from handrail.engine.lookout import RunReader
 from handrail.engine.step_view import Why
 from handrail.engine.tool import CallLimits, ToolAsks, ToolCall, ToolFailed
 from handrail.engine.view import Detail, Whom
@@ -73,7 +73,7 @@ def test_a_tool_that_has_changed_since_stops_the_step_and_asks_with_the_differen
         assert old.n
         run = await stage.start(plan({**STEP, "on_failure": "compensate"}), pins=pinned(tool))
         run = await stage.worker.settled(run.id)
-        seen = await Lookout(stage.store, stage.clock).status(run.id)
+        seen = await RunReader(stage.store, stage.clock).status(run.id)
         return run, seen
 
     run, seen = in_virtual_time(scene)
@@ -164,7 +164,7 @@ def test_a_question_of_a_tool_becomes_a_wait_for_a_person_and_the_call_is_made_a
     async def scene() -> tuple[Any, Run]:
         await stage.open()
         run = await stage.worker.settled((await stage.start(plan(STEP))).id)
-        seen = await Lookout(stage.store, stage.clock).status(run.id)
+        seen = await RunReader(stage.store, stage.clock).status(run.id)
         await stage.control.act(run.id, Action.APPROVE, actor=ADA, reason="so", output={"base": "main"})
         return seen, await stage.worker.settled(run.id)
 
@@ -371,8 +371,8 @@ def test_events_tell_how_long_a_tool_took_and_a_failure_lists_its_tries() -> Non
             "on_failure": "continue",
         }
         run = await stage.play(plan({"id": "a", "tool": "x.bad", "retry": {"attempts": 7, "first": "1s"}}, other))
-        seen = await Lookout(stage.store, stage.clock).status(run.id)
-        again = await Lookout(stage.store, stage.clock).status(run.id)
+        seen = await RunReader(stage.store, stage.clock).status(run.id)
+        again = await RunReader(stage.store, stage.clock).status(run.id)
         assert seen == again
         return await stage.events(run.id), seen.failure
 
@@ -442,7 +442,7 @@ def test_a_step_that_its_servers_breaker_holds_back_says_so_and_nothing_of_a_ret
         run = await stage.start(plan({**STEP, "retry": {"attempts": 9, "first": "1ms", "max": "1ms"}}))
         await asyncio.sleep(2)
         within = stage.worker.within(run.id)
-        return await Lookout(stage.store, stage.clock).status(run.id, detail=Detail.FULL, within=within)
+        return await RunReader(stage.store, stage.clock).status(run.id, detail=Detail.FULL, within=within)
 
     [step] = in_virtual_time(scene).steps
     [held] = step.waits_for

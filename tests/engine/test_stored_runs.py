@@ -10,7 +10,7 @@ from engine.stage import ADA, Stage, plan
 from handrail.domain.command import SkipStep
 from handrail.domain.errors import NotFound
 from handrail.engine import stored_runs
-from handrail.engine.horizon import Horizon
+from handrail.engine.horizon import AgendaCache
 from handrail.engine.stored_runs import StoredRuns
 from handrail.storage.memory import MemoryStore
 from virtual_time import in_virtual_time
@@ -37,7 +37,7 @@ def test_a_run_that_is_watched_is_read_from_where_the_last_look_ended() -> None:
         run = await stage.worker.dispatch.start(
             plan({"id": "a", "prompt": "a"}, {"id": "b", "prompt": "b"}), {}, actor=ADA
         )
-        horizon = Horizon(StoredRuns(store))
+        horizon = AgendaCache(StoredRuns(store))
         seen = [(await horizon.look(run.id, now=stage.clock()))[2]]
         await stage.worker.dispatch.grant(run.id, SkipStep(step="a", reason="x"), actor=ADA)
         await stage.worker.close()  # it reads, too

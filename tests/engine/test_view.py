@@ -41,7 +41,7 @@ from handrail.domain.projection import NO_CHANGE
 from handrail.domain.run import Run, replay
 from handrail.domain.store_event import BreakerOpened
 from handrail.engine.dispatch import Dispatch
-from handrail.engine.lookout import Lookout
+from handrail.engine.lookout import RunReader
 from handrail.engine.step_view import LiveState, PostponedView, StepView, Why
 from handrail.engine.throttle import Postponed
 from handrail.engine.tool import ToolSpec
@@ -390,7 +390,7 @@ async def test_the_lookout_shows_open_breakers_and_marks_who_waits_in_lists() ->
         opened = BreakerOpened(server="git:1", failures=TRIPS_AFTER, until=160_000, message="503")
         records, _ = writing.write(Head(f"{SERVER_PREFIX}git:1"), [opened], actor="handrail")
         await store.append(records, NO_CHANGE)
-        lookout = Lookout(store, lambda: NOW, OneTool())
+        lookout = RunReader(store, lambda: NOW, OneTool())
         status = await lookout.status(
             working.id, detail=Detail.FULL, within=LiveState({"build": limit_of(Postponed("full", 1_000))})
         )
@@ -411,7 +411,7 @@ async def test_the_lookout_shows_open_breakers_and_marks_who_waits_in_lists() ->
 async def test_what_can_not_be_read_closely_is_still_listed() -> None:
     async with MemoryStore() as store:
         run = await Dispatch(store, scribe()).start(CHAIN, {}, actor="person:ada")
-        lookout = Lookout(_WithoutTexts(store), lambda: NOW)
+        lookout = RunReader(_WithoutTexts(store), lambda: NOW)
         assert [(one.run, one.status) for one in await lookout.runs()] == [(run.id, "running")]
         with pytest.raises(IntegrityBroken):
             await lookout.status(run.id)
@@ -438,7 +438,7 @@ async def test_steps_that_reach_no_server_are_held_by_none() -> None:
     )
     async with MemoryStore() as store:
         run = await Dispatch(store, scribe()).start(definition, {}, actor="person:ada")
-        status = await Lookout(store, lambda: NOW, OneTool()).status(run.id, detail=Detail.FULL)
+        status = await RunReader(store, lambda: NOW, OneTool()).status(run.id, detail=Detail.FULL)
         assert [one.waits_for for one in status.steps if one.id != "ask"] == [(), (), ()]
 
 

@@ -23,7 +23,7 @@ from handrail.domain.turn import next_turn
 from handrail.engine.alarm import Alarm
 from handrail.engine.attempt import Attempt, AttemptServices
 from handrail.engine.holds import Postponements
-from handrail.engine.horizon import Horizon
+from handrail.engine.horizon import AgendaCache
 from handrail.engine.lease import Lease
 from handrail.engine.tool import ToolSpec
 
@@ -48,7 +48,7 @@ class Conductor:
         run: Run,
         lease: Lease,
         *,
-        horizon: Horizon,
+        horizon: AgendaCache,
         on_idle: Callable[[Conductor], None],
     ) -> None:
         self.parts = parts

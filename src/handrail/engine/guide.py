@@ -38,8 +38,8 @@ from handrail.domain.submission import (
 from handrail.engine.bell import Bell
 from handrail.engine.dispatch import Dispatch
 from handrail.engine.gate import QualityGate
-from handrail.engine.horizon import Horizon
-from handrail.engine.outlook import Outlook
+from handrail.engine.horizon import AgendaCache
+from handrail.engine.outlook import Prospect
 from handrail.engine.tool import Progress as ToolProgress
 from handrail.engine.tool import silent
 from handrail.engine.worker import WorkerSettings
@@ -56,7 +56,7 @@ class RunForAgent(Struct, frozen=True, kw_only=True):
 
     run: Run
     definition: Definition
-    outlook: Outlook
+    outlook: Prospect
     step: str = ""
 
 
@@ -65,7 +65,7 @@ class Guide:
     """Guides agents through runs."""
 
     dispatch: Dispatch
-    horizon: Horizon
+    horizon: AgendaCache
     bell: Bell
     settings: WorkerSettings
     gate: QualityGate

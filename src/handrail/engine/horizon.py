@@ -14,7 +14,7 @@ from handrail.domain.agenda import Agenda
 from handrail.domain.definition import Definition
 from handrail.domain.run import Run
 from handrail.engine.dispatch import Watcher
-from handrail.engine.outlook import Outlook, outlook_by
+from handrail.engine.outlook import Prospect, outlook_by
 from handrail.foundation.bounded_cache import BoundedCache
 
 RUNS_KEPT: Final = 50
@@ -39,7 +39,7 @@ class Runs(Protocol):
 
 
 @dataclass
-class Horizon:
+class AgendaCache:
     """The agendas of runs, kept up to date with the reported events."""
 
     runs: Runs
@@ -50,13 +50,13 @@ class Horizon:
     def __post_init__(self) -> None:
         self.runs.watchers.append(self._notice)
 
-    async def look(self, run_id: str, *, now: int) -> tuple[Run, Definition, Outlook]:
+    async def look(self, run_id: str, *, now: int) -> tuple[Run, Definition, Prospect]:
         """The current state of a run, its definition, and what it can do next."""
         run = await self.runs.current(run_id)
         definition = await self.runs.definition(run.definition)
         return run, definition, self.outlook(run, definition, now=now)
 
-    def outlook(self, run: Run, definition: Definition, *, now: int) -> Outlook:
+    def outlook(self, run: Run, definition: Definition, *, now: int) -> Prospect:
         """What a run can do next from this state."""
         agenda = self.agenda(run, definition)
         if agenda.run.n > run.n:

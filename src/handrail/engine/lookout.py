@@ -23,7 +23,7 @@ from handrail.domain.run import Run
 from handrail.domain.status import RUN_ENDED, RUN_UNENDED, RunStatus
 from handrail.domain.suggestion import did_you_mean
 from handrail.engine.clock import Clock, instant_text
-from handrail.engine.horizon import Horizon
+from handrail.engine.horizon import AgendaCache
 from handrail.engine.journal import Journal, ProjectionReader
 from handrail.engine.step_view import NOTHING, LiveState, PostponedView, Why
 from handrail.engine.stored_runs import StoredRuns
@@ -48,21 +48,21 @@ class RunStore(Journal, ProjectionReader, Protocol):
 
 
 @dataclass
-class Lookout:
+class RunReader:
     """Reads runs, and caches them so that the next call reads only what is new."""
 
     store: RunStore
     clock: Clock
     toolbox: Toolbox | None = None
-    horizon: Horizon | None = None
+    horizon: AgendaCache | None = None
     """The agendas of a process that executes runs; without it, only the store is read."""
-    _agendas: Horizon = field(init=False)
+    _agendas: AgendaCache = field(init=False)
     _ended: BoundedCache[str, Run] = field(default_factory=lambda: BoundedCache(RUNS_KEPT))
     _tried: BoundedCache[str, tuple[int, str, tuple[Try, ...]]] = field(default_factory=lambda: BoundedCache(RUNS_KEPT))
     """By run: the attempts of the failed step, as of this event."""
 
     def __post_init__(self) -> None:
-        self._agendas = self.horizon or Horizon(StoredRuns(self.store))
+        self._agendas = self.horizon or AgendaCache(StoredRuns(self.store))
 
     async def run(self, run_id: str) -> Run:
         """The current state of a run; NotFound suggests similar ids."""

@@ -22,7 +22,7 @@ from handrail.domain.status import RUN_OPEN, RUN_UNENDED, RUN_WORKING, STEP_REPO
 from handrail.domain.turn import next_turn, ready_for_agent
 
 
-class Outlook(Struct, frozen=True, kw_only=True):
+class Prospect(Struct, frozen=True, kw_only=True):
     """What a run can do next, and who has to do it."""
 
     agenda: Agenda
@@ -41,19 +41,19 @@ class Outlook(Struct, frozen=True, kw_only=True):
         return not self.can_move
 
 
-def outlook_of(run: Run, definition: Definition, *, now: int) -> Outlook:
+def outlook_of(run: Run, definition: Definition, *, now: int) -> Prospect:
     """The outlook of a run at this time, for a reader without an agenda of it."""
     agenda = Agenda(definition, run)
     agenda.keep_up(now)
     return outlook_by(agenda)
 
 
-def outlook_by(agenda: Agenda) -> Outlook:
+def outlook_by(agenda: Agenda) -> Prospect:
     """The outlook by an agenda that is up to date."""
     run = agenda.run
     if run.mode is Mode.RECORD:
         return _recorded(run, agenda)
-    return Outlook(
+    return Prospect(
         agenda=agenda,
         can_move=_can_move(run, agenda),
         for_agent=_for_agent(run, agenda),
@@ -62,14 +62,14 @@ def outlook_by(agenda: Agenda) -> Outlook:
     )
 
 
-def _recorded(run: Run, agenda: Agenda) -> Outlook:
+def _recorded(run: Run, agenda: Agenda) -> Prospect:
     """The outlook of a run in record mode: everything that is left is done by the agent."""
     started = [path for path, state in run.steps.items() if state.status in STEP_REPORT_DUE]
     if run.status is RunStatus.COMPENSATING:
         left: tuple[str, ...] = tuple(undo_order(run, agenda.definition))
     else:
         left = (*started, *_ranked(agenda, agenda.ready)) if run.status is RunStatus.RUNNING else ()
-    return Outlook(agenda=agenda, can_move=False, for_agent=left, asked=(), undecided=())
+    return Prospect(agenda=agenda, can_move=False, for_agent=left, asked=(), undecided=())
 
 
 def _can_move(run: Run, agenda: Agenda) -> bool:

@@ -15,7 +15,7 @@ from handrail.domain.path import UNDO
 from handrail.domain.run import Run, StepState
 from handrail.domain.status import STEP_SATISFIED, RunStatus, StepStatus
 from handrail.engine.clock import instant_text
-from handrail.engine.outlook import Outlook
+from handrail.engine.outlook import Prospect
 
 
 class Shown(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -79,7 +79,7 @@ class StepView(Shown, frozen=True):
 
 
 def steps_of(
-    run: Run, definition: Definition, outlook: Outlook, within: LiveState, lasting: Sequence[str]
+    run: Run, definition: Definition, outlook: Prospect, within: LiveState, lasting: Sequence[str]
 ) -> tuple[StepView, ...]:
     """Every step that is known so far."""
     lister = _StepLister(run, definition, outlook, within, frozenset(lasting))
@@ -90,7 +90,7 @@ class _StepLister:
     """Lists the steps of one run."""
 
     def __init__(
-        self, run: Run, definition: Definition, outlook: Outlook, within: LiveState, lasting: frozenset[str]
+        self, run: Run, definition: Definition, outlook: Prospect, within: LiveState, lasting: frozenset[str]
     ) -> None:
         self.run = run
         self.definition = definition

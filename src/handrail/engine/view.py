@@ -18,7 +18,7 @@ from handrail.domain.projection import RunRow
 from handrail.domain.run import Run, StepState
 from handrail.domain.status import RUN_UNDOING, RUN_WITH_REASON, RunStatus, StepStatus
 from handrail.engine.clock import instant_text
-from handrail.engine.outlook import Outlook, outlook_of
+from handrail.engine.outlook import Prospect, outlook_of
 from handrail.engine.step_view import NOTHING, LiveState, Shown, StepView, steps_of
 
 NAMED_MAX: Final = 10
@@ -149,7 +149,7 @@ def status_of(
     now: int,
     detail: Detail = Detail.SUMMARY,
     within: LiveState = NOTHING,
-    outlook: Outlook | None = None,
+    outlook: Prospect | None = None,
 ) -> Status:
     """The state of a run; `within` is known only to the process that executes it; `outlook` can be passed in if it was
     computed already."""
@@ -178,7 +178,7 @@ def status_of(
     )
 
 
-def shown_status(run: Run, outlook: Outlook) -> RunStatus:
+def shown_status(run: Run, outlook: Prospect) -> RunStatus:
     """The status to show: a run that only an agent or a person can move is waiting."""
     is_waiting = run.status is RunStatus.RUNNING and outlook.is_settled
     return RunStatus.WAITING if is_waiting else run.status
@@ -199,7 +199,7 @@ def listed(row: RunRow, seen: Status | None = None) -> RunSummary:
     )
 
 
-def waiting_for(run: Run, outlook: Outlook) -> tuple[WaitingFor, ...]:
+def waiting_for(run: Run, outlook: Prospect) -> tuple[WaitingFor, ...]:
     """Everyone a run waits for, and what for."""
     agents = [
         WaitingFor(
@@ -235,12 +235,12 @@ def _agent(state: StepState) -> tuple[str, ...]:
     return (state.agent,) if state.agent else ()
 
 
-def _progress(run: Run, definition: Definition, outlook: Outlook) -> Progress:
+def _progress(run: Run, definition: Definition, outlook: Prospect) -> Progress:
     skipped = sum(state.status is StepStatus.SKIPPED for state in run.steps.values())
     return Progress(done=run.done, total=_total(run, definition, outlook), skipped=skipped)
 
 
-def _total(run: Run, definition: Definition, outlook: Outlook) -> int:
+def _total(run: Run, definition: Definition, outlook: Prospect) -> int:
     """How many steps are known: those with events, and those to come in lists that are open."""
     top = outlook.agenda.lanes.get("")
     names = top.left if top is not None else [step.id for step in definition.steps]
@@ -265,7 +265,7 @@ def _origin(run: Run) -> ForkView | None:
     return ForkView(run=fork.run, step=fork.step, effects=fork.effects) if fork else None
 
 
-def _failure(run: Run, definition: Definition, outlook: Outlook) -> Failure | None:
+def _failure(run: Run, definition: Definition, outlook: Prospect) -> Failure | None:
     path = _failed_step(run, outlook)
     if path is None:
         return None
@@ -292,7 +292,7 @@ def _untried(run: Run, definition: Definition) -> str:
     return f"; not undone because of that: {named(left)}" if left else ""
 
 
-def _failed_step(run: Run, outlook: Outlook) -> str | None:
+def _failed_step(run: Run, outlook: Prospect) -> str | None:
     if outlook.undecided:
         return outlook.undecided[0]
     if run.status is not RunStatus.FAILED:

@@ -28,7 +28,7 @@ from handrail.engine.breakers import Breakers
 from handrail.engine.clock import Clock, instant_text
 from handrail.engine.conductor import Conductor
 from handrail.engine.dispatch import PLAIN_START, Dispatch
-from handrail.engine.horizon import Horizon
+from handrail.engine.horizon import AgendaCache
 from handrail.engine.journal import FAR_BEHIND, Archive
 from handrail.engine.lease import Lease, LeaseHolder, Leases
 from handrail.engine.step_view import NOTHING, LiveState, PostponedView, Why
@@ -95,7 +95,7 @@ class Worker:
     presence: OwnerPresence
     settings: WorkerSettings
     conductors: dict[str, Conductor] = field(default_factory=dict)
-    horizon: Horizon = field(init=False)
+    horizon: AgendaCache = field(init=False)
     _parts: AttemptServices = field(init=False)
     _parked: dict[str, int] = field(default_factory=dict)
     """Runs that wait for an agent or a person, with the last event that was seen."""
@@ -114,7 +114,7 @@ class Worker:
 
     def __post_init__(self) -> None:
         settings = self.settings
-        self.horizon = Horizon(self.dispatch)
+        self.horizon = AgendaCache(self.dispatch)
         self._parts = AttemptServices(
             dispatch=self.dispatch,
             toolbox=self.toolbox,

@@ -7,7 +7,7 @@ import click
 from handrail.assembly import reading
 from handrail.domain.status import RUN_SHOWN_ASKING
 from handrail.engine.clock import system_clock
-from handrail.engine.lookout import Lookout
+from handrail.engine.lookout import RunReader
 from handrail.engine.view import Whom
 from handrail.interfaces.cli.answer import answer, listing
 from handrail.interfaces.cli.program import json_option, settings_of, told
@@ -25,7 +25,7 @@ from handrail.interfaces.pictures.caption import plain
 async def command(ctx: click.Context, limit: int, is_utc: bool, as_json: bool) -> None:
     """List all pending approvals, with the question of each."""
     async with reading(settings_of(ctx)) as look:
-        rows = await Lookout(look.store, system_clock).runs(status=RUN_SHOWN_ASKING, limit=limit)
+        rows = await RunReader(look.store, system_clock).runs(status=RUN_SHOWN_ASKING, limit=limit)
     asked = [(row, one) for row in rows for one in row.waiting_for if one.kind is Whom.APPROVAL]
     data = [
         {

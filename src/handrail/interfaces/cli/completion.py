@@ -16,7 +16,7 @@ from click.shell_completion import CompletionItem
 from handrail.assembly import Reading, bookcase_of, reading
 from handrail.domain.status import STEP_IN_TROUBLE
 from handrail.engine.clock import system_clock
-from handrail.engine.lookout import Lookout
+from handrail.engine.lookout import RunReader
 from handrail.engine.view import Detail, Status, Whom
 from handrail.library.bookcase import Bookcase
 from handrail.settings import Settings, read_settings
@@ -92,7 +92,7 @@ def steps_completer(choose: Callable[[Status], Iterable[str]]) -> Completer:
 
     async def steps(settings: Settings, ctx: click.Context) -> Iterable[Item]:
         async with reading(settings) as look:
-            lookout = Lookout(look.store, system_clock)
+            lookout = RunReader(look.store, system_clock)
             status = await lookout.status(str(ctx.params["run_id"]), detail=Detail.FULL)
         titles = {step.id: step.title for step in status.steps}
         return [CompletionItem(step, help=titles.get(step, "")) for step in choose(status)]

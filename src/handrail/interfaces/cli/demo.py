@@ -18,7 +18,7 @@ from handrail.domain.legal import Action
 from handrail.domain.plural import plural
 from handrail.domain.run import Run
 from handrail.domain.status import RunStatus
-from handrail.engine.lookout import Lookout
+from handrail.engine.lookout import RunReader
 from handrail.engine.stream import entries_of
 from handrail.interfaces.cli.answer import tell_findings
 from handrail.interfaces.cli.definitions import load_file, load_valid
@@ -182,7 +182,7 @@ def _typed() -> str | None:
     return None
 
 
-def _lookout(at_work: Working) -> Lookout:
+def _lookout(at_work: Working) -> RunReader:
     return at_work.lookout
 
 

@@ -14,7 +14,7 @@ from typing import Final, NoReturn
 import click
 
 from handrail.assembly import Working
-from handrail.engine.lookout import Lookout
+from handrail.engine.lookout import RunReader
 from handrail.engine.step_view import LiveState
 from handrail.engine.view import Status
 from handrail.engine.worker import Worker
@@ -97,7 +97,7 @@ async def first_of(task: asyncio.Future[None], stop: asyncio.Future[None]) -> No
         one.result()
 
 
-async def settled(lookout: Lookout, run_id: str) -> None:
+async def settled(lookout: RunReader, run_id: str) -> None:
     """Wait until nothing is left to execute in a run, whichever process executes it."""
     while True:
         if await lookout.is_settled(run_id):
@@ -105,7 +105,7 @@ async def settled(lookout: Lookout, run_id: str) -> None:
         await asyncio.sleep(POLL_S)
 
 
-async def _executed(worker: Worker, lookout: Lookout, run_id: str) -> None:
+async def _executed(worker: Worker, lookout: RunReader, run_id: str) -> None:
     # Another worker may have it, lose it or release it: look until only an agent or a person can move it.
     while True:
         if await worker.take(run_id):

@@ -17,7 +17,7 @@ from handrail.domain.pin import pins_of, texts_of
 from handrail.domain.status import RUN_SHOWN_OPEN, RUN_WORKING, RunStatus
 from handrail.domain.works import tools_in
 from handrail.engine.clock import system_clock
-from handrail.engine.lookout import Lookout
+from handrail.engine.lookout import RunReader
 from handrail.engine.view import Detail, Status
 from handrail.interfaces.cli.answer import answer, listing
 from handrail.interfaces.cli.completion import complete_run, complete_runnable
@@ -94,7 +94,7 @@ async def _left_to_a_worker(
     async with opened(settings) as handrail:
         texts = texts_of(cards)
         run = await handrail.dispatch.start(definition, inputs, actor=person(), ask=ask, texts=texts)
-        return await Lookout(handrail.look.store, system_clock).status(run.id)
+        return await RunReader(handrail.look.store, system_clock).status(run.id)
 
 
 def _say_id(run_id: str, *, as_json: bool) -> None:
@@ -124,7 +124,7 @@ async def list_(
     """List the open runs; with --all or --status, others too."""
     wanted = statuses or (() if is_all else tuple(RUN_SHOWN_OPEN))
     async with reading(settings_of(ctx)) as look:
-        rows = await Lookout(look.store, system_clock).runs(status=wanted, after=after, limit=limit)
+        rows = await RunReader(look.store, system_clock).runs(status=wanted, after=after, limit=limit)
     data = listing("runs", rows, cursor=rows[-1].run if len(rows) == limit else "")
     answer(data, as_json=as_json, words=lambda: tell_list(rows, is_utc=is_utc))
 
@@ -140,7 +140,7 @@ async def show(ctx: click.Context, run_id: str, full: bool, is_utc: bool, as_jso
     """Show the status of RUN, what it waits for, and how to continue."""
     settings = settings_of(ctx)
     async with reading(settings) as look:
-        lookout = Lookout(look.store, system_clock, toolbox_of(settings))
+        lookout = RunReader(look.store, system_clock, toolbox_of(settings))
         status = await lookout.status(run_id, detail=Detail.FULL if full else Detail.SUMMARY)
         await _tell_if_not_executed(look, status)
 
@@ -165,7 +165,7 @@ async def watch_(ctx: click.Context, run_id: str, as_json: bool) -> None:
 
 async def _watched(settings: Settings, run_id: str, *, as_json: bool) -> Status:
     async with reading(settings) as look:
-        lookout = Lookout(look.store, system_clock, toolbox_of(settings))
+        lookout = RunReader(look.store, system_clock, toolbox_of(settings))
         await _tell_if_not_executed(look, await lookout.status(run_id))
         with stoppable() as stop:
             task = asyncio.ensure_future(settled(lookout, run_id))

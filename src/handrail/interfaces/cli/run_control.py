@@ -16,7 +16,7 @@ from handrail.domain.errors import Conflict
 from handrail.domain.legal import Action
 from handrail.domain.status import RUN_WORKING
 from handrail.engine.clock import system_clock
-from handrail.engine.lookout import Lookout
+from handrail.engine.lookout import RunReader
 from handrail.engine.view import Status, Whom
 from handrail.interfaces.cli.answer import answer
 from handrail.interfaces.cli.completion import complete_run, every_step, in_trouble, steps_completer, waiting_for
@@ -109,7 +109,7 @@ async def _act(ctx: click.Context, asked: _Asked, *, detach: bool, is_watched: b
                 step=asked.step,
                 output=asked.output,
             )
-            status = await Lookout(handrail.look.store, system_clock).status(run.id)
+            status = await RunReader(handrail.look.store, system_clock).status(run.id)
         answer(status_data(status), as_json=as_json, words=lambda: tell_status(status))
         return
     async with working(settings, picks_up=False) as at_work:

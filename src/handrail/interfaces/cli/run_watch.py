@@ -20,7 +20,7 @@ from rich.text import Text
 from handrail.domain.event import Entry
 from handrail.domain.status import STEP_QUIET, StepStatus
 from handrail.engine.clock import instant_text
-from handrail.engine.lookout import Lookout
+from handrail.engine.lookout import RunReader
 from handrail.engine.step_view import LiveState, StepView
 from handrail.engine.stream import entries_of
 from handrail.engine.view import Detail, Status
@@ -56,7 +56,7 @@ Looking: TypeAlias = Callable[[], LiveState]
 class Onlooker(Protocol):
     """Shows a run to a person."""
 
-    async def show(self, lookout: Lookout, run_id: str, entries: Sequence[Entry]) -> None:
+    async def show(self, lookout: RunReader, run_id: str, entries: Sequence[Entry]) -> None:
         """Show the run's status, and what has happened since the last time."""
 
 
@@ -67,7 +67,7 @@ class Lines:
         self.err = err
         self.indent = indent
 
-    async def show(self, lookout: Lookout, run_id: str, entries: Sequence[Entry]) -> None:
+    async def show(self, lookout: RunReader, run_id: str, entries: Sequence[Entry]) -> None:
         """Print the new events."""
         for entry in entries:
             click.echo(self.indent + told(entry), err=self.err)
@@ -82,7 +82,7 @@ class Picture:
         self.within = within
         self.latest: list[Entry] = []
 
-    async def show(self, lookout: Lookout, run_id: str, entries: Sequence[Entry]) -> None:
+    async def show(self, lookout: RunReader, run_id: str, entries: Sequence[Entry]) -> None:
         """Redraw it."""
         self.latest = [*self.latest, *entries][-EVENTS_SHOWN:]
         status = await lookout.status(run_id, detail=Detail.FULL, within=self.within())
@@ -158,7 +158,9 @@ def onlooker(*, err: bool, within: Looking = LiveState) -> Iterator[Onlooker]:
         yield Picture(live, unicode=unicode, within=within)
 
 
-async def watch(lookout: Lookout, run_id: str, shown: Onlooker, until: asyncio.Future[Any], *, after: int = 0) -> None:
+async def watch(
+    lookout: RunReader, run_id: str, shown: Onlooker, until: asyncio.Future[Any], *, after: int = 0
+) -> None:
     """Show a run until `until` is done, and what has happened since its event `after`."""
     loop = asyncio.get_running_loop()
     seen, drawn_s = after, float("-inf")
