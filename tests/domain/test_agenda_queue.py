@@ -8,7 +8,7 @@ from handrail.domain.command import Command, CompleteStep, DeferStep, FailStep, 
 from handrail.domain.definition import Category, Effect
 
 
-def test_a_step_whose_time_came_while_nobody_was_there_is_begun_once() -> None:
+def test_a_step_whose_time_came_while_nobody_was_there_is_started_once() -> None:
     definition = plan({"id": "first", "tool": "x.y"}, {"id": "nap", "tool": "wait.for"})
     begun: list[Command] = [
         StartAttempt(step="first"),
@@ -23,7 +23,7 @@ def test_a_step_whose_time_came_while_nobody_was_there_is_begun_once() -> None:
     assert list(agenda.ready_steps.calls) == ["nap"]
 
 
-def test_a_loop_that_is_to_be_retried_after_a_restart_is_begun_once() -> None:
+def test_a_loop_that_is_to_be_retried_after_a_restart_is_started_once() -> None:
     definition = plan(
         {"id": "first", "tool": "x.y"}, {"id": "loop", "each": "[1]", "steps": [{"id": "in", "tool": "x.y"}]}
     )

@@ -40,7 +40,7 @@ def test_a_rule_that_is_nearly_ours_is_a_slip_and_another_may_come_with_a_packag
     assert severities({"rule": "acme_licences"}) == ["minor"]
 
 
-def test_parameters_that_a_rule_does_not_take_or_lacks_are_told_also_inside_others() -> None:
+def test_parameters_that_a_rule_does_not_take_or_lacks_are_reported_also_inside_others() -> None:
     assert found({"rule": "file_exists", "pth": "a"}) == [("parameters", "steps[0].checks[0].pth")]
     assert found({"rule": "http_ok", "of": "a", "timeout": "1s"}) == [("parameters", "steps[0].checks[0]")]
     inner = {"rule": "any_of", "checks": [{"rule": "git_clean", "when": "true", "clean": True}]}

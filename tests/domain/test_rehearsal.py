@@ -38,7 +38,7 @@ def test_steps_come_in_waves() -> None:
     assert [[step.id for step in wave] for wave in waves] == [["a", "b"], ["c"]]
 
 
-def test_every_kind_is_told_with_what_matters_of_it() -> None:
+def test_every_kind_is_reported_with_what_matters_of_it() -> None:
     steps = [
         {"id": "t", "title": "Tag it", "tool": "x.do", "args": {"name": "v{{ inputs.v }}"}, "undo": {"tool": "x.undo"}},
         {
@@ -53,8 +53,8 @@ def test_every_kind_is_told_with_what_matters_of_it() -> None:
         {"id": "e", "each": "[1]", "steps": [{"id": "m", "tool": "x.do"}, {"id": "n", "tool": "x.do"}]},
         {"id": "r", "repeat": {"times": 2}, "steps": [{"id": "m", "tool": "x.do"}]},
     ]
-    told = [msgspec.to_builtins(step) for (step,) in rehearsed(*steps, v="1.0")]
-    assert told == [
+    reported = [msgspec.to_builtins(step) for (step,) in rehearsed(*steps, v="1.0")]
+    assert reported == [
         {
             "id": "t",
             "kind": "tool",
@@ -107,7 +107,7 @@ def test_the_effect_is_the_steps_word_or_else_the_tools() -> None:
     assert alone({"id": "a", "tool": "nobody.knows"}).effect is None
 
 
-def test_how_a_step_is_undone_is_told_in_a_word() -> None:
+def test_how_a_step_is_undone_is_reported_in_a_word() -> None:
     undo = {"workflow": "inner@1.0.0"}
     assert alone({"id": "a", "tool": "x.do", "undo": undo}).undo == "inner@1.0.0"
     assert alone({"id": "a", "tool": "x.do"}).undo == ""

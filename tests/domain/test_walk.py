@@ -47,20 +47,20 @@ SAGA = workflow("""
 
 
 def test_a_walk_does_every_step_in_order_and_hands_out_the_outputs() -> None:
-    told = walked(REVIEW, inputs={"change": "x"}, outputs=SAID)
-    assert (told.end, told.trouble) == ("completed", ())
-    assert told.path == ("scope", "read[0].note", "read", "verdict")
-    assert told.skipped == ("deep-dive",)
-    assert told.outputs == {"verdict": "yes, because"}
-    assert Branch("deep-dive", Way.FALSE) in told.branches
-    assert Branch("read", Way.ONE_ROUND) in told.branches
+    reported = walked(REVIEW, inputs={"change": "x"}, outputs=SAID)
+    assert (reported.end, reported.trouble) == ("completed", ())
+    assert reported.path == ("scope", "read[0].note", "read", "verdict")
+    assert reported.skipped == ("deep-dive",)
+    assert reported.outputs == {"verdict": "yes, because"}
+    assert Branch("deep-dive", Way.FALSE) in reported.branches
+    assert Branch("read", Way.ONE_ROUND) in reported.branches
 
 
 def test_each_round_of_a_loop_takes_its_own_output() -> None:
     said = {**SAID, "scope": {"files": ["a", "b"]}, "read.note": {"each": [{"bad": False}, {"bad": True}]}}
-    told = walked(REVIEW, inputs={"change": "x"}, outputs=said)
-    assert told.end == "completed"
-    assert told.path[1:3] == ("read[0].note", "read[1].note")
+    reported = walked(REVIEW, inputs={"change": "x"}, outputs=said)
+    assert reported.end == "completed"
+    assert reported.path[1:3] == ("read[0].note", "read[1].note")
     short = walked(REVIEW, inputs={"change": "x"}, outputs={**said, "read.note": {"each": [{"bad": False}]}})
     assert short.end == "waiting"
     assert "read[1].note" in short.trouble[0]
@@ -68,14 +68,14 @@ def test_each_round_of_a_loop_takes_its_own_output() -> None:
 
 def test_a_refused_try_names_its_rules_and_the_next_one_is_accepted() -> None:
     tries = {"try": [{"no": 1}, {"text": "yes"}, {"text": "yes, because"}]}
-    told = walked(REVIEW, inputs={"change": "x"}, outputs={**SAID, "verdict": tries})
-    assert (told.end, told.trouble) == ("completed", ())
-    assert {"schema", "contains"} <= set(told.findings["verdict"])
+    reported = walked(REVIEW, inputs={"change": "x"}, outputs={**SAID, "verdict": tries})
+    assert (reported.end, reported.trouble) == ("completed", ())
+    assert {"schema", "contains"} <= set(reported.findings["verdict"])
 
 
 def test_a_last_try_that_is_refused_leaves_the_run_waiting_for_the_agent() -> None:
-    told = walked(REVIEW, inputs={"change": "x"}, outputs={**SAID, "verdict": {"text": "yes"}})
-    assert (told.end, told.waits_for, told.trouble) == ("waiting", "agent: verdict", ())
+    reported = walked(REVIEW, inputs={"change": "x"}, outputs={**SAID, "verdict": {"text": "yes"}})
+    assert (reported.end, reported.waits_for, reported.trouble) == ("waiting", "agent: verdict", ())
 
 
 def test_a_check_that_looks_at_the_project_fails_no_script_also_inside_another() -> None:
@@ -90,28 +90,28 @@ def test_a_check_that_looks_at_the_project_fails_no_script_also_inside_another()
     assert walked(definition, outputs={"write": "no"}).findings == {"write": ("contains",)}
 
 
-def test_a_try_that_was_to_be_refused_and_is_not_is_told() -> None:
+def test_a_try_that_was_to_be_refused_and_is_not_is_reported() -> None:
     tries = {"try": [{"text": "because"}, {"text": "because, too"}]}
-    told = walked(REVIEW, inputs={"change": "x"}, outputs={**SAID, "verdict": tries})
-    assert "should have been refused" in told.trouble[0]
+    reported = walked(REVIEW, inputs={"change": "x"}, outputs={**SAID, "verdict": tries})
+    assert "should have been refused" in reported.trouble[0]
 
 
 @pytest.mark.parametrize("confirmed", [False, {"verdict": False}])
 def test_without_a_word_of_the_user_nothing_is_confirmed(confirmed: object) -> None:
-    told = walked(REVIEW, inputs={"change": "x"}, outputs=SAID, confirmed=confirmed)
-    assert (told.end, told.findings) == ("waiting", {"verdict": ("confirm",)})
+    reported = walked(REVIEW, inputs={"change": "x"}, outputs=SAID, confirmed=confirmed)
+    assert (reported.end, reported.findings) == ("waiting", {"verdict": ("confirm",)})
 
 
-def test_a_script_that_says_nothing_for_a_step_with_an_output_is_told_so() -> None:
-    told = walked(REVIEW, inputs={"change": "x"}, outputs={"scope": {"files": []}})
-    assert (told.end, told.waits_for) == ("waiting", "agent: verdict")
-    assert "nothing under `outputs` for verdict" in told.trouble[0]
+def test_a_script_that_says_nothing_for_a_step_with_an_output_is_reported_so() -> None:
+    reported = walked(REVIEW, inputs={"change": "x"}, outputs={"scope": {"files": []}})
+    assert (reported.end, reported.waits_for) == ("waiting", "agent: verdict")
+    assert "nothing under `outputs` for verdict" in reported.trouble[0]
 
 
 def test_wrong_inputs_end_a_walk_before_it_begins() -> None:
-    told = walked(REVIEW, inputs={"chnge": "x"})
-    assert told.end == ""
-    assert any("chnge" in one for one in told.trouble)
+    reported = walked(REVIEW, inputs={"chnge": "x"})
+    assert reported.end == ""
+    assert any("chnge" in one for one in reported.trouble)
 
 
 def test_an_agent_may_fail_or_skip_a_step() -> None:
@@ -123,24 +123,28 @@ def test_an_agent_may_fail_or_skip_a_step() -> None:
 
 
 def test_a_no_undoes_what_was_done_newest_first() -> None:
-    told = walked(SAGA, approvals={"go": "reject"})
-    assert (told.end, told.path, told.undone) == ("compensated", ("notes", "tag", "file"), ("file", "tag", "notes"))
-    assert Branch("go", Way.NO) in told.branches
+    reported = walked(SAGA, approvals={"go": "reject"})
+    assert (reported.end, reported.path, reported.undone) == (
+        "compensated",
+        ("notes", "tag", "file"),
+        ("file", "tag", "notes"),
+    )
+    assert Branch("go", Way.NO) in reported.branches
 
 
-def test_a_question_that_nobody_answers_in_time_is_a_no() -> None:
+def test_a_question_that_is_not_answered_in_time_is_a_no() -> None:
     assert walked(SAGA, approvals={"go": "expire"}).end == "compensated"
 
 
 def test_a_tool_that_fails_for_a_while_is_tried_again_without_waiting() -> None:
-    told = walked(SAGA, tools={"publish": {"try": [{"fail": "transient"}, {"fail": "timeout"}, {"ok": True}]}})
-    assert (told.end, told.path[-1]) == ("completed", "publish")
+    reported = walked(SAGA, tools={"publish": {"try": [{"fail": "transient"}, {"fail": "timeout"}, {"ok": True}]}})
+    assert (reported.end, reported.path[-1]) == ("completed", "publish")
     assert walked(SAGA, tools={"publish": {"fail": "transient"}}).end == "compensated"
 
 
 def test_an_undo_that_fails_holds_back_what_came_before_it() -> None:
-    told = walked(SAGA, approvals={"go": "reject"}, tools={"tag!undo": {"fail": "permission"}})
-    assert (told.end, told.undone) == ("compensation_failed", ("file",))
+    reported = walked(SAGA, approvals={"go": "reject"}, tools={"tag!undo": {"fail": "permission"}})
+    assert (reported.end, reported.undone) == ("compensation_failed", ("file",))
     by_agent = walked(SAGA, approvals={"go": "reject"}, outcomes={"notes!undo": "failed"})
     assert (by_agent.end, by_agent.undone) == ("compensation_failed", ("file", "tag"))
 
@@ -153,8 +157,8 @@ def test_an_undo_is_not_taken_for_another_try_of_its_step() -> None:
           - {id: notes, prompt: Write., checks: [{rule: length, min: 3, severity: major}], undo: {prompt: Undo.}}
           - {id: go, approve: Publish?}
     """)
-    told = walked(saga, outputs={"notes": {"try": ["", "long"]}}, approvals={"go": "reject"})
-    assert (told.end, told.undone, told.trouble) == ("compensated", ("notes",), ())
+    reported = walked(saga, outputs={"notes": {"try": ["", "long"]}}, approvals={"go": "reject"})
+    assert (reported.end, reported.undone, reported.trouble) == ("compensated", ("notes",), ())
 
 
 CALLED = """
@@ -179,13 +183,13 @@ CALLER = workflow(
 
 
 def test_the_steps_of_an_inlined_workflow_are_named_behind_its_call() -> None:
-    told = walked(CALLER, outputs={"ask.think": {"good": False}})
-    assert (told.end, told.path, told.skipped) == ("completed", ("ask.think", "ask"), ("praise",))
+    reported = walked(CALLER, outputs={"ask.think": {"good": False}})
+    assert (reported.end, reported.path, reported.skipped) == ("completed", ("ask.think", "ask"), ("praise",))
 
 
 def test_an_inlined_workflow_may_be_given_its_outputs_as_a_whole() -> None:
-    told = walked(CALLER, outputs={"ask": {"good": True}})
-    assert (told.end, told.path) == ("completed", ("ask", "praise"))
+    reported = walked(CALLER, outputs={"ask": {"good": True}})
+    assert (reported.end, reported.path) == ("completed", ("ask", "praise"))
 
 
 def test_a_repeat_goes_round_until_it_is_done_and_jumps_over_the_time_between() -> None:
@@ -196,8 +200,8 @@ def test_a_repeat_goes_round_until_it_is_done_and_jumps_over_the_time_between() 
             repeat: {until: steps.ready.probe.output.ok, max: 3, every: 15m}
             steps: [{id: probe, tool: ci.probe, effect: none}]
     """)
-    told = walked(poll, tools={"ready.probe": {"each": [{"ok": False}, {"ok": True}]}})
-    assert (told.end, told.path) == ("completed", ("ready[0].probe", "ready[1].probe", "ready"))
+    reported = walked(poll, tools={"ready.probe": {"each": [{"ok": False}, {"ok": True}]}})
+    assert (reported.end, reported.path) == ("completed", ("ready[0].probe", "ready[1].probe", "ready"))
     never = walked(poll, tools={"ready.probe": {"ok": False}})
     assert (never.end, "its bound" in never.waits_for) == ("waiting", True)
 
@@ -214,7 +218,7 @@ def test_variables_that_an_agent_leaves_are_known_to_later_steps() -> None:
     assert walked(leaving).end == "waiting"
 
 
-def test_a_prompt_that_can_not_be_filled_in_is_told_as_trouble() -> None:
+def test_a_prompt_that_can_not_be_filled_in_is_reported_as_trouble() -> None:
     hole = workflow("""
         id: hole
         inputs: {deep: {type: boolean, default: false}}
@@ -225,13 +229,13 @@ def test_a_prompt_that_can_not_be_filled_in_is_told_as_trouble() -> None:
             output: {type: object, required: [gold], properties: {gold: {type: string}}}
           - {id: sell, prompt: 'Sell {{ steps.dig.output.gold }}.'}
     """)
-    told = walked(hole)
-    assert (told.end, "can't be filled in" in told.trouble[0]) == ("waiting", True)
+    reported = walked(hole)
+    assert (reported.end, "can't be filled in" in reported.trouble[0]) == ("waiting", True)
     assert walked(hole, inputs={"deep": True}, outputs={"dig": {"gold": "a lump"}}).end == "completed"
 
 
 @pytest.mark.parametrize(
-    ("expect", "told"),
+    ("expect", "reported"),
     [
         (Expected(path=("scope", "verdict")), ""),
         (Expected(path=("verdict", "scope")), "there is no scope after verdict"),
@@ -246,12 +250,12 @@ def test_a_prompt_that_can_not_be_filled_in_is_told_as_trouble() -> None:
         (Expected(outputs={"other": 1}), "outputs.other: expected 1, got no output of that name"),
     ],
 )
-def test_a_difference_says_what_was_expected_and_what_came(expect: Expected, told: str) -> None:
+def test_a_difference_says_what_was_expected_and_what_came(expect: Expected, reported: str) -> None:
     found = differing(REVIEW, expect, inputs={"change": "x"}, outputs=SAID)
-    assert bool(found) == bool(told)
-    assert not told or told in found[0]
+    assert bool(found) == bool(reported)
+    assert not reported or reported in found[0]
 
 
 def test_what_a_script_says_for_nothing_is_named() -> None:
-    told = walked(REVIEW, inputs={"change": "x"}, outputs={**SAID, "deep-dive": "never asked"})
-    assert told.unused == ("deep-dive",)
+    reported = walked(REVIEW, inputs={"change": "x"}, outputs={**SAID, "deep-dive": "never asked"})
+    assert reported.unused == ("deep-dive",)

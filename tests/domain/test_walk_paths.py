@@ -105,7 +105,7 @@ def test_the_output_of_a_step_that_may_be_skipped_is_missing_where_it_is_read_wi
     assert not missing(careful, careful)
 
 
-def test_a_property_that_nobody_has_to_hand_in_is_missing_where_it_is_read() -> None:
+def test_a_property_that_is_optional_is_missing_where_it_is_read() -> None:
     found = explored(
         workflow("""
         id: optional
@@ -117,7 +117,7 @@ def test_a_property_that_nobody_has_to_hand_in_is_missing_where_it_is_read() -> 
     assert [one.step for one in found.missing] == ["use"]
 
 
-def test_a_variable_that_nobody_has_set_is_missing_where_it_is_read() -> None:
+def test_a_variable_that_is_not_set_is_missing_where_it_is_read() -> None:
     found = explored(
         workflow("""
         id: variables
@@ -207,7 +207,7 @@ def test_what_was_not_tried_is_said() -> None:
     assert "last: its condition is true" not in unreached(found), "what is usual is tried first"
 
 
-def test_a_hole_that_a_check_rules_out_is_not_told_as_one() -> None:
+def test_a_hole_that_a_check_rules_out_is_not_reported_as_one() -> None:
     found = explored(
         workflow("""
         id: ruled-out

@@ -384,9 +384,9 @@ def test_the_effect_that_a_tool_states_is_journaled_with_the_attempt() -> None:
         return await stage.events(run.id)
 
     events = in_virtual_time(scene)
-    begun = next(event for event in events if isinstance(event, AttemptStarted))
-    assert begun.effect is not None
-    assert (begun.effect.value, begun.idempotent, begun.capture) == ("compensatable", True, {"before": "absent"})
+    started = next(event for event in events if isinstance(event, AttemptStarted))
+    assert started.effect is not None
+    assert (started.effect.value, started.idempotent, started.capture) == ("compensatable", True, {"before": "absent"})
     assert any(isinstance(event, StepSkipped) for event in events)
     assert isinstance(events[-1], RunCompleted)
 

@@ -232,7 +232,7 @@ def test_a_rule_that_asks_for_it_is_retried() -> None:
     )
 
 
-def test_parameters_that_do_not_fit_are_the_authors_to_mend_and_never_a_pass() -> None:
+def test_parameters_that_do_not_fit_must_be_fixed_by_the_author_and_never_a_pass() -> None:
     rule = Puppet()
     judgement = of(gate_of(rule), {"rule": "look", "path": 3, "severity": "minor"}, {"rule": "look", "pth": "a"})
     assert not judgement.is_good
@@ -240,13 +240,13 @@ def test_parameters_that_do_not_fit_are_the_authors_to_mend_and_never_a_pass() -
     assert not rule.calls
 
 
-def test_a_rule_that_nobody_knows_is_told_with_the_nearest() -> None:
+def test_a_rule_that_is_unknown_is_reported_with_the_nearest() -> None:
     [found] = of(gate_of(Puppet()), {"rule": "lok", "severity": "minor"}).findings
     assert found.severity is Severity.CRITICAL
     assert "look" in found.message
 
 
-def test_where_only_plain_rules_are_run_the_others_are_told_and_the_step_is_claimed() -> None:
+def test_where_only_plain_rules_are_run_the_others_are_reported_and_the_step_is_claimed() -> None:
     rule = Puppet()
     judgement = of(
         gate_of(rule, is_plain=True), {"rule": "look", "severity": "critical"}, {"rule": "contains", "text": "t"}
@@ -311,7 +311,7 @@ def test_after_so_many_tries_somebody_must_decide_whatever_the_policy() -> None:
     assert run.status is RunStatus.COMPLETED
 
 
-def test_only_what_still_blocks_is_told_of_a_failed_try() -> None:
+def test_only_what_still_blocks_is_reported_of_a_failed_try() -> None:
     checks = ({"rule": "equals", "value": "right"}, {"rule": "length", "min": 100, "severity": "minor"})
 
     async def scene() -> tuple[int, int, list[Any]]:

@@ -157,7 +157,7 @@ def test_a_look_at_an_earlier_state_does_not_spoil_a_later_one() -> None:
     in_virtual_time(scene)
 
 
-def test_a_first_look_that_is_behind_what_was_told_does_not_spoil_a_later_one() -> None:
+def test_a_first_look_that_is_behind_what_was_reported_does_not_spoil_a_later_one() -> None:
     definition = plan({"id": "a", "prompt": "a"}, {"id": "b", "prompt": "b"})
 
     async def scene() -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -188,7 +188,7 @@ def test_only_the_runs_that_were_looked_at_last_are_kept() -> None:
     assert in_virtual_time(scene) == (RUNS_KEPT, False)
 
 
-def test_a_run_that_another_process_has_moved_is_looked_at_anew() -> None:
+def test_a_run_that_another_process_has_moved_is_read_again() -> None:
     definition = plan({"id": "a", "prompt": "a"}, {"id": "b", "prompt": "b"})
 
     async def scene() -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -224,7 +224,7 @@ def test_what_only_the_conductor_says_is_seen_at_every_look_until_it_is_said() -
     assert in_virtual_time(scene) == [True] * 4
 
 
-def test_a_run_that_had_to_be_read_again_is_looked_at_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_had_to_be_read_again_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
     definition = plan({"id": "a", "prompt": "a"}, {"id": "b", "prompt": "b"})
 
     async def refuse(*_: Any, **__: Any) -> None:

@@ -73,7 +73,7 @@ async def all_done() -> Play:
     return play
 
 
-def test_a_recorded_run_is_waiting_from_its_first_moment_and_nobody_else_touches_it() -> None:
+def test_a_recorded_run_is_waiting_from_its_first_moment_and_no_worker_touches_it() -> None:
     async def scene() -> tuple[Status, int, int, int]:
         play = await played()
         before = play.status()
@@ -88,7 +88,7 @@ def test_a_recorded_run_is_waiting_from_its_first_moment_and_nobody_else_touches
     assert (n, calls, lease_holders) == (1, 0, 0)
 
 
-def test_what_was_begun_or_failed_comes_before_what_is_ready_in_its_order() -> None:
+def test_what_was_started_or_failed_comes_before_what_is_ready_in_its_order() -> None:
     async def scene() -> list[tuple[str, ...]]:
         play = await played()
         left = [play.left()]
@@ -126,7 +126,7 @@ def test_a_recorded_run_never_says_that_it_is_running() -> None:
     assert in_virtual_time(scene) == [*waits, "paused", "waiting", "waiting", "waiting", "waiting", "completed"]
 
 
-def test_an_ended_run_waits_for_nobody() -> None:
+def test_an_ended_run_waits_for_nothing() -> None:
     async def scene() -> tuple[tuple[str, ...], Status]:
         play = await played()
         status = await play.grant(CancelRun(reason="enough"))

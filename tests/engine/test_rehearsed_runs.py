@@ -41,13 +41,13 @@ class Company:
             if asked:
                 said = self.approvals.next(asked[0], "approve")
                 await self.run.act(Action.APPROVE if said == "approve" else Action.REJECT, step=asked[0])
-            elif not seen.step or not await self._hand_in(
+            elif not seen.step or not await self._submit(
                 name_for_agent(seen.run, seen.step), seen.run.step(seen.step)
             ):
                 return
-        raise AssertionError("it never came to an end")
+        raise AssertionError("it never ended")
 
-    async def _hand_in(self, step: str, state: StepState) -> bool:
+    async def _submit(self, step: str, state: StepState) -> bool:
         outcome = Outcome(self.outcomes.next(step, "done"))
         is_again = state.tries > 0 and not step.endswith(UNDO)
         if is_again and not self.outputs.tries_left(step):
@@ -73,10 +73,10 @@ def scripts(file: Path) -> dict[str, Script]:
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_a_real_run_goes_the_way_of_its_rehearsal(file: Path) -> None:
-    told: dict[str, Walked] = {test.name: test.walked for test in report(file).tests}
+    reported: dict[str, Walked] = {test.name: test.walked for test in report(file).tests}
     for name, script in scripts(file).items():
         if is_plain(definition(file), script):
-            in_virtual_time(partial(_agrees, definition(file), script, told[name]))
+            in_virtual_time(partial(_agrees, definition(file), script, reported[name]))
 
 
 def test_most_scripts_are_compared_with_a_real_run() -> None:
@@ -84,15 +84,15 @@ def test_most_scripts_are_compared_with_a_real_run() -> None:
     assert sum(every) > len(every) / 2
 
 
-async def _agrees(one: Definition, script: Script, told: Walked) -> None:
+async def _agrees(one: Definition, script: Script, reported: Walked) -> None:
     inputs = {key: schema["default"] for key, schema in one.inputs.items() if "default" in schema}
     run = await led(one, {**inputs, **script.inputs})
     await Company(run, script).work()
     after, events = await run.now(), await run.events()
     is_open = after.status in {RunStatus.RUNNING, RunStatus.COMPENSATING}
-    assert (WAITING if is_open else after.status.value) == told.end, script.name
+    assert (WAITING if is_open else after.status.value) == reported.end, script.name
     done = [event.step for event in events if isinstance(event, StepCompleted | ApprovalGiven)]
-    assert sorted(done) == sorted(told.path), script.name
-    assert sorted(event.step for event in events if isinstance(event, StepSkipped)) == sorted(told.skipped)
-    assert [event.step for event in events if isinstance(event, StepCompensated)] == list(told.undone)
-    assert after.outputs == told.outputs
+    assert sorted(done) == sorted(reported.path), script.name
+    assert sorted(event.step for event in events if isinstance(event, StepSkipped)) == sorted(reported.skipped)
+    assert [event.step for event in events if isinstance(event, StepCompensated)] == list(reported.undone)
+    assert after.outputs == reported.outputs

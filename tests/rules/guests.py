@@ -52,7 +52,7 @@ def setting(project: Path, sandbox: Sandbox, output: Any = None, *, private: Seq
 
 
 class Said:
-    """A sandbox in which everything has run already: what came of it is given."""
+    """A sandbox with prepared results."""
 
     def __init__(self, *answers: Ran | Exception | str, why_not: str = "") -> None:
         self.answers = list(answers)

@@ -16,7 +16,7 @@ from handrail.engine.tool import Progress, silent
 
 
 class Unused:
-    """A sandbox that nobody asks for."""
+    """A sandbox that must not be used."""
 
     async def run(self, job: Job, *, progress: Progress = silent) -> Ran:
         raise AssertionError(job)
@@ -39,7 +39,7 @@ async def found(rule: Rule, project: Path, *private: Path, **parameters: Any) ->
     return list(outcome.findings)
 
 
-async def told(rule: Rule, project: Path, *private: Path, **parameters: Any) -> list[tuple[str, str]]:
+async def reported(rule: Rule, project: Path, *private: Path, **parameters: Any) -> list[tuple[str, str]]:
     """Where a rule finds something, and what."""
     return [(one.where, one.message) for one in await found(rule, project, *private, **parameters)]
 

@@ -13,15 +13,15 @@ from handrail.rules.file_contains import file_contains
 from handrail.rules.file_exists import file_exists
 from handrail.rules.function_rule import FINDINGS_MAX
 from handrail.rules.project import PathRefused, is_in, literal_folder, project_at
-from rules.on_project import found, setting_of, told, write
+from rules.on_project import found, reported, setting_of, write
 
 
 async def test_a_file_that_is_there_is_enough(tmp_path: Path) -> None:
     write(tmp_path, {"a.py": "x", "docs/b.md": "y"})
-    assert await told(file_exists, tmp_path, path="a.py") == []
-    assert await told(file_exists, tmp_path, paths=["a.py", "docs"]) == []
-    assert await told(file_exists, tmp_path, path="docs/b.md", kind="file", min_bytes=1) == []
-    assert await told(file_exists, tmp_path, path="docs/", kind="folder") == []
+    assert await reported(file_exists, tmp_path, path="a.py") == []
+    assert await reported(file_exists, tmp_path, paths=["a.py", "docs"]) == []
+    assert await reported(file_exists, tmp_path, path="docs/b.md", kind="file", min_bytes=1) == []
+    assert await reported(file_exists, tmp_path, path="docs/", kind="folder") == []
 
 
 async def test_a_file_that_is_missing_is_named_with_what_to_do(tmp_path: Path) -> None:
@@ -29,17 +29,19 @@ async def test_a_file_that_is_missing_is_named_with_what_to_do(tmp_path: Path) -
     assert finding.where == "tests/test_empty.py"
     assert finding.message == "tests/test_empty.py does not exist"
     assert finding.fix == "create it, or submit the path you wrote"
-    assert await told(file_exists, tmp_path, path="a.py/b") == [("a.py/b", "a.py/b does not exist")]
+    assert await reported(file_exists, tmp_path, path="a.py/b") == [("a.py/b", "a.py/b does not exist")]
 
 
-async def test_a_file_of_another_kind_or_too_small_is_told(tmp_path: Path) -> None:
+async def test_a_file_of_another_kind_or_too_small_is_reported(tmp_path: Path) -> None:
     write(tmp_path, {"a.py": "", "docs/b.md": "y"})
     os.mkfifo(tmp_path / "pipe")
-    assert await told(file_exists, tmp_path, path="docs", kind="file") == [("docs", "docs is a folder, not a file")]
-    assert await told(file_exists, tmp_path, path="a.py", kind="folder") == [("a.py", "a.py is a file, not a folder")]
-    [(_, message)] = await told(file_exists, tmp_path, path="a.py", min_bytes=5)
+    assert await reported(file_exists, tmp_path, path="docs", kind="file") == [("docs", "docs is a folder, not a file")]
+    assert await reported(file_exists, tmp_path, path="a.py", kind="folder") == [
+        ("a.py", "a.py is a file, not a folder")
+    ]
+    [(_, message)] = await reported(file_exists, tmp_path, path="a.py", min_bytes=5)
     assert message == "a.py has 0 bytes, at least 5 are needed"
-    assert await told(file_exists, tmp_path, path="pipe") == [("pipe", "pipe is neither file nor folder")]
+    assert await reported(file_exists, tmp_path, path="pipe") == [("pipe", "pipe is neither file nor folder")]
 
 
 @pytest.mark.parametrize(("rule", "more"), [(file_exists, {}), (file_contains, {"text": "root"})])
@@ -63,8 +65,8 @@ async def test_a_link_that_stays_inside_is_followed_and_a_ring_is_not(tmp_path: 
     write(tmp_path, {"real/a.txt": "hello"})
     (tmp_path / "link").symlink_to("real")
     (tmp_path / "ring").symlink_to("ring")
-    assert await told(file_contains, tmp_path, path="link/a.txt", text="hello") == []
-    [(_, message)] = await told(file_exists, tmp_path, path="ring")
+    assert await reported(file_contains, tmp_path, path="link/a.txt", text="hello") == []
+    [(_, message)] = await reported(file_exists, tmp_path, path="ring")
     assert message in {"ring leads nowhere", "ring is neither file nor folder"}
 
 
@@ -72,56 +74,58 @@ async def test_private_folders_are_closed_however_they_are_spelled(tmp_path: Pat
     write(tmp_path, {"home/key": "secret"})
     (tmp_path / "door").symlink_to("home")
     for path in ("home/key", "door/key", "./home//key", "home"):
-        [(_, message)] = await told(file_exists, tmp_path, tmp_path / "home", tmp_path / "none", path=path)
+        [(_, message)] = await reported(file_exists, tmp_path, tmp_path / "home", tmp_path / "none", path=path)
         assert message == f"{path} belongs to handrail itself"
     [finding] = await found(file_contains, tmp_path, tmp_path / "home", path="door/key", text="secret")
     assert "belongs to handrail itself" in finding.message
-    assert await told(file_exists, tmp_path, tmp_path / "home", path="homely") == [("homely", "homely does not exist")]
+    assert await reported(file_exists, tmp_path, tmp_path / "home", path="homely") == [
+        ("homely", "homely does not exist")
+    ]
 
 
 async def test_what_a_file_must_say_is_looked_for(tmp_path: Path) -> None:
     write(tmp_path, {"log.md": "# Log\n## 1.2.3\nfixed\n"})
-    assert await told(file_contains, tmp_path, path="log.md", text="1.2.3") == []
-    assert await told(file_contains, tmp_path, path="log.md", texts=["Log", "fixed"], pattern=r"## \d+\.\d+") == []
-    assert await told(file_contains, tmp_path, path="log.md", texts=["Log", "2.0"]) == [
+    assert await reported(file_contains, tmp_path, path="log.md", text="1.2.3") == []
+    assert await reported(file_contains, tmp_path, path="log.md", texts=["Log", "fixed"], pattern=r"## \d+\.\d+") == []
+    assert await reported(file_contains, tmp_path, path="log.md", texts=["Log", "2.0"]) == [
         ("log.md", "`2.0` is not in log.md")
     ]
-    [(_, message)] = await told(file_contains, tmp_path, path="log.md", pattern="^broken")
+    [(_, message)] = await reported(file_contains, tmp_path, path="log.md", pattern="^broken")
     assert message == "a match of `^broken` is not in log.md"
-    [(_, message)] = await told(file_contains, tmp_path, path="none.md", text="a")
+    [(_, message)] = await reported(file_contains, tmp_path, path="none.md", text="a")
     assert message == "none.md can't be read: No such file or directory"
-    [(_, message)] = await told(file_contains, tmp_path, path=".", text="a")
+    [(_, message)] = await reported(file_contains, tmp_path, path=".", text="a")
     assert message == ". is not a plain file"
 
 
-async def test_what_a_file_must_not_say_is_told_line_by_line(tmp_path: Path) -> None:
+async def test_what_a_file_must_not_say_is_reported_line_by_line(tmp_path: Path) -> None:
     write(tmp_path, {"a.py": "one\n  # TODO later\n" + "# TODO\n" * 9})
     findings = await found(file_contains, tmp_path, path="a.py", text="TODO", absent=True)
     assert [one.where for one in findings] == ["a.py:2", "a.py:3", "a.py:4"]
     assert findings[0].excerpt == "# TODO later"
     assert findings[0].message == "`TODO` is in a.py, 10 lines in all"
-    assert await told(file_contains, tmp_path, path="a.py", pattern="on[e]", absent=True) == [
+    assert await reported(file_contains, tmp_path, path="a.py", pattern="on[e]", absent=True) == [
         ("a.py:1", "a match of `on[e]` is in a.py")
     ]
-    assert await told(file_contains, tmp_path, path="a.py", text="one\n ", absent=True) == [
+    assert await reported(file_contains, tmp_path, path="a.py", text="one\n ", absent=True) == [
         ("a.py", "`one?` is in a.py".replace("one?", "one? "))
     ]
-    assert await told(file_contains, tmp_path, path="a.py", text="none", absent=True) == []
+    assert await reported(file_contains, tmp_path, path="a.py", text="none", absent=True) == []
 
 
 async def test_a_check_without_anything_to_look_for_can_not_be_applied(tmp_path: Path) -> None:
     write(tmp_path, {"a": "x"})
-    assert "can't be applied" in (await told(file_exists, tmp_path))[0][1]
-    assert "can't be applied" in (await told(file_contains, tmp_path, path="a"))[0][1]
-    assert "can't be applied" in (await told(file_contains, tmp_path, path="a", pattern="(?=a)"))[0][1]
+    assert "can't be applied" in (await reported(file_exists, tmp_path))[0][1]
+    assert "can't be applied" in (await reported(file_contains, tmp_path, path="a"))[0][1]
+    assert "can't be applied" in (await reported(file_contains, tmp_path, path="a", pattern="(?=a)"))[0][1]
 
 
 async def test_a_hostile_pattern_takes_no_time(tmp_path: Path) -> None:
     write(tmp_path, {"a": "a" * 100_000})
-    assert len(await told(file_contains, tmp_path, path="a", pattern="^(a+)+$b")) == 1
+    assert len(await reported(file_contains, tmp_path, path="a", pattern="^(a+)+$b")) == 1
 
 
-async def test_many_findings_are_counted_not_told(tmp_path: Path) -> None:
+async def test_many_findings_are_counted_not_reported(tmp_path: Path) -> None:
     findings = await found(file_exists, tmp_path, paths=[f"f{count}" for count in range(50)])
     assert len(findings) == FINDINGS_MAX + 1
     assert findings[-1].message == "and 30 more like these"
@@ -161,7 +165,7 @@ async def test_without_handles_for_folders_files_are_read_by_path(
     assert project_at(tmp_path, []).read("a/b") == b"x"
 
 
-async def test_a_place_that_can_not_be_looked_at_is_told(tmp_path: Path) -> None:
+async def test_a_place_that_can_not_be_looked_at_is_reported(tmp_path: Path) -> None:
     with pytest.raises(PathRefused, match=r"can't be checked|leads nowhere"):
         project_at(tmp_path, []).status("/".join(["n" * 300, "x"]))
 

@@ -1,4 +1,4 @@
-"""Rules that ask git: what changed is told as it is, whatever a repository is made to do or to hide."""
+"""Rules that ask git: changes are reported as they are, whatever a repository tries to do or hide."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from handrail.rules.git import GitUnavailable, changes, known_files, version_of
 from handrail.rules.git_clean import git_clean
 from handrail.rules.no_secrets import no_secrets
 from handrail.rules.project import project_at
-from rules.on_project import committed, found, git, setting_of, told, write
+from rules.on_project import committed, found, git, reported, setting_of, write
 
 Asking: TypeAlias = tuple[tuple[FunctionRule, dict[str, Any]], ...]
 
@@ -39,7 +39,7 @@ def project(tmp_path: Path) -> Path:
 
 
 def is_alive(pid: int) -> bool:
-    """Whether a process is there, and not only its name for whoever should have asked after it."""
+    """Whether a process is alive, not a zombie."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
@@ -48,10 +48,10 @@ def is_alive(pid: int) -> bool:
 
 async def test_nothing_changed(project: Path) -> None:
     write(project, {"x.log": "ignored"})
-    assert await told(git_clean, project) == []
-    assert await told(files_unchanged, project, paths=["."]) == []
-    assert await told(diff_within, project, paths=["none"], max_files=0, max_lines=0) == []
-    [(where, message)] = await told(files_changed, project, paths=["src/**"])
+    assert await reported(git_clean, project) == []
+    assert await reported(files_unchanged, project, paths=["."]) == []
+    assert await reported(diff_within, project, paths=["none"], max_files=0, max_lines=0) == []
+    [(where, message)] = await reported(files_changed, project, paths=["src/**"])
     assert where == "src/**"
     assert message.startswith("no file of src/** has changed since HEAD (")
 
@@ -60,15 +60,15 @@ async def test_changed_new_and_deleted_files_are_all_changes(project: Path) -> N
     write(project, {"src/a.py": "A\nA\n", "new/d.py": "1\n2\n3"})
     (project / "docs/c.md").unlink()
     for paths in (["src"], ["new/*.py"], ["docs/**"]):
-        assert await told(files_changed, project, paths=paths) == []
-        assert len(await told(files_unchanged, project, paths=paths)) == 1
-    assert await told(files_unchanged, project, paths=["src/b.py"]) == []
-    assert await told(git_clean, project) == [
+        assert await reported(files_changed, project, paths=paths) == []
+        assert len(await reported(files_unchanged, project, paths=paths)) == 1
+    assert await reported(files_unchanged, project, paths=["src/b.py"]) == []
+    assert await reported(git_clean, project) == [
         ("docs/c.md", "docs/c.md has changes that are not committed"),
         ("new/d.py", "new/d.py was never committed"),
         ("src/a.py", "src/a.py has changes that are not committed"),
     ]
-    assert await told(git_clean, project, untracked=False, paths=["src", "new"]) == [
+    assert await reported(git_clean, project, untracked=False, paths=["src", "new"]) == [
         ("src/a.py", "src/a.py has changes that are not committed")
     ]
 
@@ -76,8 +76,8 @@ async def test_changed_new_and_deleted_files_are_all_changes(project: Path) -> N
 async def test_changes_are_counted_from_any_commit(project: Path) -> None:
     write(project, {"src/a.py": "A\n"})
     git(project, "commit", "-qam", "second")
-    assert await told(files_changed, project, paths=["src"], against="HEAD~1") == []
-    assert len(await told(files_changed, project, paths=["src"])) == 1
+    assert await reported(files_changed, project, paths=["src"], against="HEAD~1") == []
+    assert len(await reported(files_changed, project, paths=["src"])) == 1
     [finding] = await found(files_changed, project, paths=["src"], against="no-such")
     assert (finding.where, finding.message) == ("checks", "there is no commit `no-such` here")
     [finding] = await found(files_changed, project, paths=["src"], against="--output=x")
@@ -87,8 +87,8 @@ async def test_changes_are_counted_from_any_commit(project: Path) -> None:
 
 async def test_a_change_must_lie_where_it_may_and_be_small(project: Path) -> None:
     write(project, {"src/a.py": "A\nA\n", "new/d.py": "1\n2\n3"})
-    assert await told(diff_within, project, paths=["src", "new"], max_files=2, max_lines=6) == []
-    assert await told(diff_within, project, paths=["src"], max_files=1, max_lines=5) == [
+    assert await reported(diff_within, project, paths=["src", "new"], max_files=2, max_lines=6) == []
+    assert await reported(diff_within, project, paths=["src"], max_files=1, max_lines=5) == [
         ("new/d.py, src/a.py", "2 files changed since HEAD, at most 1 may"),
         ("src/a.py", "6 lines changed since HEAD, at most 5 may"),
         ("new/d.py", "new/d.py has changed since HEAD, and is not in src"),
@@ -98,9 +98,9 @@ async def test_a_change_must_lie_where_it_may_and_be_small(project: Path) -> Non
 async def test_what_came_is_counted_within_a_bound(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(project, {"big": "x\n" * 100, "pair": "x"})
     (project / "link").symlink_to("/etc")
-    assert await told(diff_within, project, paths=["."], max_lines=102) == []
+    assert await reported(diff_within, project, paths=["."], max_lines=102) == []
     monkeypatch.setattr(diff_within_module, "NEW_BYTES_MAX", 150)
-    [(where, message)] = await told(diff_within, project, paths=["."])
+    [(where, message)] = await reported(diff_within, project, paths=["."])
     assert (where, message) == ("checks", "new files have more than 150 bytes")
 
 
@@ -121,33 +121,33 @@ async def test_a_record_says_what_was_asked_of_which_git(project: Path) -> None:
 
 async def test_a_project_in_a_folder_of_a_repository_is_looked_at_alone(project: Path) -> None:
     write(project, {"docs/c.md": "changed", "new.md": "", "src/n.py": "", "src/a.py": "A"})
-    assert [where for where, _ in await told(git_clean, project / "src")] == ["a.py", "n.py"]
-    assert [where for where, _ in await told(files_unchanged, project / "src", paths=["."])] == ["a.py", "n.py"]
-    assert await told(files_changed, project / "src", paths=["a.py"]) == []
+    assert [where for where, _ in await reported(git_clean, project / "src")] == ["a.py", "n.py"]
+    assert [where for where, _ in await reported(files_unchanged, project / "src", paths=["."])] == ["a.py", "n.py"]
+    assert await reported(files_changed, project / "src", paths=["a.py"]) == []
 
 
 async def test_a_worktree_and_a_repository_without_commits_are_repositories_too(project: Path) -> None:
     git(project, "worktree", "add", "-q", "../beside")
     beside = project.parent / "beside"
-    assert await told(git_clean, beside) == []
+    assert await reported(git_clean, beside) == []
     write(beside, {"src/a.py": "A"})
-    assert [where for where, _ in await told(git_clean, beside)] == ["src/a.py"]
+    assert [where for where, _ in await reported(git_clean, beside)] == ["src/a.py"]
     young = project.parent / "young"
     young.mkdir()
     git(young, "init", "-q")
-    assert await told(git_clean, young) == []
+    assert await reported(git_clean, young) == []
     write(young, {"a": "x", "b": "y"})
     git(young, "add", "a")
-    assert [where for where, _ in await told(git_clean, young)] == ["a", "b"]
-    assert [where for where, _ in await told(files_unchanged, young, paths=["."])] == ["a", "b"]
+    assert [where for where, _ in await reported(git_clean, young)] == ["a", "b"]
+    assert [where for where, _ in await reported(files_unchanged, young, paths=["."])] == ["a", "b"]
 
 
 async def test_objects_may_be_counted_the_new_way(tmp_path: Path) -> None:
     git(tmp_path, "init", "-q", "--object-format=sha256", "p")
     project = committed(tmp_path / "p", FILES)
-    assert await told(git_clean, project) == []
+    assert await reported(git_clean, project) == []
     write(project, {"src/a.py": "A"})
-    assert [where for where, _ in await told(git_clean, project)] == ["src/a.py"]
+    assert [where for where, _ in await reported(git_clean, project)] == ["src/a.py"]
 
 
 async def test_without_a_repository_nothing_passes(tmp_path: Path) -> None:
@@ -180,19 +180,19 @@ async def test_a_git_that_lies_in_the_project_is_not_run(project: Path, monkeypa
     (project.parent / "elsewhere/bin/git").chmod(0o755)
     monkeypatch.chdir(project.parent / "elsewhere")
     monkeypatch.setenv("PATH", f"{project / 'bin'}:bin:{outside}:{os.environ['PATH']}")
-    assert await told(files_changed, project, paths=["bin"]) == []
+    assert await reported(files_changed, project, paths=["bin"]) == []
     assert not (project / "was-here").exists()
 
 
 async def test_marks_in_the_index_hide_nothing(project: Path) -> None:
     git(project, "update-index", "--assume-unchanged", "src/a.py")
     git(project, "update-index", "--skip-worktree", "src/b.py")
-    assert await told(git_clean, project) == []
+    assert await reported(git_clean, project) == []
     before = (project / ".git/index").read_bytes()
     write(project, {"src/a.py": "A\n", "src/b.py": "B\n"})
     assert git(project, "--no-optional-locks", "status", "--porcelain") == ""  # git itself is blind to it
-    assert [where for where, _ in await told(git_clean, project)] == ["src/a.py", "src/b.py"]
-    assert [where for where, _ in await told(files_unchanged, project, paths=["."])] == ["src/a.py", "src/b.py"]
+    assert [where for where, _ in await reported(git_clean, project)] == ["src/a.py", "src/b.py"]
+    assert [where for where, _ in await reported(files_unchanged, project, paths=["."])] == ["src/a.py", "src/b.py"]
     assert (project / ".git/index").read_bytes() == before
 
 
@@ -202,7 +202,7 @@ async def test_times_that_were_set_back_hide_nothing(project: Path) -> None:
     os.utime(project / "src/a.py", ns=(status.st_atime_ns, status.st_mtime_ns))
     git(project, "config", "core.trustctime", "false")
     git(project, "config", "core.checkStat", "minimal")
-    assert [where for where, _ in await told(git_clean, project)] == ["src/a.py"]
+    assert [where for where, _ in await reported(git_clean, project)] == ["src/a.py"]
 
 
 async def test_a_change_in_the_moment_of_a_commit_is_seen_later(project: Path) -> None:
@@ -215,8 +215,8 @@ async def test_a_change_in_the_moment_of_a_commit_is_seen_later(project: Path) -
     git(project, "config", "core.trustctime", "false")
     write(project, {"src/a.py": "A\n"})
     os.utime(project / "src/a.py", (1_600_000_000, 1_600_000_000))
-    assert [where for where, _ in await told(git_clean, project)] == ["src/a.py"]
-    assert [where for where, _ in await told(files_unchanged, project, paths=["."])] == ["src/a.py"]
+    assert [where for where, _ in await reported(git_clean, project)] == ["src/a.py"]
+    assert [where for where, _ in await reported(files_unchanged, project, paths=["."])] == ["src/a.py"]
 
 
 async def test_what_is_staged_or_taken_out_of_the_index_is_not_clean(project: Path) -> None:
@@ -224,7 +224,7 @@ async def test_what_is_staged_or_taken_out_of_the_index_is_not_clean(project: Pa
     git(project, "add", "src/a.py")
     write(project, {"src/a.py": "a\n"})  # as committed, but another is staged
     git(project, "rm", "-q", "--cached", "src/b.py")
-    assert [where for where, _ in await told(git_clean, project)] == ["src/a.py", "src/b.py"]
+    assert [where for where, _ in await reported(git_clean, project)] == ["src/a.py", "src/b.py"]
 
 
 async def test_attributes_do_not_make_a_change_small(project: Path) -> None:
@@ -232,7 +232,7 @@ async def test_attributes_do_not_make_a_change_small(project: Path) -> None:
     git(project, "add", "-A")
     git(project, "commit", "-qm", "attributes")
     write(project, {"src/a.py": "A\0\n" * 1_000})
-    assert len(await told(diff_within, project, paths=["src"], max_lines=100)) == 1
+    assert len(await reported(diff_within, project, paths=["src"], max_lines=100)) == 1
 
 
 async def test_nothing_that_a_repository_names_is_run(project: Path) -> None:
@@ -264,7 +264,7 @@ async def test_nothing_that_a_repository_names_is_run(project: Path) -> None:
     assert sorted(path.name for path in project.parent.glob("sprung-*")) == []
 
 
-async def test_a_broken_repository_is_told_and_passes_nothing(project: Path) -> None:
+async def test_a_broken_repository_is_reported_and_passes_nothing(project: Path) -> None:
     write(project, {"src/a.py": "A"})
     (project / ".git/index").write_bytes(b"DIRC nonsense" * 10)
     for rule, parameters in ASKING:
@@ -282,20 +282,20 @@ async def test_a_worktree_that_points_elsewhere_is_refused(project: Path) -> Non
 
 async def test_another_repository_inside_is_one_thing_that_came(project: Path) -> None:
     committed(project / "inner", {"x.py": "x"})
-    assert [where for where, _ in await told(git_clean, project)] == ["inner/"]
-    assert len(await told(diff_within, project, paths=["src"])) == 1
+    assert [where for where, _ in await reported(git_clean, project)] == ["inner/"]
+    assert len(await reported(diff_within, project, paths=["src"])) == 1
 
 
 async def test_private_folders_are_nobodys_change(project: Path) -> None:
     write(project, {"home/key": "secret"})
-    assert await told(git_clean, project, project / "home") == []
-    assert await told(files_unchanged, project, project / "home", paths=["."]) == []
+    assert await reported(git_clean, project, project / "home") == []
+    assert await reported(files_unchanged, project, project / "home", paths=["."]) == []
 
 
-async def test_names_that_nobody_can_read_are_told_all_the_same(project: Path) -> None:
+async def test_unreadable_names_are_reported_all_the_same(project: Path) -> None:
     with Path(os.fsdecode(os.fsencode(project) + b"/\xff\n\x1b[31m.py")).open("w") as file:
         file.write("x")
-    [(where, message)] = await told(git_clean, project)
+    [(where, message)] = await reported(git_clean, project)
     assert where == "???[31m.py"
     message.encode()
 
@@ -306,21 +306,21 @@ async def test_changes_against_a_digest_need_no_git(tmp_path: Path) -> None:
     assert outcome.evidence is not None
     now = outcome.evidence.digest
     assert outcome.findings[0].message == f"a/*.py have changed; their digest now is {now}"
-    assert await told(files_unchanged, tmp_path, paths=["a/*.py"], digest=now) == []
-    [(_, message)] = await told(files_changed, tmp_path, paths=["a/*.py"], digest=now)
+    assert await reported(files_unchanged, tmp_path, paths=["a/*.py"], digest=now) == []
+    [(_, message)] = await reported(files_changed, tmp_path, paths=["a/*.py"], digest=now)
     assert message == f"a/*.py have not changed; their digest now is {now}"
     write(tmp_path, {"a/y.md": "other", "a/z": ""})
-    assert await told(files_unchanged, tmp_path, paths=["a/*.py"], digest=now) == []
+    assert await reported(files_unchanged, tmp_path, paths=["a/*.py"], digest=now) == []
     write(tmp_path, {"a/z.py": ""})
-    assert await told(files_changed, tmp_path, paths=["a/*.py"], digest=now) == []
+    assert await reported(files_changed, tmp_path, paths=["a/*.py"], digest=now) == []
     built: dict[str, Any] = {"paths": ["build/out"], "digest": now}
-    assert len(await told(files_unchanged, tmp_path, **built)) == 1
+    assert len(await reported(files_unchanged, tmp_path, **built)) == 1
 
 
-async def test_too_many_files_for_a_digest_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_too_many_files_for_a_digest_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("handrail.rules.tree.FILES_MAX", 3)
     write(tmp_path, {f"a/{count}": "" for count in range(5)})
-    [(where, message)] = await told(files_unchanged, tmp_path, paths=["a"], digest="sha256:" + "0" * 64)
+    [(where, message)] = await reported(files_unchanged, tmp_path, paths=["a"], digest="sha256:" + "0" * 64)
     assert (where, message) == ("checks", "a are more than 100,000 files, or can't be read")
 
 
@@ -343,7 +343,7 @@ async def test_git_is_stopped_when_it_takes_or_says_too_much(project: Path, monk
         await changes(place)
 
 
-async def test_git_is_gone_when_nobody_waits_for_it(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_git_is_gone_when_its_caller_is_cancelled(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     slow, began = project.parent / "slow", project.parent / "began"
     write(slow, {"git": f'#!/bin/sh\n/bin/sleep 60 &\necho $! > "{began}"\nwait\n'})
     (slow / "git").chmod(0o755)
@@ -360,7 +360,7 @@ async def test_git_is_gone_when_nobody_waits_for_it(project: Path, monkeypatch: 
             await asyncio.sleep(0.01)
 
 
-async def test_a_git_that_can_not_be_started_or_talks_nonsense_is_told(
+async def test_a_git_that_can_not_be_started_or_talks_nonsense_is_reported(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     odd = project.parent / "odd"

@@ -113,7 +113,7 @@ async def test_an_installed_rule_is_found_met_and_applied(install: Install, tmp_
     assert "acme" not in sys.modules
 
 
-async def test_names_are_told_without_starting_anything(install: Install) -> None:
+async def test_names_are_reported_without_starting_anything(install: Install) -> None:
     install("acme", SOURCE, polite="acme:polite")
     install("rival", SOURCE, polite="rival:polite")
     guests = PluginRules(lambda _: Said())
@@ -157,7 +157,9 @@ def test_a_package_that_is_being_written_is_never_remembered(install: Install, t
     assert fixed.content.startswith("sha256:")
 
 
-async def test_what_can_not_be_told_apart_is_not_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_can_not_be_reported_apart_is_not_remembered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     house, where = PluginSandbox(Said()), setting(tmp_path, Said(), {"a": 1})
     assert await guest("crashes", house).inputs({}, where) == ""
     fixed = guest("crashes", house, reads=Reads.OUTPUT)
@@ -180,7 +182,7 @@ def test_a_guest_sees_python_handrail_and_its_package_but_no_whole_home(tmp_path
     assert not {Path("/"), Path.home().resolve()} & set(seen)
 
 
-def test_a_user_that_nobody_knows_has_no_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_user_that_is_unknown_has_no_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def nobody() -> Path:
         raise RuntimeError("no home")
 
@@ -256,7 +258,7 @@ async def test_a_part_of_the_output_can_be_named_and_must_be_there(tmp_path: Pat
     assert (await rule.apply({"of": "other"}, where)).findings[0].message == "it is missing"
 
 
-async def test_an_output_that_is_too_large_is_told(tmp_path: Path) -> None:
+async def test_an_output_that_is_too_large_is_reported(tmp_path: Path) -> None:
     with pytest.raises(RuleBroken, match="plugin rules accept at most"):
         await guest("crashes", PluginSandbox(Said())).apply({}, setting(tmp_path, Said(), "x" * 10_000_000))
 
@@ -329,14 +331,14 @@ async def test_the_gate_tells_a_broken_rule_as_a_finding_of_its_own(tmp_path: Pa
     assert (good.passed, good.evidence[0].version) == (("polite",), "1.0.0")
 
 
-def test_a_package_that_is_half_removed_hurts_nobody(install: Install) -> None:
+def test_a_package_that_is_half_removed_does_no_harm(install: Install) -> None:
     site = install("acme", SOURCE, polite="acme:polite")
     for content, words in {b"\xff\xfe": "UnicodeDecodeError", b"Name: acme\n": "no name or no version"}.items():
         (site / "acme-1.5.dist-info" / "METADATA").write_bytes(content)
         assert words in str(rule_entries()["polite"])
 
 
-def test_an_entry_point_of_nobody_is_told_as_such(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_entry_point_without_a_package_is_reported_as_such(monkeypatch: pytest.MonkeyPatch) -> None:
     point = EntryPoint(name="polite", value="acme:polite", group="handrail.rules")
     monkeypatch.setattr("importlib.metadata.entry_points", lambda **_: [point])
     assert rule_entries() == {"polite": "it belongs to no package; install its package again"}

@@ -85,7 +85,7 @@ def world(tmp_path: Path) -> Iterator[World]:
         ("no_such_rule", "AttributeError"),
     ],
 )
-async def test_a_rule_that_breaks_is_told_and_harms_nothing(world: World, name: str, words: str) -> None:
+async def test_a_rule_that_breaks_is_reported_and_harms_nothing(world: World, name: str, words: str) -> None:
     before, blocks, findings_of = world.kept(), check.blocks, host.findings_of
     timeout = {"sleeps": "500ms"}.get(name, "10s")
     with pytest.raises(RuleBroken, match=words):
@@ -117,7 +117,7 @@ async def test_a_rule_has_no_network(world: World) -> None:
     assert world.is_reached(), "the same from out here gets through"
 
 
-async def test_a_rule_that_kills_its_parents_kills_nobody_outside(world: World) -> None:
+async def test_a_rule_that_kills_its_parents_kills_nothing_outside(world: World) -> None:
     with suppress(RuleBroken):  # it may have ended itself
         await world.apply("kills", str(os.getpid()))
     assert (await world.apply("finds_for_ever")).findings, "and the next rule runs as ever"

@@ -1,4 +1,4 @@
-"""`http_ok`: an address that answers well passes; one that can't be reached is tried again by whoever applies it."""
+"""`http_ok`: a URL that answers as expected passes; one that can't be reached is retried by the gate."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from handrail.domain.definition import Category
 from handrail.engine.rule import RuleUnavailable
 from handrail.engine.tool import ToolFailed
 from handrail.rules.http_ok import http_ok
-from rules.on_project import found, setting_of, told
+from rules.on_project import found, reported, setting_of
 
 URL = "https://me:pw@example.com/health?token=abc"
 
@@ -32,17 +32,17 @@ class Answers:
 
 async def test_an_expected_status_passes(tmp_path: Path) -> None:
     fetch = Answers(204, 404)
-    assert await told(http_ok(fetch), tmp_path, url=URL) == []
-    assert await told(http_ok(fetch), tmp_path, url=URL, expect=[404], timeout="500ms") == []
+    assert await reported(http_ok(fetch), tmp_path, url=URL) == []
+    assert await reported(http_ok(fetch), tmp_path, url=URL, expect=[404], timeout="500ms") == []
     assert fetch.asked == [(URL, 10.0), (URL, 0.5)]
 
 
-async def test_another_status_is_told_without_what_may_be_secret(tmp_path: Path) -> None:
+async def test_another_status_is_reported_without_what_may_be_secret(tmp_path: Path) -> None:
     fetch = Answers(500, 200)
     [finding] = await found(http_ok(fetch), tmp_path, url=URL, timeout="1h")
     assert finding.where == "https://example.com/health"
     assert finding.message == "https://example.com/health answered 500, not 200 to 299"
-    [(_, message)] = await told(http_ok(fetch), tmp_path, url=URL, expect=[301, 302])
+    [(_, message)] = await reported(http_ok(fetch), tmp_path, url=URL, expect=[301, 302])
     assert message == "https://example.com/health answered 200, not 301, 302"
     assert fetch.asked[0][1] == 50.0
 
@@ -56,9 +56,9 @@ async def test_an_address_that_does_not_answer_may_be_tried_again(tmp_path: Path
         await http_ok(Answers(error)).apply({"url": URL}, setting_of(tmp_path))
 
 
-async def test_an_address_that_may_not_be_reached_is_told_at_once(tmp_path: Path) -> None:
+async def test_an_address_that_may_not_be_reached_is_reported_at_once(tmp_path: Path) -> None:
     fetch = Answers(ToolFailed(Category.PERMISSION, "10.0.0.1 is not public"))
-    assert await told(http_ok(fetch), tmp_path, url=URL) == [("checks", "10.0.0.1 is not public")]
+    assert await reported(http_ok(fetch), tmp_path, url=URL) == [("checks", "10.0.0.1 is not public")]
 
 
 async def test_nothing_of_the_network_is_remembered(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""`no_secrets`: what is found is told by its place and kind, and never by itself."""
+"""`no_secrets`: a secret is reported by its place and kind, and never shown."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from handrail.rules import no_secrets as module
 from handrail.rules.function_rule import FINDINGS_MAX
 from handrail.rules.no_secrets import no_secrets
-from rules.on_project import committed, found, git, setting_of, told, write
+from rules.on_project import committed, found, git, reported, setting_of, write
 
 # Put together here, so that no tool takes this file for one that holds secrets.
 GITHUB = "ghp_" + "a1B2" * 9
@@ -19,9 +19,9 @@ PRIVATE = "-----BEGIN RSA PRIVATE KEY-----\n" + "MIIabc123\n" * 3 + "-----END RS
 URL = "postgres://me:" + "hunter2hunter2" + "@db/x"
 
 
-async def test_a_secret_in_a_changed_file_is_told_by_its_place(tmp_path: Path) -> None:
+async def test_a_secret_in_a_changed_file_is_reported_by_its_place(tmp_path: Path) -> None:
     project = committed(tmp_path, {"old.py": f"x = '{GITHUB}'\n", "a.py": "a = 1\n"})
-    assert await told(no_secrets, project) == []
+    assert await reported(no_secrets, project) == []
     write(project, {"a.py": f"a = 1\n  token = '{GITHUB}'  # mine\n", "new.py": "fine\n"})
     [finding] = await found(no_secrets, project)
     assert finding.where == "a.py:2:12"
@@ -29,21 +29,21 @@ async def test_a_secret_in_a_changed_file_is_told_by_its_place(tmp_path: Path) -
     assert finding.excerpt == "token = '[github token]'  # mine"
     assert GITHUB not in repr(finding)
     git(project, "commit", "-qam", "oh no")
-    assert await told(no_secrets, project) == []
-    assert [where for where, _ in await told(no_secrets, project, against="HEAD~1")] == ["a.py:2:12"]
-    assert await told(no_secrets, project, against="HEAD~1", paths=["*.md"]) == []
+    assert await reported(no_secrets, project) == []
+    assert [where for where, _ in await reported(no_secrets, project, against="HEAD~1")] == ["a.py:2:12"]
+    assert await reported(no_secrets, project, against="HEAD~1", paths=["*.md"]) == []
 
 
 async def test_named_files_are_looked_at_whether_they_changed_or_not(tmp_path: Path) -> None:
     project = committed(tmp_path, {"old.py": f"x = '{GITHUB}'\n", "b/c.md": URL, ".gitignore": ".env\n"})
     write(project, {".env": GITHUB})
-    assert [where for where, _ in await told(no_secrets, project, paths=["**"])] == ["b/c.md:1:15", "old.py:1:6"]
-    assert [where for where, _ in await told(no_secrets, project, paths=["b"])] == ["b/c.md:1:15"]
+    assert [where for where, _ in await reported(no_secrets, project, paths=["**"])] == ["b/c.md:1:15", "old.py:1:6"]
+    assert [where for where, _ in await reported(no_secrets, project, paths=["b"])] == ["b/c.md:1:15"]
 
 
 async def test_without_a_repository_named_files_are_looked_at(tmp_path: Path) -> None:
     write(tmp_path, {"a": GITHUB, "node_modules/b": GITHUB})
-    assert [where for where, _ in await told(no_secrets, tmp_path, paths=["."])] == ["a:1:1"]
+    assert [where for where, _ in await reported(no_secrets, tmp_path, paths=["."])] == ["a:1:1"]
     [finding] = await found(no_secrets, tmp_path)
     assert finding.where == "checks"
     assert "or give only `paths`" in finding.fix
@@ -71,20 +71,20 @@ async def test_files_that_are_no_text_are_left_out_and_wide_texts_are_read(tmp_p
     write(tmp_path, {"bin": b"\0\1" + GITHUB.encode(), "wide": f"x {GITHUB}".encode("utf-16"), "odd": b"\xff" + b"x"})
     (tmp_path / "link").symlink_to("wide")
     (tmp_path / "gone").symlink_to("none")
-    assert [where for where, _ in await told(no_secrets, tmp_path, paths=["."])] == ["wide:1:3"]
+    assert [where for where, _ in await reported(no_secrets, tmp_path, paths=["."])] == ["wide:1:3"]
 
 
-async def test_what_is_too_large_is_told_and_does_not_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_is_too_large_is_reported_and_does_not_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path, {"a": "x" * 50, "b": "x" * 50, "c": b"\0" * 500})
     monkeypatch.setattr(module, "FILE_BYTES_MAX", 49)
-    [(where, message), _] = await told(no_secrets, tmp_path, paths=["."])
+    [(where, message), _] = await reported(no_secrets, tmp_path, paths=["."])
     assert (where, message) == ("a", "a is larger than 49 bytes, so it was not searched for secrets")
     monkeypatch.setattr(module, "FILE_BYTES_MAX", 50)
     monkeypatch.setattr(module, "BYTES_MAX", 60)
-    [(where, message)] = await told(no_secrets, tmp_path, paths=["."])
+    [(where, message)] = await reported(no_secrets, tmp_path, paths=["."])
     assert (where, message) == ("checks", "the files have more than 60 bytes; those from b on were not searched")
     monkeypatch.setattr("handrail.rules.tree.FILES_MAX", 2)
-    [(where, message)] = await told(no_secrets, tmp_path, paths=["."])
+    [(where, message)] = await reported(no_secrets, tmp_path, paths=["."])
     assert (where, message) == ("checks", "the project has more than 100,000 files")
 
 

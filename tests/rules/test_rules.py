@@ -1,4 +1,4 @@
-"""The built-in rules: what each has against an output, in words that say how to mend it."""
+"""The built-in rules: what each finds in an output, with messages that say how to fix it."""
 
 from __future__ import annotations
 
@@ -167,9 +167,9 @@ def test_checks_wait_until_the_shape_is_right() -> None:
 
 
 @pytest.mark.parametrize("rule", LATER)
-def test_a_rule_that_is_not_there_is_told_as_not_run(rule: str) -> None:
+def test_a_rule_that_is_not_there_is_reported_as_not_run(rule: str) -> None:
     judgement = judged("x", {"rule": rule, "path": "a", "severity": "critical"}, A)
-    told: list[Finding] = [finding for finding in judgement.findings if finding.rule == rule]
-    assert [finding.severity for finding in told] == [Severity.MINOR]
-    assert "was not run" in told[0].message
+    reported: list[Finding] = [finding for finding in judgement.findings if finding.rule == rule]
+    assert [finding.severity for finding in reported] == [Severity.MINOR]
+    assert "was not run" in reported[0].message
     assert rule not in judgement.passed

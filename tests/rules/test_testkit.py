@@ -31,7 +31,7 @@ async def no_words(context: Context) -> list[Finding]:
     return [Finding("it is not empty")] if context.output else []
 
 
-async def test_given_files_and_an_output_the_findings_are_told() -> None:
+async def test_given_files_and_an_output_the_findings_are_reported() -> None:
     files = {"docs/a.txt": "hello"}
     assert await check(same_words, {"path": "docs/a.txt"}, output="hello", files=files) == []
     found = await check(same_words, {"path": "docs/a.txt"}, output="bye", files=files)

@@ -323,7 +323,7 @@ def test_a_call_with_an_input_that_the_workflow_does_not_have_is_refused() -> No
     assert "channel" in flaw.fix
 
 
-def test_a_call_of_a_workflow_without_inputs_is_told_so() -> None:
+def test_a_call_of_a_workflow_without_inputs_is_reported_so() -> None:
     pinned = {"notify@1.0.0": {"id": "notify", "steps": ["Tell."]}}
     assert "no inputs" in only(flaws(call("a", text="x"), pinned=pinned), "call_inputs").fix
 
@@ -483,7 +483,7 @@ def test_a_loop_that_never_ends_by_itself_is_noted(rounds: Data) -> None:
     assert rules(flaws(repeat("a", prompt("b"), **rounds))) == {"endless_loop"}
 
 
-def test_a_loop_that_is_bounded_by_the_default_is_told_so() -> None:
+def test_a_loop_that_is_bounded_by_the_default_is_reported_so() -> None:
     flaw = only(flaws(repeat("a", prompt("b"), until='steps.a.b.output == "x"')), "default_bound")
     assert "100" in flaw.message
     assert flaws(repeat("a", prompt("b"), times=3)) == []

@@ -73,7 +73,7 @@ async def test_a_program_that_the_sandbox_hides_says_which_folder_to_show(
     assert f'[shell] read = ["{own.parent.parent.resolve()}"]' in outcome.findings[0].fix
 
 
-async def test_a_command_that_can_not_be_begun_is_a_finding(project: Path) -> None:
+async def test_a_command_that_can_not_be_started_is_a_finding(project: Path) -> None:
     sandbox = Failing(ToolFailed(Category.PERMISSION, "the sandbox could not be made: oh"))
     assert await places(tests_pass, scripted(project, sandbox)) == [("checks", "the sandbox could not be made: oh")]
 
@@ -93,7 +93,7 @@ async def test_a_runner_that_is_ended_from_inside_has_not_passed(project: Path) 
     assert message == "python3 ended with exit 0, but its results are incomplete"
 
 
-async def test_a_test_that_hangs_is_stopped_and_told(project: Path) -> None:
+async def test_a_test_that_hangs_is_stopped_and_reported(project: Path) -> None:
     (project / "test_a.py").write_text("import time\n\ndef test_a():\n    time.sleep(60)\n", encoding="utf-8")
     outcome = await judged(tests_pass, unconfined(project), timeout="2s")
     assert outcome.findings[0].message.startswith("python3 was stopped after ")
@@ -109,7 +109,7 @@ async def test_a_command_beyond_another_bound_says_which(project: Path) -> None:
     ]
 
 
-async def test_a_hundred_failures_are_told_in_twenty_and_a_sum(project: Path) -> None:
+async def test_a_hundred_failures_are_reported_in_twenty_and_a_sum(project: Path) -> None:
     facts = [
         f'{{"test": "t{n}", "outcome": "failed", "file": "a.py", "line": {n}, "message": "no"}}' for n in range(1, 101)
     ]
@@ -155,7 +155,7 @@ async def test_a_test_file_that_can_not_be_imported_says_why_and_where(project: 
     assert "fixture 'nothing' not found" in message
 
 
-async def test_files_that_are_no_python_are_told_each(project: Path) -> None:
+async def test_files_that_are_no_python_are_reported_each(project: Path) -> None:
     (project / "bad.py").write_bytes(b"x = '\xff'\n")
     (project / "nul.py").write_bytes(b"x = 1\0\n")
     found = await places(compiles, unconfined(project))

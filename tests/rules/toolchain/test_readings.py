@@ -152,8 +152,10 @@ def test_mocha_says_how_many_and_where() -> None:
 
 
 def test_a_test_file_that_can_not_be_loaded_is_a_problem_of_its_own() -> None:
-    told = '{"numTotalTests": 0, "testResults": [{"name": "/project/a.test.js", "status": "failed", "message": "no"}]}'
-    assert placed(javascript.jest(ran(told))) == [("/project/a.test.js", 0, 0, "the file fails: no")]
+    reported = (
+        '{"numTotalTests": 0, "testResults": [{"name": "/project/a.test.js", "status": "failed", "message": "no"}]}'
+    )
+    assert placed(javascript.jest(ran(reported))) == [("/project/a.test.js", 0, 0, "the file fails: no")]
 
 
 @pytest.mark.parametrize("read", [javascript.jest, javascript.mocha])
@@ -203,8 +205,8 @@ def test_rustc_is_read_from_json_each_message_once() -> None:
 
 def test_sums_are_read_from_words_for_people() -> None:
     assert sums("== 3 passed, 1 failed, 2 skipped in 0.1s ==") == {"passed": 3, "failed": 1, "skipped": 2, "tests": 6}
-    told = sums("Tests run: 4, Failures: 1, Errors: 0, Skipped: 2")
-    assert told == {"tests": 4, "failed": 1, "errors": 0, "skipped": 2}
+    reported = sums("Tests run: 4, Failures: 1, Errors: 0, Skipped: 2")
+    assert reported == {"tests": 4, "failed": 1, "errors": 0, "skipped": 2}
     assert sums("nothing") == {}
 
 
@@ -217,8 +219,8 @@ def test_an_unknown_command_is_understood_as_far_as_it_goes() -> None:
 
 
 def test_probes_are_believed_only_to_their_end() -> None:
-    told = 'noise\n{"file": "a.py", "line": 1, "column": 3, "message": "no", "excerpt": "x"}\n{"done": 2}\n'
-    assert flaws(ran(told)).counts == {"files": 2, "errors": 1}
+    reported = 'noise\n{"file": "a.py", "line": 1, "column": 3, "message": "no", "excerpt": "x"}\n{"done": 2}\n'
+    assert flaws(ran(reported)).counts == {"files": 2, "errors": 1}
     assert not flaws(ran("")).is_whole
     tests = '{"test": "a", "outcome": "passed"}\n{"test": "b", "outcome": "failed", "file": "b.py", "line": 2}\n'
     result = results(ran(tests + '{"covered": {"a.py": [1, 2], "b.py": "x"}}\n'))

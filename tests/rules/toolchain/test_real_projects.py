@@ -60,7 +60,7 @@ def yard(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
     return Yard(sample, project, in_sandbox(project, *read), parameters)
 
 
-async def test_a_project_is_judged_by_its_own_tools_and_a_broken_one_is_told_where(yard: Yard) -> None:
+async def test_a_project_is_judged_by_its_own_tools_and_a_broken_one_is_reported_where(yard: Yard) -> None:
     for rule in RULES:
         assert await yard.found(rule) == [], rule.card.name
     for rule, files, place in zip(
