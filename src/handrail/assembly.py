@@ -23,7 +23,7 @@ from handrail.domain.check import Path as Place
 from handrail.domain.definition import Definition
 from handrail.domain.duration import duration_ms
 from handrail.domain.errors import HandrailError, IntegrityBroken, Invalid, Unavailable
-from handrail.domain.judgement import RuleSet
+from handrail.domain.judgement import PlainRuleSet
 from handrail.domain.model_hint import Model
 from handrail.engine import custody
 from handrail.engine.audit import AuditResult, verify
@@ -336,9 +336,9 @@ def rule_memory_of(settings: Settings) -> RuleMemory:
     return RuleMemory(settings.home / "cache" / "rules")
 
 
-def judging_rules() -> RuleSet:
+def judging_rules() -> PlainRuleSet:
     """What outputs are judged by without waiting: for whoever walks a workflow by a script."""
-    return RuleSet(built_in(), _findings)
+    return PlainRuleSet(built_in(), _findings)
 
 
 def _findings(schema: Any, value: Any) -> Sequence[Finding]:

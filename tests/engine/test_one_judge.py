@@ -17,7 +17,7 @@ from engine.guiding import judge as fits
 from engine.stage import plan
 from handrail.domain.check import Severity
 from handrail.domain.definition import Definition, Prompt
-from handrail.domain.judgement import Judgement, RuleSet, judge
+from handrail.domain.judgement import Judgement, PlainRuleSet, judge
 from handrail.domain.path import top_lane
 from handrail.domain.run import Run
 from handrail.rules.registry import built_in
@@ -89,7 +89,7 @@ def work_of(definition: Definition) -> Prompt:
 
 def rehearsed(check: Check, bar: str = "major") -> Judgement:
     definition = definition_of(check, bar)
-    return judge(work_of(definition), "x", RUN, top_lane(definition), RuleSet(built_in(), fits))
+    return judge(work_of(definition), "x", RUN, top_lane(definition), PlainRuleSet(built_in(), fits))
 
 
 def gated(check: Check, bar: str = "major", **more: Any) -> Judgement:

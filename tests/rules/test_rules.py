@@ -10,12 +10,12 @@ from engine.guiding import judge as fits
 from engine.stage import plan
 from handrail.domain.check import Finding, Severity
 from handrail.domain.definition import Prompt
-from handrail.domain.judgement import Judgement, RuleSet, judge
+from handrail.domain.judgement import Judgement, PlainRuleSet, judge
 from handrail.domain.path import locate
 from handrail.domain.run import Run
 from handrail.rules.registry import built_in
 
-MEANS = RuleSet(built_in(), fits)
+MEANS = PlainRuleSet(built_in(), fits)
 LATER = ("file_exists", "tests_pass", "git_clean")
 
 

@@ -37,7 +37,7 @@ NESTED_MAX: Final = 8
 FINDINGS_MAX: Final = 50
 
 
-class RuleSet(Struct, frozen=True):
+class PlainRuleSet(Struct, frozen=True):
     """The plain rules and the schema check that outputs are judged by without waiting."""
 
     rules: Rules
@@ -204,7 +204,7 @@ def _weighed(check: Check, outcome: CheckOutcome) -> Iterator[Finding]:
         yield replace(found, **weight)
 
 
-def judge(work: Prompt | Tool, output: Any, run: Run, lane: Lane, rule_set: RuleSet) -> Judgement:
+def judge(work: Prompt | Tool, output: Any, run: Run, lane: Lane, rule_set: PlainRuleSet) -> Judgement:
     """Judge an output by plain rules; all others are reported as not run."""
     shape = shape_of_output(work, output, rule_set.fits)
     if blocks(shape):
@@ -214,7 +214,7 @@ def judge(work: Prompt | Tool, output: Any, run: Run, lane: Lane, rule_set: Rule
     return judgement_of(work, shape, [(check, _applied(task, given, rule_set)) for check, task in tasks])
 
 
-def _applied(task: CheckTask, given: Given, rule_set: RuleSet) -> CheckOutcome:
+def _applied(task: CheckTask, given: Given, rule_set: PlainRuleSet) -> CheckOutcome:
     if isinstance(task, CheckOutcome):
         return task
     if isinstance(task, Composed):

@@ -9,7 +9,7 @@ import pytest
 from engine.guiding import judge as fits
 from engine.stage import plan
 from handrail.domain.definition import Prompt
-from handrail.domain.judgement import RuleSet, judge
+from handrail.domain.judgement import PlainRuleSet, judge
 from handrail.domain.path import top_lane
 from handrail.domain.run import Run
 from handrail.rules.registry import built_in
@@ -27,7 +27,7 @@ def passes(check: Data, output: Any, **variables: Any) -> bool:
     work = definition.steps[0].work
     assert isinstance(work, Prompt)
     run = Run(id="run_1", vars=variables)
-    return not judge(work, output, run, top_lane(definition), RuleSet(built_in(), fits)).findings
+    return not judge(work, output, run, top_lane(definition), PlainRuleSet(built_in(), fits)).findings
 
 
 def rule(kind: str, **more: Any) -> Data:

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from handrail.domain.definition import Category, Definition, Effect, Prompt, Tool
 from handrail.domain.effect import brings_own_undo, effect_of
 from handrail.domain.event import AttemptFailed, Event, RunFailed, StepFailed, UndoFailed
-from handrail.domain.judgement import RuleSet, judge
+from handrail.domain.judgement import PlainRuleSet, judge
 from handrail.domain.path import UNDO, locate
 from handrail.domain.rehearsing.branches import Branch, branches_of, branches_taken
 from handrail.domain.rehearsing.hints import TEXT
@@ -69,13 +69,13 @@ class Paths(Struct, frozen=True, kw_only=True):
     not_tried: tuple[str, ...]
 
 
-def explore(definition: Definition, rule_set: RuleSet, *, most: int = STATES_MAX) -> Paths:
+def explore(definition: Definition, rule_set: PlainRuleSet, *, most: int = STATES_MAX) -> Paths:
     """Try every path through a definition, up to `most` states."""
     return _Explorer(definition, rule_set, most).explored()
 
 
 class _Explorer:
-    def __init__(self, definition: Definition, rule_set: RuleSet, most: int) -> None:
+    def __init__(self, definition: Definition, rule_set: PlainRuleSet, most: int) -> None:
         self.definition, self.rule_set = definition, rule_set
         self.relevant: Relevant = relevant(definition)
         self.left = self.most = most

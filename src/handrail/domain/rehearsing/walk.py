@@ -16,7 +16,7 @@ from handrail.domain.definition import Category, Definition, Prompt, Tool
 from handrail.domain.errors import Invalid
 from handrail.domain.event import ApprovalGiven, StepCompensated, StepCompleted, StepSkipped
 from handrail.domain.guidance import needs_confirmation
-from handrail.domain.judgement import RuleSet, judge
+from handrail.domain.judgement import PlainRuleSet, judge
 from handrail.domain.path import locate
 from handrail.domain.rehearsing.branches import Branch, branches_taken
 from handrail.domain.rehearsing.question import (
@@ -66,7 +66,7 @@ class WalkParts(Struct, frozen=True, kw_only=True):
     """What a walk needs besides its script."""
 
     check: InputCheck
-    rule_set: RuleSet
+    rule_set: PlainRuleSet
 
 
 def walk_through(definition: Definition, script: Script, cast: WalkParts) -> Walked:
