@@ -14,7 +14,7 @@ from handrail.assembly import Handrail, bookcase_of, opened, rules_of, survey_of
 from handrail.definitions import Definitions
 from handrail.engine.audit import AuditResult
 from handrail.engine.control import Control
-from handrail.engine.lookout import Lookout
+from handrail.engine.lookout import RunReader
 from handrail.engine.plans import Plans
 from handrail.library.bookcase import Bookcase
 from handrail.runs import Execution, Runs
@@ -67,7 +67,7 @@ async def connect(
     async with opened(settings) as store:
         toolbox = toolbox_of(settings)
         try:
-            reader = Lookout(store.look.store, store.control.clock, toolbox)
+            reader = RunReader(store.look.store, store.control.clock, toolbox)
             yield _program(settings, store, toolbox, reader, actor, control=store.control)
         finally:
             await toolbox.close()
@@ -82,7 +82,7 @@ def _program(
     settings: Settings,
     store: Handrail,
     toolbox: Registry,
-    reader: Lookout,
+    reader: RunReader,
     actor: str,
     *,
     control: Control,

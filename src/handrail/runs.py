@@ -26,7 +26,7 @@ from handrail.engine.control import Control
 from handrail.engine.dispatch import Dispatch
 from handrail.engine.guide import Guide
 from handrail.engine.ledger import Ledger, event_view
-from handrail.engine.lookout import Lookout
+from handrail.engine.lookout import RunReader
 from handrail.engine.view import Detail, RunSummary, Status
 from handrail.engine.worker import Worker
 from handrail.library.inputs import check_inputs
@@ -50,7 +50,7 @@ class Runs:
     definitions: Definitions
     dispatch: Dispatch
     control: Control
-    reader: Lookout
+    reader: RunReader
     ledger: Ledger
     actor: str
     execution: Execution | None = None

@@ -228,7 +228,8 @@ def test_a_rule_that_asks_for_it_is_retried() -> None:
     assert of(gate_of(Puppet(deed=deed)), {"rule": "look"}).is_good
     tries.clear()
     assert (
-        "it failed 3 times" in of(gate_of(Puppet(deed=raising(RuleUnavailable("no")))), {"rule": "look"}).findings[0].message
+        "it failed 3 times"
+        in of(gate_of(Puppet(deed=raising(RuleUnavailable("no")))), {"rule": "look"}).findings[0].message
     )
 
 

@@ -41,9 +41,7 @@ class Company:
             if asked:
                 said = self.approvals.next(asked[0], "approve")
                 await self.run.act(Action.APPROVE if said == "approve" else Action.REJECT, step=asked[0])
-            elif not seen.step or not await self._submit(
-                name_for_agent(seen.run, seen.step), seen.run.step(seen.step)
-            ):
+            elif not seen.step or not await self._submit(name_for_agent(seen.run, seen.step), seen.run.step(seen.step)):
                 return
         raise AssertionError("it never ended")
 
