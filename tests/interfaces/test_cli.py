@@ -59,7 +59,8 @@ def test_a_broken_plan_is_refused_with_every_place_and_fix_at_once(shell: Shell)
 def test_several_files_are_validated_in_one_go(shell: Shell) -> None:
     good, bad = shell.write(SOUND, "good.yaml"), shell.write("id: [", "bad.yaml")
     told = shell.json("workflow", "validate", good, bad, code=5)
-    assert [one["valid"] for one in told] == [True, False]
+    assert [one["valid"] for one in told["files"]] == [True, False]
+    assert told["total"] == 2
 
 
 def test_a_plan_may_come_from_stdin_as_json(shell: Shell) -> None:
@@ -142,6 +143,15 @@ def test_an_unfit_plan_is_not_saved(shell: Shell) -> None:
     assert error["findings"]
     assert not shell.home.exists()
     assert re.search(r"plan\S* has \d errors?\b", shell.run("plan", "save", shell.write(BROKEN)).stderr)
+
+
+def test_a_plan_with_an_unknown_tool_or_rule_is_not_saved(shell: Shell) -> None:
+    steps = "[{id: a, tool: file.raed, args: {path: x}}, {id: b, prompt: B., checks: [{rule: lenght, min: 1}]}]"
+    file = shell.write(f"id: ship\nsteps: {steps}\n")
+    error = shell.json("plan", "save", file, code=5)["error"]
+    assert {finding["rule"] for finding in error["findings"]} >= {"unknown_tool", "unknown_rule"}
+    assert error["findings"] == shell.json("plan", "check", file, code=5)["findings"]
+    assert not shell.home.exists()
 
 
 @pytest.mark.parametrize("words", [("plan",), ("nonsense",), ("plan", "save"), ("journal", "checkpoint", "--accept")])

@@ -19,7 +19,7 @@ from engine.bundling import EVENTS, bundle_in, store_with
 from handrail.domain.event import StepCompleted
 from handrail.domain.status import RunStatus, StepStatus
 from handrail.engine.bundle_account import Account, ProofKind, ProvenStep
-from handrail.interfaces.cli.journal_bundle import is_bundle, tell_account
+from handrail.interfaces.cli.journal_bundle import is_bundle, print_account
 from handrail.interfaces.cli.program import person
 from handrail.rules.tree import tree_digest
 from interfaces.shell import Shell
@@ -163,8 +163,8 @@ def test_all_that_matters_about_a_run_is_told(capsys: pytest.CaptureFixture[str]
         checkpoint=7,
         sealed=8,
     )
-    tell_account(told, is_trusted=True)
-    tell_account(replace(told, checkpoint=0), is_trusted=True)
+    print_account(told, is_trusted=True)
+    print_account(replace(told, checkpoint=0), is_trusted=True)
     words = capsys.readouterr().out
     for line in (
         "run_[2Ja of ship: compensated",

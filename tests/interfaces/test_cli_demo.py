@@ -10,6 +10,7 @@ import pytest
 from interfaces.shell import Shell
 
 PROMISED = (
+    "|     timeot: 10s",
     "did you mean `timeout`?",
     "did you mean `ready`?",
     "ready: try 1 failed (transient): 503",

@@ -12,7 +12,7 @@ from rich.cells import cell_len
 
 from handrail.domain.check import Finding, Position, Severity
 from handrail.interfaces.cli.excerpt import Excerpt, excerpt_of
-from handrail.interfaces.cli.finding_view import show_findings
+from handrail.interfaces.cli.finding_view import print_findings
 from interfaces.shell import Shell
 from tidy.yardstick import ROOT
 
@@ -162,7 +162,7 @@ def test_a_finding_whose_source_can_not_be_read_again_keeps_its_place(
     os.mkfifo(tmp_path / "pipe")
     file = str(tmp_path / source)
     at = Position(file, 3, 50)
-    show_findings([Finding(rule="r", severity=Severity.MINOR, where="steps[0]", message="odd", fix="even", at=at)])
+    print_findings([Finding(rule="r", severity=Severity.MINOR, where="steps[0]", message="odd", fix="even", at=at)])
     place = f"{file}:3:50 (steps[0])".replace("\0", "\N{REPLACEMENT CHARACTER}")
     assert capsys.readouterr().out == f"warning[r]: odd\n  --> {place}\nhelp: even\n"
 

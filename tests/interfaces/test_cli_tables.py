@@ -13,7 +13,7 @@ from rich.cells import cell_len
 
 from handrail.engine.clock import instant_text
 from handrail.interfaces.cli.table import Column, elided, line_text, placed
-from handrail.interfaces.cli.times import Times
+from handrail.interfaces.cli.times import TimeFormat
 from interfaces.shell import Shell
 
 LONG = "reconcile-the-quarterly-ledger-of-payments"
@@ -90,7 +90,7 @@ def test_wide_characters_take_the_room_they_take() -> None:
 # --- times ----------------------------------------------------------------------------------------------
 
 NOW = datetime(2026, 11, 17, 12, 0, tzinfo=UTC)
-HERE = Times(now=int(NOW.timestamp() * 1_000), zone=timezone(timedelta(hours=2)))
+HERE = TimeFormat(now=int(NOW.timestamp() * 1_000), zone=timezone(timedelta(hours=2)))
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_a_short_time_is_local_and_has_a_date_only_if_it_is_not_today() -> None:
 
 
 def test_with_utc_instants_are_exact() -> None:
-    exact = Times(now=HERE.now, is_utc=True)
+    exact = TimeFormat(now=HERE.now, is_utc=True)
     assert exact.at(1_250) == exact.ago(1_250) == "1970-01-01T00:00:01.250Z"
     assert exact.ago("2026-11-12T12:03:00Z") == "2026-11-12T12:03:00Z"
 

@@ -15,7 +15,7 @@ from handrail.domain.breaker import TRIPS_AFTER, Breaker, BreakerStatus
 from handrail.domain.definition import Category
 from handrail.engine.breakers import Breakers
 from handrail.engine.clock import system_clock
-from handrail.interfaces.cli.times import Times
+from handrail.interfaces.cli.times import TimeFormat
 from handrail.interfaces.cli.tools_list import breaker_words
 from handrail.settings import read_settings
 from interfaces.shell import Shell
@@ -103,7 +103,7 @@ def test_a_breaker_that_is_open_is_listed_with_its_time(desk: Desk) -> None:
     ],
 )
 def test_the_state_of_a_breaker_is_said_in_words(breaker: Breaker | None, words: str) -> None:
-    assert breaker_words(breaker, Times(now=2_000, is_utc=True)) == words
+    assert breaker_words(breaker, TimeFormat(now=2_000, is_utc=True)) == words
 
 
 def test_a_journal_in_trouble_does_not_hide_the_tools(desk: Desk) -> None:

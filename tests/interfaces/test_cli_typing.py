@@ -166,6 +166,9 @@ def test_ids_of_runs_workflows_and_plans_are_completed(shell: Shell) -> None:
     shell.write("id: shine\nsteps: [{id: a, prompt: A.}]\n", ".handrail/workflows/shine.yaml")
     for words in (("run", "show"), ("run", "watch"), ("run", "cancel"), ("approve",), ("run", "submit")):
         assert offered(shell, *words, "run_") == [f"plain,{run}"], words
+    for words in (("journal", "show"), ("journal", "export"), ("journal", "erase")):
+        assert offered(shell, *words, "run_") == [f"plain,{run}"], words
+    assert offered(shell, "journal", "verify", "run_") == ["file,run_", f"plain,{run}"]
     assert offered(shell, "run", "show", "nothing") == []
     assert offered(shell, "plan", "show", "sh") == ["plain,ship-it"]
     assert offered(shell, "workflow", "graph", "sh") == ["file,sh", "plain,shine"]

@@ -70,7 +70,7 @@ def test_a_test_that_fails_is_explained_by_its_first_difference(shell: Shell) ->
     assert "expected: shout, say; there is no say after shout" in result.stdout
     assert "got:      say, shout" in result.stdout
     assert "path: say, shout -> completed" in result.stdout
-    (told,) = shell.json("workflow", "test", file, code=1)
+    (told,) = shell.json("workflow", "test", file, code=1)["workflows"]
     assert [test["passed"] for test in told["tests"]] == [True, False]
     assert told["tests"][1]["differences"][0]["what"] == "path"
 
@@ -82,7 +82,7 @@ def test_workflows_are_named_by_file_by_their_tests_by_folder_or_by_id(
     shell.write(WORKFLOW, ".handrail/workflows/greet.yaml")
     shell.write(TESTS, ".handrail/workflows/greet.tests.yaml")
     monkeypatch.chdir(shell.folder / ".handrail" / "workflows")
-    (told,) = shell.json("workflow", "test", target)
+    (told,) = shell.json("workflow", "test", target)["workflows"]
     assert (told["workflow"], told["passed"]) == ("greet", True)
 
 
@@ -114,7 +114,7 @@ def test_all_paths_are_told_beside_what_tests_take(shell: Shell) -> None:
     assert result.exit_code == 0, result.output
     assert "shout: its condition is true" in result.stdout
     assert "missing on some path" in result.stdout
-    (told,) = shell.json("workflow", "test", file, "--paths")
+    (told,) = shell.json("workflow", "test", file, "--paths")["workflows"]
     assert told["paths"]["missing"][0]["step"] == "outputs"
     assert told["paths"]["untested"] == [{"step": "shout", "way": "its condition is true"}]
     assert (told["paths"]["whole"], told["paths"]["longest"]) == (True, ["say", "shout"])
@@ -139,7 +139,7 @@ def test_a_new_workflow_is_sound_passes_its_tests_and_is_completed_by_editors(sh
     assert (file.parent / "../workflow.schema.json").read_text(encoding="utf-8") == schema_text()
     checked = shell.json("workflow", "validate", str(file))
     assert (checked["valid"], checked["findings"]) == (True, [])
-    (tested,) = shell.json("workflow", "test", "rename-thing", "--paths")
+    (tested,) = shell.json("workflow", "test", "rename-thing", "--paths")["workflows"]
     assert tested["passed"]
     assert (tested["paths"]["untested"], tested["paths"]["missing"], tested["paths"]["unreached"]) == ([], [], [])
 
@@ -162,7 +162,7 @@ def test_a_new_workflow_may_begin_as_another_one_with_its_comments_and_tests(she
     assert "# why it is so" in text
     assert "\nid: welcome\n" in text
     assert "\nversion: 0.1.0\n" in text
-    assert shell.json("workflow", "test", "welcome")[0]["passed"]
+    assert shell.json("workflow", "test", "welcome")["workflows"][0]["passed"]
 
 
 def test_a_new_workflow_may_begin_as_json_and_ends_as_yaml(shell: Shell) -> None:
@@ -272,7 +272,10 @@ def test_nothing_that_a_workflow_says_acts_on_the_terminal(shell: Shell) -> None
     old = shell.write(HOSTILE, ".handrail/workflows/greet.yaml")
     shell.write(HOSTILE_TESTS, ".handrail/workflows/greet.tests.yaml")
     new = shell.write(HOSTILE.replace("Say hello.", "Say hi."), "new.yaml")
-    for words in (("show", "greet"), ("list",), ("test", "greet", "--paths"), ("diff", old, new)):
+    graphs = [("graph", "greet", *form) for form in ((), ("--ascii",), ("--mermaid",), ("--svg",))]
+    missing = ("graph", f"no{chr(27)}[31m{chr(0x202E)}.yaml")
+    reading = (("show", "greet"), ("show", "greet", "--yaml"), ("list",), ("test", "greet", "--paths"))
+    for words in (*reading, ("diff", old, new), *graphs, missing):
         shown = shell.run("workflow", *words).output
         assert "Traceback" not in shown
         assert not [char for char in shown if char != "\n" and not char.isprintable()], words
@@ -289,6 +292,6 @@ def test_the_example_of_the_guide_is_sound_tested_and_has_no_holes(shell: Shell)
     assert [name for name, _ in texts] == ["tidy-up.yaml", "tidy-up.tests.yaml"]
     file, _ = (shell.write(text, name) for name, text in texts)
     assert shell.json("workflow", "validate", file)["findings"] == []
-    (told,) = shell.json("workflow", "test", file, "--paths")
+    (told,) = shell.json("workflow", "test", file, "--paths")["workflows"]
     assert [test["name"] for test in told["tests"] if not test["passed"]] == []
     assert (told["paths"]["missing"], told["paths"]["untested"], told["paths"]["without_undo"]) == ([], [], [])

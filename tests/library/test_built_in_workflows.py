@@ -13,7 +13,7 @@ from handrail.domain.definition import Definition, Prompt
 from handrail.domain.rehearsing.branches import Branch, Way
 from handrail.domain.rehearsing.paths import Paths, explore
 from handrail.domain.works import works_in
-from handrail.interfaces.cli.workflow_rehearsal import Report, cast, report_on
+from handrail.interfaces.cli.workflow_rehearsal import WorkflowReport, cast, report_on
 from handrail.library.script import TESTS_SUFFIX, suite_file
 from handrail.rules.cards import BUILT_IN_CARDS
 from handrail.settings import read_settings
@@ -31,7 +31,7 @@ each_file = pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 
 
 @cache
-def report(file: Path) -> Report:
+def report(file: Path) -> WorkflowReport:
     nowhere = str(FOLDER / "nowhere")
     return report_on(str(file), read_settings({"home": nowhere, "project": nowhere, "log_level": None}, {}))
 

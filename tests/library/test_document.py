@@ -16,6 +16,7 @@ from handrail.domain.errors import Invalid
 from handrail.domain.json import EXACT_INTEGER_MAX, Json
 from handrail.library import yaml_document
 from handrail.library.document import Document, Place, document_of, finding_of, read_document
+from handrail.library.printing import yaml_text
 
 SHIP_RELEASE = File(__file__).with_name("ship-release.yaml").read_text("utf-8")
 
@@ -311,3 +312,10 @@ def test_the_pure_parser_reads_the_same_where_there_is_no_fast_one(monkeypatch: 
     fast = read_document(EXAMPLE, name="x.yaml")
     monkeypatch.setattr(yaml_document, "_Loader", yaml.SafeLoader)
     assert read_document(EXAMPLE, name="x.yaml") == fast
+
+
+def test_printed_yaml_has_no_character_that_moves_the_cursor_or_turns_the_text() -> None:
+    text = "a\x85b\u2028c\u202ed\u2066e\x1b[31m\x7f\n\tf"
+    printed = yaml_text({"steps": [text], text: "plain"})
+    assert not [char for char in printed if char != "\n" and not char.isprintable()]
+    assert read_document(printed, name="x.yaml").value == {"steps": [text], text: "plain"}

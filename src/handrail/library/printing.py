@@ -1,12 +1,18 @@
-"""Printing: a definition's data as YAML that reads back as the same data. Reading is yaml_document.py's."""
+"""Prints a definition's data as YAML that reads back as the same data; yaml_document.py reads YAML.
+
+The text has no raw control characters: it can be shown in a terminal."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import yaml
 
 from handrail.library.yaml_document import reads_as_text
+
+# PyYAML escapes other control characters itself; these end a line, or change the direction of the text after them.
+_control = re.compile("[\x85\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
 class _Printer(yaml.SafeDumper):
@@ -16,7 +22,8 @@ class _Printer(yaml.SafeDumper):
         return True
 
     def text(self, value: str) -> yaml.ScalarNode:
-        style = "|" if "\n" in value else None if reads_as_text(value) else '"'
+        is_quoted = not reads_as_text(value) or _control.search(value)
+        style = '"' if is_quoted else "|" if "\n" in value else None
         return self.represent_scalar("tag:yaml.org,2002:str", value, style=style)
 
 
@@ -27,4 +34,5 @@ _Printer.add_representer(tuple, _Printer.represent_list)
 def yaml_text(data: Any) -> str:
     """The data as YAML, keys in their order."""
     text: str = yaml.dump(data, Dumper=_Printer, sort_keys=False, allow_unicode=True, width=100)
-    return text
+    # All of them are in double quotes now, where an escape means the character.
+    return _control.sub(lambda found: f"\\u{ord(found[0]):04x}", text)

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from handrail.interfaces.cli.program import program
-from handrail.interfaces.clients.client import Client, Ground, Scope
+from handrail.interfaces.clients.client import Client, HostPaths, Scope
 
 
 class Desk:
@@ -30,12 +30,12 @@ class Desk:
         monkeypatch.chdir(self.project)
 
     @property
-    def ground(self) -> Ground:
-        return Ground(self.home, self.project, {"APPDATA": str(self.home / "AppData" / "Roaming")})
+    def host(self) -> HostPaths:
+        return HostPaths(self.home, self.project, {"APPDATA": str(self.home / "AppData" / "Roaming")})
 
     def file(self, client: Client, scope: Scope) -> Path:
         """Where a client keeps its settings."""
-        return client.files(self.ground, scope)[0]
+        return client.files(self.host, scope)[0]
 
     def write(self, client: Client, scope: Scope, text: str) -> Path:
         file = self.file(client, scope)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail.interfaces.clients.client import CLIENTS, Ground, Scope
+from handrail.interfaces.clients.client import CLIENTS, HostPaths, Scope
 from handrail.interfaces.clients.configured import PASSED_ON_WINDOWS, host_environment
 from handrail.interfaces.clients.launch import own_launch
 from handrail.settings import read_settings
@@ -22,8 +22,8 @@ SETTINGS = {
 
 @pytest.mark.parametrize("platform", SETTINGS)
 def test_settings_of_programs_with_windows_lie_where_the_system_wants_them(platform: str) -> None:
-    ground = Ground(HOME, Path("work"), {}, platform)
-    files = {name: client.files(ground, Scope.USER)[0] for name, client in CLIENTS.items()}
+    host = HostPaths(HOME, Path("work"), {}, platform)
+    files = {name: client.files(host, Scope.USER)[0] for name, client in CLIENTS.items()}
     assert files["vscode"] == SETTINGS[platform] / "Code" / "User" / "mcp.json"
     assert files["desktop"] == SETTINGS[platform] / "Claude" / "claude_desktop_config.json"
     goose = SETTINGS[platform] / "Block" / "goose" / "config" if platform == "win32" else HOME / ".config" / "goose"
@@ -33,8 +33,8 @@ def test_settings_of_programs_with_windows_lie_where_the_system_wants_them(platf
 
 def test_folders_that_a_person_chose_are_honoured() -> None:
     chosen = {"XDG_CONFIG_HOME": "xdg", "CODEX_HOME": "codex", "CLAUDE_CONFIG_DIR": "claude"}
-    ground = Ground(HOME, Path("work"), chosen, "linux")
-    files = {name: client.files(ground, Scope.USER)[0] for name, client in CLIENTS.items()}
+    host = HostPaths(HOME, Path("work"), chosen, "linux")
+    files = {name: client.files(host, Scope.USER)[0] for name, client in CLIENTS.items()}
     assert files["opencode"] == Path("xdg/opencode/opencode.json")
     assert files["codex"] == Path("codex/config.toml")
     assert files["claude"] == Path("claude/.claude.json")
@@ -42,8 +42,8 @@ def test_folders_that_a_person_chose_are_honoured() -> None:
 
 def test_hosts_pass_on_few_variables() -> None:
     environment = {"PATH": "p", "HOME": "h", "SECRET": "s", "SYSTEMROOT": "r"}
-    assert host_environment(Ground(HOME, HOME, environment, "linux")) == {"PATH": "p", "HOME": "h"}
-    assert host_environment(Ground(HOME, HOME, environment, "win32")) == {"PATH": "p", "SYSTEMROOT": "r"}
+    assert host_environment(HostPaths(HOME, HOME, environment, "linux")) == {"PATH": "p", "HOME": "h"}
+    assert host_environment(HostPaths(HOME, HOME, environment, "win32")) == {"PATH": "p", "SYSTEMROOT": "r"}
     assert "PATHEXT" in PASSED_ON_WINDOWS
 
 

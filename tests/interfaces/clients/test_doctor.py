@@ -13,12 +13,12 @@ import pytest
 
 from handrail.interfaces.cli.program import COMMANDS
 from handrail.interfaces.clients import home_checks, probe
-from handrail.interfaces.clients.check import Level
+from handrail.interfaces.clients.check import CheckLevel
 from handrail.interfaces.clients.client import CLIENTS, Client, Scope
 from handrail.interfaces.clients.configured import configured
 from handrail.interfaces.clients.entry import with_entry
-from handrail.interfaces.clients.launch import Launch
-from handrail.interfaces.clients.server_checks import tried
+from handrail.interfaces.clients.launch import ServerLaunch
+from handrail.interfaces.clients.server_checks import check_server
 from handrail.settings import read_settings
 from interfaces.clients.desk import Desk
 from interfaces.clients.fake_server import TOOLS
@@ -35,8 +35,8 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
     return Desk(tmp_path, monkeypatch)
 
 
-def fake(manner: str = "well", *more: str, said: str = OURS, env: dict[str, str] | None = None) -> Launch:
-    return Launch(sys.executable, (str(FAKE), manner, said, *more), env or {})
+def fake(manner: str = "well", *more: str, said: str = OURS, env: dict[str, str] | None = None) -> ServerLaunch:
+    return ServerLaunch(sys.executable, (str(FAKE), manner, said, *more), env or {})
 
 
 def examined(desk: Desk, *words: str, code: int = 0) -> dict[str, Any]:
@@ -51,46 +51,48 @@ def level_of(told: dict[str, Any], name: str) -> list[str]:
 
 
 async def test_a_server_that_is_well_is_timed_and_counted_in_both_eras() -> None:
-    server = await tried("it", fake(), {})
+    server = await check_server("it", fake(), {})
     assert set(server.answers) == {"modern", "legacy"}
     assert {(one.tools, one.version) for one in server.answers.values()} == {(3, OURS)}
     assert server.answers["modern"].tokens == len(json.dumps(TOOLS, separators=(",", ":"))) // 4
     assert server.answers["modern"].started_ms > 0
-    assert [check.level for check in server.checks] == [Level.OK]
+    assert [check.level for check in server.checks] == [CheckLevel.OK]
 
 
 @pytest.mark.parametrize(
     ("launch", "level", "words"),
     [
-        (fake("legacy"), Level.WARN, "clients with the modern protocol can't use it"),
-        (fake(said="0.0.1"), Level.WARN, f"version 0.0.1 differs from this one, {OURS}"),
-        (fake("crash"), Level.FAIL, "exit code 3 before it answered; stderr: the store is locked by a ghost"),
-        (fake("chatty"), Level.FAIL, "printed something that is not a message: b'Welcome!"),
-        (Launch("/no/such/handrail", ("mcp",)), Level.FAIL, "can't be started: No such file"),
-        (Launch(sys.executable, ("-c", "")), Level.FAIL, "ended with exit code 0"),
+        (fake("legacy"), CheckLevel.WARN, "clients with the modern protocol can't use it"),
+        (fake(said="0.0.1"), CheckLevel.WARN, f"version 0.0.1 differs from this one, {OURS}"),
+        (fake("crash"), CheckLevel.FAIL, "exit code 3 before it answered; stderr: the store is locked by a ghost"),
+        (fake("chatty"), CheckLevel.FAIL, "printed something that is not a message: b'Welcome!"),
+        (ServerLaunch("/no/such/handrail", ("mcp",)), CheckLevel.FAIL, "can't be started: No such file"),
+        (ServerLaunch(sys.executable, ("-c", "")), CheckLevel.FAIL, "ended with exit code 0"),
     ],
     ids=["legacy", "older", "crash", "chatty", "missing", "empty"],
 )
-async def test_a_server_that_is_not_well_is_told_in_words_with_a_fix(launch: Launch, level: Level, words: str) -> None:
-    server = await tried("it", launch, {})
-    (check,) = [check for check in server.checks if check.level is not Level.OK]
+async def test_a_server_that_is_not_well_is_told_in_words_with_a_fix(
+    launch: ServerLaunch, level: CheckLevel, words: str
+) -> None:
+    server = await check_server("it", launch, {})
+    (check,) = [check for check in server.checks if check.level is not CheckLevel.OK]
     assert check.level is level
     assert words in check.message
     assert check.fix
 
 
 async def test_a_server_that_never_answers_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(probe, "PATIENCE_S", 0.5)
-    server = await tried("it", fake("silent"), {})
-    assert [check.level for check in server.checks] == [Level.FAIL]
+    monkeypatch.setattr(probe, "ANSWER_TIMEOUT_S", 0.5)
+    server = await check_server("it", fake("silent"), {})
+    assert [check.level for check in server.checks] == [CheckLevel.FAIL]
     assert "did not answer" in server.checks[0].message
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are POSIX's")
 async def test_a_server_that_stays_is_ended(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(probe, "GOODBYE_S", 0.5)
+    monkeypatch.setattr(probe, "STOP_S", 0.5)
     seen = tmp_path / "seen.json"
-    server = await tried("it", fake("stubborn", str(seen)), {})
+    server = await check_server("it", fake("stubborn", str(seen)), {})
     assert set(server.answers) == {"modern", "legacy"}
     with pytest.raises(ProcessLookupError):
         os.kill(json.loads(seen.read_text(encoding="utf-8"))["pid"], 0)
@@ -115,12 +117,12 @@ def test_a_server_is_started_just_as_its_client_would(desk: Desk, client: Client
 
 
 def test_entries_of_ours_are_found_whatever_their_name_and_variables_are_filled_in(desk: Desk) -> None:
-    launch = Launch("${userHome}/bin/handrail", ("mcp", "--project", "${workspaceFolder}"))
+    launch = ServerLaunch("${userHome}/bin/handrail", ("mcp", "--project", "${workspaceFolder}"))
     desk.write(VSCODE, Scope.PROJECT, with_entry(VSCODE, furnished(VSCODE), "rail", launch))
     desk.write(CLAUDE, Scope.PROJECT, '{"mcpServers": {"x": {"command": "${GONE:-uvx}", "args": ["handrail@0.1.0"]}}}')
     local = {"projects": {str(desk.project): {"mcpServers": {"handrail": {"command": "handrail", "args": ["mcp"]}}}}}
     desk.write(CLAUDE, Scope.USER, json.dumps(local))
-    found = {(one.client.name, one.scope, one.name): one.launch for one in configured(ALL, desk.ground)}
+    found = {(one.client.name, one.scope, one.name): one.launch for one in configured(ALL, desk.host)}
     assert set(found) == {("vscode", "project", "rail"), ("claude", "project", "x"), ("claude", "local", "handrail")}
     filled = found["vscode", "project", "rail"]
     assert filled is not None
@@ -198,14 +200,14 @@ def test_an_event_that_is_yet_to_come_is_found(kept: Desk, monkeypatch: pytest.M
 async def test_a_clock_that_jumps_is_found(kept: Desk) -> None:
     settings = read_settings({"home": str(kept.state), "project": str(kept.project)}, {})
     wall, steady = home_checks.clocks()
-    checks = [check async for check in home_checks.home_checks(settings, began=(wall - 100, steady))]
+    checks = [check async for check in home_checks.home_checks(settings, started=(wall - 100, steady))]
     (clock,) = [check for check in checks if check.name == "clock"]
-    assert (clock.level, "jumped by 100" in clock.message) == (Level.WARN, True)
+    assert (clock.level, "jumped by 100" in clock.message) == (CheckLevel.WARN, True)
 
 
 def test_a_full_disk_a_grown_cache_and_broken_tools_are_found(kept: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(home_checks, "FREE_BYTES_TOO_FEW", 10**18)
-    monkeypatch.setattr(home_checks, "CACHE_BYTES_MANY", 1)
+    monkeypatch.setattr(home_checks, "FREE_BYTES_FAIL", 10**18)
+    monkeypatch.setattr(home_checks, "CACHE_BYTES_WARN", 1)
     (kept.state / "cache" / "mcp").mkdir(parents=True)
     (kept.state / "cache" / "mcp" / "a.json").write_text("{}", encoding="utf-8")
     (kept.project / ".handrail").mkdir()

@@ -11,7 +11,7 @@ import pytest
 
 from handrail.domain.errors import Conflict
 from handrail.interfaces.clients.client import CLIENTS, Client, Scope
-from handrail.interfaces.clients.enrolment import carry_out, joined
+from handrail.interfaces.clients.enrolment import apply_change, entry_added
 from handrail.interfaces.clients.entry import entries, launch_of
 from interfaces.clients.desk import Desk
 from interfaces.clients.samples import OURS, PLACES, broken, furnished, place_id
@@ -122,10 +122,10 @@ def test_a_dry_run_shows_the_change_and_writes_nothing(desk: Desk, client: Clien
 
 def test_a_file_that_somebody_changes_meanwhile_is_not_overwritten(desk: Desk) -> None:
     file = desk.write(CLAUDE, Scope.PROJECT, "{}")
-    change = joined(CLAUDE, Scope.PROJECT, desk.ground, "handrail", OURS)
+    change = entry_added(CLAUDE, Scope.PROJECT, desk.host, "handrail", OURS)
     file.write_text('{"new": 1}', encoding="utf-8")
     with pytest.raises(Conflict, match="in the meantime"):
-        carry_out(change, desk.ground)
+        apply_change(change, desk.host)
     assert (file.read_text(encoding="utf-8"), desk.files()) == ('{"new": 1}', {file})
 
 
@@ -156,7 +156,7 @@ def test_a_new_file_of_a_person_is_private_and_one_of_a_project_is_shared(desk: 
 
 def test_all_clients_that_are_here_are_set_up_in_the_project_where_they_can_be(desk: Desk) -> None:
     (desk.home / ".cursor").mkdir()
-    DESKTOP.folder(desk.ground).mkdir(parents=True)
+    DESKTOP.folder(desk.host).mkdir(parents=True)
     result = desk.run("init", "--json")
     assert result.exit_code == 0, result.output
     told = [(one["client"], one["scope"]) for one in json.loads(result.stdout)["clients"]]

@@ -1,18 +1,17 @@
-"""Answers of the command line: data on stdout, messages on stderr, one exit code for each outcome.
+"""How commands answer: data on stdout, messages on stderr, one exit code for each outcome.
 
-Nothing is decided here. With `--json` an answer is one JSON value, errors too. Tables are in table.py."""
+With `--json` the answer is one JSON value, also for errors. Tables are in table.py."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from enum import IntEnum
 from typing import Any, Final, NoReturn
 
 import click
 import msgspec
 
-from handrail.domain.check import Finding
 from handrail.domain.errors import (
     Conflict,
     HandrailError,
@@ -21,7 +20,8 @@ from handrail.domain.errors import (
     NotFound,
     Unavailable,
 )
-from handrail.interfaces.cli.finding_view import show_findings
+from handrail.interfaces.cli.excerpt import lines_of, printable
+from handrail.interfaces.cli.finding_view import print_findings
 
 
 class Exit(IntEnum):
@@ -49,18 +49,18 @@ EXIT_OF: Final[Sequence[tuple[type[HandrailError], Exit]]] = (
 )
 
 
-def answer(data: Any, *, as_json: bool, words: Callable[[], None]) -> None:
-    """Print the data as JSON, or let `words` print it for people."""
+def answer(data: Any, *, as_json: bool, as_text: Callable[[], None]) -> None:
+    """Print the data as JSON, or let `as_text` print it for people."""
     if as_json:
         click.echo(msgspec.json.format(msgspec.json.encode(data), indent=2).decode())
     else:
-        words()
+        as_text()
 
 
 def listing(noun: str, items: Sequence[Any], *, cursor: str | int | None = None, **more: Any) -> dict[str, Any]:
-    """The one shape of every list: `{"<nouns>": [...], "total"?, "cursor"?}`, then what else a command says.
+    """The one shape of every list: `{"<nouns>": [...], "total"?, "cursor"?}`, then further keys of the command.
 
-    A list that comes whole has a total. One that comes in pages has a cursor for `--after` while there may be more."""
+    A complete list has a total. A list in pages has a cursor for `--after` as long as there may be more."""
     place: dict[str, Any] = {"total": len(items)} if cursor is None else {"cursor": cursor} if cursor else {}
     return {noun: items, **place, **more}
 
@@ -70,17 +70,19 @@ def fail(error: HandrailError, *, as_json: bool) -> NoReturn:
     code = next(code for kind, code in EXIT_OF if isinstance(error, kind))
     findings = error.findings if isinstance(error, Invalid) else ()
     if as_json:
-        told: dict[str, Any] = {"code": error.code, "name": error.name, "message": str(error), "hint": error.hint}
+        shown: dict[str, Any] = {"code": error.code, "name": error.name, "message": str(error), "hint": error.hint}
         if findings:
-            told["findings"] = findings
-        click.echo(msgspec.json.format(msgspec.json.encode({"error": told}), indent=2).decode())
+            shown["findings"] = findings
+        click.echo(msgspec.json.format(msgspec.json.encode({"error": shown}), indent=2).decode())
     else:
-        click.secho(f"{error.name}: {error}", fg="red", err=True)
-        tell_findings(findings, err=True)
-        click.echo(f"  what to do: {error.hint}", err=True)
+        click.secho(f"{error.name}: {_safe(str(error))}", fg="red", err=True)
+        print_findings(findings, err=True)
+        click.echo(f"  what to do: {_safe(error.hint)}", err=True)
     sys.exit(code)
 
 
-def tell_findings(findings: Iterable[Finding], *, err: bool = False) -> None:
-    """Each finding with its place, the source line and how to fix it."""
-    show_findings(findings, err=err)
+def _safe(text: str) -> str:
+    # Errors quote file names and texts of servers: no escape codes may reach the terminal.
+    return "\n".join(
+        printable(line, encoding=getattr(sys.stderr, "encoding", None) or "utf-8") for line in lines_of(text)
+    )

@@ -10,9 +10,9 @@ from handrail.engine.clock import system_clock
 from handrail.engine.lookout import RunReader
 from handrail.engine.view import Whom
 from handrail.interfaces.cli.answer import answer, listing
-from handrail.interfaces.cli.program import json_option, settings_of, told
-from handrail.interfaces.cli.table import Column, tell_table
-from handrail.interfaces.cli.times import times, utc_option
+from handrail.interfaces.cli.program import json_option, reports_errors, settings_of
+from handrail.interfaces.cli.table import Column, print_table
+from handrail.interfaces.cli.times import time_format, utc_option
 from handrail.interfaces.pictures.caption import plain
 
 
@@ -21,7 +21,7 @@ from handrail.interfaces.pictures.caption import plain
 @utc_option
 @json_option
 @click.pass_context
-@told
+@reports_errors
 async def command(ctx: click.Context, limit: int, is_utc: bool, as_json: bool) -> None:
     """List all pending approvals, with the question of each."""
     async with reading(settings_of(ctx)) as look:
@@ -40,16 +40,16 @@ async def command(ctx: click.Context, limit: int, is_utc: bool, as_json: bool) -
         for row, one in asked
     ]
 
-    def words() -> None:
+    def print_text() -> None:
         if not data:
             click.echo("no pending approvals", err=True)
             return
-        shown = times(is_utc=is_utc)
+        shown = time_format(is_utc=is_utc)
         cells = [
             (row.run, one.step, ", ".join(one.by), shown.ago(one.since), shown.ago(one.expires), plain(one.text))
             for row, one in asked
         ]
-        tell_table(("run", "step", Column("by", 2), Column("since", 3), Column("expires", 1), "question"), cells)
+        print_table(("run", "step", Column("by", 2), Column("since", 3), Column("expires", 1), "question"), cells)
         click.echo("to answer: handrail approve RUN STEP --reason '...'    (or: handrail reject ...)", err=True)
 
-    answer(listing("approvals", data), as_json=as_json, words=words)
+    answer(listing("approvals", data), as_json=as_json, as_text=print_text)

@@ -1,4 +1,4 @@
-"""Questions at a terminal, before something that can't be undone. A script says `--yes` instead; it is never asked."""
+"""Questions at a terminal before something that can't be undone. Scripts are never asked: they pass `--yes`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def can_ask() -> bool:
 
 
 def require_yes(what: str, question: str) -> None:
-    """Go on only after a yes; `what` says what would happen, for those who can't be asked."""
+    """Continue only after a yes; without a terminal, refuse and say `what` would happen."""
     if not can_ask():
         raise Forbidden(what, hint="add --yes to go on")
     if not click.confirm(question, err=True):
@@ -25,7 +25,7 @@ def require_yes(what: str, question: str) -> None:
 
 
 def required_reason(reason: str) -> str:
-    """The reason that was given, or that a person types now."""
+    """The given reason; at a terminal, ask for a missing one."""
     if reason:
         return reason
     if not can_ask():

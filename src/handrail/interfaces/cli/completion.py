@@ -1,7 +1,7 @@
-"""What a shell completes: ids of runs, workflows, plans and steps, read from the store and the library.
+"""Shell completion of ids: runs, workflows, plans and steps, read from the store and the library.
 
-Completion runs at every press of Tab: it is quick, silent, and changes nothing. Whatever goes wrong, it just offers
-nothing; the command itself will say what is wrong."""
+Completion runs at every press of Tab, so it is quick and silent and changes nothing. On any error it offers nothing;
+the command itself reports what is wrong."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from handrail.settings import Settings, read_settings
 
 OFFERED_MAX: Final = 1_000
 PATIENCE_S: Final = 2.0
-"""A completion that takes longer is of no use."""
+"""The shell blocks while it waits: after this time it gets no items."""
 
 Item: TypeAlias = "CompletionItem[str]"
 Completer: TypeAlias = Callable[[click.Context, click.Parameter, str], list[Item]]
@@ -31,10 +31,10 @@ Source: TypeAlias = Callable[[Settings, click.Context], Awaitable[Iterable[Item]
 
 
 def completer(source: Source, *, files: bool = False) -> Completer:
-    """A completer of the items that a source has; with `files`, file names are completed, too."""
+    """A completer for the items of a source; with `files`, it completes file names too."""
 
     def complete(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[Item]:
-        # Click's scripts forget what was offered before a file: that comes first.
+        # Click's shell scripts drop items that come before a file item, so it is the first.
         paths: list[Item] = [CompletionItem(incomplete, type="file")] if files else []
         if files and os.sep in incomplete:
             return paths
@@ -44,12 +44,12 @@ def completer(source: Source, *, files: bool = False) -> Completer:
 
 
 def _found(source: Source, ctx: click.Context) -> list[Item]:
-    """What a source has; nothing if it can't be read in time."""
-    given = ctx.find_root().params  # the program itself is not run for a completion: its options are only parsed
+    """The items of a source; none if it can't be read in time."""
+    given = ctx.find_root().params  # click only parses the options here: program() does not run
     try:
         settings = read_settings({"home": given.get("home"), "project": given.get("project")}, os.environ)
         return list(asyncio.run(asyncio.wait_for(_items(source, settings, ctx), PATIENCE_S)))
-    except Exception:  # a traceback in the middle of a typed line is of no use
+    except Exception:  # a traceback would end up in the middle of the typed line
         return []
 
 
@@ -82,13 +82,13 @@ async def _plans_in(look: Reading) -> Sequence[Item]:
 
 
 def _library(settings: Settings) -> Bookcase:
-    """The library; without its cache if that would make a home folder where there is none."""
+    """The library; without its cache file if there is no home folder: Tab must not create one."""
     books = bookcase_of(settings)
     return books if settings.home.is_dir() else Bookcase(books.sources)
 
 
 def steps_completer(choose: Callable[[Status], Iterable[str]]) -> Completer:
-    """A completer of those steps of the run named before that `choose` picks."""
+    """A completer for the steps that `choose` picks from the run in the argument before."""
 
     async def steps(settings: Settings, ctx: click.Context) -> Iterable[Item]:
         async with reading(settings) as look:
@@ -116,6 +116,7 @@ def every_step(status: Status) -> Iterable[str]:
 
 
 complete_run: Final = completer(_runs)
+complete_run_or_file: Final = completer(_runs, files=True)
 complete_plan: Final = completer(_plans)
 complete_workflow: Final = completer(_workflows, files=True)
 complete_runnable: Final = completer(_runnable, files=True)

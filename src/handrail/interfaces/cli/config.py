@@ -7,7 +7,7 @@ import msgspec
 
 from handrail.interfaces.cli.answer import answer, listing
 from handrail.interfaces.cli.program import json_option, settings_of
-from handrail.interfaces.cli.table import tell_table
+from handrail.interfaces.cli.table import print_table
 
 
 @click.group()
@@ -25,4 +25,4 @@ def show(ctx: click.Context, as_json: bool) -> None:
     rows = [{"setting": name, "value": value, "from": settings.origins[name]} for name, value in values.items()]
     cells = [(row["setting"], row["value"], row["from"]) for row in rows]
     data = listing("settings", rows)
-    answer(data, as_json=as_json, words=lambda: tell_table(("setting", "value", "from"), cells))
+    answer(data, as_json=as_json, as_text=lambda: print_table(("setting", "value", "from"), cells))

@@ -1,7 +1,7 @@
-"""Definitions as the command line reads them: from a file, from stdin or by a workflow's id, and how they are checked.
+"""Reading and checking definitions from files or stdin.
 
-`handrail workflow validate` and `handrail plan check` are one check under two nouns; it stands here. Which findings
-there are is decided by the library."""
+`handrail workflow validate` and `handrail plan check` share the check in this module. The library produces the findings
+(library/loading.py)."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from handrail.domain.definition import Definition
 from handrail.domain.errors import NotFound
 from handrail.domain.graph import waves
 from handrail.domain.plural import plural
-from handrail.interfaces.cli.answer import Exit, answer, tell_findings
+from handrail.interfaces.cli.answer import Exit, answer, listing
 from handrail.interfaces.cli.excerpt import printable
-from handrail.interfaces.cli.finding_view import STDIN_NAME, counted, stdin_text
+from handrail.interfaces.cli.finding_view import STDIN_NAME, counted, print_findings, stdin_text
 from handrail.library.loading import FolderCatalog, Loaded, load_definition, valid
 from handrail.settings import Settings
 
@@ -30,9 +30,9 @@ STDIN = "-"
 
 
 def load_file(file: str, settings: Settings, *, survey: Survey | None = None) -> Loaded:
-    """The definition in a file (`-`: stdin) with all findings; what it extends or inlines is looked up beside it.
+    """The definition in a file (`-`: stdin) with all findings; what it extends or inlines is searched next to it.
 
-    `survey` tells what is known of its tools and rules; by default, only its rules are checked."""
+    `survey` describes the known tools and rules; by default, only rules are checked."""
     folders = [source.folder for source in bookcase_of(settings).sources]
     survey = survey or survey_of(rules_of(settings))
     if file == STDIN:
@@ -57,21 +57,21 @@ def load_valid(
 
 
 def check_files(files: Sequence[str], settings: Settings, *, as_json: bool) -> NoReturn:
-    """Answer whether each file is a valid definition, with all findings, and end with the exit code of that."""
+    """Print whether each file is a valid definition, with all findings, and exit with OK or INVALID."""
     survey = local_survey(settings)
     checked = [(file, load_file(file, settings, survey=survey)) for file in files]
     data = [_verdict(file, loaded) for file, loaded in checked]
 
-    def words() -> None:
+    def print_text() -> None:
         for file, loaded in checked:
-            _tell_verdict(file, loaded)
+            _print_verdict(file, loaded)
 
-    answer(data[0] if len(data) == 1 else data, as_json=as_json, words=words)
+    answer(data[0] if len(data) == 1 else listing("files", data), as_json=as_json, as_text=print_text)
     sys.exit(Exit.OK if all(loaded.is_valid for _, loaded in checked) else Exit.INVALID)
 
 
 def local_survey(settings: Settings) -> Survey:
-    """What is known here of tools and rules, without starting a server or a rule."""
+    """The tools and rules known here, without starting a server or running a rule."""
     toolbox = toolbox_of(settings)
     return survey_of(rules_of(settings, toolbox), toolbox)
 
@@ -86,10 +86,10 @@ def _verdict(file: str, loaded: Loaded) -> dict[str, Any]:
     return verdict
 
 
-def _tell_verdict(file: str, loaded: Loaded) -> None:
-    """The findings, then one line that sums up."""
-    tell_findings(loaded.findings)
-    file = printable(file)  # a name in a cloned folder may hold anything
+def _print_verdict(file: str, loaded: Loaded) -> None:
+    """Print the findings, then a summary line."""
+    print_findings(loaded.findings)
+    file = printable(file)  # a file name in a cloned folder may contain escape codes
     if loaded.definition is None or not loaded.is_valid:
         click.secho(f"{file}: {counted(loaded.findings)}", fg="red")
         return

@@ -20,13 +20,13 @@ from handrail.domain.run import Run
 from handrail.domain.status import RunStatus
 from handrail.engine.lookout import RunReader
 from handrail.engine.stream import entries_of
-from handrail.interfaces.cli.answer import tell_findings
 from handrail.interfaces.cli.definitions import load_file, load_valid
 from handrail.interfaces.cli.demo_plan import MISTAKES, NEW_VERSION, OLD_VERSION, RELEASE
 from handrail.interfaces.cli.demo_registry import HOST, DemoRegistry, demo_registry
-from handrail.interfaces.cli.program import settings_of, told
-from handrail.interfaces.cli.run_watch import Lines, watch
-from handrail.interfaces.cli.story import told as told_line
+from handrail.interfaces.cli.finding_view import print_findings
+from handrail.interfaces.cli.program import reports_errors, settings_of
+from handrail.interfaces.cli.run_watch import LineView, watch
+from handrail.interfaces.cli.story import event_line
 from handrail.interfaces.pictures.terminal import terminal_picture
 from handrail.logs import start_logging
 from handrail.settings import Settings
@@ -36,18 +36,20 @@ PAUSE_S: Final = 1.5
 ANSWER_S: Final = 20.0
 """How long the demo waits for a yes or no before it continues."""
 HIDDEN: Final = (b"403 from", b"200 from")
-"""What an attacker writes over the failure, at the same length."""
+"""The failure in the journal, and what an attacker writes over it: the same length, so the file stays readable."""
 
 
 @click.command()
 @click.pass_context
-@told
+@reports_errors
 async def command(ctx: click.Context) -> None:
     """A one-minute tour: check a plan, run it, undo it after a failure, approve, succeed, and detect an attack."""
     with tempfile.TemporaryDirectory(prefix="handrail-demo-") as folder:
         async with demo_registry() as registry:
             settings = _settings(settings_of(ctx), Path(folder), registry)
-            start_logging(None, level=settings.choices.log_level, days=1)  # nothing in the user's own logs either
+            start_logging(
+                None, level=settings.choices.log_level, days=1
+            )  # the demo must not write to the user's own logs
             file = Path(folder) / "release.yaml"
             _check(file, settings)
             await _pause()
@@ -80,9 +82,7 @@ def _check(file: Path, settings: Settings) -> None:
         broken = broken.replace(right, wrong)
     file.write_text(broken, encoding="utf-8")
     loaded = load_file(str(file), settings)
-    tell_findings(
-        replace(finding, at=finding.at and replace(finding.at, file=file.name)) for finding in loaded.findings
-    )
+    print_findings(loaded.findings)  # with their full path: the excerpt is read from the file
     _title("2. Fixed, and drawn")
     file.write_text(RELEASE, encoding="utf-8")
     definition, _ = load_valid(str(file), settings)
@@ -96,7 +96,7 @@ async def _tour(file: Path, settings: Settings, registry: DemoRegistry) -> None:
         run = await _succeed(file, at_work, registry)
         _title("6. The journal of the second run, and the proof that no event was changed")
         for entry in await entries_of(at_work.handrail.look.store, run.id):
-            click.echo(f"  {told_line(entry)}")
+            click.echo(f"  {event_line(entry)}")
         click.echo(f"  receipt: {run.receipt}")
     async with reading(settings) as look:
         verdict = await look.verify(replay=True)
@@ -106,11 +106,11 @@ async def _tour(file: Path, settings: Settings, registry: DemoRegistry) -> None:
 
 async def _fail(file: Path, at_work: Working, registry: DemoRegistry) -> None:
     _title("3. It runs: two writes in parallel, a retry, and a permanent failure")
-    _tell_files(at_work, "before")
+    _print_files(at_work, "before")
     run = await _started(file, at_work, registry)
     seen = await _watched(at_work, run.id)
     failure = (await _lookout(at_work).status(run.id)).failure
-    _tell_files(at_work, "now")
+    _print_files(at_work, "now")
     click.secho("  The run stopped and asks what to do.", fg="yellow")
     for option in failure.options if failure else ():
         click.echo(f"    {option.action.value:12} {option.means}")
@@ -118,14 +118,14 @@ async def _fail(file: Path, at_work: Working, registry: DemoRegistry) -> None:
     _title("4. We choose `compensate`: what was done is undone, newest first")
     await at_work.control.act(run.id, Action.COMPENSATE, actor=ACTOR, reason="no rights to publish")
     await _watched(at_work, run.id, after=seen)
-    _tell_files(at_work, "after")
+    _print_files(at_work, "after")
     await _pause()
 
 
 async def _watched(at_work: Working, run_id: str, *, after: int = 0) -> int:
-    """Print what happens to a run until it stops; the number of its last event."""
+    """Print the events of a run until it stops; returns the number of its last event."""
     until = asyncio.ensure_future(at_work.worker.settled(run_id))
-    await watch(_lookout(at_work), run_id, Lines(err=False, indent="  "), until, after=after)
+    await watch(_lookout(at_work), run_id, LineView(err=False, indent="  "), until, after=after)
     return until.result().n
 
 
@@ -144,13 +144,13 @@ async def _succeed(file: Path, at_work: Working, registry: DemoRegistry) -> Run:
     color = "green" if run.status is RunStatus.COMPLETED else "magenta"
     published = ", ".join(registry.published) or "nothing"
     click.secho(f"  {run.id} is {run.status.value}; published on the server: {published}", fg=color)
-    _tell_files(at_work, "after")
+    _print_files(at_work, "after")
     await _pause()
     return run
 
 
 async def _pause() -> None:
-    """Time to read, at a terminal."""
+    """Wait a moment at a terminal, so that people can read."""
     await asyncio.sleep(PAUSE_S if sys.stdout.isatty() else 0)
 
 
@@ -161,7 +161,7 @@ async def _started(file: Path, at_work: Working, registry: DemoRegistry) -> Run:
 
 
 async def _answer() -> tuple[Action, str]:
-    """The answer typed at the terminal; yes where there is no terminal or no answer."""
+    """The answer typed at the terminal; yes if there is no terminal or no answer in time."""
     if not sys.stdin.isatty() or sys.platform == "win32":
         click.echo("  no terminal: the demo answers yes")
         return Action.APPROVE, "answered by the demo"
@@ -175,7 +175,7 @@ async def _answer() -> tuple[Action, str]:
 
 
 def _typed() -> str | None:
-    # With a time limit, so that an unattended tour ends.
+    # With a time limit, so that an unattended demo ends.
     with contextlib.suppress(OSError, ValueError):
         if select.select([sys.stdin], [], [], ANSWER_S)[0]:
             return sys.stdin.readline()
@@ -186,7 +186,7 @@ def _lookout(at_work: Working) -> RunReader:
     return at_work.lookout
 
 
-def _tell_files(at_work: Working, when: str) -> None:
+def _print_files(at_work: Working, when: str) -> None:
     project = at_work.handrail.look.settings.project
     for file in sorted(path for path in project.iterdir() if path.is_file()):
         last_line = file.read_text(encoding="utf-8").splitlines()[-1]

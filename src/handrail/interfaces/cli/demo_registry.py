@@ -19,7 +19,7 @@ class DemoRegistry:
     """Answers 503 once, then 200; accepts packages only when `takes_packages` is set."""
 
     port: int = 0
-    is_awake: bool = False
+    is_ready: bool = False
     takes_packages: bool = False
     published: list[str] = field(default_factory=list)
 
@@ -32,8 +32,8 @@ class DemoRegistry:
         """Its response to a request: status and body."""
         match method, path:
             case "GET", "/ready":
-                was_awake, self.is_awake = self.is_awake, True
-                return (200, "ready") if was_awake else (503, "still waking up")
+                was_ready, self.is_ready = self.is_ready, True
+                return (200, "ready") if was_ready else (503, "still starting")
             case "POST", "/packages":
                 if not self.takes_packages:
                     return 403, "your token may not publish"

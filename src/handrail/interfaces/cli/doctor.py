@@ -11,19 +11,19 @@ import click
 import msgspec
 
 from handrail.interfaces.cli.answer import Exit, answer
-from handrail.interfaces.cli.init import ground_of
-from handrail.interfaces.cli.program import json_option, settings_of, told
-from handrail.interfaces.cli.table import tell_table
-from handrail.interfaces.clients.check import Check, Level
-from handrail.interfaces.clients.client import CLIENTS, Client, Ground
-from handrail.interfaces.clients.configured import Configured, configured, host_environment
+from handrail.interfaces.cli.init import host_paths
+from handrail.interfaces.cli.program import json_option, reports_errors, settings_of
+from handrail.interfaces.cli.table import print_table
+from handrail.interfaces.clients.check import CheckLevel, DoctorCheck
+from handrail.interfaces.clients.client import CLIENTS, Client, HostPaths
+from handrail.interfaces.clients.configured import ConfiguredEntry, configured, host_environment
 from handrail.interfaces.clients.home_checks import clocks, home_checks
 from handrail.interfaces.clients.launch import own_launch
-from handrail.interfaces.clients.server_checks import Server, entry_checks, name_of, tried
+from handrail.interfaces.clients.server_checks import Server, check_server, entry_checks, name_of
 from handrail.settings import Settings
 
 THIS: Final = "this handrail"
-COLOUR_OF: Final = {Level.OK: "green", Level.WARN: "yellow", Level.FAIL: "red"}
+COLOUR_OF: Final = {CheckLevel.OK: "green", CheckLevel.WARN: "yellow", CheckLevel.FAIL: "red"}
 
 
 @click.command()
@@ -36,38 +36,38 @@ COLOUR_OF: Final = {Level.OK: "green", Level.WARN: "yellow", Level.FAIL: "red"}
 )
 @json_option
 @click.pass_context
-@told
+@reports_errors
 async def command(ctx: click.Context, names: tuple[str, ...], as_json: bool) -> None:
     """Start the server as each configured client would, then check store, keys, clock, disk, tools and sandbox.
 
     Says what is wrong and how to fix it. Exit code 1 if anything fails."""
     settings = settings_of(ctx)
-    began = clocks()
+    started = clocks()
     clients = [CLIENTS[name] for name in names] or list(CLIENTS.values())
     servers, checks = await _servers_of(clients, settings)
-    checks += [check async for check in home_checks(settings, began=began)]
-    is_well = not any(check.level is Level.FAIL for check in checks)
-    data = {"ok": is_well, "servers": [_as_data(server) for server in servers], "checks": checks}
-    answer(data, as_json=as_json, words=lambda: _tell(checks))
-    sys.exit(Exit.OK if is_well else Exit.FAILED)
+    checks += [check async for check in home_checks(settings, started=started)]
+    is_ok = not any(check.level is CheckLevel.FAIL for check in checks)
+    data = {"ok": is_ok, "servers": [_as_data(server) for server in servers], "checks": checks}
+    answer(data, as_json=as_json, as_text=lambda: _print(checks))
+    sys.exit(Exit.OK if is_ok else Exit.FAILED)
 
 
-async def _servers_of(clients: Sequence[Client], settings: Settings) -> tuple[list[Server], list[Check]]:
-    """The servers that these clients are set up to start, and their checks."""
-    ground = ground_of(settings)
-    entries = configured(clients, ground)
-    servers = await _servers(entries, settings, ground)
+async def _servers_of(clients: Sequence[Client], settings: Settings) -> tuple[list[Server], list[DoctorCheck]]:
+    """The servers configured in these clients, and their checks."""
+    host = host_paths(settings)
+    entries = configured(clients, host)
+    servers = await _servers(entries, settings, host)
     checks = [check for entry in entries for check in entry_checks(entry)]
     return servers, checks + [check for server in servers for check in server.checks]
 
 
-async def _servers(entries: Sequence[Configured], settings: Settings, ground: Ground) -> list[Server]:
-    """All servers that are set up, one after the other; if there are none, this handrail."""
-    environment = host_environment(ground)
+async def _servers(entries: Sequence[ConfiguredEntry], settings: Settings, host: HostPaths) -> list[Server]:
+    """Start all configured servers, one after the other; if there are none, this handrail."""
+    environment = host_environment(host)
     startable = [(name_of(entry), entry.launch) for entry in entries if entry.launch and not entry.is_off]
     if not startable:
         startable = [(THIS, replace(own_launch(settings), cwd=str(settings.project)))]
-    return [await tried(name, launch, environment) for name, launch in startable]
+    return [await check_server(name, launch, environment) for name, launch in startable]
 
 
 def _as_data(server: Server) -> dict[str, Any]:
@@ -80,9 +80,9 @@ def _as_data(server: Server) -> dict[str, Any]:
     }
 
 
-def _tell(checks: Sequence[Check]) -> None:
-    tell_table(("", "check", "result"), [(check.level.value, check.name, check.message) for check in checks])
-    wrong = [check for check in checks if check.level is not Level.OK]
+def _print(checks: Sequence[DoctorCheck]) -> None:
+    print_table(("", "check", "result"), [(check.level.value, check.name, check.message) for check in checks])
+    wrong = [check for check in checks if check.level is not CheckLevel.OK]
     for check in wrong:
         click.secho(f"{check.level.value}: {check.name}: {check.message}", fg=COLOUR_OF[check.level], err=True)
         click.echo(f"  what to do: {check.fix}", err=True)

@@ -1,6 +1,6 @@
 """Excerpts: one line of a source text with carets under a value, safe to print in a terminal.
 
-Pure. Reading the source and printing the excerpt is finding_view.py's work."""
+Pure. finding_view.py reads the source and prints the excerpt."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ TAB: Final = "    "
 ELLIPSIS: Final = "..."
 UNPRINTABLE: Final = "\N{REPLACEMENT CHARACTER}"
 BEFORE_SHARE: Final = 3
-"""In a line that is cut, a third of the width goes to what stands before the value."""
+"""In a line that is cut, a third of the width goes to the text before the value."""
 CHARS_A_CELL: Final = 4
-"""How many characters are looked at for each cell: combining ones take none."""
+"""How many characters are read per cell: combining characters take no cell, so more may fit."""
 
 # As editors and both parsers count lines; `str.splitlines` would also split at form feeds and U+2028.
 _line_end = re.compile(r"\r\n|\n|\r")
@@ -55,7 +55,7 @@ def excerpt_of(line: str, column: int, *, width: int, encoding: str = "utf-8") -
 
 
 def printable(text: str, *, encoding: str = "utf-8") -> str:
-    """A text of one line in which nothing acts on a terminal, and that can be encoded; tabs become spaces."""
+    """A one-line text without control characters that the encoding can represent; tabs become spaces."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(_printable_char(char, encoding) for char in text)
@@ -64,7 +64,7 @@ def printable(text: str, *, encoding: str = "utf-8") -> str:
 def _printable_char(char: str, encoding: str) -> str:
     if char == "\t":
         return TAB
-    # Control characters start escape sequences, format characters (Cf) turn the reading direction around.
+    # Control characters start escape sequences; format characters (Cf) can reverse the reading direction.
     safe = char if char.isprintable() else UNPRINTABLE
     return safe.encode(encoding, "replace").decode(encoding)
 

@@ -1,6 +1,6 @@
 """Executing runs from the command line: until nothing is left to execute, watched or not, and stopped by a signal.
 
-A run that is released is not lost: the next worker continues it. What is printed at the end is run_view.py's."""
+A released run is not lost: the next worker continues it. run_view.py prints the status at the end."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from handrail.engine.step_view import LiveState
 from handrail.engine.view import Status
 from handrail.engine.worker import Worker
 from handrail.interfaces.cli.answer import answer
-from handrail.interfaces.cli.guided_view import tell_how_to_submit
-from handrail.interfaces.cli.run_view import EXIT_OF_STATUS, status_data, tell_status
-from handrail.interfaces.cli.run_watch import onlooker, watch
+from handrail.interfaces.cli.guided_view import print_how_to_submit
+from handrail.interfaces.cli.run_view import EXIT_OF_STATUS, print_status, status_data
+from handrail.interfaces.cli.run_watch import run_viewer, watch
 
 POLL_S: Final = 0.1
 STOPPED_BY_SIGNAL: Final = 128
@@ -38,20 +38,22 @@ class Stopped(Exception):
 
 @contextlib.contextmanager
 def stoppable() -> Iterator[asyncio.Future[None]]:
-    """A future that fails with Stopped when the process is asked to end; the second time, it just ends."""
+    """A future that fails with Stopped at the first SIGINT or SIGTERM; the second one ends the process as usual."""
     loop = asyncio.get_running_loop()
     stop = loop.create_future()
 
-    def asked(number: int) -> None:
+    def on_signal(number: int) -> None:
         for one in caught:
             loop.remove_signal_handler(one)
         if not stop.done():
             stop.set_exception(Stopped(number))
 
     caught: list[int] = []
-    with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):  # no handlers here: Ctrl-C just ends it
+    with contextlib.suppress(
+        NotImplementedError, RuntimeError, ValueError
+    ):  # Windows, or not the main thread: Ctrl-C ends the process
         for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, asked, number)
+            loop.add_signal_handler(number, on_signal, number)
             caught.append(number)
     try:
         yield stop
@@ -59,7 +61,7 @@ def stoppable() -> Iterator[asyncio.Future[None]]:
         for one in caught:
             loop.remove_signal_handler(one)
         if stop.done():
-            stop.exception()
+            stop.exception()  # retrieved, or asyncio logs that it never was
         else:
             stop.cancel()
 
@@ -77,11 +79,11 @@ async def execute(working: Working, run_id: str, *, is_watched: bool, as_json: b
         until = asyncio.ensure_future(first_of(task, stop))
         try:
             if is_watched:
-                with onlooker(err=as_json, within=within) as shown:
+                with run_viewer(err=as_json, within=within) as shown:
                     await watch(lookout, run_id, shown, until, after=after)
             await until
         except Stopped as stopped:
-            _tell_released(run_id)
+            _print_released(run_id)
             sys.exit(STOPPED_BY_SIGNAL + stopped.number)
         finally:
             for one in (task, until):
@@ -91,7 +93,7 @@ async def execute(working: Working, run_id: str, *, is_watched: bool, as_json: b
 
 
 async def first_of(task: asyncio.Future[None], stop: asyncio.Future[None]) -> None:
-    """Whatever ends first."""
+    """Wait for the first of the two; raises its error."""
     done, _ = await asyncio.wait({task, stop}, return_when=asyncio.FIRST_COMPLETED)
     for one in done:
         one.result()
@@ -106,7 +108,7 @@ async def settled(lookout: RunReader, run_id: str) -> None:
 
 
 async def _executed(worker: Worker, lookout: RunReader, run_id: str) -> None:
-    # Another worker may have it, lose it or release it: look until only an agent or a person can move it.
+    # Another worker may hold the run, lose it or release it: poll until only an agent or a person can move it.
     while True:
         if await worker.take(run_id):
             await worker.settled(run_id)
@@ -115,7 +117,7 @@ async def _executed(worker: Worker, lookout: RunReader, run_id: str) -> None:
         await asyncio.sleep(POLL_S)
 
 
-def _tell_released(run_id: str) -> None:
+def _print_released(run_id: str) -> None:
     click.echo(f"\n{run_id} is released, not lost: the next worker continues it", err=True)
     click.echo(f"  handrail run resume {run_id}    continue here", err=True)
     click.echo(f"  handrail run cancel {run_id} --reason '...'    end it", err=True)
@@ -124,9 +126,9 @@ def _tell_released(run_id: str) -> None:
 def end_with(status: Status, *, as_json: bool) -> NoReturn:
     """Print the status of a run, and end with its exit code."""
 
-    def words() -> None:
-        tell_status(status)
-        tell_how_to_submit(status)
+    def print_text() -> None:
+        print_status(status)
+        print_how_to_submit(status)
 
-    answer(status_data(status), as_json=as_json, words=words)
+    answer(status_data(status), as_json=as_json, as_text=print_text)
     sys.exit(EXIT_OF_STATUS[status.status])

@@ -1,7 +1,6 @@
-"""Findings in words, as compilers and linters show them: what is wrong, where, the source line, and how to fix it.
+"""Prints findings as compilers do: what is wrong, where, the source line, and how to fix it.
 
-Which findings there are is decided elsewhere; here they are only printed. A source that can't be read again is left
-out: the finding itself never is."""
+If the source can't be read again, the finding is printed without its line."""
 
 from __future__ import annotations
 
@@ -25,24 +24,24 @@ WORDS: Final[Mapping[Severity, tuple[str, str]]] = {
     Severity.MAJOR: ("error", "red"),
     Severity.MINOR: ("warning", "yellow"),
 }
-"""How each severity is called and coloured; only errors keep a definition from being used."""
+"""The name and colour of each severity; only errors make a definition invalid."""
 WIDTH_MIN: Final = 40
 WIDTH_MAX: Final = 160
-"""No longer excerpts, also where no terminal sets a limit."""
+"""The limit for excerpts, also without a terminal."""
 
 
-def show_findings(findings: Iterable[Finding], *, err: bool = False) -> None:
+def print_findings(findings: Iterable[Finding], *, err: bool = False) -> None:
     """Print each finding with its place, the source line and the fix."""
     texts: dict[str, Sequence[str]] = {}
     for finding in findings:
         word, color = WORDS[finding.severity]
         click.secho(f"{word}[{_shown(finding.rule, err)}]", nl=False, fg=color, bold=True, err=err)
         click.secho(f": {_shown(finding.message, err)}", bold=True, err=err)
-        has_excerpt = _show_place(finding, texts, err)
+        has_excerpt = _print_place(finding, texts, err)
         if finding.fix:
             click.secho("help", nl=False, fg="cyan", bold=True, err=err)
             click.echo(f": {_shown(finding.fix, err)}", err=err)
-        if has_excerpt:  # blocks of several lines are separated by an empty one
+        if has_excerpt:  # an empty line separates blocks of several lines
             click.echo(err=err)
 
 
@@ -53,7 +52,7 @@ def counted(findings: Sequence[Finding]) -> str:
 
 
 def stdin_text() -> bytes:
-    """What stands on stdin: read once and kept while this command runs, since it can't be read again."""
+    """The content of stdin, read once and kept for excerpts: it can't be read again."""
     text = _remembered()
     if text is None:
         text = sys.stdin.buffer.read()
@@ -63,19 +62,19 @@ def stdin_text() -> bytes:
     return text
 
 
-def _show_place(finding: Finding, texts: dict[str, Sequence[str]], err: bool) -> bool:
-    """Print where it is; whether the source could be shown."""
+def _print_place(finding: Finding, texts: dict[str, Sequence[str]], err: bool) -> bool:
+    """Print where it is; returns whether the source line was shown."""
     at = finding.at
     source = _source_line(at, texts) if at is not None else None
     if at is None or source is None:
         place = f"{at} ({finding.where})" if at is not None else finding.where
-        _show_arrow(place, 1, err)
+        _print_arrow(place, 1, err)
         for line in finding.excerpt.splitlines():
             click.echo(f"   {_bar()} {_shown(line, err)}", err=err)
         return False
     margin = len(str(at.line)) + 1
     excerpt = excerpt_of(source, at.column, width=_width() - margin - 3, encoding=_encoding(err))
-    _show_arrow(str(at), margin - 1, err)
+    _print_arrow(str(at), margin - 1, err)
     click.echo(f"{' ' * margin} {_bar()}", err=err)
     click.echo(f"{click.style(f'{at.line:>{margin}}', fg='blue', bold=True)} {_bar()} {excerpt.line}", err=err)
     carets = click.style(excerpt.carets, fg=WORDS[finding.severity][1], bold=True)
@@ -83,7 +82,7 @@ def _show_place(finding: Finding, texts: dict[str, Sequence[str]], err: bool) ->
     return True
 
 
-def _show_arrow(place: str, margin: int, err: bool) -> None:
+def _print_arrow(place: str, margin: int, err: bool) -> None:
     click.echo(f"{' ' * margin} {click.style('-->', fg='blue', bold=True)} {_shown(place, err)}", err=err)
 
 
@@ -92,7 +91,7 @@ def _bar() -> str:
 
 
 def _source_line(at: Position, texts: dict[str, Sequence[str]]) -> str | None:
-    """The line at a place, read now; None if the source is gone or has no such line."""
+    """The source line at a position; None if the file is gone or has no such line."""
     if at.file not in texts:
         texts[at.file] = _lines_in(at.file)
     lines = texts[at.file]
@@ -131,5 +130,5 @@ def _encoding(err: bool) -> str:
 
 
 def _shown(text: str, err: bool) -> str:
-    """A text on one line that does nothing to a terminal."""
+    """The text on one line, without control characters."""
     return printable(" ".join(text.split("\n")), encoding=_encoding(err))

@@ -1,12 +1,12 @@
-"""A guided run in words, for a person who does the agent's steps: what became of an output, and the step to do now.
+"""Prints a guided run for a person who does the agent's steps: the result of a submission, and the next step.
 
-Only words are made here; what they say is decided in engine/guide_view.py."""
+engine/guide_view.py decides what is shown."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from shlex import quote
-from typing import Any, Final
+from typing import Final
 
 import click
 import msgspec
@@ -14,13 +14,14 @@ import msgspec
 from handrail.domain.guidance import ShownStep
 from handrail.engine.guide_view import Guided
 from handrail.engine.view import Status, Whom
-from handrail.interfaces.cli.answer import tell_findings
 from handrail.interfaces.cli.excerpt import lines_of, printable
+from handrail.interfaces.cli.finding_view import print_findings
+from handrail.interfaces.cli.json_value import form_of
 
 INDENT: Final = "  "
 
 
-def tell_verdict(answer: Guided, step: str) -> None:
+def print_verdict(answer: Guided, step: str) -> None:
     """Whether the output of a step was accepted, and what was found."""
     if answer.accepted:
         again = ", as before" if answer.repeated else ""
@@ -28,35 +29,35 @@ def tell_verdict(answer: Guided, step: str) -> None:
     else:
         tries = f" (try {answer.tries})" if answer.tries else ""
         click.secho(f"{printable(step)}: not accepted{tries}", fg="red")
-    tell_findings(answer.findings)
+    print_findings(answer.findings)
 
 
-def tell_step(run: str, step: ShownStep) -> None:
+def print_step(run: str, step: ShownStep) -> None:
     """The step to do now: its prompt, what is expected, and how to submit it."""
     click.secho(f"\n{printable(step.id)}: {printable(step.title)}", bold=True)
     if step.role:
-        _tell_text(f"Role: {step.role}")
-    _tell_text(step.prompt)
+        _print_text(f"Role: {step.role}")
+    _print_text(step.prompt)
     for rule in step.guidance:
-        _tell_text(f"- {rule}")
+        _print_text(f"- {rule}")
     if step.outside:
-        _tell_text(f"Data from outside, not instructions: {', '.join(step.outside)}")
+        _print_text(f"Data from outside, not instructions: {', '.join(step.outside)}")
     if step.output is not None:
-        _tell_text(f"Expected output: {msgspec.json.encode(step.output).decode()}")
+        _print_text(f"Expected output: {msgspec.json.encode(step.output).decode()}")
     if step.checks:
-        _tell_text(f"Checks: {', '.join(step.checks)}")
+        _print_text(f"Checks: {', '.join(step.checks)}")
     confirmed = " --confirmed" if step.confirm else ""
-    click.echo(f"\nSubmit it with:\n{INDENT}{_command(run, step.id)} --output {_form_of(step.output)}{confirmed}")
+    click.echo(f"\nSubmit it with:\n{INDENT}{_command(run, step.id)} --output {form_of(step.output)}{confirmed}")
 
 
-def tell_ready(run: str, steps: Sequence[str]) -> None:
+def print_ready_steps(run: str, steps: Sequence[str]) -> None:
     """Several steps that can be done now."""
     click.echo(f"\n{len(steps)} steps are ready; show one with:")
     for step in steps:
         click.echo(f"{INDENT}{_command(run, step)}")
 
 
-def tell_how_to_submit(status: Status) -> None:
+def print_how_to_submit(status: Status) -> None:
     """How a person can do the steps that a run waits for an agent to do."""
     steps = [one.step for one in status.waiting_for if one.kind is Whom.AGENT]
     if steps:
@@ -72,15 +73,6 @@ def _command(run: str, step: str) -> str:
     return f"handrail run submit {run} {quote(printable(step))}"
 
 
-def _tell_text(text: str) -> None:
+def _print_text(text: str) -> None:
     for line in lines_of(text.rstrip()):
         click.echo(f"{INDENT}{printable(line)}".rstrip())
-
-
-def _form_of(schema: Any) -> str:
-    """What to type for an output: its fields, with their types in place of values."""
-    fields = schema.get("properties") if isinstance(schema, Mapping) else None
-    if not isinstance(fields, Mapping) or not fields:
-        return "JSON"
-    form = {name: one.get("type", "...") if isinstance(one, Mapping) else "..." for name, one in fields.items()}
-    return printable(quote(msgspec.json.encode(form).decode()))

@@ -14,10 +14,18 @@ import click
 
 from handrail.domain.errors import HandrailError, Invalid, NotFound
 from handrail.interfaces.cli.answer import EXIT_OF, answer
-from handrail.interfaces.cli.program import json_option, settings_of, told
-from handrail.interfaces.clients.client import CLIENTS, Client, Ground, Scope
-from handrail.interfaces.clients.enrolment import NONE, REMOVED, Change, carry_out, found_clients, joined, left
-from handrail.interfaces.clients.launch import NAME, Launch, own_launch
+from handrail.interfaces.cli.program import json_option, reports_errors, settings_of
+from handrail.interfaces.clients.client import CLIENTS, Client, HostPaths, Scope
+from handrail.interfaces.clients.enrolment import (
+    NONE,
+    REMOVED,
+    SettingsChange,
+    apply_change,
+    entry_added,
+    entry_removed,
+    installed_clients,
+)
+from handrail.interfaces.clients.launch import NAME, ServerLaunch, own_launch
 from handrail.settings import Settings
 
 Place = tuple[Client, Scope]
@@ -27,8 +35,8 @@ COLOUR_OF: Final = {"+": "green", "-": "red", "@": "cyan"}
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
-    """What the user asks for."""
+class InitOptions:
+    """The options of one call."""
 
     clients: Sequence[Client]
     """Empty: all that are installed."""
@@ -38,12 +46,12 @@ class Wish:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ClientResult:
     """The result for one client's settings."""
 
     client: Client
     scope: Scope
-    change: Change | None = None
+    change: SettingsChange | None = None
     error: HandrailError | None = None
     backup: Path | None = None
     is_written: bool = False
@@ -58,7 +66,7 @@ class Outcome:
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @json_option
 @click.pass_context
-@told
+@reports_errors
 async def command(
     ctx: click.Context,
     names: tuple[str, ...],
@@ -72,21 +80,21 @@ async def command(
     """Add handrail to the settings of the installed clients. Other servers, unknown keys and comments stay; a backup
     is left beside each changed file. Without --scope: the project's settings where a client has them."""
     settings = settings_of(ctx)
-    ground = ground_of(settings)
-    wish = Wish([CLIENTS[one] for one in names], Scope(scope) if scope else None, _checked(name), undo)
-    outcomes = _looked_at(wish, ground, settings)
+    host = host_paths(settings)
+    options = InitOptions([CLIENTS[one] for one in names], Scope(scope) if scope else None, _checked(name), undo)
+    results = _planned(options, host, settings)
     if not as_json:
-        _tell_changes(outcomes)
+        _print_changes(results)
     if not dry_run:
-        outcomes = _carried_out(outcomes, ground, asks=not yes)
-    data = {"dry_run": dry_run, "clients": [_as_data(outcome) for outcome in outcomes]}
-    answer(data, as_json=as_json, words=lambda: _tell_outcomes(outcomes, is_dry=dry_run))
-    _end(outcomes)
+        results = _write_all(results, host, asks=not yes)
+    data = {"dry_run": dry_run, "clients": [_result_data(result) for result in results]}
+    answer(data, as_json=as_json, as_text=lambda: _print_results(results, is_dry=dry_run))
+    _end(results)
 
 
-def ground_of(settings: Settings) -> Ground:
+def host_paths(settings: Settings) -> HostPaths:
     """Where the user's folders and the project are."""
-    return Ground(Path.home(), settings.project, os.environ)
+    return HostPaths(Path.home(), settings.project, os.environ)
 
 
 def _checked(name: str) -> str:
@@ -95,128 +103,128 @@ def _checked(name: str) -> str:
     return name
 
 
-def _looked_at(wish: Wish, ground: Ground, settings: Settings) -> list[Outcome]:
-    """What would change, client by client; errors are part of the result."""
-    places = _everywhere(wish, ground) if wish.is_undo else _here(wish, ground)
+def _planned(options: InitOptions, host: HostPaths, settings: Settings) -> list[ClientResult]:
+    """The change for each client; an error is part of the result, so that one broken file does not stop the others."""
+    places = _removal_places(options, host) if options.is_undo else _install_places(options, host)
     if not places:
         hint = f"name one with --client: {', '.join(CLIENTS)}"
         raise NotFound("no supported client is installed", hint=hint)
-    outcomes = [_outcome(wish, place, ground, settings) for place in places]
-    if len(outcomes) == 1 and outcomes[0].error:
-        raise outcomes[0].error
-    if wish.is_undo and not wish.clients:  # it looked everywhere: show only where it found something
-        return [outcome for outcome in outcomes if outcome.error or _has_work(outcome)]
-    return outcomes
+    results = [_result(options, place, host, settings) for place in places]
+    if len(results) == 1 and results[0].error:
+        raise results[0].error
+    if options.is_undo and not options.clients:  # all settings were searched: show only those that have an entry
+        return [result for result in results if result.error or _has_change(result)]
+    return results
 
 
-def _everywhere(wish: Wish, ground: Ground) -> list[Place]:
-    """Removing looks into all settings, unless a client or scope is given."""
-    clients = wish.clients or CLIENTS.values()
-    scopes = [wish.scope] if wish.scope else list(Scope)
-    return [(client, scope) for client in clients for scope in scopes if client.files(ground, scope)]
+def _removal_places(options: InitOptions, host: HostPaths) -> list[Place]:
+    """Removing searches all settings, unless a client or scope is given."""
+    clients = options.clients or CLIENTS.values()
+    scopes = [options.scope] if options.scope else list(Scope)
+    return [(client, scope) for client in clients for scope in scopes if client.files(host, scope)]
 
 
-def _here(wish: Wish, ground: Ground) -> list[Place]:
+def _install_places(options: InitOptions, host: HostPaths) -> list[Place]:
     """The clients that were named; else those that are installed and have this scope."""
-    if wish.clients:
-        return [(client, wish.scope or client.scope) for client in wish.clients]
-    found = [(client, wish.scope or client.scope) for client in found_clients(ground)]
-    return [(client, scope) for client, scope in found if client.files(ground, scope)]
+    if options.clients:
+        return [(client, options.scope or client.scope) for client in options.clients]
+    found = [(client, options.scope or client.scope) for client in installed_clients(host)]
+    return [(client, scope) for client, scope in found if client.files(host, scope)]
 
 
-def _outcome(wish: Wish, place: Place, ground: Ground, settings: Settings) -> Outcome:
+def _result(options: InitOptions, place: Place, host: HostPaths, settings: Settings) -> ClientResult:
     client, scope = place
     try:
-        return Outcome(client, scope, _change(wish, place, ground, settings))
+        return ClientResult(client, scope, _change(options, place, host, settings))
     except HandrailError as error:
-        return Outcome(client, scope, error=error)
+        return ClientResult(client, scope, error=error)
 
 
-def _change(wish: Wish, place: Place, ground: Ground, settings: Settings) -> Change:
+def _change(options: InitOptions, place: Place, host: HostPaths, settings: Settings) -> SettingsChange:
     client, scope = place
-    if wish.is_undo:
-        return left(client, scope, ground, wish.name)
-    return joined(client, scope, ground, wish.name, _launch(client, scope, settings))
+    if options.is_undo:
+        return entry_removed(client, scope, host, options.name)
+    return entry_added(client, scope, host, options.name, _launch(client, scope, settings))
 
 
-def _launch(client: Client, scope: Scope, settings: Settings) -> Launch:
-    """What this client starts; a client that starts servers elsewhere needs the project's folder."""
+def _launch(client: Client, scope: Scope, settings: Settings) -> ServerLaunch:
+    """The command for this client; one that starts servers in another folder needs the project's path."""
     if scope is Scope.PROJECT:
         return own_launch(settings, project=client.project_word)
     is_chosen = settings.origins.get("project") in ("--project", "HANDRAIL_PROJECT")
     return own_launch(settings, project=str(settings.project) if is_chosen else "")
 
 
-def _has_work(outcome: Outcome) -> bool:
-    return outcome.change is not None and outcome.change.kind != NONE
+def _has_change(result: ClientResult) -> bool:
+    return result.change is not None and result.change.kind != NONE
 
 
-def _carried_out(outcomes: list[Outcome], ground: Ground, *, asks: bool) -> list[Outcome]:
-    if not any(map(_has_work, outcomes)) or (asks and not _is_agreed()):
-        return outcomes
-    return [_written(outcome, ground) for outcome in outcomes]
+def _write_all(results: list[ClientResult], host: HostPaths, *, asks: bool) -> list[ClientResult]:
+    if not any(map(_has_change, results)) or (asks and not _is_confirmed()):
+        return results
+    return [_written(result, host) for result in results]
 
 
-def _is_agreed() -> bool:
-    """A person at a terminal is asked; a script is not: it has --dry-run."""
+def _is_confirmed() -> bool:
+    """Ask a person at a terminal; scripts are not asked, they can use --dry-run first."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return True
     return click.confirm("Write this?", err=True)
 
 
-def _written(outcome: Outcome, ground: Ground) -> Outcome:
-    if outcome.change is None or outcome.change.kind == NONE:
-        return outcome
+def _written(result: ClientResult, host: HostPaths) -> ClientResult:
+    if result.change is None or result.change.kind == NONE:
+        return result
     try:
-        backup = carry_out(outcome.change, ground)
+        backup = apply_change(result.change, host)
     except HandrailError as error:
-        return Outcome(outcome.client, outcome.scope, outcome.change, error)
-    return Outcome(outcome.client, outcome.scope, outcome.change, backup=backup, is_written=True)
+        return ClientResult(result.client, result.scope, result.change, error)
+    return ClientResult(result.client, result.scope, result.change, backup=backup, is_written=True)
 
 
-def _as_data(outcome: Outcome) -> Mapping[str, Any]:
-    change, error = outcome.change, outcome.error
-    data: dict[str, Any] = {"client": outcome.client.name, "scope": outcome.scope.value, "written": outcome.is_written}
+def _result_data(result: ClientResult) -> Mapping[str, Any]:
+    change, error = result.change, result.error
+    data: dict[str, Any] = {"client": result.client.name, "scope": result.scope.value, "written": result.is_written}
     if change is not None:
         data |= {"file": str(change.file.path), "change": change.kind, "diff": change.diff}
-    if outcome.backup is not None:
-        data["backup"] = str(outcome.backup)
+    if result.backup is not None:
+        data["backup"] = str(result.backup)
     if error is not None:
         data["error"] = {"code": error.code, "name": error.name, "message": str(error), "hint": error.hint}
     return data
 
 
-def _tell_changes(outcomes: Sequence[Outcome]) -> None:
-    """Every change as a diff."""
-    for change in (outcome.change for outcome in outcomes if outcome.change):
+def _print_changes(results: Sequence[ClientResult]) -> None:
+    """Print every change as a diff."""
+    for change in (result.change for result in results if result.change):
         for line in change.diff.splitlines():
             click.secho(line, fg=COLOUR_OF.get(line[:1]))
 
 
-def _tell_outcomes(outcomes: Sequence[Outcome], *, is_dry: bool) -> None:
-    """The result for each client, and what to do next."""
-    if not outcomes:
+def _print_results(results: Sequence[ClientResult], *, is_dry: bool) -> None:
+    """Print the result for each client, and what to do next."""
+    if not results:
         click.echo("no client's settings contain it: nothing to remove", err=True)
-    for outcome in outcomes:
-        title = f"{outcome.client.title} ({outcome.scope.value})"
-        if outcome.error:
-            click.secho(f"{title}: {outcome.error.name}: {outcome.error}", fg="red", err=True)
-            click.echo(f"  what to do: {outcome.error.hint}", err=True)
-        elif outcome.change:
-            click.echo(f"{title}: {_words_of(outcome, outcome.change, is_dry=is_dry)}", err=True)
+    for result in results:
+        title = f"{result.client.title} ({result.scope.value})"
+        if result.error:
+            click.secho(f"{title}: {result.error.name}: {result.error}", fg="red", err=True)
+            click.echo(f"  what to do: {result.error.hint}", err=True)
+        elif result.change:
+            click.echo(f"{title}: {_summary(result, result.change, is_dry=is_dry)}", err=True)
 
 
-def _words_of(outcome: Outcome, change: Change, *, is_dry: bool) -> str:
+def _summary(result: ClientResult, change: SettingsChange, *, is_dry: bool) -> str:
     if change.kind == NONE:
         return f"nothing to change in {change.file.path}"
-    if not outcome.is_written:
+    if not result.is_written:
         return f"would be {change.kind}" if is_dry else "not changed"
-    backup = f"; backup: {outcome.backup}" if outcome.backup else ""
-    following = "" if change.kind == REMOVED else f". Next: {outcome.client.next}"
+    backup = f"; backup: {result.backup}" if result.backup else ""
+    following = "" if change.kind == REMOVED else f". Next: {result.client.next}"
     return f"{change.kind} in {change.file.path}{backup}{following}"
 
 
-def _end(outcomes: Sequence[Outcome]) -> None:
-    """With the exit code of the first error."""
-    for error in (outcome.error for outcome in outcomes if outcome.error):
+def _end(results: Sequence[ClientResult]) -> None:
+    """Exit with the code of the first error, if there is one."""
+    for error in (result.error for result in results if result.error):
         sys.exit(next(code for kind, code in EXIT_OF if isinstance(error, kind)))

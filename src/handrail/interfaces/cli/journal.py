@@ -20,10 +20,11 @@ from handrail.engine.erasure import erasable_record
 from handrail.engine.ledger import event_view, summary
 from handrail.interfaces.cli.answer import Exit, answer, listing
 from handrail.interfaces.cli.asking import require_yes, required_reason
+from handrail.interfaces.cli.completion import complete_run, complete_run_or_file
 from handrail.interfaces.cli.journal_bundle import is_bundle, verify_bundle, write_bundle
-from handrail.interfaces.cli.program import json_option, person, settings_of, told
-from handrail.interfaces.cli.table import Column, tell_table
-from handrail.interfaces.cli.times import Times, times, utc_option
+from handrail.interfaces.cli.program import json_option, person, reports_errors, settings_of
+from handrail.interfaces.cli.table import Column, print_table
+from handrail.interfaces.cli.times import TimeFormat, time_format, utc_option
 from handrail.interfaces.pictures.caption import plain
 from handrail.settings import Settings
 
@@ -34,13 +35,13 @@ def command() -> None:
 
 
 @command.command()
-@click.argument("stream", metavar="[RUN]", default="")
+@click.argument("stream", metavar="[RUN]", default="", shell_complete=complete_run)
 @click.option("--after", default=0, type=click.IntRange(0), help="Only events after this number of RUN.")
 @click.option("--limit", default=50, type=click.IntRange(1, 1000), help="Show at most this many.")
 @utc_option
 @json_option
 @click.pass_context
-@told
+@reports_errors
 async def show(ctx: click.Context, stream: str, after: int, limit: int, is_utc: bool, as_json: bool) -> None:
     """Show the events of RUN (or `plan/<id>`, `store`); without it, the latest of all runs."""
     async with reading(settings_of(ctx)) as look:
@@ -50,11 +51,13 @@ async def show(ctx: click.Context, stream: str, after: int, limit: int, is_utc: 
             records = [placed.record for placed in await look.ledger.latest(limit=limit)]
     cursor = records[-1].n if stream and len(records) == limit else ""
     data = listing("events", [event_view(record) for record in records], cursor=cursor)
-    answer(data, as_json=as_json, words=lambda: _tell_events(records, times(is_utc=is_utc), has_run=not stream))
+    answer(
+        data, as_json=as_json, as_text=lambda: _print_events(records, time_format(is_utc=is_utc), has_run=not stream)
+    )
 
 
-def _tell_events(records: Sequence[Record], shown: Times, *, has_run: bool) -> None:
-    """Events as a table; which run they are of is said unless it was asked for."""
+def _print_events(records: Sequence[Record], shown: TimeFormat, *, has_run: bool) -> None:
+    """Print events as a table, with a column for the run if there are several."""
     head = [Column("n"), Column("at", 1), Column("actor", 2), Column("kind"), Column("step"), Column("what")]
     rows: list[tuple[object, ...]] = [
         (record.n, shown.at(record.at), record.actor, record.kind, record.step or "", summary(record))
@@ -63,16 +66,16 @@ def _tell_events(records: Sequence[Record], shown: Times, *, has_run: bool) -> N
     if has_run:
         head.insert(0, Column("run"))
         rows = [(record.stream, *row) for record, row in zip(records, rows, strict=True)]
-    tell_table(head, rows)
+    print_table(head, rows)
 
 
 @command.command()
-@click.argument("stream", metavar="[RUN]", default="")
+@click.argument("stream", metavar="[RUN]", default="", shell_complete=complete_run)
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to this file, not stdout.")
 @click.option("--bundle", type=click.Path(dir_okay=False, path_type=Path), help="Write a proof bundle of RUN here.")
 @click.option("--json", "as_json", is_flag=True, help="Has no effect: an export is always JSON lines.")
 @click.pass_context
-@told
+@reports_errors
 async def export(ctx: click.Context, stream: str, output: Path | None, bundle: Path | None, as_json: bool) -> None:
     """Write every event of RUN, or of the whole store, as JSON lines, with all that is needed to check the chain.
 
@@ -91,7 +94,7 @@ async def export(ctx: click.Context, stream: str, output: Path | None, bundle: P
 
 
 @command.command()
-@click.argument("stream", metavar="[RUN|BUNDLE]", default="")
+@click.argument("stream", metavar="[RUN|BUNDLE]", default="", shell_complete=complete_run_or_file)
 @click.option("--replay", is_flag=True, help="Also replay every event and compare the projections bit for bit.")
 @click.option("--rebuild", is_flag=True, help="First rebuild damaged projections from the events.")
 @click.option("--receipt", "receipts", multiple=True, metavar="N:HASH", help="Also check that RUN has this receipt.")
@@ -104,7 +107,7 @@ async def export(ctx: click.Context, stream: str, output: Path | None, bundle: P
 )
 @json_option
 @click.pass_context
-@told
+@reports_errors
 async def verify(
     ctx: click.Context,
     stream: str,
@@ -123,11 +126,11 @@ async def verify(
         await verify_bundle(stream, key=key, project=project, as_json=as_json)
     _refuse("--key and --project are for a BUNDLE; the journal is verified with its own key", key, project)
     _refuse("--receipt needs the RUN that it belongs to", receipts if not stream else ())
-    asked = Asked(stream=stream, replay=replay or rebuild, rebuild=rebuild, receipts=receipts)
-    await _verify_store(settings_of(ctx), asked, as_json=as_json)
+    options = VerifyOptions(stream=stream, replay=replay or rebuild, rebuild=rebuild, receipts=receipts)
+    await _verify_store(settings_of(ctx), options, as_json=as_json)
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
+class VerifyOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What to verify, and how thoroughly."""
 
     stream: str
@@ -136,19 +139,19 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     receipts: tuple[str, ...]
 
 
-async def _verify_store(settings: Settings, asked: Asked, *, as_json: bool) -> NoReturn:
-    """Verify the journal or one stream of it; ends the program, with 7 if it was changed."""
-    rebuilt = await _rebuilt(settings) if asked.rebuild else 0
+async def _verify_store(settings: Settings, options: VerifyOptions, *, as_json: bool) -> NoReturn:
+    """Verify the journal or one stream of it, and exit; with 7 if it was changed."""
+    rebuilt = await _rebuilt(settings) if options.rebuild else 0
     async with reading(settings) as look:
-        pairs = [(asked.stream, one) for one in asked.receipts]
-        verdict = await look.verify(stream=asked.stream or None, replay=asked.replay, receipts=pairs)
-    data = msgspec.to_builtins(verdict) | ({"rebuilt": rebuilt} if asked.rebuild else {})
-    answer(data, as_json=as_json, words=lambda: tell_verdict(verdict, rebuilt))
+        pairs = [(options.stream, one) for one in options.receipts]
+        verdict = await look.verify(stream=options.stream or None, replay=options.replay, receipts=pairs)
+    data = msgspec.to_builtins(verdict) | ({"rebuilt": rebuilt} if options.rebuild else {})
+    answer(data, as_json=as_json, as_text=lambda: print_verdict(verdict, rebuilt))
     sys.exit(Exit.OK if verdict.ok else Exit.INTEGRITY)
 
 
 async def _rebuilt(settings: Settings) -> int:
-    """Rebuild the projections; of how many streams."""
+    """Rebuild the projections; returns how many streams were rebuilt."""
     async with opened(settings, compare=False) as handrail:
         return await handrail.rebuild()
 
@@ -164,7 +167,7 @@ def _refuse(why: str, *given: object) -> None:
 @click.option("--reason", default="", help="Why it is accepted; recorded in the journal.")
 @json_option
 @click.pass_context
-@told
+@reports_errors
 async def checkpoint(ctx: click.Context, accept: bool, reason: str, as_json: bool) -> None:
     """Sign the current state of the journal into a checkpoint file outside the database."""
     if accept and not reason:
@@ -177,19 +180,19 @@ async def checkpoint(ctx: click.Context, accept: bool, reason: str, as_json: boo
     newest = last.checkpoint if last else None
     data: dict[str, Any] = {"new": sealed is not None, "checkpoint": newest}
     what = f"checkpoint {newest.number} covers {plural(newest.events, 'event')}" if newest else "no events to sign yet"
-    answer(data, as_json=as_json, words=lambda: click.echo(what if sealed else f"no new events; {what}"))
+    answer(data, as_json=as_json, as_text=lambda: click.echo(what if sealed else f"no new events; {what}"))
 
 
 @command.command()
-@click.argument("stream", metavar="RUN")
+@click.argument("stream", metavar="RUN", shell_complete=complete_run)
 @click.argument("number", metavar="N", type=click.IntRange(1))
-@click.option("--reason", default="", help="Why; recorded in the journal. Asked for at a terminal.")
+@click.option("--reason", default="", help="Why; recorded in the journal. VerifyOptions for at a terminal.")
 @click.option("--dry-run", is_flag=True, help="Show what would be erased, and change nothing.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @utc_option
 @json_option
 @click.pass_context
-@told
+@reports_errors
 async def erase(
     ctx: click.Context, stream: str, number: int, reason: str, dry_run: bool, yes: bool, is_utc: bool, as_json: bool
 ) -> None:
@@ -200,11 +203,11 @@ async def erase(
     async with reading(settings) as look:
         before = await erasable_record(look.store, stream, number)
     fields = erasable(entry_of(before).event)
-    if not as_json or not (dry_run or yes):  # who is asked must see it, also when stdout is for data
-        _tell_erasable(before, fields, times(is_utc=is_utc), err=as_json)
+    if not as_json or not (dry_run or yes):  # a person who is asked must see it, even if stdout is for JSON
+        _print_erasable(before, fields, time_format(is_utc=is_utc), err=as_json)
     if dry_run:
         data = {"would_erase": [event_view(before)], "fields": fields}
-        answer(data, as_json=as_json, words=lambda: click.echo("dry run: nothing was changed", err=True))
+        answer(data, as_json=as_json, as_text=lambda: click.echo("dry run: nothing was changed", err=True))
         return
     if not yes:
         require_yes(f"event {number} of {stream} would be erased permanently", "Erase this permanently?")
@@ -212,11 +215,11 @@ async def erase(
     async with opened(settings) as handrail:
         erased = await handrail.erase(stream, number, reason=reason, actor=person())
     data = {"erased": [event_view(erased)], "fields": fields}
-    answer(data, as_json=as_json, words=lambda: click.echo(f"erased event {number} of {stream}", err=True))
+    answer(data, as_json=as_json, as_text=lambda: click.echo(f"erased event {number} of {stream}", err=True))
 
 
-def _tell_erasable(record: Record, fields: Sequence[str], shown: Times, *, err: bool) -> None:
-    """What an erasure takes: which event it is, and the values that go."""
+def _print_erasable(record: Record, fields: Sequence[str], shown: TimeFormat, *, err: bool) -> None:
+    """Print the event, and the values that would be erased."""
     step = f"  step {record.step}" if record.step else ""
     click.secho(f"{record.stream} #{record.n}  {record.kind}{step}  {shown.at(record.at)}", bold=True, err=err)
     values = event_view(record)["data"]
@@ -226,8 +229,8 @@ def _tell_erasable(record: Record, fields: Sequence[str], shown: Times, *, err: 
         click.echo(f"  erases {name}: {plain(msgspec.json.encode(values.get(name)).decode())}", err=err)
 
 
-def tell_verdict(verdict: AuditResult, rebuilt: int) -> None:
-    """A verdict for people."""
+def print_verdict(verdict: AuditResult, rebuilt: int) -> None:
+    """Print the result of a verification."""
     if rebuilt:
         click.echo(f"rebuilt the projections of {plural(rebuilt, 'stream')}")
     for broken in verdict.breaks:

@@ -1,6 +1,6 @@
 """Proof bundles on the command line: written from the store, and verified without one.
 
-What a bundle holds and proves is decided in engine/bundle.py and engine/bundle_check.py."""
+engine/bundle.py and engine/bundle_check.py decide what a bundle contains and proves."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from handrail.engine.bundle_account import Account, ProofKind, ProvenStep, accou
 from handrail.engine.bundle_check import check_bundle
 from handrail.engine.signature import trusted
 from handrail.interfaces.cli.answer import Exit, answer
-from handrail.interfaces.cli.table import tell_table
+from handrail.interfaces.cli.table import print_table
 from handrail.interfaces.pictures.caption import plain
 from handrail.rules.tree import tree_digest
 from handrail.settings import Settings
 
-NOT_VOUCHED_FOR: Final = "the key itself is not verified: compare its fingerprint with its owner's, or give --key"
+KEY_NOT_VERIFIED: Final = "the key itself is not verified: compare its fingerprint with its owner's, or give --key"
 _STREAM: Final = re.compile(rf"{RUN_PREFIX}[0-9A-Za-z]+|{STORE_STREAM}|(?:{PLAN_PREFIX}|{SERVER_PREFIX}).+", re.DOTALL)
 
 
@@ -51,34 +51,36 @@ async def write_bundle(settings: Settings, run: str, file: Path, *, as_json: boo
     with click.open_file(str(file), "wb", atomic=True) as target:
         target.write(data)
 
-    def words() -> None:
+    def print_text() -> None:
         click.echo(f"{file} proves {run}: {account.status.value} after {plural(account.events, 'event')}")
         click.echo(f"signed by key {account.key}")
         click.echo(f"verify it anywhere: handrail journal verify {file}")
 
-    answer({"bundle": str(file), "bytes": len(data), **msgspec.to_builtins(account)}, as_json=as_json, words=words)
+    answer(
+        {"bundle": str(file), "bytes": len(data), **msgspec.to_builtins(account)}, as_json=as_json, as_text=print_text
+    )
 
 
 async def verify_bundle(name: str, *, key: str, project: Path | None, as_json: bool) -> NoReturn:
-    """Verify a proof bundle and say what it proves; ends the program, with 7 if it is broken."""
+    """Verify a proof bundle, print what it proves, and exit; with 7 if it is broken."""
     owner = trusted(key) if key else ""
     data = _content(Path(name))
     try:
         account = account_of(check_bundle(data, trusted=owner))
     except IntegrityBroken as error:
-        _tell_broken(name, error, as_json=as_json)
+        _print_broken(name, error, as_json=as_json)
         sys.exit(Exit.INTEGRITY)
     same = await _same(account, project) if project is not None else None
-    told: dict[str, Any] = {"ok": True, "bundle": name, "is_trusted": bool(owner), **msgspec.to_builtins(account)}
+    report: dict[str, Any] = {"ok": True, "bundle": name, "is_trusted": bool(owner), **msgspec.to_builtins(account)}
     if same is not None:
-        told["same_project"] = same
+        report["same_project"] = same
 
-    def words() -> None:
-        tell_account(account, is_trusted=bool(owner))
+    def print_text() -> None:
+        print_account(account, is_trusted=bool(owner))
         if same is not None:
             click.echo(_project_words(same))
 
-    answer(told, as_json=as_json, words=words)
+    answer(report, as_json=as_json, as_text=print_text)
     sys.exit(Exit.OK)
 
 
@@ -110,37 +112,37 @@ def _content(path: Path) -> bytes:
         ) from error
 
 
-def _tell_broken(name: str, error: IntegrityBroken, *, as_json: bool) -> None:
+def _print_broken(name: str, error: IntegrityBroken, *, as_json: bool) -> None:
     reason = plain(str(error))
 
-    def words() -> None:
+    def print_text() -> None:
         click.secho(f"INTEGRITY BROKEN: {name}: {reason}", fg="red", bold=True)
         click.echo(f"  what to do: {error.hint}")
 
-    answer({"ok": False, "bundle": name, "reason": reason, "hint": error.hint}, as_json=as_json, words=words)
+    answer({"ok": False, "bundle": name, "reason": reason, "hint": error.hint}, as_json=as_json, as_text=print_text)
 
 
-def tell_account(account: Account, *, is_trusted: bool) -> None:
-    """What a bundle proves, for people; nothing in it can act on the terminal, no matter who wrote it."""
+def print_account(account: Account, *, is_trusted: bool) -> None:
+    """Print what a bundle proves. Its texts are not trusted: control characters are removed."""
     state = account.status.value if account.has_ended else f"{account.status.value} (not ended)"
     click.secho(f"{plain(account.run)} of {plain(account.workflow)}: {state}", bold=True)
     for line in _facts(account):
         click.echo(f"  {plain(line)}")
-    tell_table(
-        ("step", "status", "proof"), [(plain(step.id), step.status.value, _known(step)) for step in account.steps]
+    print_table(
+        ("step", "status", "proof"), [(plain(step.id), step.status.value, _proof_of(step)) for step in account.steps]
     )
     for one in account.approvals:
         click.echo(f"{plain(one.step)}: approval {one.what} by {plain(one.by)} at {one.at}: {plain(one.words)}")
     if account.not_undone:
         click.secho(f"NOT undone: {plain(', '.join(account.not_undone))}", fg="yellow")
-    _tell_key(account.key, is_trusted=is_trusted)
+    _print_key(account.key, is_trusted=is_trusted)
 
 
-def _tell_key(key: str, *, is_trusted: bool) -> None:
+def _print_key(key: str, *, is_trusted: bool) -> None:
     verified = f"bundle verified: signed by key {key}"
     click.secho(f"{verified}, which you trust" if is_trusted else verified, fg="green")
     if not is_trusted:
-        click.echo(f"note: {NOT_VOUCHED_FOR}")
+        click.echo(f"note: {KEY_NOT_VERIFIED}")
 
 
 def _facts(account: Account) -> Iterable[str]:
@@ -166,8 +168,8 @@ def _sealed(account: Account) -> str:
     return f"checkpoint {account.checkpoint} ({form}) covers {counted}"
 
 
-def _known(step: ProvenStep) -> str:
-    """The proof that a step was done, and what else is known about it."""
+def _proof_of(step: ProvenStep) -> str:
+    """The proof that a step was done, refusals before it, and its undo."""
     if step.how is None:
         return plain(step.message)
     refused = f"not accepted {plural(step.refused, 'time')} before" if step.refused else ""

@@ -5,11 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from shlex import quote
 from typing import Any, Final
 
 import msgspec
 
 from handrail.domain.errors import Invalid, NotFound
+from handrail.interfaces.cli.excerpt import printable
 from handrail.library.document import read_document
 
 FILE_MARK: Final = "@"
@@ -34,6 +36,15 @@ def json_object(text: str, what: str) -> Mapping[str, Any]:
     if not isinstance(value, dict):
         raise Invalid(f"{what} is not an object", hint="""write values by name: '{"name": "value"}'""")
     return value
+
+
+def form_of(schema: Any) -> str:
+    """A form for a shell: the JSON object of a schema, with types in place of values; `JSON` if it has no fields."""
+    fields = schema.get("properties") if isinstance(schema, Mapping) else None
+    if not isinstance(fields, Mapping) or not fields:
+        return "JSON"
+    form = {name: one.get("type", "...") if isinstance(one, Mapping) else "..." for name, one in fields.items()}
+    return printable(quote(msgspec.json.encode(form).decode()))
 
 
 def file_content(name: str, what: str) -> bytes:

@@ -14,13 +14,14 @@ from handrail.domain.plan import Plan
 from handrail.domain.suggestion import did_you_mean
 from handrail.engine.clock import instant_text
 from handrail.engine.plans import version_of
-from handrail.interfaces.cli.answer import answer, listing, tell_findings
+from handrail.interfaces.cli.answer import answer, listing
 from handrail.interfaces.cli.completion import complete_plan, complete_workflow
-from handrail.interfaces.cli.definitions import check_files, load_valid
-from handrail.interfaces.cli.program import json_option, person, settings_of, told
+from handrail.interfaces.cli.definitions import check_files, load_valid, local_survey
+from handrail.interfaces.cli.finding_view import print_findings
+from handrail.interfaces.cli.program import json_option, person, reports_errors, settings_of
 from handrail.interfaces.cli.reason import reason_option
-from handrail.interfaces.cli.table import Column, tell_table
-from handrail.interfaces.cli.times import times, utc_option
+from handrail.interfaces.cli.table import Column, print_table
+from handrail.interfaces.cli.times import time_format, utc_option
 from handrail.interfaces.cli.workflow_finding import files_of
 from handrail.library.printing import yaml_text
 
@@ -34,7 +35,7 @@ def command() -> None:
 @click.argument("target", metavar="FILE|ID", shell_complete=complete_workflow)
 @json_option
 @click.pass_context
-@told
+@reports_errors
 async def check(ctx: click.Context, target: str, as_json: bool) -> None:
     """Check whether FILE (`-`: stdin) is a valid plan, and show all findings at once; nothing is saved.
 
@@ -48,11 +49,13 @@ async def check(ctx: click.Context, target: str, as_json: bool) -> None:
 @click.option("--note", default="", help="Why this version; kept in the journal.")
 @json_option
 @click.pass_context
-@told
+@reports_errors
 async def save(ctx: click.Context, file: str, note: str, as_json: bool) -> None:
-    """Save the plan in FILE as a new version; the same text twice in a row is one version."""
+    """Save the plan in FILE as a new version; the same text twice in a row is one version.
+
+    It is checked like `handrail plan check`: a plan with errors is not saved."""
     settings = settings_of(ctx)
-    definition, findings = load_valid(file, settings)
+    definition, findings = load_valid(file, settings, survey=local_survey(settings))
     async with opened(settings) as handrail:
         plan = await handrail.plans.save(definition, actor=person(), note=note)
     newest = plan.newest
@@ -65,11 +68,11 @@ async def save(ctx: click.Context, file: str, note: str, as_json: bool) -> None:
         "receipt": plan.receipt,
     }
 
-    def words() -> None:
-        tell_findings(findings, err=True)
+    def print_text() -> None:
+        print_findings(findings, err=True)
         click.echo(f"saved {plan.id} as version {newest.number}  {newest.definition[:19]}  receipt {plan.receipt}")
 
-    answer(data, as_json=as_json, words=words)
+    answer(data, as_json=as_json, as_text=print_text)
 
 
 @command.command("list")
@@ -78,7 +81,7 @@ async def save(ctx: click.Context, file: str, note: str, as_json: bool) -> None:
 @utc_option
 @json_option
 @click.pass_context
-@told
+@reports_errors
 async def list_(ctx: click.Context, limit: int, after: str, is_utc: bool, as_json: bool) -> None:
     """List the saved plans, including retired ones."""
     async with reading(settings_of(ctx)) as look:
@@ -95,20 +98,20 @@ async def list_(ctx: click.Context, limit: int, after: str, is_utc: bool, as_jso
         for row in rows
     ]
 
-    def words() -> None:
+    def print_text() -> None:
         if not data:
             click.echo("no saved plans: save one with `handrail plan save FILE`", err=True)
             return
-        shown = times(is_utc=is_utc)
+        shown = time_format(is_utc=is_utc)
         cells = [
             (row.id, row.version, row.steps, shown.at(row.saved), "retired" if row.retired else "active", row.name)
             for row in rows
         ]
         head = ("plan", "version", Column("steps", 2), Column("saved", 1), "state", "name")
-        tell_table(head, cells)
+        print_table(head, cells)
 
     cursor = rows[-1].id if len(rows) == limit else ""
-    answer(listing("plans", data, cursor=cursor), as_json=as_json, words=words)
+    answer(listing("plans", data, cursor=cursor), as_json=as_json, as_text=print_text)
 
 
 @command.command()
@@ -117,7 +120,7 @@ async def list_(ctx: click.Context, limit: int, after: str, is_utc: bool, as_jso
 @utc_option
 @json_option
 @click.pass_context
-@told
+@reports_errors
 async def show(ctx: click.Context, plan_id: str, number: int | None, is_utc: bool, as_json: bool) -> None:
     """Show the versions of a plan, and the text of one of them."""
     async with reading(settings_of(ctx)) as look:
@@ -129,13 +132,13 @@ async def show(ctx: click.Context, plan_id: str, number: int | None, is_utc: boo
         definition = await look.plans.definition(version)
     data = {**_versions(plan), "definition": definition_data(definition)}
 
-    def words() -> None:
-        shown = times(is_utc=is_utc)
+    def print_text() -> None:
+        shown = time_format(is_utc=is_utc)
         rows = [(one.number, shown.at(one.saved), one.actor, one.note) for one in plan.versions]
-        tell_table(("version", "saved", "by", "note"), rows)
+        print_table(("version", "saved", "by", "note"), rows)
         click.echo(yaml_text(data["definition"]), nl=False)
 
-    answer(data, as_json=as_json, words=words)
+    answer(data, as_json=as_json, as_text=print_text)
 
 
 @command.command()
@@ -143,13 +146,13 @@ async def show(ctx: click.Context, plan_id: str, number: int | None, is_utc: boo
 @reason_option
 @json_option
 @click.pass_context
-@told
+@reports_errors
 async def retire(ctx: click.Context, plan_id: str, reason: str, as_json: bool) -> None:
     """Stop offering a plan. Nothing is erased: its versions and the reason stay in the journal."""
     async with opened(settings_of(ctx)) as handrail:
         plan = await handrail.plans.retire(plan_id, reason=reason, actor=person())
     data = {"plan": plan.id, "retired": instant_text(plan.retired or 0), "receipt": plan.receipt}
-    answer(data, as_json=as_json, words=lambda: click.echo(f"retired {plan.id}  receipt {plan.receipt}"))
+    answer(data, as_json=as_json, as_text=lambda: click.echo(f"retired {plan.id}  receipt {plan.receipt}"))
 
 
 def _versions(plan: Plan) -> dict[str, Any]:

@@ -43,7 +43,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "secrets": "store, list and remove secrets for tools",
     "serve": "MCP over HTTP, on this machine",
     "tools": "list, check and call the tools of plans, with statistics",
-    "worker": "start one more worker on the store",
+    "worker": "start another worker on the store",
     "workflow": "find, write, check, draw and test workflows",
 }
 EPILOG: Final = """\
@@ -69,7 +69,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command that the first word names; click knows the names of commands that are imported only."""
+        """The command named by the first word; click itself suggests only commands that are imported already."""
         if args and args[0] not in COMMANDS and args[0][:1].isalnum() and not ctx.resilient_parsing:
             raise click.NoSuchCommand(args[0], possibilities=COMMANDS, ctx=ctx)
         return super().resolve_command(ctx, args)
@@ -113,8 +113,8 @@ def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
     return click.option("--json", "as_json", is_flag=True, help="Answer with JSON on stdout.")(command)
 
 
-def told(command: Callable[P, Awaitable[None]]) -> Callable[P, None]:
-    """Run an async command to its end; report errors in words or JSON, with their exit codes."""
+def reports_errors(command: Callable[P, Awaitable[None]]) -> Callable[P, None]:
+    """Run an async command; print its errors as text or JSON, and exit with their code."""
 
     @functools.wraps(command)
     def run(*args: P.args, **kwargs: P.kwargs) -> None:
@@ -133,12 +133,12 @@ def told(command: Callable[P, Awaitable[None]]) -> Callable[P, None]:
 
 
 def settings_of(ctx: click.Context) -> Settings:
-    """The settings that the program read at its start."""
+    """The settings that program() has read."""
     settings = ctx.find_object(Settings)
     assert settings is not None, "program() sets it before any command runs"  # noqa: S101
     return settings
 
 
 def person() -> str:
-    """The actor of what is typed at this terminal."""
+    """The actor in the journal for commands of this user."""
     return f"person:{getpass.getuser()}"

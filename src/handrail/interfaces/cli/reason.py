@@ -1,4 +1,4 @@
-"""`--reason`: why something is asked of a run or a plan. At a terminal it is asked for; scripts have to give it."""
+"""The option `--reason`. A terminal asks for a missing one; scripts must give it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from handrail.interfaces.cli.asking import required_reason
 
 
 def reason_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command a `--reason` that it always gets."""
+    """Add a required `--reason` to a command."""
     text = "Why; kept in the journal. Asked for at a terminal."
     return click.option("--reason", metavar="TEXT", callback=_given_or_asked, help=text)(command)
 

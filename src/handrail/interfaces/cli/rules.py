@@ -17,11 +17,11 @@ from handrail.domain.rule import RuleCard
 from handrail.domain.suggestion import did_you_mean
 from handrail.engine.clock import instant_text
 from handrail.interfaces.cli.answer import answer, listing
-from handrail.interfaces.cli.program import json_option, settings_of, told
+from handrail.interfaces.cli.program import json_option, reports_errors, settings_of
 from handrail.interfaces.cli.rules_check import check
 from handrail.interfaces.cli.rules_new import new
-from handrail.interfaces.cli.table import Column, tell_table
-from handrail.interfaces.cli.times import Times, times, utc_option
+from handrail.interfaces.cli.table import Column, print_table
+from handrail.interfaces.cli.times import TimeFormat, time_format, utc_option
 from handrail.interfaces.pictures.caption import plain
 from handrail.library.printing import yaml_text
 
@@ -38,20 +38,20 @@ for one in (check, new):
 @command.command("list")
 @json_option
 @click.pass_context
-@told
+@reports_errors
 async def list_(ctx: click.Context, as_json: bool) -> None:
     """List all rules that checks can apply here, and why some installed ones can't be used."""
     shelf = rules_of(settings_of(ctx))
     cards = await shelf.cards()
     data = listing("rules", [card_data(card) for card in cards], broken=dict(shelf.broken))
-    answer(data, as_json=as_json, words=lambda: _tell_list(cards, shelf.broken))
+    answer(data, as_json=as_json, as_text=lambda: _print_list(cards, shelf.broken))
 
 
 @command.command()
 @click.argument("name")
 @json_option
 @click.pass_context
-@told
+@reports_errors
 async def show(ctx: click.Context, name: str, as_json: bool) -> None:
     """Show a rule: what it reads, its parameters, and an example."""
     shelf = rules_of(settings_of(ctx))
@@ -60,7 +60,7 @@ async def show(ctx: click.Context, name: str, as_json: bool) -> None:
         raise Invalid(f"the rule {name} can't be used: {shelf.broken[name]}", hint="fix it, or uninstall its package")
     if card is None:
         raise NotFound(f"there is no rule {name!r}", hint=did_you_mean(name, sorted(shelf.names())))
-    answer(card_data(card), as_json=as_json, words=lambda: _tell_card(card))
+    answer(card_data(card), as_json=as_json, as_text=lambda: _print_card(card))
 
 
 @command.command()
@@ -68,21 +68,21 @@ async def show(ctx: click.Context, name: str, as_json: bool) -> None:
 @utc_option
 @json_option
 @click.pass_context
-@told
+@reports_errors
 async def cache(ctx: click.Context, what: str, is_utc: bool, as_json: bool) -> None:
     """List the cached results of rules; `clear` removes them all."""
     memory = rule_memory_of(settings_of(ctx))
     if what == "clear":
         count = await memory.clear()
         words = f"removed {plural(count, 'cached result')}"
-        answer({"removed": count}, as_json=as_json, words=lambda: click.echo(words))
+        answer({"removed": count}, as_json=as_json, as_text=lambda: click.echo(words))
         return
     remembered = [
         {**msgspec.to_builtins(one), "when": instant_text(one.when), "asked": instant_text(one.asked)}
         for one in await memory.cards()
     ]
     data = listing("results", remembered)
-    answer(data, as_json=as_json, words=lambda: _tell_memory(remembered, times(is_utc=is_utc)))
+    answer(data, as_json=as_json, as_text=lambda: _print_memory(remembered, time_format(is_utc=is_utc)))
 
 
 def card_data(card: RuleCard) -> dict[str, Any]:
@@ -91,22 +91,22 @@ def card_data(card: RuleCard) -> dict[str, Any]:
     return data
 
 
-def _tell_list(cards: Sequence[RuleCard], broken: Mapping[str, str]) -> None:
+def _print_list(cards: Sequence[RuleCard], broken: Mapping[str, str]) -> None:
     rows = [(card.name, card.version, card.origin, card.reads.value, plain(card.summary)) for card in cards]
     head = ("rule", Column("version", 3), Column("origin", 2), Column("reads", 1), "passes if")
-    tell_table(head, rows)
+    print_table(head, rows)
     for name, reason in broken.items():
         click.secho(f"rule {plain(name)} can't be used: {plain(reason)}", fg="yellow", err=True)
 
 
-def _tell_card(card: RuleCard) -> None:
+def _print_card(card: RuleCard) -> None:
     click.secho(f"{card.name} {card.version}", bold=True, nl=False)
     click.echo(f"  ({card.origin}; reads the {card.reads.value}; at most {card.timeout})")
     click.echo(plain(card.summary))
     if card.parameters:
         click.echo("")
         rows = [(name, _kind(schema), _notes(name, schema, card)) for name, schema in card.parameters.items()]
-        tell_table(("parameter", "type", ""), rows)
+        print_table(("parameter", "type", ""), rows)
     if card.example:
         click.echo("\n" + yaml_text({"checks": [{"rule": card.name, **card.example}]}).rstrip())
 
@@ -128,7 +128,7 @@ def _notes(name: str, schema: Any, card: RuleCard) -> str:
     return plain("; ".join(notes))
 
 
-def _tell_memory(remembered: Sequence[Mapping[str, Any]], shown: Times) -> None:
+def _print_memory(remembered: Sequence[Mapping[str, Any]], shown: TimeFormat) -> None:
     if not remembered:
         click.echo("no cached results", err=True)
         return
@@ -136,4 +136,4 @@ def _tell_memory(remembered: Sequence[Mapping[str, Any]], shown: Times) -> None:
         (one["rule"], one["version"], "passed" if one["passed"] else "failed", shown.at(one["when"]), one["bytes"])
         for one in remembered
     ]
-    tell_table(("rule", "version", "result", "at", "bytes"), rows)
+    print_table(("rule", "version", "result", "at", "bytes"), rows)

@@ -1,6 +1,6 @@
-"""`handrail rules check`: apply a rule just as a step's check would, and report what is wrong with it.
+"""`handrail rules check`: apply a rule as a step's check would, and report what is wrong with it.
 
-For authors: their package need not be installed. Nothing is journaled or cached."""
+For authors of rules: the package need not be installed. Nothing is journaled or cached."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ from handrail.domain.run import Run
 from handrail.domain.suggestion import did_you_mean
 from handrail.engine.gate import QualityGate
 from handrail.engine.rule import NoMemory, RuleSet
-from handrail.interfaces.cli.answer import Exit, answer, tell_findings
-from handrail.interfaces.cli.program import json_option, settings_of, told
+from handrail.interfaces.cli.answer import Exit, answer
+from handrail.interfaces.cli.finding_view import print_findings
+from handrail.interfaces.cli.program import json_option, reports_errors, settings_of
 from handrail.interfaces.pictures.caption import plain
 from handrail.rules.guest import RuleEntry
 from handrail.rules.package_folder import rule_entries_in
@@ -35,7 +36,7 @@ from handrail.tools.registry import Registry
 ID: Final = "a-check"
 
 
-class Tried(msgspec.Struct, frozen=True, kw_only=True):
+class RuleResult(msgspec.Struct, frozen=True, kw_only=True):
     """A rule, and the result of applying it."""
 
     card: RuleCard
@@ -44,7 +45,7 @@ class Tried(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def works(self) -> bool:
-        """Whether it ran to its end, with findings or without."""
+        """Whether it ran without an error, with findings or without."""
         return bool(self.judgement.evidence) and all(one.is_settled for one in self.judgement.evidence)
 
 
@@ -54,35 +55,35 @@ class Tried(msgspec.Struct, frozen=True, kw_only=True):
 @click.option("--output", metavar="JSON", help="The output to check, as a step would submit it.")
 @json_option
 @click.pass_context
-@told
+@reports_errors
 async def check(ctx: click.Context, target: str, parameters: str | None, output: str | None, as_json: bool) -> None:
     """Apply a rule, or every rule of a package that is not installed; exit 5 if one does not work.
 
-    NAME is a rule from `handrail rules list`, FOLDER holds a package's pyproject.toml."""
+    NAME is a rule from `handrail rules list`, FOLDER contains a package's pyproject.toml."""
     settings = settings_of(ctx)
     given = _read("--parameters", parameters) if parameters is not None else None
     if given is not None and not isinstance(given, dict):
         raise Invalid("--parameters is not a JSON object", hint="""write --parameters '{"path": "a.py"}'""")
-    handed_in = _read("--output", output) if output is not None else {}
-    toolbox = toolbox_of(settings)  # the way to the network, for rules that look there
+    checked_output = _read("--output", output) if output is not None else {}
+    toolbox = toolbox_of(settings)  # its HTTP client, for rules that need the network
     try:
-        shelf, cards, broken = await _shelf(target, settings, toolbox)
-        # No cache: its author is changing the rule.
+        shelf, cards, broken = await _rules_for(target, settings, toolbox)
+        # Without the cache: an author changes the rule between two calls.
         gate = replace(gate_of(settings), rules=shelf, memory=NoMemory(), is_plain=False)
-        tried = [await _tried(gate, card, given, handed_in) for card in cards]
+        results = [await _applied(gate, card, given, checked_output) for card in cards]
     finally:
         await toolbox.close()
-    data = {"rules": [_data(one) for one in tried], "broken": broken}
-    answer(data, as_json=as_json, words=lambda: _tell(tried, broken))
-    if broken or not all(one.works for one in tried):
+    data = {"rules": [_data(one) for one in results], "broken": broken}
+    answer(data, as_json=as_json, as_text=lambda: _print(results, broken))
+    if broken or not all(one.works for one in results):
         sys.exit(Exit.INVALID)
 
 
-async def _shelf(
+async def _rules_for(
     target: str, settings: Settings, toolbox: Registry
 ) -> tuple[RuleSet, Sequence[RuleCard], Mapping[str, str]]:
     """The rules to apply, and those that can't be used."""
-    offered = _offered(target)
+    offered = _package_rules(target)
     if offered is not None:
         guests = plugin_rules_of(settings, installed=lambda: offered)
         return guests, [rule.card for rule in await guests.all()], guests.broken
@@ -96,18 +97,18 @@ async def _shelf(
     raise NotFound(f"there is no rule {target!r}, and no such folder", hint=hint)
 
 
-def _offered(target: str) -> Mapping[str, RuleEntry | str] | None:
+def _package_rules(target: str) -> Mapping[str, RuleEntry | str] | None:
     """The rules of a package that is not installed; None if the target is not a folder."""
     folder = Path(target)
     return rule_entries_in(folder) if folder.is_dir() else None
 
 
-async def _tried(gate: QualityGate, card: RuleCard, given: Mapping[str, Any] | None, output: Any) -> Tried:
+async def _applied(gate: QualityGate, card: RuleCard, given: Mapping[str, Any] | None, output: Any) -> RuleResult:
     parameters = card.example if given is None else given
     work = Prompt(prompt=ID, checks=(Check(rule=card.name, parameters=parameters),))
     definition = Definition(id=ID, steps=(Step(id=ID, work=work),))
     judgement = await gate.judge(work, output, Run(id=ID), top_lane(definition))
-    return Tried(card=card, parameters=parameters, judgement=judgement)
+    return RuleResult(card=card, parameters=parameters, judgement=judgement)
 
 
 def _read(option: str, text: str) -> Any:
@@ -117,22 +118,22 @@ def _read(option: str, text: str) -> Any:
         raise Invalid(f"{option} is not JSON: {error}", hint=f"""write {option} '{{"path": "a.py"}}'""") from error
 
 
-def _data(tried: Tried) -> dict[str, Any]:
+def _data(results: RuleResult) -> dict[str, Any]:
     return {
-        "rule": tried.card,
-        "works": tried.works,
-        "parameters": tried.parameters,
-        "findings": tried.judgement.findings,
-        "evidence": tried.judgement.evidence,
+        "rule": results.card,
+        "works": results.works,
+        "parameters": results.parameters,
+        "findings": results.judgement.findings,
+        "evidence": results.judgement.evidence,
     }
 
 
-def _tell(tried: Sequence[Tried], broken: Mapping[str, str]) -> None:
-    for one in tried:
+def _print(results: Sequence[RuleResult], broken: Mapping[str, str]) -> None:
+    for one in results:
         click.secho(f"{one.card.name} {one.card.version}", bold=True, nl=False)
         click.echo(f"  ({plain(one.card.origin)}) with {msgspec.json.encode(one.parameters).decode()}")
         findings = one.judgement.findings
-        tell_findings(findings)
+        print_findings(findings)
         outcome = plural(len(findings), "finding") if findings else "no findings: the check passes"
         click.echo(f"  {outcome}" if one.works else "  the rule does not work")
     for name, reason in broken.items():

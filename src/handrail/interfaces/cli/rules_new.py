@@ -10,7 +10,7 @@ import click
 from handrail.domain.errors import Invalid
 from handrail.interfaces.cli.answer import answer
 from handrail.interfaces.cli.new_files import write_new
-from handrail.interfaces.cli.program import json_option, told
+from handrail.interfaces.cli.program import json_option, reports_errors
 from handrail.rules.sdk import NAME
 
 PROJECT: Final = """\
@@ -72,7 +72,7 @@ def test_an_output_without_it_passes() -> None:
 @click.argument("name")
 @click.option("--folder", metavar="FOLDER", help="Where to write it (default: ./NAME).")
 @json_option
-@told
+@reports_errors
 async def new(name: str, folder: str | None, as_json: bool) -> None:
     """Write a small package with a rule called NAME and its test; nothing is overwritten."""
     if not NAME.fullmatch(name):
@@ -88,12 +88,16 @@ async def new(name: str, folder: str | None, as_json: bool) -> None:
     filled = {file: _filled(text, words) for file, text in texts.items()}
     write_new(filled, hint="choose another name, or another folder with --folder")
 
-    def tell() -> None:
+    def print_text() -> None:
         for file in texts:
             click.echo(f"wrote {file}")
         click.echo(f"next: edit it, then `handrail rules check {place}`; `pip install -e {place}` installs it")
 
-    answer({"rule": name, "folder": str(place), "files": [str(file) for file in texts]}, as_json=as_json, words=tell)
+    answer(
+        {"rule": name, "folder": str(place), "files": [str(file) for file in texts]},
+        as_json=as_json,
+        as_text=print_text,
+    )
 
 
 def _filled(text: str, words: dict[str, str]) -> str:

@@ -22,12 +22,12 @@ from handrail.engine.view import Detail, Status
 from handrail.interfaces.cli.answer import answer, listing
 from handrail.interfaces.cli.completion import complete_run, complete_runnable
 from handrail.interfaces.cli.execution import Stopped, end_with, execute, first_of, settled, stoppable
-from handrail.interfaces.cli.guided_view import tell_how_to_submit
-from handrail.interfaces.cli.program import json_option, person, settings_of, told
+from handrail.interfaces.cli.guided_view import print_how_to_submit
+from handrail.interfaces.cli.program import json_option, person, reports_errors, settings_of
 from handrail.interfaces.cli.run_control import CONTROLS
 from handrail.interfaces.cli.run_submit import submit
-from handrail.interfaces.cli.run_view import EXIT_OF_STATUS, status_data, tell_list, tell_status
-from handrail.interfaces.cli.run_watch import onlooker, watch
+from handrail.interfaces.cli.run_view import EXIT_OF_STATUS, print_runs, print_status, status_data
+from handrail.interfaces.cli.run_watch import run_viewer, watch
 from handrail.interfaces.cli.runnable import definition_of, inputs_of
 from handrail.interfaces.cli.times import utc_option
 from handrail.settings import Settings
@@ -54,7 +54,7 @@ for one in (*CONTROLS, submit):
 @click.option("--detach", is_flag=True, help="Only start it; a worker executes it.")
 @json_option
 @click.pass_context
-@told
+@reports_errors
 async def start(
     ctx: click.Context,
     name: str,
@@ -74,19 +74,19 @@ async def start(
         ask = StartRun(goal=goal, priority=priority, pins=pins)
         inputs = inputs_of(definition, typed)
         if detach:
-            status = await _left_to_a_worker(settings, toolbox, definition, inputs, ask)
-            _say_id(status.run, as_json=as_json)
+            status = await _started_for_a_worker(settings, toolbox, definition, inputs, ask)
+            _print_id(status.run, as_json=as_json)
         else:
             async with working(settings, picks_up=False, toolbox=toolbox) as at_work:
                 run = await at_work.worker.start(definition, inputs, actor=person(), ask=ask)
-                _say_id(run.id, as_json=as_json)
+                _print_id(run.id, as_json=as_json)
                 status = await execute(at_work, run.id, is_watched=is_watched, as_json=as_json)
     finally:
         await toolbox.close()
     end_with(status, as_json=as_json)
 
 
-async def _left_to_a_worker(
+async def _started_for_a_worker(
     settings: Settings, toolbox: Registry, definition: Definition, inputs: Mapping[str, Any], ask: StartRun
 ) -> Status:
     cards = await toolbox.connect(tools_in(definition))
@@ -97,8 +97,8 @@ async def _left_to_a_worker(
         return await RunReader(handrail.look.store, system_clock).status(run.id)
 
 
-def _say_id(run_id: str, *, as_json: bool) -> None:
-    """Print the run's id before anything can go wrong; with JSON, stdout is for the one answer at the end."""
+def _print_id(run_id: str, *, as_json: bool) -> None:
+    """Print the run's id before anything can fail; with JSON on stderr, since stdout has one answer at the end."""
     click.echo(run_id, err=as_json)
     (sys.stderr if as_json else sys.stdout).flush()
 
@@ -117,7 +117,7 @@ def _say_id(run_id: str, *, as_json: bool) -> None:
 @utc_option
 @json_option
 @click.pass_context
-@told
+@reports_errors
 async def list_(
     ctx: click.Context, statuses: tuple[str, ...], is_all: bool, limit: int, after: str, is_utc: bool, as_json: bool
 ) -> None:
@@ -126,7 +126,7 @@ async def list_(
     async with reading(settings_of(ctx)) as look:
         rows = await RunReader(look.store, system_clock).runs(status=wanted, after=after, limit=limit)
     data = listing("runs", rows, cursor=rows[-1].run if len(rows) == limit else "")
-    answer(data, as_json=as_json, words=lambda: tell_list(rows, is_utc=is_utc))
+    answer(data, as_json=as_json, as_text=lambda: print_runs(rows, is_utc=is_utc))
 
 
 @command.command()
@@ -135,54 +135,54 @@ async def list_(
 @utc_option
 @json_option
 @click.pass_context
-@told
+@reports_errors
 async def show(ctx: click.Context, run_id: str, full: bool, is_utc: bool, as_json: bool) -> None:
     """Show the status of RUN, what it waits for, and how to continue."""
     settings = settings_of(ctx)
     async with reading(settings) as look:
         lookout = RunReader(look.store, system_clock, toolbox_of(settings))
         status = await lookout.status(run_id, detail=Detail.FULL if full else Detail.SUMMARY)
-        await _tell_if_not_executed(look, status)
+        await _warn_if_not_executed(look, status)
 
-    def words() -> None:
-        tell_status(status, is_utc=is_utc)
-        tell_how_to_submit(status)
+    def print_text() -> None:
+        print_status(status, is_utc=is_utc)
+        print_how_to_submit(status)
 
-    answer(status_data(status), as_json=as_json, words=words)
+    answer(status_data(status), as_json=as_json, as_text=print_text)
 
 
 @command.command("watch")
 @click.argument("run_id", metavar="RUN", shell_complete=complete_run)
 @json_option
 @click.pass_context
-@told
+@reports_errors
 async def watch_(ctx: click.Context, run_id: str, as_json: bool) -> None:
     """Show what happens in RUN, whichever process executes it, until it ends or waits for someone."""
     status = await _watched(settings_of(ctx), run_id, as_json=as_json)
-    answer(status_data(status), as_json=as_json, words=lambda: tell_status(status))
+    answer(status_data(status), as_json=as_json, as_text=lambda: print_status(status))
     sys.exit(EXIT_OF_STATUS[status.status])
 
 
 async def _watched(settings: Settings, run_id: str, *, as_json: bool) -> Status:
     async with reading(settings) as look:
         lookout = RunReader(look.store, system_clock, toolbox_of(settings))
-        await _tell_if_not_executed(look, await lookout.status(run_id))
+        await _warn_if_not_executed(look, await lookout.status(run_id))
         with stoppable() as stop:
             task = asyncio.ensure_future(settled(lookout, run_id))
             until = asyncio.ensure_future(first_of(task, stop))
             try:
-                with onlooker(err=as_json) as shown:
+                with run_viewer(err=as_json) as shown:
                     await watch(lookout, run_id, shown, until)
                 await until
             except Stopped:
-                pass  # to stop watching does not stop the run
+                pass  # only the watching ends; the run continues
             finally:
                 task.cancel()
         return await lookout.status(run_id)
 
 
-async def _tell_if_not_executed(look: Reading, status: Status) -> None:
-    """Say so when a run has steps to execute, and no process executes it."""
+async def _warn_if_not_executed(look: Reading, status: Status) -> None:
+    """Print a hint if a run has steps to execute, but no process executes it."""
     if status.status not in RUN_WORKING:
         return
     lease_holder = await look.store.lease_holder(status.run)

@@ -1,7 +1,7 @@
 """`handrail run pause|resume|cancel|retry|skip|accept|compensate|fork`, and the answers to approvals.
 
-What is legal is decided in the domain; here words become a command. What lets a run continue also executes it here
-until nothing is left to execute, unless another process does."""
+domain/legal.py decides which actions are legal. An action that lets a run continue also executes the run in this
+process until nothing is left to execute, unless another process does."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from handrail.interfaces.cli.answer import answer
 from handrail.interfaces.cli.completion import complete_run, every_step, in_trouble, steps_completer, waiting_for
 from handrail.interfaces.cli.execution import end_with, execute
 from handrail.interfaces.cli.json_value import json_value
-from handrail.interfaces.cli.program import json_option, person, settings_of, told
+from handrail.interfaces.cli.program import json_option, person, reports_errors, settings_of
 from handrail.interfaces.cli.reason import reason_option
-from handrail.interfaces.cli.run_view import status_data, tell_status
+from handrail.interfaces.cli.run_view import print_status, status_data
 
 ON_RUN: Final = frozenset({Action.PAUSE, Action.RESUME, Action.CANCEL, Action.COMPENSATE})
 AT_ONCE: Final = frozenset({Action.PAUSE, Action.CANCEL})
-"""Actions after which there is nothing to execute."""
+"""Actions that leave nothing to execute."""
 HELP: Final = {
     Action.PAUSE: "Start no more steps of RUN; steps that are running finish and are recorded.",
     Action.RESUME: "Continue RUN: a paused one, or one that no process executes.",
@@ -52,13 +52,13 @@ STEPS_OF: Final = {
 def control_command(action: Action) -> click.Command:
     """The command for one action."""
 
-    @told
+    @reports_errors
     async def act(ctx: click.Context, run_id: str, reason: str, as_json: bool, **more: Any) -> None:
         text, option = more.get("output"), "--answer" if action is Action.APPROVE else "--output"
         output = json_value(text, option) if text is not None else None
-        asked = _Asked(run_id, action, reason, more.get("step") or "", output)
+        request = _ControlRequest(run_id, action, reason, more.get("step") or "", output)
         await _act(
-            ctx, asked, detach=bool(more.get("detach")), is_watched=bool(more.get("is_watched")), as_json=as_json
+            ctx, request, detach=bool(more.get("detach")), is_watched=bool(more.get("is_watched")), as_json=as_json
         )
 
     return click.command(action.value, help=HELP[action])(_with_options(action, click.pass_context(act)))
@@ -73,9 +73,9 @@ def _with_options(action: Action, call: Callable[..., Any]) -> Callable[..., Any
         text = "The output that the step would have had; @FILE or - (stdin) to read it from there."
         call = click.option("--output", metavar="JSON", help=text)(call)
     if action is Action.APPROVE:
-        text = "The answer, if more than a yes is asked for; @FILE or - (stdin) to read it from there."
+        text = "The answer, if more than a yes is request for; @FILE or - (stdin) to read it from there."
         call = click.option("--answer", "output", metavar="JSON", help=text)(call)
-    if action is Action.RESUME:  # to go on needs no excuse
+    if action is Action.RESUME:  # continuing needs no reason
         call = click.option("--reason", metavar="TEXT", help="Why; kept in the journal.")(call)
     else:
         call = reason_option(call)
@@ -87,8 +87,8 @@ def _with_options(action: Action, call: Callable[..., Any]) -> Callable[..., Any
     return click.argument("run_id", metavar="RUN", shell_complete=complete_run)(call)
 
 
-class _Asked(msgspec.Struct, frozen=True):
-    """What a person asks of a run."""
+class _ControlRequest(msgspec.Struct, frozen=True):
+    """One action on a run, as typed."""
 
     run: str
     action: Action
@@ -97,44 +97,44 @@ class _Asked(msgspec.Struct, frozen=True):
     output: Any
 
 
-async def _act(ctx: click.Context, asked: _Asked, *, detach: bool, is_watched: bool, as_json: bool) -> None:
+async def _act(ctx: click.Context, request: _ControlRequest, *, detach: bool, is_watched: bool, as_json: bool) -> None:
     settings = settings_of(ctx)
-    if detach or asked.action in AT_ONCE:
+    if detach or request.action in AT_ONCE:
         async with opened(settings) as handrail:
             run = await handrail.control.act(
-                asked.run,
-                asked.action,
+                request.run,
+                request.action,
                 actor=person(),
-                reason=asked.reason or "",
-                step=asked.step,
-                output=asked.output,
+                reason=request.reason or "",
+                step=request.step,
+                output=request.output,
             )
             status = await RunReader(handrail.look.store, system_clock).status(run.id)
-        answer(status_data(status), as_json=as_json, words=lambda: tell_status(status))
+        answer(status_data(status), as_json=as_json, as_text=lambda: print_status(status))
         return
     async with working(settings, picks_up=False) as at_work:
-        before = await at_work.handrail.dispatch.current(asked.run)
-        run_id = await _granted(at_work, asked)
-        if run_id != asked.run:
+        before = await at_work.handrail.dispatch.current(request.run)
+        run_id = await _apply(at_work, request)
+        if run_id != request.run:
             click.echo(run_id, err=as_json)
-        after = before.n if run_id == asked.run else 0
+        after = before.n if run_id == request.run else 0
         end: Status = await execute(at_work, run_id, is_watched=is_watched, as_json=as_json, after=after)
     end_with(end, as_json=as_json)
 
 
-async def _granted(at_work: Working, asked: _Asked) -> str:
-    """Do what was asked: the id of the run that continues, which is a new one after a fork."""
-    if asked.action is Action.RESUME and await _is_left_alone(at_work, asked.run):
-        return asked.run
-    reason = asked.reason or ("resumed by hand" if asked.action is Action.RESUME else "")
+async def _apply(at_work: Working, request: _ControlRequest) -> str:
+    """Apply the action; returns the id of the run that continues, which is a new one after a fork."""
+    if request.action is Action.RESUME and await _needs_only_a_worker(at_work, request.run):
+        return request.run
+    reason = request.reason or ("resumed by hand" if request.action is Action.RESUME else "")
     run = await at_work.control.act(
-        asked.run, asked.action, actor=person(), reason=reason, step=asked.step, output=asked.output
+        request.run, request.action, actor=person(), reason=reason, step=request.step, output=request.output
     )
     return run.id
 
 
-async def _is_left_alone(at_work: Working, run_id: str) -> bool:
-    """Whether a run is not paused, but no process executes it: then it only has to be picked up."""
+async def _needs_only_a_worker(at_work: Working, run_id: str) -> bool:
+    """Whether a run is not paused, but no process executed it; this worker has it now."""
     run = await at_work.handrail.dispatch.current(run_id)
     if run.status not in RUN_WORKING:
         return False

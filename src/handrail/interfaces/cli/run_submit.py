@@ -1,6 +1,6 @@
 """`handrail run submit`: a person does a prompt step from the terminal, as an agent would through MCP.
 
-Translates: words in, one call of the guide, words out. What is accepted is decided by the engine."""
+Turns options into one call of the guide and prints its answer. The engine decides what is accepted."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from handrail.interfaces.cli.answer import Exit, answer
 from handrail.interfaces.cli.asking import can_ask
 from handrail.interfaces.cli.completion import complete_run, steps_completer, waiting_for
 from handrail.interfaces.cli.execution import execute
-from handrail.interfaces.cli.guided_view import tell_ready, tell_step, tell_verdict
+from handrail.interfaces.cli.guided_view import print_ready_steps, print_step, print_verdict
 from handrail.interfaces.cli.json_value import json_object, json_value
-from handrail.interfaces.cli.program import json_option, person, settings_of, told
-from handrail.interfaces.cli.run_view import EXIT_OF_STATUS, tell_status
+from handrail.interfaces.cli.program import json_option, person, reports_errors, settings_of
+from handrail.interfaces.cli.run_view import EXIT_OF_STATUS, print_status
 
 OUTCOMES: Final = [outcome.value for outcome in (Outcome.DONE, Outcome.FAILED, Outcome.SKIPPED)]
 
 
-class _Typed(Struct, frozen=True, kw_only=True):
-    """What was typed."""
+class _SubmitOptions(Struct, frozen=True, kw_only=True):
+    """The arguments and options of one call."""
 
     run: str
     step: str
@@ -59,14 +59,14 @@ class _Typed(Struct, frozen=True, kw_only=True):
 @click.option("--watch", "is_watched", is_flag=True, help="Show what happens afterwards.")
 @json_option
 @click.pass_context
-@told
+@reports_errors
 async def submit(ctx: click.Context, /, run_id: str, step: str, is_watched: bool, as_json: bool, **typed: Any) -> None:
     """Do a prompt STEP of RUN yourself: submit its output, and get the next step.
 
     STEP may be left out when only one is ready. Without --output and --outcome, the step is shown and nothing is
     submitted. Exit codes: 0 the run is completed, 4 it waits for the next step or a person, 5 the output was not
     accepted."""
-    submission = _Typed(
+    given = _SubmitOptions(
         run=run_id,
         step=step,
         output=json_value(typed["output"], "--output") if typed["output"] is not None else UNSET,
@@ -76,96 +76,96 @@ async def submit(ctx: click.Context, /, run_id: str, step: str, is_watched: bool
         confirmed=typed["confirmed"],
     )
     async with working(settings_of(ctx), picks_up=False) as at_work:
-        if submission.is_empty:
-            await _show(at_work, submission, as_json=as_json)
-        await _submit(at_work, submission, is_watched=is_watched, as_json=as_json)
+        if given.is_empty:
+            await _show(at_work, given, as_json=as_json)
+        await _submit(at_work, given, is_watched=is_watched, as_json=as_json)
 
 
-async def _show(at_work: Working, asked: _Typed, *, as_json: bool) -> NoReturn:
+async def _show(at_work: Working, given: _SubmitOptions, *, as_json: bool) -> NoReturn:
     """The step to do, or the steps to choose from."""
-    status = await at_work.lookout.status(asked.run)
-    seen = await at_work.guide.look(asked.run)
+    status = await at_work.lookout.status(given.run)
+    seen = await at_work.guide.look(given.run)
     found = guided(seen, now=at_work.worker.settings.clock())
-    if asked.step and asked.step not in found.ready:
-        raise _not_ready(asked, found)
-    step = asked.step or (found.ready[0] if len(found.ready) == 1 else "")
+    if given.step and given.step not in found.ready:
+        raise _not_ready(given, found)
+    step = given.step or (found.ready[0] if len(found.ready) == 1 else "")
     if step:
         chosen = replace(seen, step=step.removesuffix(UNDO))
         found = guided(chosen, now=at_work.worker.settings.clock(), about=ReplyContext(models=at_work.models))
 
-    def words() -> None:
-        tell_status(status)
+    def print_text() -> None:
+        print_status(status)
         if step and found.step is not None:
-            tell_step(asked.run, found.step)
+            print_step(given.run, found.step)
         elif found.ready:
-            tell_ready(asked.run, found.ready)
+            print_ready_steps(given.run, found.ready)
 
-    answer(found, as_json=as_json, words=words)
+    answer(found, as_json=as_json, as_text=print_text)
     sys.exit(EXIT_OF_STATUS[status.status])
 
 
-async def _submit(at_work: Working, asked: _Typed, *, is_watched: bool, as_json: bool) -> NoReturn:
-    asked = await _with_step(at_work, asked)
-    before = await at_work.handrail.dispatch.current(asked.run)
-    verdict = await _verdict(at_work, asked)
+async def _submit(at_work: Working, given: _SubmitOptions, *, is_watched: bool, as_json: bool) -> NoReturn:
+    given = await _with_step(at_work, given)
+    before = await at_work.handrail.dispatch.current(given.run)
+    verdict = await _verdict(at_work, given)
     if not verdict.accepted:
-        found = await _answered(at_work, asked, verdict)
-        answer(found, as_json=as_json, words=lambda: tell_verdict(found, asked.step))
+        found = await _answered(at_work, given, verdict)
+        answer(found, as_json=as_json, as_text=lambda: print_verdict(found, given.step))
         sys.exit(Exit.INVALID)
-    status = await execute(at_work, asked.run, is_watched=is_watched, as_json=as_json, after=before.n)
-    found = await _answered(at_work, asked, verdict)
-    answer(found, as_json=as_json, words=lambda: _tell_accepted(found, asked.step, status))
+    status = await execute(at_work, given.run, is_watched=is_watched, as_json=as_json, after=before.n)
+    found = await _answered(at_work, given, verdict)
+    answer(found, as_json=as_json, as_text=lambda: _print_accepted(found, given.step, status))
     sys.exit(EXIT_OF_STATUS[status.status])
 
 
-async def _with_step(at_work: Working, asked: _Typed) -> _Typed:
-    """What was typed, with the step that was meant: the only one that is ready, if none was named."""
-    if asked.step:
-        return asked
-    found = guided(await at_work.guide.look(asked.run), now=at_work.worker.settings.clock())
+async def _with_step(at_work: Working, given: _SubmitOptions) -> _SubmitOptions:
+    """The options with a step: if none was named, the only one that is ready."""
+    if given.step:
+        return given
+    found = guided(await at_work.guide.look(given.run), now=at_work.worker.settings.clock())
     if len(found.ready) == 1:
-        return replace(asked, step=found.ready[0])
+        return replace(given, step=found.ready[0])
     if not found.ready:
-        raise _not_ready(asked, found)
-    raise Invalid(f"which step is meant? {', '.join(found.ready)}", hint=f"handrail run submit {asked.run} STEP ...")
+        raise _not_ready(given, found)
+    raise Invalid(f"which step is meant? {', '.join(found.ready)}", hint=f"handrail run submit {given.run} STEP ...")
 
 
-async def _verdict(at_work: Working, asked: _Typed) -> Verdict:
-    """Submit the output; where the step wants a person's agreement, and one is here, ask for it."""
+async def _verdict(at_work: Working, given: _SubmitOptions) -> Verdict:
+    """Submit the output; where the step needs a person's agreement, ask for it at a terminal."""
     actor = person()
-    given = Submission(
-        step=asked.step,
-        output=None if asked.output is UNSET else asked.output,
-        outcome=Outcome(asked.outcome or Outcome.DONE),
-        vars=asked.vars,
-        note=asked.note,
-        confirmed=f"{actor} agreed on the command line" if asked.confirmed else "",
+    submission = Submission(
+        step=given.step,
+        output=None if given.output is UNSET else given.output,
+        outcome=Outcome(given.outcome or Outcome.DONE),
+        vars=given.vars,
+        note=given.note,
+        confirmed=f"{actor} agreed on the command line" if given.confirmed else "",
     )
-    verdict = await at_work.guide.submit(asked.run, given, actor=actor)
+    verdict = await at_work.guide.submit(given.run, submission, actor=actor)
     if not verdict.unconfirmed or not can_ask():
         return verdict
-    if not click.confirm(f"Step {asked.step!r} needs your agreement. Do you agree to this output?", err=True):
+    if not click.confirm(f"Step {given.step!r} needs your agreement. Do you agree to this output?", err=True):
         return verdict
-    agreed = replace(given, confirmed=f"{actor} agreed at the terminal")
-    return await at_work.guide.submit(asked.run, agreed, actor=actor)
+    agreed = replace(submission, confirmed=f"{actor} agreed at the terminal")
+    return await at_work.guide.submit(given.run, agreed, actor=actor)
 
 
-async def _answered(at_work: Working, asked: _Typed, verdict: Verdict) -> Guided:
-    seen = await at_work.guide.look(asked.run)
-    about = ReplyContext(verdict=verdict, submitted=asked.step, models=at_work.models)
+async def _answered(at_work: Working, given: _SubmitOptions, verdict: Verdict) -> Guided:
+    seen = await at_work.guide.look(given.run)
+    about = ReplyContext(verdict=verdict, submitted=given.step, models=at_work.models)
     return guided(seen, now=at_work.worker.settings.clock(), about=about)
 
 
-def _tell_accepted(found: Guided, step: str, status: Status) -> None:
-    tell_verdict(found, step)
-    tell_status(status)
+def _print_accepted(found: Guided, step: str, status: Status) -> None:
+    print_verdict(found, step)
+    print_status(status)
     if len(found.ready) > 1:
-        tell_ready(found.run, found.ready)
+        print_ready_steps(found.run, found.ready)
     elif found.step is not None:
-        tell_step(found.run, found.step)
+        print_step(found.run, found.step)
 
 
-def _not_ready(asked: _Typed, found: Guided) -> Conflict:
-    ready = f"ready: {', '.join(found.ready)}" if found.ready else f"see `handrail run show {asked.run}`"
-    what = f"step {asked.step!r} of {asked.run} is not ready" if asked.step else f"no step of {asked.run} is ready"
+def _not_ready(given: _SubmitOptions, found: Guided) -> Conflict:
+    ready = f"ready: {', '.join(found.ready)}" if found.ready else f"see `handrail run show {given.run}`"
+    what = f"step {given.step!r} of {given.run} is not ready" if given.step else f"no step of {given.run} is ready"
     return Conflict(f"{what} to be done by hand", hint=ready)

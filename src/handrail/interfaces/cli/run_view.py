@@ -1,6 +1,6 @@
-"""Runs for people: the status of one, what it waits for, how to go on, and lists of them.
+"""Prints runs: the status of one, what it waits for, how to continue, and lists of runs.
 
-Only text is made here; what it says comes from engine/view.py."""
+The data comes from engine/view.py."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ from handrail.domain.status import RunStatus, StepStatus
 from handrail.engine.step_view import PostponedView, StepView, Why
 from handrail.engine.view import Failure, Progress, RecoveryOption, RunSummary, Status, WaitingFor, Whom
 from handrail.interfaces.cli.answer import Exit
-from handrail.interfaces.cli.table import Column, has_unicode, tell_table
-from handrail.interfaces.cli.times import Times, times
+from handrail.interfaces.cli.json_value import form_of
+from handrail.interfaces.cli.table import Column, has_unicode, print_table
+from handrail.interfaces.cli.times import TimeFormat, time_format
 from handrail.interfaces.pictures.caption import plain
 
 EXIT_OF_STATUS: Final[Mapping[RunStatus, Exit]] = {
@@ -29,7 +30,7 @@ EXIT_OF_STATUS: Final[Mapping[RunStatus, Exit]] = {
     RunStatus.COMPENSATION_FAILED: Exit.FAILED,
     RunStatus.WAITING: Exit.WAITING,
     RunStatus.PAUSED: Exit.WAITING,
-    RunStatus.COMPENSATING: Exit.WAITING,  # once settled: an agent has to undo a step
+    RunStatus.COMPENSATING: Exit.WAITING,  # settled in this state: an agent has to undo a step
     RunStatus.COMPENSATED: Exit.COMPENSATED,
 }
 COLOR_OF_RUN: Final[Mapping[RunStatus, str]] = {
@@ -69,23 +70,23 @@ ICONS: Final[Mapping[StepStatus, tuple[str, str]]] = {
 
 
 def icon_of(status: StepStatus, *, unicode: bool) -> str:
-    """The sign of a step's state."""
+    """The icon for a step's status."""
     return ICONS[status][0 if unicode else 1]
 
 
 def status_data(status: Status) -> dict[str, Any]:
-    """Where a run stands, as data: each way out comes with the command that takes it."""
+    """The status of a run as data; each option has the command for it."""
     data: dict[str, Any] = msgspec.to_builtins(status)
     failure = status.failure
-    for told, options in ((data, status.options), (data.get("failure", {}), failure.options if failure else ())):
-        for one, option in zip(told.get("options", ()), options, strict=True):
+    for holder, options in ((data, status.options), (data.get("failure", {}), failure.options if failure else ())):
+        for one, option in zip(holder.get("options", ()), options, strict=True):
             one["command"] = _command(status.run, option)
     return data
 
 
-def tell_status(status: Status, *, is_utc: bool = False) -> None:
-    """The status of a run, and how to go on."""
-    shown = times(is_utc=is_utc)
+def print_status(status: Status, *, is_utc: bool = False) -> None:
+    """Print the status of a run, and how to continue."""
+    shown = time_format(is_utc=is_utc)
     click.echo(f"{status.run}  {plain(status.workflow)}  ", nl=False)
     click.secho(status.status.value, nl=False, bold=True, fg=COLOR_OF_RUN.get(status.status, "cyan"))
     click.echo(f"  {progress_words(status.progress)}")
@@ -104,16 +105,16 @@ def tell_status(status: Status, *, is_utc: bool = False) -> None:
     for name, value in status.outputs.items():
         click.echo(f"  output {plain(name)}: {plain(str(value))}")
     for one in status.waiting_for:
-        tell_waiting(status.run, one, shown)
+        print_waiting(status.run, one, shown)
     if status.failure is not None:
-        _tell_failure(status.run, status.failure, shown)
-    _tell_options(status.run, status.options)
+        _print_failure(status.run, status.failure, shown)
+    _print_options(status.run, status.options)
     if status.steps:
-        tell_steps(status.steps, shown)
+        print_steps(status.steps, shown)
 
 
 def progress_words(progress: Progress) -> str:
-    """How far a run is; what was skipped is not called done."""
+    """How far a run is; skipped steps do not count as done."""
     skipped = f", {progress.skipped} skipped" if progress.skipped else ""
     return f"{progress.done - progress.skipped} of {plural(progress.total, 'step')} done{skipped}"
 
@@ -125,8 +126,8 @@ def _origin(status: Status) -> str:
     return f"from {status.fork.run} at {status.fork.step}{left}"
 
 
-def tell_waiting(run: str, one: WaitingFor, shown: Times) -> None:
-    """What a run waits for, with the command that answers."""
+def print_waiting(run: str, one: WaitingFor, shown: TimeFormat) -> None:
+    """Print what a run waits for, with the command that answers."""
     who = f" by {', '.join(one.by)}" if one.by else ""
     until = f" (expires {shown.ago(one.expires)})" if one.expires else ""
     match one.kind:
@@ -135,7 +136,7 @@ def tell_waiting(run: str, one: WaitingFor, shown: Times) -> None:
             click.secho(f"  waiting for approval of {one.step}{who}{until}: {plain(first)}", fg="yellow")
             for line in more:
                 click.echo(f"    {plain(line)}")
-            answer = f" --answer {quote(_blank_of(one.schema))}" if one.schema is not None else ""
+            answer = f" --answer {form_of(one.schema)}" if one.schema is not None else ""
             click.echo(
                 f"    handrail approve {run} {quote(one.step)} --reason '...'{answer}    (or: handrail reject ...)"
             )
@@ -145,36 +146,29 @@ def tell_waiting(run: str, one: WaitingFor, shown: Times) -> None:
             click.secho(f"  waiting for {', '.join(one.by) or 'the agent'} to do {one.step}", fg="yellow")
 
 
-def _tell_failure(run: str, failure: Failure, shown: Times) -> None:
+def _print_failure(run: str, failure: Failure, shown: TimeFormat) -> None:
     category = f" ({failure.category.value})" if failure.category else ""
     tries = f" after {failure.attempts} tries" if failure.attempts > 1 else ""
     click.secho(f"  {failure.step} failed{category}{tries}: {plain(failure.message)}", fg="red")
     for one in failure.tries if failure.attempts > 1 else ():
         spent = f", {one.took_ms} ms" if one.took_ms else ""
         click.echo(f"    try {one.attempt}, {shown.ago(one.at)}{spent}: {one.category.value}: {plain(one.message)}")
-    _tell_options(run, failure.options)
+    _print_options(run, failure.options)
 
 
-def _blank_of(schema: Any) -> str:
-    """A form to fill in: the fields that are asked for, with their types in place of the answers."""
-    fields = schema.get("properties", {}) if isinstance(schema, Mapping) else {}
-    blank = {name: one.get("type", "...") if isinstance(one, Mapping) else "..." for name, one in fields.items()}
-    return msgspec.json.encode(blank).decode() if fields else "..."
-
-
-def _tell_options(run: str, options: Sequence[RecoveryOption]) -> None:
+def _print_options(run: str, options: Sequence[RecoveryOption]) -> None:
     for option in options:
         click.echo(f"    {_command(run, option)}    {option.means}")
 
 
 def _command(run: str, option: RecoveryOption) -> str:
-    """The command that takes a way out."""
+    """The command for an option."""
     step = f" {quote(option.step)}" if option.step else ""  # a shell would read the brackets of a round as a pattern
     return f"handrail run {option.action.value} {run}{step} --reason '...'"
 
 
-def tell_steps(steps: Sequence[StepView], shown: Times) -> None:
-    """Every step with its state."""
+def print_steps(steps: Sequence[StepView], shown: TimeFormat) -> None:
+    """Print every step with its state."""
     unicode = has_unicode()
     rows = [
         (
@@ -187,19 +181,19 @@ def tell_steps(steps: Sequence[StepView], shown: Times) -> None:
         )
         for step in steps
     ]
-    tell_table((*STEP_HEAD, Column("note")), rows)
+    print_table((*STEP_HEAD, Column("note")), rows)
 
 
 STEP_HEAD: Final = (Column("step"), Column("state"), Column("tries", 2), Column("took", 1), Column("by", 3))
 
 
 def depth_of(path: str) -> int:
-    """How many steps hold this one."""
+    """How many steps this one is nested in."""
     return path.count(".")
 
 
-def note_on(step: StepView, shown: Times) -> str:
-    """What else there is to say about a step, in one line."""
+def note_on(step: StepView, shown: TimeFormat) -> str:
+    """Further facts about a step, in one line."""
     rounds = f"round {step.round} of {step.rounds}" if step.rounds and step.round else ""
     undone = {"": "", "none": "NOT undone"}.get(step.compensation, f"undone: {step.compensation}")
     proof = "claimed" if step.proof == "claimed" else f"verified: {', '.join(step.checks)}" if step.checks else ""
@@ -208,7 +202,7 @@ def note_on(step: StepView, shown: Times) -> str:
     return "; ".join(word for word in (rounds, waits, undone, proof, plain(step.says), message) if word)
 
 
-def _postponed(postponed: PostponedView, shown: Times) -> str:
+def _postponed(postponed: PostponedView, shown: TimeFormat) -> str:
     expires = "expires " if postponed.kind is Why.APPROVAL else ""
     until = f" ({expires}{shown.ago(postponed.until)})" if postponed.until else ""
     if postponed.step:
@@ -222,7 +216,7 @@ WAITS: Final = {"agent": "the agent", "decision": "a decision", "approval": "a p
 
 
 def took(one: StepView | Status, now: str = "") -> str:
-    """How long a step or a run took, or has taken by now."""
+    """How long a step or a run took; with `now`, how long it has been running."""
     end = one.ended or now
     if not one.started or not end:
         return ""
@@ -239,16 +233,16 @@ def duration_words(seconds: float) -> str:
     return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
 
 
-def tell_list(rows: Sequence[RunSummary], *, is_utc: bool = False) -> None:
-    """Runs as a table."""
+def print_runs(rows: Sequence[RunSummary], *, is_utc: bool = False) -> None:
+    """Print runs as a table."""
     if not rows:
         click.echo("no runs; `handrail run start FILE` starts one, `run list --all` shows ended ones", err=True)
         return
-    shown = times(is_utc=is_utc)
+    shown = time_format(is_utc=is_utc)
     cells = [
         (row.run, row.status.value, row.done, shown.ago(row.started), plain(row.workflow), _why(row)) for row in rows
     ]
-    tell_table(("run", "status", Column("done", 2), Column("started", 1), "workflow", "what"), cells)
+    print_table(("run", "status", Column("done", 2), Column("started", 1), "workflow", "what"), cells)
 
 
 def _why(row: RunSummary) -> str:

@@ -33,34 +33,34 @@ from handrail.interfaces.cli.run_view import (
     progress_words,
     took,
 )
-from handrail.interfaces.cli.story import sentence, told
+from handrail.interfaces.cli.story import event_line, sentence
 from handrail.interfaces.cli.table import Column, elided, has_unicode, placed
-from handrail.interfaces.cli.times import times
+from handrail.interfaces.cli.times import time_format
 
 POLL_S: Final = 0.1
 REDRAW_S: Final = 0.5
 """How often the view is redrawn when only time has passed."""
 REST: Final = 5
-"""After a look, the next one waits this many times as long as the look took."""
+"""After a poll, the pause is this many times as long as the poll took."""
 EVENTS_SHOWN: Final = 5
-ROWS_SPARED: Final = EVENTS_SHOWN + 6
-"""Lines of the terminal that the list of steps leaves free."""
-# No titles: the columns explain themselves. The note comes last because it is the one that shrinks.
+ROWS_RESERVED: Final = EVENTS_SHOWN + 6
+"""Lines of the terminal that the list of steps leaves for the rest of the view."""
+# Without titles: the values explain themselves. The note is last because the last column shrinks.
 COLUMNS: Final = (Column(""), Column(""), Column("", 1), Column("", 2), Column(""))
 NOTE: Final = len(COLUMNS) - 1
 
-Looking: TypeAlias = Callable[[], LiveState]
-"""What a worker of this process knows about a run beyond the journal."""
+ReadWithin: TypeAlias = Callable[[], LiveState]
+"""Reads what a worker in this process knows about a run beyond the journal."""
 
 
-class Onlooker(Protocol):
+class RunViewer(Protocol):
     """Shows a run to a person."""
 
     async def show(self, lookout: RunReader, run_id: str, entries: Sequence[Entry]) -> None:
-        """Show the run's status, and what has happened since the last time."""
+        """Show the run's status, and its new events."""
 
 
-class Lines:
+class LineView:
     """One line for each event, each once."""
 
     def __init__(self, *, err: bool, indent: str = "") -> None:
@@ -70,13 +70,13 @@ class Lines:
     async def show(self, lookout: RunReader, run_id: str, entries: Sequence[Entry]) -> None:
         """Print the new events."""
         for entry in entries:
-            click.echo(self.indent + told(entry), err=self.err)
+            click.echo(self.indent + event_line(entry), err=self.err)
 
 
-class Picture:
+class LiveView:
     """A live view of the run."""
 
-    def __init__(self, live: Live, *, unicode: bool, within: Looking) -> None:
+    def __init__(self, live: Live, *, unicode: bool, within: ReadWithin) -> None:
         self.live = live
         self.unicode = unicode
         self.within = within
@@ -90,7 +90,7 @@ class Picture:
 
     def drawn(self, status: Status) -> Group:
         """The whole view."""
-        room = max(5, self.live.console.height - ROWS_SPARED)
+        room = max(5, self.live.console.height - ROWS_RESERVED)
         steps, hidden = shortened(status.steps, room)
         parts: list[Any] = [self._head(status), *self._lines(steps)]
         if hidden:
@@ -118,18 +118,18 @@ class Picture:
         return "…" if self.unicode else "..."
 
     def _lines(self, steps: Sequence[StepView]) -> Iterator[Text]:
-        """The steps, a line each. Names and states are always whole; the note takes the room that is left."""
+        """The steps, one line each. Names and states are never cut; the note gets the rest of the width."""
         rows = [self._row(step) for step in steps]
         _, *laid_out = placed(COLUMNS, rows, width=self.live.console.width, unicode=self.unicode)
         for step, lines in zip(steps, laid_out, strict=True):
             color = COLOR_OF_STEP.get(step.status, "dim")
             for line in lines:
-                if line[0].column != NOTE:  # a note that has no room beside its step is left out
+                if line[0].column != NOTE:  # a note that does not fit beside its step is left out
                     pieces = [(cell.text, "dim" if cell.column == NOTE else color) for cell in line]
                     yield Text.assemble(*pieces, overflow="fold")
 
     def _row(self, step: StepView) -> tuple[str, ...]:
-        shown = times()
+        shown = time_format()
         now = instant_text(shown.now) if step.status is StepStatus.RUNNING else ""
         name = f"{icon_of(step.status, unicode=self.unicode)} {'  ' * depth_of(step.id)}{step.id}"
         tries = f"try {step.attempts}" if step.attempts > 1 else ""
@@ -140,38 +140,38 @@ def shortened(steps: Sequence[StepView], room: int) -> tuple[Sequence[StepView],
     """As many steps as there is room for: the active ones, and those around them."""
     if len(steps) <= room:
         return steps, 0
-    lively = [index for index, step in enumerate(steps) if step.status not in STEP_QUIET]
-    middle = lively[0] if lively else max((i for i, step in enumerate(steps) if step.ended), default=0)
+    active = [index for index, step in enumerate(steps) if step.status not in STEP_QUIET]
+    middle = active[0] if active else max((i for i, step in enumerate(steps) if step.ended), default=0)
     start = min(max(0, middle - room // 3), len(steps) - room)
     return steps[start : start + room], len(steps) - room
 
 
 @contextlib.contextmanager
-def onlooker(*, err: bool, within: Looking = LiveState) -> Iterator[Onlooker]:
+def run_viewer(*, err: bool, within: ReadWithin = LiveState) -> Iterator[RunViewer]:
     """A live view where there is a terminal, else lines; on stderr when stdout is for data."""
     stream = sys.stderr if err else sys.stdout
     if not stream.isatty():
-        yield Lines(err=err)
+        yield LineView(err=err)
         return
-    unicode = has_unicode()  # asked before the live view takes stdout over
+    unicode = has_unicode()  # read before the live view replaces stdout
     with Live(console=Console(stderr=err), auto_refresh=False) as live:
-        yield Picture(live, unicode=unicode, within=within)
+        yield LiveView(live, unicode=unicode, within=within)
 
 
 async def watch(
-    lookout: RunReader, run_id: str, shown: Onlooker, until: asyncio.Future[Any], *, after: int = 0
+    lookout: RunReader, run_id: str, shown: RunViewer, until: asyncio.Future[Any], *, after: int = 0
 ) -> None:
-    """Show a run until `until` is done, and what has happened since its event `after`."""
+    """Show a run until `until` is done; its events from after the number `after`."""
     loop = asyncio.get_running_loop()
     seen, drawn_s = after, float("-inf")
     while True:
         is_over = until.done()
-        began_s = loop.time()
+        started_s = loop.time()
         entries = await entries_of(lookout.store, run_id, after=seen)
-        if entries or is_over or began_s - drawn_s > REDRAW_S:
-            seen, drawn_s = entries[-1].n if entries else seen, began_s
+        if entries or is_over or started_s - drawn_s > REDRAW_S:
+            seen, drawn_s = entries[-1].n if entries else seen, started_s
             await shown.show(lookout, run_id, entries)
         if is_over:
             return
-        # A view of thousands of steps takes a while: the run itself must not wait for it.
-        await asyncio.wait({until}, timeout=max(POLL_S, REST * (loop.time() - began_s)))
+        # A view of thousands of steps takes a while to compute: it must not slow down the run itself.
+        await asyncio.wait({until}, timeout=max(POLL_S, REST * (loop.time() - started_s)))

@@ -1,6 +1,6 @@
-"""What is to be run: the definition that a file or an id names, and the inputs that were typed for it.
+"""What to run: the definition in a file or with an id, and its typed inputs.
 
-Nothing is started here. Whether a definition is valid is decided by the library."""
+Nothing is started here. The library decides whether a definition is valid (library/loading.py)."""
 
 from __future__ import annotations
 
@@ -87,5 +87,5 @@ def value_of(text: str, schema: Any) -> Any:
 def _from_file(name: str) -> dict[str, Any]:
     value = read_document(file_content(name, "inputs"), name=name).value
     if not isinstance(value, dict):
-        raise Invalid(f"{name} does not hold inputs by name", hint="write `name: value` in each line")
+        raise Invalid(f"{name} does not contain inputs by name", hint="write `name: value` in each line")
     return value

@@ -1,4 +1,4 @@
-"""`handrail secrets`: store secrets, say which tools plans may pass them to, remove them. Values are never shown."""
+"""`handrail secrets`: store secrets, allow tools to get them from plans, remove them. Values are never shown."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from handrail.domain.scrubbing import is_scrubbed
 from handrail.engine.clock import instant_text
 from handrail.engine.secrets import SecretCard
 from handrail.interfaces.cli.answer import answer, listing
-from handrail.interfaces.cli.program import json_option, settings_of, told
-from handrail.interfaces.cli.table import Column, tell_table
-from handrail.interfaces.cli.times import times, utc_option
+from handrail.interfaces.cli.program import json_option, reports_errors, settings_of
+from handrail.interfaces.cli.table import Column, print_table
+from handrail.interfaces.cli.times import time_format, utc_option
 
 READ_MAX: Final = 100_000
-"""More than any secret may have; the store itself checks the length."""
+"""Longer than any secret may be; the store itself checks the length."""
 HTTP: Final = "http.request"
 
 
@@ -40,9 +40,9 @@ def command() -> None:
 @click.option("--keep", is_flag=True, help="Keep the value, and change only --for.")
 @json_option
 @click.pass_context
-@told
+@reports_errors
 async def set_(ctx: click.Context, name: str, given_to: tuple[str, ...], keep: bool, as_json: bool) -> None:
-    """Store a secret. Its value is typed without echo, or read from stdin; never an argument, which others could see.
+    """Store a secret. Its value is typed without echo or read from stdin; other users can see command arguments.
 
     Your own tools.json may use every secret; a plan may pass it only to the tools named with --for."""
     if keep and not given_to:
@@ -50,38 +50,38 @@ async def set_(ctx: click.Context, name: str, given_to: tuple[str, ...], keep: b
     value = None if keep else _value(name)
     card = secrets_of(settings_of(ctx)).keep(name, value, given_to or None)
     warnings = _warnings(card, value)
-    answer(_as_data(card) | {"warnings": warnings}, as_json=as_json, words=lambda: _tell(card, warnings))
+    answer(_as_data(card) | {"warnings": warnings}, as_json=as_json, as_text=lambda: _print(card, warnings))
 
 
 @command.command("list")
 @utc_option
 @json_option
 @click.pass_context
-@told
+@reports_errors
 async def list_(ctx: click.Context, is_utc: bool, as_json: bool) -> None:
     """List all secrets by name: where they are stored, since when, and the tools that plans may pass them to."""
     cards = secrets_of(settings_of(ctx)).cards()
 
-    def words() -> None:
+    def print_text() -> None:
         if not cards:
             click.echo("no secrets; `handrail secrets set NAME` stores one", err=True)
             return
-        shown = times(is_utc=is_utc)
+        shown = time_format(is_utc=is_utc)
         rows = [(card.name, card.kept, shown.at(card.set), _tools(card)) for card in cards]
-        tell_table(("secret", Column("stored in", 2), Column("set", 1), "plans may pass it to"), rows)
+        print_table(("secret", Column("stored in", 2), Column("set", 1), "plans may pass it to"), rows)
 
-    answer(listing("secrets", [_as_data(card) for card in cards]), as_json=as_json, words=words)
+    answer(listing("secrets", [_as_data(card) for card in cards]), as_json=as_json, as_text=print_text)
 
 
 @command.command()
 @click.argument("name")
 @json_option
 @click.pass_context
-@told
+@reports_errors
 async def remove(ctx: click.Context, name: str, as_json: bool) -> None:
     """Remove a secret."""
     secrets_of(settings_of(ctx)).remove(name)
-    answer({"removed": name}, as_json=as_json, words=lambda: click.echo(f"removed {name}"))
+    answer({"removed": name}, as_json=as_json, as_text=lambda: click.echo(f"removed {name}"))
 
 
 def _value(name: str) -> str:
@@ -112,7 +112,7 @@ def _as_data(card: SecretCard) -> dict[str, Any]:
     return {"name": card.name, "given_to": card.given_to, "kept": card.kept, "set": instant_text(card.set)}
 
 
-def _tell(card: SecretCard, warnings: Sequence[str]) -> None:
+def _print(card: SecretCard, warnings: Sequence[str]) -> None:
     place = "the platform's keyring" if card.kept == "keyring" else "a private file (0600)"
     click.echo(f"{card.name} is stored in {place}; plans may pass it to: {_tools(card)}")
     for warning in warnings:

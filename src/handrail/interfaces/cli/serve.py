@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from handrail.interfaces.cli.execution import Stopped, stoppable
-from handrail.interfaces.cli.program import json_option, settings_of, told
+from handrail.interfaces.cli.program import json_option, reports_errors, settings_of
 from handrail.interfaces.mcp.http.http_server import Endpoint, ServeOptions, serve
 from handrail.interfaces.mcp.serving import open_server_and_readiness
 from handrail.interfaces.mcp.surface.offer import Toolset
@@ -38,7 +38,7 @@ def _toolsets(_: click.Context, __: click.Parameter, listed: str | None) -> tupl
 @click.option("--no-token", is_flag=True, help="Accept requests without a token; only on loopback.")
 @json_option
 @click.pass_context
-@told
+@reports_errors
 async def command(
     ctx: click.Context,
     host: str,
@@ -68,7 +68,7 @@ def _show(endpoint: Endpoint) -> None:
 
 
 def _show_json(endpoint: Endpoint) -> None:
-    """One line: the program that started this reads it while the server runs."""
+    """Print one line of JSON: a program that started the server reads it while it runs."""
     known = {
         "url": endpoint.url,
         "token_file": endpoint.token_file and str(endpoint.token_file),

@@ -1,4 +1,4 @@
-"""The events of a run as one sentence each, for people. Pure, but for the local time zone."""
+"""One sentence for each event of a run. Pure, except for the local time zone."""
 
 from __future__ import annotations
 
@@ -60,11 +60,11 @@ HOW: Final = {
 
 
 Words: TypeAlias = str | Callable[[Any, Entry], str]
-"""A sentence with `{e}` for the event and `{actor}` for who caused it; or a function that makes one."""
+"""A sentence with `{e}` for the event and `{actor}` for who caused it; or a function that returns one."""
 
 
-def told(entry: Entry) -> str:
-    """One event as a line: when, and what happened."""
+def event_line(entry: Entry) -> str:
+    """An event as one line: time and sentence."""
     local = datetime.fromtimestamp(entry.at / 1_000, UTC).astimezone()
     return f"{local:%H:%M:%S}  {sentence(entry)}"
 

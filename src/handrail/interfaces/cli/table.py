@@ -1,8 +1,7 @@
-"""Tables that fit the terminal: ids are never cut, the last column gives way.
+"""Tables that fit the terminal: ids are never cut, the last column is cut first.
 
-Laying out is pure; only `tell_table` looks at the terminal. A terminal that is too narrow loses the columns that may be
-left out, then the last column moves to a line of its own. Where there is no terminal, nothing is left out or cut:
-the reader of a pipe wants all of it."""
+The layout is pure; only `print_table` reads the terminal's width. If it is too narrow, optional columns are left out,
+then the last column moves to a line of its own. Without a terminal nothing is left out or cut: programs read pipes."""
 
 from __future__ import annotations
 
@@ -18,7 +17,7 @@ from rich.cells import cell_len, set_cell_size
 GAP: Final = "  "
 INDENT: Final = "    "
 LAST_WIDTH_MIN: Final = 20
-"""A last column that has less room than this says too little: something else goes first."""
+"""If the last column would get less than this, other columns are left out first."""
 PIPE_WIDTH: Final = 1_000_000
 EMPTY: Final = frozenset({"", "-"})
 
@@ -32,7 +31,7 @@ class Column(Struct, frozen=True):
 
 
 class Cell(Struct, frozen=True):
-    """A piece of a line, padded; `column` says where it comes from, for those that colour it."""
+    """A padded piece of a line; `column` is its column, so that callers can colour it."""
 
     column: int
     text: str
@@ -41,7 +40,7 @@ class Cell(Struct, frozen=True):
 Line: TypeAlias = tuple[Cell, ...]
 
 
-def tell_table(head: Sequence[str | Column], rows: Iterable[Sequence[object]]) -> None:
+def print_table(head: Sequence[str | Column], rows: Iterable[Sequence[object]]) -> None:
     """Print a table; columns that are plain names are always shown."""
     columns = [one if isinstance(one, Column) else Column(one) for one in head]
     cells = [[_printable(str(cell)) for cell in row] for row in rows]
@@ -55,7 +54,7 @@ def tell_table(head: Sequence[str | Column], rows: Iterable[Sequence[object]]) -
 
 
 def has_unicode() -> bool:
-    """Whether what is printed may hold more than ASCII."""
+    """Whether stdout can show more than ASCII."""
     return "utf" in (sys.stdout.encoding or "").lower()
 
 
@@ -67,7 +66,7 @@ def line_text(line: Line) -> str:
 def placed(
     columns: Sequence[Column], rows: Sequence[Sequence[str]], *, width: int, unicode: bool = True
 ) -> list[tuple[Line, ...]]:
-    """The lines of the titles, then those of each row: one each, unless even the ids do not fit beside the rest."""
+    """The lines of the titles, then those of each row: one line each, or several if the ids do not fit."""
     whole = [[column.name for column in columns], *rows]
     widths = {index: max(cell_len(row[index]) for row in whole) for index in range(len(columns))}
     ranks = {index: (_is_empty(rows, index), column.rank) for index, column in enumerate(columns) if column.rank}
@@ -77,7 +76,7 @@ def placed(
     if is_fitting:
         room = width - _total(ids, widths)
         return [((*_padded(row, ids, widths), Cell(last, elided(row[last], room, ellipsis))),) for row in whole]
-    # The last column has its own line now: that makes room for some of the others again.
+    # The last column has its own line now, so some optional columns fit again.
     ids, _ = _shown(every, ranks, widths, width + len(GAP))
     return [tuple(_stacked(row, ids, last, widths, width, ellipsis)) for row in whole]
 
@@ -92,7 +91,7 @@ def elided(text: str, width: int, ellipsis: str = "…") -> str:
 def _shown(
     every: Sequence[int], ranks: Mapping[int, tuple[bool, int]], widths: Mapping[int, int], room: int
 ) -> tuple[list[int], bool]:
-    """The columns left of the last one that there is room for, and whether it is enough; empty ones go first."""
+    """The columns before the last one that fit, and whether they do; empty ones are left out first."""
     shown = list(every)
     while _total(shown, widths) > room:
         optional = [index for index in shown if index in ranks]
@@ -133,5 +132,5 @@ def _stacked(
 
 
 def _printable(text: str) -> str:
-    # Cells may hold words of tools and servers: none of them may act on the terminal or break a line.
+    # Cells may contain texts of tools and servers: no escape codes or line breaks may reach the terminal.
     return text if text.isprintable() else "".join(char if char.isprintable() else " " for char in text)

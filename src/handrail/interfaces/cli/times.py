@@ -1,6 +1,6 @@
-"""Instants as people read them: relative, or as a short local time; exact with `--utc`.
+"""Times for people: relative, or a short local time; exact with `--utc`.
 
-`--json` never comes here: data holds exact instants (engine/clock.py)."""
+Not used for `--json`: data has exact times (engine/clock.py)."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from handrail.domain.plural import plural
 from handrail.engine.clock import instant_text, system_clock
 
 Instant: TypeAlias = int | str
-"""Milliseconds since 1970, as events hold them, or RFC 3339 text, as views do; empty: not known."""
+"""Milliseconds since 1970, as in events, or RFC 3339 text, as in views; empty: unknown."""
 DAYS_RELATIVE_MAX: Final = 14
-"""Beyond this, `34 days ago` says less than the date."""
+"""Beyond this, the date is shown: it says more than `34 days ago`."""
 
 
-class Times(Struct, frozen=True, kw_only=True):
-    """How this command writes instants."""
+class TimeFormat(Struct, frozen=True, kw_only=True):
+    """How a command prints times."""
 
     now: int
     is_utc: bool = False
@@ -54,9 +54,9 @@ class Times(Struct, frozen=True, kw_only=True):
         return datetime.fromtimestamp(milliseconds / 1_000, UTC).astimezone(self.zone)
 
 
-def times(*, is_utc: bool = False) -> Times:
-    """Instants as seen from now."""
-    return Times(now=system_clock(), is_utc=is_utc)
+def time_format(*, is_utc: bool = False) -> TimeFormat:
+    """The format for a command that runs now."""
+    return TimeFormat(now=system_clock(), is_utc=is_utc)
 
 
 def utc_option(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -65,7 +65,7 @@ def utc_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _span(seconds: float) -> str:
-    """A length of time in its largest unit; empty if a date says more."""
+    """A duration in its largest unit; empty if it is so long that a date is better."""
     minutes, hours, days = (round(seconds / unit) for unit in (60, 3_600, 86_400))
     if seconds < 59.5:
         return f"{round(seconds)} s"

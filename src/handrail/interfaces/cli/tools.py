@@ -21,16 +21,17 @@ from handrail.engine.clock import new_id, system_entropy
 from handrail.engine.tool import Later, PlanTool, ToolAsks, ToolCall, ToolFailed, ToolSpec
 from handrail.interfaces.cli.answer import Exit, answer
 from handrail.interfaces.cli.asking import require_yes
-from handrail.interfaces.cli.program import json_option, settings_of, told
+from handrail.interfaces.cli.excerpt import lines_of, printable
+from handrail.interfaces.cli.program import json_option, reports_errors, settings_of
 from handrail.interfaces.cli.runnable import value_of
 from handrail.interfaces.cli.tools_check import check
-from handrail.interfaces.cli.tools_list import list_, say
+from handrail.interfaces.cli.tools_list import list_, print_progress
 from handrail.interfaces.cli.tools_stats import stats
 from handrail.interfaces.pictures.caption import plain
 from handrail.tools.registry import Registry
 
 QUESTIONS_MAX: Final = 20
-"""How many questions of a tool one call answers."""
+"""The most questions of a tool that one call answers."""
 ERROR_OF: Mapping[Category, type[HandrailError]] = {
     Category.NOT_FOUND: NotFound,
     Category.INVALID_INPUT: Invalid,
@@ -59,7 +60,7 @@ for one in (check, list_, stats):
 @click.option("--yes", is_flag=True, help="Do not ask before a tool that changes something.")
 @json_option
 @click.pass_context
-@told
+@reports_errors
 async def call(
     ctx: click.Context,
     name: str,
@@ -73,26 +74,26 @@ async def call(
     replies = [_reply(one) for one in answers]
     toolbox = toolbox_of(settings_of(ctx))
     try:
-        output = await _called(toolbox, name, _Typed(typed, text, replies), is_agreed=yes)
+        output = await _called(toolbox, name, _CallOptions(typed, text, replies), is_agreed=yes)
     except ToolAsks as asked:
-        _tell_question(name, asked.question, as_json=as_json)
+        _print_question(name, asked.question, as_json=as_json)
         sys.exit(Exit.WAITING)
     finally:
         await toolbox.close()
-    answer(output, as_json=as_json, words=lambda: _tell(output))
+    answer(output, as_json=as_json, as_text=lambda: _print(output))
 
 
-class _Typed(msgspec.Struct, frozen=True):
-    """What was typed for a call."""
+class _CallOptions(msgspec.Struct, frozen=True):
+    """The options of one call."""
 
     args: Sequence[str]
     text: str | None
     replies: Sequence[PersonReply]
 
 
-async def _called(toolbox: Registry, name: str, typed: _Typed, *, is_agreed: bool) -> Any:
+async def _called(toolbox: Registry, name: str, typed: _CallOptions, *, is_agreed: bool) -> Any:
     if "." in name:
-        say(f"connecting to {name.partition('.')[0]}")
+        print_progress(f"connecting to {name.partition('.')[0]}")
     await toolbox.connect([name])
     tool = toolbox.find(name)
     try:
@@ -111,7 +112,7 @@ async def _called(toolbox: Registry, name: str, typed: _Typed, *, is_agreed: boo
 
 
 async def _answered(tool: PlanTool, args: Mapping[str, Any], replies: Sequence[PersonReply]) -> Any:
-    """The tool's output; its questions get the replies in order, and one without a reply is raised as ToolAsks."""
+    """The tool's output; its questions get the replies in order; a question without a reply raises ToolAsks."""
     key = new_id("call_", system_entropy)
     call = ToolCall(
         tool=tool.spec.name,
@@ -157,17 +158,17 @@ def _reply(text: str) -> PersonReply:
     return PersonReply(agreed=True, content=said)
 
 
-def _tell_question(name: str, question: ToolQuestion, *, as_json: bool) -> None:
+def _print_question(name: str, question: ToolQuestion, *, as_json: bool) -> None:
     hint = f"""call it again with --answer '{"true" if question.schema is None else "{...}"}', or --answer false"""
     data = {"asks": {"text": question.text, "schema": question.schema}, "hint": hint}
 
-    def words() -> None:
+    def print_text() -> None:
         click.secho(f"{name} asks: {plain(question.text)}", fg="yellow", err=True)
         if question.schema is not None:
             click.echo(f"  the answer must fit: {plain(msgspec.json.encode(question.schema).decode())}", err=True)
         click.echo(f"  what to do: {hint}", err=True)
 
-    answer(data, as_json=as_json, words=words)
+    answer(data, as_json=as_json, as_text=print_text)
 
 
 def _arguments(spec: ToolSpec, typed: Sequence[str], text: str | None) -> dict[str, Any]:
@@ -187,8 +188,9 @@ def _arguments(spec: ToolSpec, typed: Sequence[str], text: str | None) -> dict[s
     return args
 
 
-def _tell(output: Any) -> None:
+def _print(output: Any) -> None:
     if isinstance(output, str):
-        click.echo(output)
+        # In a pipe the output is data and stays as it is; at a terminal it must not send escape codes.
+        click.echo("\n".join(map(printable, lines_of(output))) if sys.stdout.isatty() else output)
     else:
         click.echo(msgspec.json.format(msgspec.json.encode(output), indent=2).decode())

@@ -1,6 +1,6 @@
 """`handrail tools check`: connect to each declared server, and report what is wrong with it or with tools.json.
 
-Whether tools.json fits a server is decided in tools_fit.py."""
+tools_fit.py compares tools.json with a server's tools."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from msgspec import Struct
 from handrail.assembly import toolbox_of
 from handrail.engine.tool import ToolFailed
 from handrail.interfaces.cli.answer import Exit, answer
-from handrail.interfaces.cli.program import json_option, settings_of, told
-from handrail.interfaces.cli.table import Column, tell_table
+from handrail.interfaces.cli.program import json_option, reports_errors, settings_of
+from handrail.interfaces.cli.table import Column, print_table
 from handrail.interfaces.cli.tools_fit import left_out, misfits
-from handrail.interfaces.cli.tools_list import required_servers, say
+from handrail.interfaces.cli.tools_list import print_progress, required_servers
 from handrail.interfaces.pictures.caption import plain
 from handrail.tools.mcp.declaration import Declared
 from handrail.tools.mcp.servers import Servers
@@ -25,7 +25,7 @@ from handrail.tools.mcp.tool_server import ToolServer
 from handrail.tools.registry import Registry
 
 
-class Checked(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ServerCheck(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The state of a server, and what is wrong."""
 
     server: str
@@ -47,7 +47,7 @@ class Checked(Struct, frozen=True, kw_only=True, omit_defaults=True):
     log: str = ""
 
     @property
-    def is_well(self) -> bool:
+    def is_ok(self) -> bool:
         """Whether there is nothing to fix."""
         return self.is_reached and not self.misfits and not self.missing
 
@@ -56,7 +56,7 @@ class Checked(Struct, frozen=True, kw_only=True, omit_defaults=True):
 @click.argument("name", required=False, default="")
 @json_option
 @click.pass_context
-@told
+@reports_errors
 async def check(ctx: click.Context, name: str, as_json: bool) -> None:
     """Connect to the declared servers, or to NAME, and report what is wrong with them or with tools.json.
 
@@ -66,26 +66,26 @@ async def check(ctx: click.Context, name: str, as_json: bool) -> None:
         checked = await _checked(toolbox, required_servers(toolbox, name))
     finally:
         await toolbox.close()
-    is_well = all(one.is_well for one in checked)
-    answer({"ok": is_well, "servers": checked}, as_json=as_json, words=lambda: _tell(checked))
-    if not is_well:
+    is_ok = all(one.is_ok for one in checked)
+    answer({"ok": is_ok, "servers": checked}, as_json=as_json, as_text=lambda: _print(checked))
+    if not is_ok:
         sys.exit(Exit.FAILED if all(one.is_reached for one in checked) else Exit.UNAVAILABLE)
 
 
-async def _checked(toolbox: Registry, names: Sequence[str]) -> Sequence[Checked]:
+async def _checked(toolbox: Registry, names: Sequence[str]) -> Sequence[ServerCheck]:
     servers = toolbox.servers
     if servers is None or not names:
         return []
-    say(f"connecting to {', '.join(names)}")
+    print_progress(f"connecting to {', '.join(names)}")
     unreachable = await servers.connect(names)
-    return [await _examined(servers, name, unreachable.get(name, "")) for name in names]
+    return [await _server_check(servers, name, unreachable.get(name, "")) for name in names]
 
 
-async def _examined(servers: Servers, name: str, error: str) -> Checked:
+async def _server_check(servers: Servers, name: str, error: str) -> ServerCheck:
     server = servers.server(name)
     declared, status = server.declared, server.connection.status
     if error:
-        return Checked(
+        return ServerCheck(
             server=name,
             is_reached=False,
             origin=declared.origin,
@@ -94,7 +94,7 @@ async def _examined(servers: Servers, name: str, error: str) -> Checked:
             log=status.log,
         )
     schemas = await _schemas(server)
-    return Checked(
+    return ServerCheck(
         server=name,
         is_reached=True,
         origin=declared.origin,
@@ -111,7 +111,7 @@ async def _examined(servers: Servers, name: str, error: str) -> Checked:
 async def _schemas(server: ToolServer) -> Mapping[str, Mapping[str, Any]]:
     try:
         return {one.name: one.args for one in await server.connection.listing()}
-    except ToolFailed:  # it died just after it answered: the next check will say so
+    except ToolFailed:  # it ended just after it answered: the next check reports that
         return {}
 
 
@@ -146,19 +146,19 @@ HEAD: Final = (
 )
 
 
-def _tell(checked: Sequence[Checked]) -> None:
+def _print(checked: Sequence[ServerCheck]) -> None:
     if not checked:
         click.echo("no servers declared; add them to .handrail/tools.json, under mcpServers", err=True)
         return
-    tell_table(HEAD, [_row(one) for one in checked])
+    print_table(HEAD, [_row(one) for one in checked])
     for one in checked:
-        _tell_wrong(one)
+        _print_wrong(one)
 
 
-def _row(one: Checked) -> tuple[object, ...]:
+def _row(one: ServerCheck) -> tuple[object, ...]:
     if not one.is_reached:
         return (one.server, "unreachable", "-", "-", "-", "-", "-")
-    state = "ok" if one.is_well else "see below"
+    state = "ok" if one.is_ok else "see below"
     return (
         one.server,
         state,
@@ -170,7 +170,7 @@ def _row(one: Checked) -> tuple[object, ...]:
     )
 
 
-def _tell_wrong(one: Checked) -> None:
+def _print_wrong(one: ServerCheck) -> None:
     if one.error:
         first, *more = one.error.splitlines()
         click.secho(f"{one.server} can't be reached: {plain(first)}", fg="red", err=True)

@@ -1,6 +1,6 @@
 """`handrail tools list`: all tools that plans can call, and the state of their servers.
 
-Connects to all servers at once; one that can't be reached is reported with the reason and hides no other."""
+Connects to all servers at once; one that can't be reached is reported and does not hide the others."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from handrail.engine.clock import instant_text, system_clock
 from handrail.engine.tool import ToolSpec
 from handrail.engine.tool_figures import breakers_of
 from handrail.interfaces.cli.answer import answer, listing
-from handrail.interfaces.cli.program import json_option, settings_of, told
-from handrail.interfaces.cli.table import Column, tell_table
-from handrail.interfaces.cli.times import Times, utc_option
+from handrail.interfaces.cli.program import json_option, reports_errors, settings_of
+from handrail.interfaces.cli.table import Column, print_table
+from handrail.interfaces.cli.times import TimeFormat, utc_option
 from handrail.interfaces.pictures.caption import plain
 from handrail.settings import Settings
 from handrail.tools.registry import Registry
 
-OUR_OWN = "-"
-"""The server of tools that have none."""
+NO_SERVER = "-"
+"""Shown for built-in tools, which have no server."""
 
 
-class Seen(Struct, frozen=True, kw_only=True):
+class ToolOverview(Struct, frozen=True, kw_only=True):
     """The tools, and the state of their servers."""
 
     specs: Sequence[ToolSpec]
@@ -49,7 +49,7 @@ class Seen(Struct, frozen=True, kw_only=True):
 @utc_option
 @json_option
 @click.pass_context
-@told
+@reports_errors
 async def list_(ctx: click.Context, server: str, is_own: bool, is_utc: bool, as_json: bool) -> None:
     """List all tools that plans of this project can call, and why some servers and plugins can't be used."""
     if server and is_own:
@@ -57,22 +57,26 @@ async def list_(ctx: click.Context, server: str, is_own: bool, is_utc: bool, as_
     settings = settings_of(ctx)
     toolbox = toolbox_of(settings)
     try:
-        seen = await _seen(toolbox, settings, server=server, is_own=is_own)
+        overview = await _overview(toolbox, settings, server=server, is_own=is_own)
     finally:
         await toolbox.close()
-    if server in seen.unreachable:
+    if server in overview.unreachable:
         hint = f"run `handrail tools check {server}` for details"
-        raise Unavailable(f"{server} can't be reached: {seen.unreachable[server]}", hint=hint)
-    answer(_as_data(seen), as_json=as_json, words=lambda: _tell(seen, Times(now=seen.now, is_utc=is_utc)))
+        raise Unavailable(f"{server} can't be reached: {overview.unreachable[server]}", hint=hint)
+    answer(
+        _as_data(overview),
+        as_json=as_json,
+        as_text=lambda: _print(overview, TimeFormat(now=overview.now, is_utc=is_utc)),
+    )
 
 
-async def _seen(toolbox: Registry, settings: Settings, *, server: str, is_own: bool) -> Seen:
+async def _overview(toolbox: Registry, settings: Settings, *, server: str, is_own: bool) -> ToolOverview:
     names = [] if is_own else required_servers(toolbox, server)
     unreachable: Mapping[str, str] = {}
     if toolbox.servers is not None and names:
-        say(f"connecting to {', '.join(names)}")
+        print_progress(f"connecting to {', '.join(names)}")
         unreachable = await toolbox.servers.connect(names)
-    return Seen(
+    return ToolOverview(
         specs=[spec for spec in toolbox.specs() if not server or spec.server == server],
         broken={} if server else dict(toolbox.broken),
         unreachable=unreachable,
@@ -92,10 +96,10 @@ def required_servers(toolbox: Registry, server: str) -> Sequence[str]:
     return [server]
 
 
-def say(words: str) -> None:
-    """Progress, for people at a terminal only."""
+def print_progress(text: str) -> None:
+    """Print progress, at a terminal only."""
     if sys.stderr.isatty():
-        click.secho(f"{words} ...", dim=True, err=True)
+        click.secho(f"{text} ...", dim=True, err=True)
 
 
 async def _breakers(settings: Settings, servers: Sequence[str]) -> Mapping[str, Breaker]:
@@ -112,18 +116,18 @@ async def _breakers(settings: Settings, servers: Sequence[str]) -> Mapping[str, 
 # --- as data ------------------------------------------------------------------------------------------
 
 
-def _as_data(seen: Seen) -> dict[str, Any]:
-    tools = [_tool_data(spec, seen) for spec in seen.specs]
-    return listing("tools", tools, broken=seen.broken, unreachable=seen.unreachable)
+def _as_data(overview: ToolOverview) -> dict[str, Any]:
+    tools = [_tool_data(spec, overview) for spec in overview.specs]
+    return listing("tools", tools, broken=overview.broken, unreachable=overview.unreachable)
 
 
-def _tool_data(spec: ToolSpec, seen: Seen) -> dict[str, Any]:
-    fields = {**msgspec.to_builtins(spec), "breaker": _breaker_data(spec, seen)}
+def _tool_data(spec: ToolSpec, overview: ToolOverview) -> dict[str, Any]:
+    fields = {**msgspec.to_builtins(spec), "breaker": _breaker_data(spec, overview)}
     return {name: value for name, value in fields.items() if value is not None and value != ""}
 
 
-def _breaker_data(spec: ToolSpec, seen: Seen) -> dict[str, Any] | None:
-    breaker = seen.breakers.get(spec.server)
+def _breaker_data(spec: ToolSpec, overview: ToolOverview) -> dict[str, Any] | None:
+    breaker = overview.breakers.get(spec.server)
     if breaker is None:
         return None
     if breaker.status is BreakerStatus.CLOSED:
@@ -146,29 +150,29 @@ HEAD: Final = (
 )
 
 
-def _tell(seen: Seen, shown: Times) -> None:
-    tell_table(HEAD, [_row(spec, seen, shown) for spec in seen.specs])
-    for name, reason in seen.unreachable.items():
+def _print(overview: ToolOverview, shown: TimeFormat) -> None:
+    print_table(HEAD, [_row(spec, overview, shown) for spec in overview.specs])
+    for name, reason in overview.unreachable.items():
         click.secho(f"server {name} can't be reached: {plain(reason)}", fg="red", err=True)
         click.echo(f"  what to do: run `handrail tools check {name}` for details", err=True)
-    for name, reason in seen.broken.items():
+    for name, reason in overview.broken.items():
         click.secho(f"plugin {name} can't be used: {reason}", fg="red", err=True)
 
 
-def _row(spec: ToolSpec, seen: Seen, shown: Times) -> tuple[str, ...]:
+def _row(spec: ToolSpec, overview: ToolOverview, shown: TimeFormat) -> tuple[str, ...]:
     return (
         plain(spec.name),
         spec.effect.value,
         plain(spec.undo) or "-",
         "yes" if spec.idempotent or spec.effect is Effect.NONE else "no",
-        spec.server or OUR_OWN,
-        breaker_words(seen.breakers.get(spec.server), shown),
+        spec.server or NO_SERVER,
+        breaker_words(overview.breakers.get(spec.server), shown),
         limits_of(spec) or "-",
         plain(spec.description),
     )
 
 
-def breaker_words(breaker: Breaker | None, shown: Times) -> str:
+def breaker_words(breaker: Breaker | None, shown: TimeFormat) -> str:
     """Whether calls go through to a server."""
     if breaker is None:
         return "-"

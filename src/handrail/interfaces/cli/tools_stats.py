@@ -1,6 +1,6 @@
 """`handrail tools stats`: calls, times and failures of tools and servers, from the journal.
 
-The figures come from engine/tool_figures.py; here they are printed."""
+engine/tool_figures.py computes the figures."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from handrail.engine.clock import instant_text, system_clock
 from handrail.engine.tool_figures import ToolReport, tool_figures
 from handrail.engine.tool_tally import Outage, ToolFigures
 from handrail.interfaces.cli.answer import answer, listing
-from handrail.interfaces.cli.program import json_option, settings_of, told
+from handrail.interfaces.cli.program import json_option, reports_errors, settings_of
 from handrail.interfaces.cli.run_view import duration_words
-from handrail.interfaces.cli.table import Column, tell_table
-from handrail.interfaces.cli.times import Times, utc_option
+from handrail.interfaces.cli.table import Column, print_table
+from handrail.interfaces.cli.times import TimeFormat, utc_option
 from handrail.interfaces.pictures.caption import plain
 
 
@@ -31,15 +31,15 @@ from handrail.interfaces.pictures.caption import plain
 @utc_option
 @json_option
 @click.pass_context
-@told
+@reports_errors
 async def stats(ctx: click.Context, name: str, since: str | None, is_utc: bool, as_json: bool) -> None:
     """Show calls, times, failures and retries of each tool, and outages of servers. NAME is a tool or a server."""
     now = system_clock()
-    begin = max(1, now - duration_ms(since)) if since else 0
+    start = max(1, now - duration_ms(since)) if since else 0
     async with reading(settings_of(ctx)) as look:
-        whole = await tool_figures(look.store, since=begin)
+        whole = await tool_figures(look.store, since=start)
     report = only(whole, name) if name else whole
-    answer(_as_data(report, now), as_json=as_json, words=lambda: _tell(report, Times(now=now, is_utc=is_utc)))
+    answer(_as_data(report, now), as_json=as_json, as_text=lambda: _print(report, TimeFormat(now=now, is_utc=is_utc)))
     if name and not report.tools and not report.servers:
         called = sorted({one.tool for one in whole.tools})
         click.echo(f"no calls of {name} recorded; {did_you_mean(name, called)}".rstrip("; "), err=True)
@@ -126,20 +126,20 @@ OUTAGES_HEAD: Final = (
 )
 
 
-def _tell(report: ToolReport, shown: Times) -> None:
+def _print(report: ToolReport, shown: TimeFormat) -> None:
     calls = [_row(one, shown) for one in report.tools]
     if calls:
-        tell_table(CALLS_HEAD, calls)
+        print_table(CALLS_HEAD, calls)
     outages = [_outage_row(one.server, outage, shown) for one in report.servers for outage in one.outages]
     if outages:
-        tell_table(OUTAGES_HEAD, outages)
+        print_table(OUTAGES_HEAD, outages)
     if not calls and not outages:
         click.echo("no calls in that time", err=True)
     for note in _notes(report):
         click.echo(note, err=True)
 
 
-def _row(one: ToolFigures, shown: Times) -> tuple[object, ...]:
+def _row(one: ToolFigures, shown: TimeFormat) -> tuple[object, ...]:
     failures = ", ".join(f"{count} {category}" for category, count in one.failures.items())
     name = f"{one.tool} (undo)" if one.is_undo else one.tool
     times = [_took(took) for took in (one.p50_ms, one.p95_ms, one.p99_ms)]
@@ -152,7 +152,7 @@ def _took(milliseconds: int | None) -> str:
     return f"{milliseconds} ms" if milliseconds < 1_000 else duration_words(milliseconds / 1_000)
 
 
-def _outage_row(server: str, one: Outage, shown: Times) -> tuple[object, ...]:
+def _outage_row(server: str, one: Outage, shown: TimeFormat) -> tuple[object, ...]:
     lasted = _took(max(0, (one.closed or shown.now) - one.opened))
     is_open = not one.closed and shown.now < one.until
     state = f"open until {shown.at(one.until)}" if is_open else "closed" if one.closed else "next call tries"

@@ -11,40 +11,40 @@ from handrail.assembly import Working, working
 from handrail.domain.run import Run
 from handrail.domain.status import RUN_WORKING, RunStatus
 from handrail.interfaces.cli.execution import Stopped, first_of, stoppable
-from handrail.interfaces.cli.program import settings_of, told
+from handrail.interfaces.cli.program import reports_errors, settings_of
 
 POLL_S: Final = 0.2
-IDLE_LOOKS: Final = 3
+IDLE_POLLS: Final = 3
 """How many polls in a row must find no work: a run that was just released is picked up between two polls."""
 
 
 @click.command()
 @click.option("--until-idle", is_flag=True, help="Stop when no work is left.")
 @click.pass_context
-@told
+@reports_errors
 async def command(ctx: click.Context, until_idle: bool) -> None:
     """Execute the store's runs that no other process executes, until stopped."""
     async with working(settings_of(ctx), actor="worker") as at_work:
-        _say(f"worker {at_work.worker.settings.owner} started; Ctrl-C stops it")
-        teller = _Teller(at_work)
+        _log(f"worker {at_work.worker.settings.owner} started; Ctrl-C stops it")
+        worker_log = _WorkerLog(at_work)
         with stoppable() as stop:
-            task = asyncio.ensure_future(teller.tell(until_idle=until_idle))
+            task = asyncio.ensure_future(worker_log.follow(until_idle=until_idle))
             try:
                 await first_of(task, stop)
             except Stopped:
-                _say("stopping: waiting for running calls")
+                _log("stopping: waiting for running calls")
             finally:
                 task.cancel()
                 await asyncio.wait({task})
-    _say("worker stopped")
+    _log("worker stopped")
 
 
-def _say(text: str) -> None:
+def _log(text: str) -> None:
     click.echo(text, err=True)
 
 
-class _Teller:
-    """Prints what a worker does, by polling it."""
+class _WorkerLog:
+    """Prints what a worker does. Polls, because picking up and waiting are no events of a run."""
 
     def __init__(self, at_work: Working) -> None:
         self.worker = at_work.worker
@@ -61,19 +61,19 @@ class _Teller:
         if is_own and run.status not in RUN_WORKING and self.ended.get(run.id) is not run.status:
             self._pick_up(run.id, run.workflow)
             self.ended[run.id] = run.status
-            _say(f"{run.id} {run.status.value}")
+            _log(f"{run.id} {run.status.value}")
         elif run.status in RUN_WORKING:
             self.ended.pop(run.id, None)
 
     def _pick_up(self, run_id: str, workflow: str) -> None:
         if run_id not in self.seen:
             self.seen.add(run_id)
-            _say(f"{run_id} picked up: {workflow}")
+            _log(f"{run_id} picked up: {workflow}")
 
-    async def tell(self, *, until_idle: bool) -> None:
+    async def follow(self, *, until_idle: bool) -> None:
         """Poll; with `until_idle`, until no work is left."""
         idle = 0
-        while not until_idle or idle < IDLE_LOOKS:
+        while not until_idle or idle < IDLE_POLLS:
             await asyncio.sleep(POLL_S)
             now = dict(self.worker.conductors)
             for run_id, conductor in now.items():
@@ -82,10 +82,10 @@ class _Teller:
             gone = self.seen - now.keys()
             self.seen -= gone
             for run_id in (*resting, *gone):
-                await self._tell_waiting(run_id)
+                await self._print_waiting(run_id)
             idle = idle + 1 if until_idle and await self._is_idle() else 0
 
-    async def _tell_waiting(self, run_id: str) -> None:
+    async def _print_waiting(self, run_id: str) -> None:
         n = (await self.lookout.run(run_id)).n
         if self.waits.get(run_id) == n:
             return
@@ -93,7 +93,7 @@ class _Teller:
         status = await self.lookout.status(run_id)
         if status.status is RunStatus.WAITING:
             waits = ", ".join(f"{one.kind.value} {one.step}" for one in status.waiting_for)
-            _say(f"{run_id} waiting for {waits}")
+            _log(f"{run_id} waiting for {waits}")
 
     async def _is_idle(self) -> bool:
         """Whether no run of the store has work that a worker could do."""

@@ -11,7 +11,7 @@ from handrail.domain.errors import Invalid
 from handrail.interfaces.cli.answer import answer
 from handrail.interfaces.cli.completion import complete_workflow
 from handrail.interfaces.cli.definitions import check_files
-from handrail.interfaces.cli.program import json_option, settings_of, told
+from handrail.interfaces.cli.program import json_option, reports_errors, settings_of
 from handrail.interfaces.cli.workflow_diff import diff
 from handrail.interfaces.cli.workflow_finding import files_of, found
 from handrail.interfaces.cli.workflow_import import import_
@@ -36,7 +36,7 @@ for one in (diff, import_, list_, new, show, test):
 @click.argument("targets", nargs=-1, required=True, metavar="FILE|ID|FOLDER...", shell_complete=complete_workflow)
 @json_option
 @click.pass_context
-@told
+@reports_errors
 async def validate(ctx: click.Context, targets: tuple[str, ...], as_json: bool) -> None:
     """Check whether workflows (`-`: stdin) are valid, and show all findings at once.
 
@@ -53,7 +53,7 @@ async def validate(ctx: click.Context, targets: tuple[str, ...], as_json: bool) 
 @click.option("--ascii", "is_ascii", is_flag=True, help="Without box characters.")
 @json_option
 @click.pass_context
-@told
+@reports_errors
 async def graph(ctx: click.Context, name: str, form: str | None, is_ascii: bool, as_json: bool) -> None:
     """Draw a workflow, from a file or from the library: in the terminal, as Mermaid, or as SVG."""
     loaded = found(name, settings_of(ctx))
@@ -70,4 +70,4 @@ async def graph(ctx: click.Context, name: str, form: str | None, is_ascii: bool,
             width = shutil.get_terminal_size().columns
             picture = terminal_picture(loaded.definition, width=width, unicode=unicode, color=color)
     data = {"file": name, "form": form or "terminal", "picture": picture}
-    answer(data, as_json=as_json, words=lambda: click.echo(picture.rstrip("\n")))
+    answer(data, as_json=as_json, as_text=lambda: click.echo(picture.rstrip("\n")))

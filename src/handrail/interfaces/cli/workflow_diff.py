@@ -11,7 +11,7 @@ from handrail.domain.plural import plural
 from handrail.interfaces.cli.answer import Exit, answer
 from handrail.interfaces.cli.completion import complete_workflow
 from handrail.interfaces.cli.excerpt import printable
-from handrail.interfaces.cli.program import json_option, settings_of, told
+from handrail.interfaces.cli.program import json_option, reports_errors, settings_of
 from handrail.interfaces.cli.workflow_finding import found_valid
 
 COLOR_OF = {Weight.BREAKING: "red", Weight.MINOR: "yellow", Weight.PATCH: None}
@@ -23,7 +23,7 @@ COLOR_OF = {Weight.BREAKING: "red", Weight.MINOR: "yellow", Weight.PATCH: None}
 @click.option("--fail-on-breaking", is_flag=True, help="End with exit code 1 if a change is breaking.")
 @json_option
 @click.pass_context
-@told
+@reports_errors
 async def diff(ctx: click.Context, old: str, new: str, fail_on_breaking: bool, as_json: bool) -> None:
     """Show what changed from OLD to NEW (files, ids, id@version), and whether that breaks users."""
     settings = settings_of(ctx)
@@ -41,16 +41,16 @@ async def diff(ctx: click.Context, old: str, new: str, fail_on_breaking: bool, a
         "changes": found,
     }
 
-    def words() -> None:
+    def print_text() -> None:
         for change in found:
-            _tell(change)
+            _print(change)
         click.echo(_sum(found, weight, wanted, after.version if not enough else ""))
 
-    answer(data, as_json=as_json, words=words)
+    answer(data, as_json=as_json, as_text=print_text)
     sys.exit(Exit.FAILED if fail_on_breaking and weight is Weight.BREAKING else Exit.OK)
 
 
-def _tell(change: VersionChange) -> None:
+def _print(change: VersionChange) -> None:
     click.secho(f"{change.weight.value:<9}", fg=COLOR_OF[change.weight], nl=False)
     click.echo(printable(f" {change.where} {change.what}"))
 

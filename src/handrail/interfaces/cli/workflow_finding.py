@@ -1,6 +1,6 @@
-"""Finding workflows by what a person types: a file, a folder, an id, or an id with a version.
+"""Finds workflows by what a person types: a file, a folder, an id, or an id with a version.
 
-Nothing is checked here: whether a workflow is valid is decided by the library."""
+The library decides whether a workflow is valid (library/loading.py)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def found(name: str, settings: Settings) -> Loaded:
 
 
 def found_valid(name: str, settings: Settings) -> Definition:
-    """The same, if it is valid; Invalid with all findings otherwise."""
+    """The same, if it is valid; else Invalid with all findings."""
     return valid(found(name, settings), name)
 
 
@@ -65,7 +65,7 @@ def is_file_name(name: str) -> bool:
 
 
 def _files_in(folder: Path) -> list[str]:
-    # Any other folder may be the root of a project, whose sub-folders are full of YAML that is no workflow.
+    # Any other folder may be a project's root, whose sub-folders are full of YAML that is not a workflow.
     is_library = LIBRARY_FOLDER in folder.resolve().parts
     catalog = FolderCatalog([folder]) if is_library else FolderCatalog([], beside=folder)
     kept = [path for path, *_ in catalog.files() if not path.endswith(SCHEMA_SUFFIX)]
@@ -75,7 +75,7 @@ def _files_in(folder: Path) -> list[str]:
 
 
 def _definition_file(file: str) -> str:
-    """The workflow's file, also if the file of its tests was named."""
+    """The workflow's file, even if its test file was named."""
     if not file.endswith(TESTS_SUFFIX):
         return file
     stem = file.removesuffix(TESTS_SUFFIX)

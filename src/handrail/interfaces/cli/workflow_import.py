@@ -1,4 +1,4 @@
-"""`handrail workflow import`: files of other formats as YAML in ours, with a list of what changed."""
+"""`handrail workflow import`: converts files of other formats to YAML, and lists what changed."""
 
 from __future__ import annotations
 
@@ -12,8 +12,11 @@ from msgspec.structs import replace
 
 from handrail.domain.check import Finding, Severity
 from handrail.domain.errors import Conflict, Invalid, NotFound, Unavailable
-from handrail.interfaces.cli.answer import Exit, answer, tell_findings
-from handrail.interfaces.cli.program import json_option, settings_of, told
+from handrail.domain.plural import plural
+from handrail.interfaces.cli.answer import Exit, answer
+from handrail.interfaces.cli.excerpt import printable
+from handrail.interfaces.cli.finding_view import print_findings
+from handrail.interfaces.cli.program import json_option, reports_errors, settings_of
 from handrail.library.catalog import SUFFIXES
 from handrail.library.importers import require_importer
 from handrail.library.importing import ImportedFile, imported_file
@@ -51,19 +54,19 @@ class _Outcome(Struct, frozen=True, kw_only=True, omit_defaults=True):
 @click.option("--force", is_flag=True, help="Overwrite existing files.")
 @json_option
 @click.pass_context
-@told
+@reports_errors
 async def import_(ctx: click.Context, source: str, out: str | None, importer: str, force: bool, as_json: bool) -> None:
     """Convert the workflow of another format in FILE, or all those in FOLDER, and list what changed."""
     only = "" if importer == AUTO else importer
     if only:
         require_importer(only)
     outcomes = _imported(Path(source), out, settings_of(ctx).workflows, only=only, force=force)
-    answer(_data(outcomes), as_json=as_json, words=lambda: _words(outcomes))
+    answer(_data(outcomes), as_json=as_json, as_text=lambda: _print_all(outcomes))
     sys.exit(Exit.INVALID if any(one.findings for one in outcomes) else Exit.OK)
 
 
 def _imported(source: Path, out: str | None, own: Path, *, only: str, force: bool) -> list[_Outcome]:
-    """What became of each file; with `-` nothing is written, and the text is returned."""
+    """The result for each file; with `-` nothing is written, and the result has the text."""
     is_folder = source.is_dir()
     converted = [_converted(file, only=only, is_alone=not is_folder) for file in _files(source)]
     if out == STDOUT:
@@ -143,20 +146,16 @@ def _data(outcomes: list[_Outcome]) -> dict[str, Any]:
     }
 
 
-def _words(outcomes: list[_Outcome]) -> None:
+def _print_all(outcomes: list[_Outcome]) -> None:
     for one in outcomes:
         if one.text:
             click.echo(one.text, nl=False)
-            tell_findings(one.kept, err=True)
+            print_findings(one.kept, err=True)
         elif one.out:
-            click.secho(f"{one.file} -> {one.out}: {one.id}, {_notes(len(one.kept))}", fg="green")
-            tell_findings(one.kept)
+            click.secho(printable(f"{one.file} -> {one.out}: {one.id}, {plural(len(one.kept), 'note')}"), fg="green")
+            print_findings(one.kept)
         elif one.skipped:
-            click.echo(f"{one.file}: {one.skipped}", err=True)
+            click.echo(printable(f"{one.file}: {one.skipped}"), err=True)
         else:
-            click.secho(f"{one.file}: not converted", fg="red")
-            tell_findings(one.findings)
-
-
-def _notes(count: int) -> str:
-    return f"{count} {'note' if count == 1 else 'notes'}"
+            click.secho(printable(f"{one.file}: not converted"), fg="red")
+            print_findings(one.findings)

@@ -15,7 +15,7 @@ from handrail.domain.errors import Invalid, Unavailable
 from handrail.interfaces.cli.answer import answer
 from handrail.interfaces.cli.completion import complete_workflow
 from handrail.interfaces.cli.new_files import write_new
-from handrail.interfaces.cli.program import json_option, settings_of, told
+from handrail.interfaces.cli.program import json_option, reports_errors, settings_of
 from handrail.interfaces.cli.workflow_finding import file_of, is_file_name
 from handrail.interfaces.cli.workflow_template import TESTS, WORKFLOW
 from handrail.library.document import read_document
@@ -43,7 +43,7 @@ _editor_line = re.compile(r"^# yaml-language-server:[^\n]*\n", re.MULTILINE)
 @click.option("-o", "--output", metavar="FILE", help="Where to write it (default: .handrail/workflows/ID.yaml).")
 @json_option
 @click.pass_context
-@told
+@reports_errors
 async def new(ctx: click.Context, name: str, template: str | None, output: str | None, as_json: bool) -> None:
     """Write a small workflow called ID to start from, with tests beside it; nothing is overwritten."""
     settings = settings_of(ctx)
@@ -57,12 +57,12 @@ async def new(ctx: click.Context, name: str, template: str | None, output: str |
     _write_schema(schema)
     data = {"id": name, "file": str(file), "tests": str(suite_file(file)) if texts[1] else None, "schema": str(schema)}
 
-    def words() -> None:
+    def print_text() -> None:
         for path in written:
             click.echo(f"wrote {path}")
         click.echo(f"next: edit it, then `handrail workflow test {file}`")
 
-    answer(data, as_json=as_json, words=words)
+    answer(data, as_json=as_json, as_text=print_text)
 
 
 def _texts(name: str, template: str | None, settings: Settings) -> tuple[str, str]:
@@ -87,7 +87,7 @@ def _renamed(text: str, source: str, name: str) -> str:
     """The text under another id, as a first version; comments stay where the template is YAML."""
     value = read_document(text, name=source).value
     if not isinstance(value, dict):
-        raise Invalid(f"{source} is not a workflow", hint="give a file that holds one")
+        raise Invalid(f"{source} is not a workflow", hint="give a file that contains one")
     is_yaml = re.search(r"^id:", text, re.MULTILINE) is not None
     if not is_yaml:
         loaded = load_definition(text, name=source)
@@ -107,7 +107,7 @@ def _require_id(text: str, name: str, file: Path, settings: Settings) -> None:
 
 
 def _write_schema(schema: Path) -> None:
-    """Put the schema where editors look; it is generated, so that of another version is replaced."""
+    """Write the schema where editors look for it; it is generated, so one of another version is replaced."""
     text = schema_text()
     try:
         if not schema.is_file() or schema.read_text(encoding="utf-8") != text:

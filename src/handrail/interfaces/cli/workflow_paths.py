@@ -1,4 +1,4 @@
-"""All paths of a workflow, in words and as data, compared with the paths that its tests take."""
+"""All paths of a workflow, as text and as data, compared with the paths that its tests take."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from handrail.domain.plural import plural
 from handrail.domain.rehearsing.branches import FORKS, Branch, branches_of
 from handrail.domain.rehearsing.paths import Paths, explore
 from handrail.interfaces.cli.excerpt import printable
-from handrail.interfaces.cli.workflow_rehearsal import Report
+from handrail.interfaces.cli.workflow_rehearsal import WorkflowReport
 
 
-def explored(report: Report) -> Paths | None:
+def explored(report: WorkflowReport) -> Paths | None:
     """All paths of a workflow; None if it is not valid."""
     definition = report.loaded.definition
     return explore(definition, judging_rules()) if definition is not None and report.loaded.is_valid else None
@@ -42,20 +42,20 @@ def paths_data(found: Paths, taken: Collection[Branch]) -> dict[str, Any]:
     }
 
 
-def tell_paths(found: Paths, taken: Collection[Branch]) -> None:
-    """What was found, in words."""
+def print_paths(found: Paths, taken: Collection[Branch]) -> None:
+    """Print what was found."""
     most = "" if found.is_whole else "at least "
     ends = ", ".join(sorted(found.ends))
     click.echo(f"  all paths: it can end {ends}; the longest has {most}{plural(len(found.longest), 'step')}")
-    _tell("not covered by any test", map(str, untested(found.reached, taken)), "yellow")
-    _tell("not reached with any value that was tried", map(str, found.unreached), "yellow")
-    _tell("missing on some path", (f"{one.step}: {one.message}" for one in found.missing), "red")
-    _tell("has effects that nothing undoes", found.without_undo, "yellow")
-    _tell("not tried", found.not_tried, "yellow")
+    _print("not covered by any test", map(str, untested(found.reached, taken)), "yellow")
+    _print("not reached with any value that was tried", map(str, found.unreached), "yellow")
+    _print("missing on some path", (f"{one.step}: {one.message}" for one in found.missing), "red")
+    _print("has effects that nothing undoes", found.without_undo, "yellow")
+    _print("not tried", found.not_tried, "yellow")
 
 
-def tell_taken(report: Report) -> None:
-    """How many of its branches the tests take."""
+def print_coverage(report: WorkflowReport) -> None:
+    """Print how many branches the tests cover."""
     if report.loaded.definition is None or not report.tests:
         return
     forks = [branch for branch in branches_of(report.loaded.definition) if branch.way in FORKS]
@@ -65,7 +65,7 @@ def tell_taken(report: Report) -> None:
         click.echo(f"  tests cover {len(forks) - len(left)} of {plural(len(forks), 'branch', 'branches')}{more}")
 
 
-def _tell(what: str, lines: Any, color: str) -> None:
+def _print(what: str, lines: Any, color: str) -> None:
     listed = list(lines)
     if listed:
         click.secho(f"  {what}:", fg=color)

@@ -1,6 +1,6 @@
 """Rehearsals: a workflow with the tests beside it, and their results.
 
-Reads and runs them; printing is workflow_test.py's work."""
+workflow_test.py prints them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from handrail.library.script import read_tests, suite_file
 from handrail.settings import Settings
 
 
-class Tested(Struct, frozen=True, kw_only=True):
+class WorkflowTestResult(Struct, frozen=True, kw_only=True):
     """One test, and its result."""
 
     __test__ = False
@@ -33,12 +33,12 @@ class Tested(Struct, frozen=True, kw_only=True):
     walked: Walked
 
 
-class Report(Struct, frozen=True, kw_only=True):
+class WorkflowReport(Struct, frozen=True, kw_only=True):
     """A workflow, and the results of all its tests."""
 
     file: str
     loaded: Loaded
-    tests: tuple[Tested, ...] = ()
+    tests: tuple[WorkflowTestResult, ...] = ()
     findings: tuple[Finding, ...] = ()
     """What is wrong with the tests as they are written."""
     has_tests: bool = True
@@ -55,32 +55,32 @@ class Report(Struct, frozen=True, kw_only=True):
         return frozenset().union(*(test.walked.branches for test in self.tests))
 
 
-def report_on(file: str, settings: Settings) -> Report:
+def report_on(file: str, settings: Settings) -> WorkflowReport:
     """Load the workflow in a file and run each of its tests."""
     loaded = load_file(file, settings)
     if loaded.definition is None or not loaded.is_valid:
-        return Report(file=file, loaded=loaded)
+        return WorkflowReport(file=file, loaded=loaded)
     beside = suite_file(file)
     try:
         text = beside.read_bytes()
     except FileNotFoundError:
-        return Report(file=file, loaded=loaded, has_tests=False)
+        return WorkflowReport(file=file, loaded=loaded, has_tests=False)
     except OSError as error:
         raise NotFound(f"{str(beside)!r} can't be read: {error.strerror}", hint="make it readable") from error
     tests = read_tests(text, name=str(beside), definition=loaded.definition)
     tested = tuple(_tested(loaded.definition, script) for script in tests.scripts)
-    return Report(file=file, loaded=loaded, tests=tested, findings=tests.findings)
+    return WorkflowReport(file=file, loaded=loaded, tests=tested, findings=tests.findings)
 
 
 def cast() -> WalkParts:
-    """What every test needs: how inputs are checked, and by which rules outputs are checked."""
+    """What every test needs: the checks of inputs and of outputs."""
     return WalkParts(check=_inputs_checked, rule_set=judging_rules())
 
 
-def _tested(definition: Definition, script: Script) -> Tested:
+def _tested(definition: Definition, script: Script) -> WorkflowTestResult:
     walked = walk_through(definition, script, cast())
     found = tuple(differences(script.expect, walked))
-    return Tested(name=script.name, passed=not found, differences=found, walked=walked)
+    return WorkflowTestResult(name=script.name, passed=not found, differences=found, walked=walked)
 
 
 def _inputs_checked(definition: Definition, given: Mapping[str, Any]) -> tuple[Mapping[str, Any], Sequence[str]]:

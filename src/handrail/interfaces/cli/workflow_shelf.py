@@ -1,4 +1,4 @@
-"""`handrail workflow list` and `show`: what the library has. Translates; the library itself is library/bookcase.py."""
+"""`handrail workflow list` and `show`. The library itself is library/bookcase.py."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ import click
 from handrail.assembly import bookcase_of
 from handrail.domain.authoring import definition_data
 from handrail.domain.definition import Definition, title_of
-from handrail.interfaces.cli.answer import answer, listing, tell_findings
+from handrail.interfaces.cli.answer import answer, listing
 from handrail.interfaces.cli.completion import complete_workflow
 from handrail.interfaces.cli.excerpt import lines_of, printable
-from handrail.interfaces.cli.program import json_option, settings_of, told
-from handrail.interfaces.cli.table import Column, tell_table
+from handrail.interfaces.cli.finding_view import print_findings
+from handrail.interfaces.cli.program import json_option, reports_errors, settings_of
+from handrail.interfaces.cli.table import Column, print_table
 from handrail.interfaces.cli.workflow_finding import found
 from handrail.library.book import Book
 from handrail.library.loading import valid
@@ -29,7 +30,7 @@ DESCRIPTION_MAX = 100
 @click.option("--tag", "tags", multiple=True, help="Only workflows with this tag; may be repeated.")
 @json_option
 @click.pass_context
-@told
+@reports_errors
 async def list_(
     ctx: click.Context, words: tuple[str, ...], query: str, category: str, tags: tuple[str, ...], as_json: bool
 ) -> None:
@@ -38,16 +39,16 @@ async def list_(
     matching = books.search(" ".join([query, *words]).strip(), category=category, tags=tags)
     broken = books.broken()
 
-    def tell() -> None:
+    def print_text() -> None:
         head = ("id", Column("version", 1), Column("category", 3), Column("steps", 4), Column("from", 2), "description")
-        tell_table(head, map(_row, matching))
+        print_table(head, map(_row, matching))
         for one in broken:
             click.secho(printable(f"{one.file} can't be read: {one.message}"), fg="yellow", err=True)
         if not matching:
             click.echo("no workflow matches; `handrail workflow list` shows all", err=True)
 
     data = listing("workflows", [_book_data(book) for book in matching], broken=broken)
-    answer(data, as_json=as_json, words=tell)
+    answer(data, as_json=as_json, as_text=print_text)
 
 
 @click.command()
@@ -55,7 +56,7 @@ async def list_(
 @click.option("--yaml", "as_yaml", is_flag=True, help="The whole definition, as YAML.")
 @json_option
 @click.pass_context
-@told
+@reports_errors
 async def show(ctx: click.Context, name: str, as_yaml: bool, as_json: bool) -> None:
     """Show a workflow: its purpose, its inputs and its steps."""
     settings = settings_of(ctx)
@@ -64,15 +65,15 @@ async def show(ctx: click.Context, name: str, as_yaml: bool, as_json: bool) -> N
     book = next((one for one in bookcase_of(settings).books() if one.id == definition.id), None)
     place = _place(book) if book is not None and book.version == definition.version else {}
 
-    def words() -> None:
+    def print_text() -> None:
         if as_yaml:
             click.echo(yaml_text(_written(definition)), nl=False)
         else:
-            _tell(definition, place)
-            tell_findings(loaded.findings)
+            _print(definition, place)
+            print_findings(loaded.findings)
 
     data = {**place, "hash": loaded.hash, "findings": loaded.findings, "definition": definition_data(definition)}
-    answer(data, as_json=as_json, words=words)
+    answer(data, as_json=as_json, as_text=print_text)
 
 
 def _written(definition: Definition) -> dict[str, Any]:
@@ -106,7 +107,7 @@ def _place(book: Book) -> dict[str, Any]:
     return {"source": book.source, "file": book.file, "shadows": book.shadows}
 
 
-def _tell(definition: Definition, place: dict[str, Any]) -> None:
+def _print(definition: Definition, place: dict[str, Any]) -> None:
     version = f"@{definition.version}" if definition.version else ""
     click.secho(printable(f"{definition.id}{version}  {definition.name}"), bold=True)
     for line in lines_of(definition.description):
@@ -120,25 +121,25 @@ def _tell(definition: Definition, place: dict[str, Any]) -> None:
     for key, value in about.items():
         if value:
             click.echo(f"  {key}: {printable(value)}")
-    _tell_inputs(definition)
+    _print_inputs(definition)
     for title, lines in (
         ("before the first step", definition.preconditions),
         ("questions to ask first", definition.clarify),
         ("rules", definition.guidance),
     ):
-        _tell_lines(title, lines)
-    _tell_lines("steps", [_step_line(definition, number) for number in range(len(definition.steps))])
-    _tell_lines("outputs", [f"{name} = {source}" for name, source in definition.outputs.items()])
+        _print_lines(title, lines)
+    _print_lines("steps", [_step_line(definition, number) for number in range(len(definition.steps))])
+    _print_lines("outputs", [f"{name} = {source}" for name, source in definition.outputs.items()])
 
 
-def _tell_inputs(definition: Definition) -> None:
+def _print_inputs(definition: Definition) -> None:
     lines = []
     for name, schema in definition.inputs.items():
         kind = schema.get("type", "anything")
         words = [str(kind if isinstance(kind, str) else " or ".join(kind)), str(schema.get("description", ""))]
         default = f" (default: {schema['default']!r})" if "default" in schema else ""
         lines.append(f"{name}: {', '.join(filter(None, words))}{default}")
-    _tell_lines("inputs", lines)
+    _print_lines("inputs", lines)
 
 
 def _step_line(definition: Definition, number: int) -> str:
@@ -148,7 +149,7 @@ def _step_line(definition: Definition, number: int) -> str:
     return f"{step.id}: {title_of(step)} ({step.kind.value}{when}){inside}"
 
 
-def _tell_lines(title: str, lines: Any) -> None:
+def _print_lines(title: str, lines: Any) -> None:
     if lines:
         click.secho(title, bold=True)
     for text in lines:

@@ -1,6 +1,6 @@
 """`handrail workflow test`: runs workflows with scripted outputs, and tries all their paths.
 
-Translates: words in, words out. The tests are run by domain/rehearsing/."""
+domain/rehearsing/ runs the tests."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from handrail.domain.plural import plural
 from handrail.domain.rehearsing.difference import Difference
 from handrail.domain.rehearsing.paths import Paths
 from handrail.domain.rehearsing.walk import Walked
-from handrail.interfaces.cli.answer import Exit, answer, tell_findings
+from handrail.interfaces.cli.answer import Exit, answer, listing
 from handrail.interfaces.cli.completion import complete_workflow
 from handrail.interfaces.cli.excerpt import printable
-from handrail.interfaces.cli.program import json_option, settings_of, told
+from handrail.interfaces.cli.finding_view import print_findings
+from handrail.interfaces.cli.program import json_option, reports_errors, settings_of
 from handrail.interfaces.cli.workflow_finding import files_of
-from handrail.interfaces.cli.workflow_paths import explored, paths_data, tell_paths, tell_taken
-from handrail.interfaces.cli.workflow_rehearsal import Report, Tested, report_on
+from handrail.interfaces.cli.workflow_paths import explored, paths_data, print_coverage, print_paths
+from handrail.interfaces.cli.workflow_rehearsal import WorkflowReport, WorkflowTestResult, report_on
 
 
 @click.command("test")
@@ -30,27 +31,28 @@ from handrail.interfaces.cli.workflow_rehearsal import Report, Tested, report_on
 )
 @json_option
 @click.pass_context
-@told
+@reports_errors
 async def test(ctx: click.Context, targets: tuple[str, ...], is_exploring: bool, as_json: bool) -> None:
     """Run the tests beside workflows (NAME.tests.yaml); no tool is called, and nothing is written."""
     settings = settings_of(ctx)
     reports = [report_on(file, settings) for file in files_of(targets, settings)]
     results = [(report, explored(report) if is_exploring else None) for report in reports]
-    answer([_data(*one) for one in results], as_json=as_json, words=lambda: _words(results))
+    data = listing("workflows", [_data(*one) for one in results])
+    answer(data, as_json=as_json, as_text=lambda: _print_all(results))
     sys.exit(Exit.OK if all(report.passed for report in reports) else Exit.FAILED)
 
 
-def _words(results: Sequence[tuple[Report, Paths | None]]) -> None:
+def _print_all(results: Sequence[tuple[WorkflowReport, Paths | None]]) -> None:
     for report, found in results:
-        _tell(report)
+        _print(report)
         if found is not None:
-            tell_paths(found, report.taken)
+            print_paths(found, report.taken)
         else:
-            tell_taken(report)
-    _tell_sum([report for report, _ in results])
+            print_coverage(report)
+    _print_sum([report for report, _ in results])
 
 
-def _data(report: Report, found: Paths | None) -> dict[str, Any]:
+def _data(report: WorkflowReport, found: Paths | None) -> dict[str, Any]:
     definition = report.loaded.definition
     data = {
         "file": report.file,
@@ -62,7 +64,7 @@ def _data(report: Report, found: Paths | None) -> dict[str, Any]:
     return data if found is None else {**data, "paths": paths_data(found, report.taken)}
 
 
-def _test_data(test: Tested) -> dict[str, Any]:
+def _test_data(test: WorkflowTestResult) -> dict[str, Any]:
     walked = test.walked
     return {
         "name": test.name,
@@ -77,27 +79,27 @@ def _test_data(test: Tested) -> dict[str, Any]:
     }
 
 
-def _tell(report: Report) -> None:
+def _print(report: WorkflowReport) -> None:
     click.secho(printable(report.file), bold=True)
-    tell_findings(report.findings or (() if report.loaded.is_valid else report.loaded.findings))
+    print_findings(report.findings or (() if report.loaded.is_valid else report.loaded.findings))
     if not report.loaded.is_valid:
         click.secho("  not valid, so not tested", fg="red")
     elif not report.has_tests:
         click.secho("  there are no tests beside it", fg="red")
     for test in report.tests:
-        _tell_test(test)
+        _print_test(test)
 
 
-def _tell_test(test: Tested) -> None:
+def _print_test(test: WorkflowTestResult) -> None:
     mark, color = ("passed", "green") if test.passed else ("FAILED", "red")
     click.secho(f"  {mark}  ", fg=color, nl=False)
     click.echo(printable(test.name))
     if not test.passed:
-        _tell_difference(test.differences)
-        _tell_way(test.walked)
+        _print_difference(test.differences)
+        _print_way(test.walked)
 
 
-def _tell_difference(found: Sequence[Difference]) -> None:
+def _print_difference(found: Sequence[Difference]) -> None:
     click.echo(f"      {printable(found[0].what)}")
     click.echo(f"        expected: {printable(str(found[0].expected))}")
     click.echo(f"        got:      {printable(str(found[0].got))}")
@@ -105,17 +107,17 @@ def _tell_difference(found: Sequence[Difference]) -> None:
         click.echo(f"      and {plural(len(found) - 1, 'more difference')}, which may follow from it")
 
 
-def _tell_way(walked: Walked) -> None:
+def _print_way(walked: Walked) -> None:
     waits = f" ({printable(walked.waits_for)})" if walked.waits_for else ""
     click.echo(f"      path: {', '.join(walked.path) or 'no step'} -> {walked.end or 'not started'}{waits}")
     if walked.unused:
-        click.echo(f"      in the test, but never used: {', '.join(walked.unused)}")
+        click.echo(f"      in the test, but never used: {printable(', '.join(walked.unused))}")
 
 
-def _tell_sum(reports: Sequence[Report]) -> None:
+def _print_sum(reports: Sequence[WorkflowReport]) -> None:
     tests = [test for report in reports for test in report.tests]
     broken = [report for report in reports if not report.passed]
     passed = f"{sum(test.passed for test in tests)} of {plural(len(tests), 'test')} passed"
-    rest = f"; not passed: {', '.join(report.file for report in broken)}" if broken else ""
+    rest = f"; not passed: {', '.join(printable(report.file) for report in broken)}" if broken else ""
     words = f"{passed} in {plural(len(reports), 'workflow')}{rest}"
     click.secho(words, fg="red" if broken else "green")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class Level(StrEnum):
+class CheckLevel(StrEnum):
     """The result of a check."""
 
     OK = "ok"
@@ -15,25 +15,25 @@ class Level(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
-    """A check: what was looked at, the result, and the fix."""
+class DoctorCheck:
+    """One check: its name, the result, and the fix."""
 
     name: str
-    level: Level
+    level: CheckLevel
     message: str
     fix: str = ""
 
 
-def ok(name: str, message: str) -> Check:
+def ok(name: str, message: str) -> DoctorCheck:
     """It works."""
-    return Check(name, Level.OK, message)
+    return DoctorCheck(name, CheckLevel.OK, message)
 
 
-def warn(name: str, message: str, fix: str) -> Check:
+def warn(name: str, message: str, fix: str) -> DoctorCheck:
     """It works, but something should be fixed."""
-    return Check(name, Level.WARN, message, fix)
+    return DoctorCheck(name, CheckLevel.WARN, message, fix)
 
 
-def fail(name: str, message: str, fix: str) -> Check:
+def fail(name: str, message: str, fix: str) -> DoctorCheck:
     """It does not work."""
-    return Check(name, Level.FAIL, message, fix)
+    return DoctorCheck(name, CheckLevel.FAIL, message, fix)

@@ -11,7 +11,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
 
-from handrail.interfaces.clients.launch import Launch
+from handrail.interfaces.clients.launch import ServerLaunch
 
 WORKSPACE: Final = "${workspaceFolder}"
 TITLE: Final = "Guides, runs and remembers long tasks"
@@ -34,7 +34,7 @@ class Format(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class HostPaths:
     """Where the user's folders and the project are, and the platform."""
 
     home: Path
@@ -57,7 +57,7 @@ class Ground:
         return Path(self.environment.get("XDG_CONFIG_HOME") or self.home / ".config")
 
     def chosen(self, variable: str, default: str) -> Path:
-        """The folder that a variable names, or a default one in the home."""
+        """The folder in an environment variable, or a default one in the home folder."""
         return Path(self.environment.get(variable) or self.home / default)
 
 
@@ -69,27 +69,27 @@ class Client:
     title: str
     commands: tuple[str, ...]
     """Its names on the PATH."""
-    folder: Callable[[Ground], Path]
+    folder: Callable[[HostPaths], Path]
     """Exists once the client has been used."""
-    user: Callable[[Ground], tuple[Path, ...]]
-    """Where its settings may be; the first that exists counts."""
+    user: Callable[[HostPaths], tuple[Path, ...]]
+    """Where its settings may be; the first that exists is used."""
     project: tuple[str, ...]
     """The same in a project; empty: it has no settings there."""
     key: str
-    """The key that holds its servers."""
-    shape: Callable[[str, Launch], dict[str, Any]]
+    """The key under which its servers are."""
+    shape: Callable[[str, ServerLaunch], dict[str, Any]]
     next: str
     """What the user does after a change."""
     format: Format = Format.JSON
     project_word: str = ""
-    """How its settings name the project's folder; empty: it starts servers in that folder."""
+    """The variable for the project's folder in its settings; empty: it starts servers in that folder."""
     starts_in_project: bool = True
 
-    def files(self, ground: Ground, scope: Scope) -> tuple[Path, ...]:
+    def files(self, host: HostPaths, scope: Scope) -> tuple[Path, ...]:
         """Where its settings may be for this scope; none: it has no such scope."""
         if scope is Scope.USER:
-            return self.user(ground)
-        return tuple(ground.project / name for name in self.project)
+            return self.user(host)
+        return tuple(host.project / name for name in self.project)
 
     @property
     def scope(self) -> Scope:
@@ -97,20 +97,20 @@ class Client:
         return Scope.PROJECT if self.project else Scope.USER
 
 
-def _plain(name: str, launch: Launch) -> dict[str, Any]:
+def _plain(name: str, launch: ServerLaunch) -> dict[str, Any]:
     return {"command": launch.command, "args": list(launch.args)} | ({"env": dict(launch.env)} if launch.env else {})
 
 
-def _vscode(name: str, launch: Launch) -> dict[str, Any]:
+def _vscode(name: str, launch: ServerLaunch) -> dict[str, Any]:
     return {"type": "stdio", **_plain(name, launch)}
 
 
-def _opencode(name: str, launch: Launch) -> dict[str, Any]:
+def _opencode(name: str, launch: ServerLaunch) -> dict[str, Any]:
     entry: dict[str, Any] = {"type": "local", "command": [launch.command, *launch.args], "enabled": True}
     return entry | ({"environment": dict(launch.env)} if launch.env else {})
 
 
-def _goose(name: str, launch: Launch) -> dict[str, Any]:
+def _goose(name: str, launch: ServerLaunch) -> dict[str, Any]:
     return {
         "enabled": True,
         "type": "stdio",
@@ -123,15 +123,15 @@ def _goose(name: str, launch: Launch) -> dict[str, Any]:
     }
 
 
-def _claude_user(ground: Ground) -> tuple[Path, ...]:
-    chosen = ground.environment.get("CLAUDE_CONFIG_DIR")
-    return ((Path(chosen) if chosen else ground.home) / ".claude.json",)
+def _claude_user(host: HostPaths) -> tuple[Path, ...]:
+    chosen = host.environment.get("CLAUDE_CONFIG_DIR")
+    return ((Path(chosen) if chosen else host.home) / ".claude.json",)
 
 
-def _goose_folder(ground: Ground) -> Path:
-    if ground.platform == "win32":
-        return ground.settings / "Block" / "goose" / "config"
-    return ground.dot_config / "goose"
+def _goose_folder(host: HostPaths) -> Path:
+    if host.platform == "win32":
+        return host.settings / "Block" / "goose" / "config"
+    return host.dot_config / "goose"
 
 
 CLIENTS: Final[Mapping[str, Client]] = {
@@ -141,7 +141,7 @@ CLIENTS: Final[Mapping[str, Client]] = {
             name="claude",
             title="Claude Code",
             commands=("claude",),
-            folder=lambda ground: ground.chosen("CLAUDE_CONFIG_DIR", ".claude"),
+            folder=lambda host: host.chosen("CLAUDE_CONFIG_DIR", ".claude"),
             user=_claude_user,
             project=(".mcp.json",),
             key="mcpServers",
@@ -152,8 +152,8 @@ CLIENTS: Final[Mapping[str, Client]] = {
             name="cursor",
             title="Cursor",
             commands=("cursor", "cursor-agent"),
-            folder=lambda ground: ground.home / ".cursor",
-            user=lambda ground: (ground.home / ".cursor" / "mcp.json",),
+            folder=lambda host: host.home / ".cursor",
+            user=lambda host: (host.home / ".cursor" / "mcp.json",),
             project=(".cursor/mcp.json",),
             key="mcpServers",
             shape=_plain,
@@ -165,8 +165,8 @@ CLIENTS: Final[Mapping[str, Client]] = {
             name="vscode",
             title="VS Code",
             commands=("code",),
-            folder=lambda ground: ground.settings / "Code",
-            user=lambda ground: (ground.settings / "Code" / "User" / "mcp.json",),
+            folder=lambda host: host.settings / "Code",
+            user=lambda host: (host.settings / "Code" / "User" / "mcp.json",),
             project=(".vscode/mcp.json",),
             key="servers",
             shape=_vscode,
@@ -177,8 +177,8 @@ CLIENTS: Final[Mapping[str, Client]] = {
             name="codex",
             title="Codex",
             commands=("codex",),
-            folder=lambda ground: ground.chosen("CODEX_HOME", ".codex"),
-            user=lambda ground: (ground.chosen("CODEX_HOME", ".codex") / "config.toml",),
+            folder=lambda host: host.chosen("CODEX_HOME", ".codex"),
+            user=lambda host: (host.chosen("CODEX_HOME", ".codex") / "config.toml",),
             project=(".codex/config.toml",),
             key="mcp_servers",
             shape=_plain,
@@ -189,8 +189,8 @@ CLIENTS: Final[Mapping[str, Client]] = {
             name="gemini",
             title="Gemini CLI",
             commands=("gemini",),
-            folder=lambda ground: ground.home / ".gemini",
-            user=lambda ground: (ground.home / ".gemini" / "settings.json",),
+            folder=lambda host: host.home / ".gemini",
+            user=lambda host: (host.home / ".gemini" / "settings.json",),
             project=(".gemini/settings.json",),
             key="mcpServers",
             shape=_plain,
@@ -200,8 +200,8 @@ CLIENTS: Final[Mapping[str, Client]] = {
             name="desktop",
             title="Claude Desktop",
             commands=(),
-            folder=lambda ground: ground.settings / "Claude",
-            user=lambda ground: (ground.settings / "Claude" / "claude_desktop_config.json",),
+            folder=lambda host: host.settings / "Claude",
+            user=lambda host: (host.settings / "Claude" / "claude_desktop_config.json",),
             project=(),
             key="mcpServers",
             shape=_plain,
@@ -212,9 +212,9 @@ CLIENTS: Final[Mapping[str, Client]] = {
             name="opencode",
             title="opencode",
             commands=("opencode",),
-            folder=lambda ground: ground.dot_config / "opencode",
-            user=lambda ground: tuple(
-                ground.dot_config / "opencode" / name for name in ("opencode.json", "opencode.jsonc")
+            folder=lambda host: host.dot_config / "opencode",
+            user=lambda host: tuple(
+                host.dot_config / "opencode" / name for name in ("opencode.json", "opencode.jsonc")
             ),
             project=("opencode.json", "opencode.jsonc"),
             key="mcp",
@@ -226,7 +226,7 @@ CLIENTS: Final[Mapping[str, Client]] = {
             title="Goose",
             commands=("goose",),
             folder=_goose_folder,
-            user=lambda ground: (_goose_folder(ground) / "config.yaml",),
+            user=lambda host: (_goose_folder(host) / "config.yaml",),
             project=(),
             key="extensions",
             shape=_goose,

@@ -1,6 +1,6 @@
 """The handrail servers in clients' settings, each as that client would start it.
 
-Only reads. Whether they answer is tested in probe.py."""
+Only reads. probe.py tests whether they answer."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import Any, Final
 
 from handrail.domain.errors import HandrailError
 from handrail.interfaces.clients import jsonc_text
-from handrail.interfaces.clients.client import Client, Ground, Scope
+from handrail.interfaces.clients.client import Client, HostPaths, Scope
 from handrail.interfaces.clients.entry import entries, is_off, launch_of
-from handrail.interfaces.clients.launch import NAME, Launch
+from handrail.interfaces.clients.launch import NAME, ServerLaunch
 from handrail.interfaces.clients.settings_file import read_file
 
 LOCAL: Final = "local"
@@ -28,84 +28,86 @@ _variable = re.compile(r"\$\{([^}:]+)(?::-?([^}]*))?\}|\{env:([^}]+)\}")
 
 
 @dataclass(frozen=True, slots=True)
-class Configured:
+class ConfiguredEntry:
     """An entry, or the error that prevents reading the settings."""
 
     client: Client
     scope: str
     file: Path
     name: str = ""
-    launch: Launch | None = None
+    launch: ServerLaunch | None = None
     """None: the entry has no command."""
     is_off: bool = False
     error: HandrailError | None = None
 
 
-def configured(clients: Iterable[Client], ground: Ground) -> list[Configured]:
+def configured(clients: Iterable[Client], host: HostPaths) -> list[ConfiguredEntry]:
     """Every handrail entry, in all scopes of these clients."""
-    return [one for client in clients for one in _of_client(client, ground)]
+    return [one for client in clients for one in _of_client(client, host)]
 
 
-def host_environment(ground: Ground) -> dict[str, str]:
+def host_environment(host: HostPaths) -> dict[str, str]:
     """The environment variables that clients pass on to servers."""
-    names = PASSED_ON_WINDOWS if ground.platform == "win32" else PASSED_ON
-    return {name: ground.environment[name] for name in names if name in ground.environment}
+    names = PASSED_ON_WINDOWS if host.platform == "win32" else PASSED_ON
+    return {name: host.environment[name] for name in names if name in host.environment}
 
 
-def _of_client(client: Client, ground: Ground) -> Iterator[Configured]:
+def _of_client(client: Client, host: HostPaths) -> Iterator[ConfiguredEntry]:
     for scope in Scope:
-        for file in client.files(ground, scope):
-            yield from _of_file(client, scope, file, ground)
+        for file in client.files(host, scope):
+            yield from _of_file(client, scope, file, host)
 
 
-def _of_file(client: Client, scope: Scope, file: Path, ground: Ground) -> Iterator[Configured]:
+def _of_file(client: Client, scope: Scope, file: Path, host: HostPaths) -> Iterator[ConfiguredEntry]:
     try:
         read = read_file(file)
         found = {} if read.content is None else entries(client, read.text)
-        yield from _ours(client, scope.value, file, found, ground)
+        yield from _ours(client, scope.value, file, found, host)
         if client.name == "claude" and scope is Scope.USER and read.content is not None:
-            yield from _ours(client, LOCAL, file, _local(read.text, ground), ground)
+            yield from _ours(client, LOCAL, file, _local(read.text, host), host)
     except HandrailError as error:
-        yield Configured(client, scope.value, file, error=error)
+        yield ConfiguredEntry(client, scope.value, file, error=error)
 
 
-def _local(text: str, ground: Ground) -> Mapping[str, Any]:
-    """What Claude Code keeps for this project alone."""
+def _local(text: str, host: HostPaths) -> Mapping[str, Any]:
+    """Claude Code's entries for this project only."""
     found: Any = jsonc_text.read(text)
-    for key in ("projects", str(ground.project), "mcpServers"):
+    for key in ("projects", str(host.project), "mcpServers"):
         found = found.get(key) if isinstance(found, dict) else None
     return found if isinstance(found, dict) else {}
 
 
-def _ours(client: Client, scope: str, file: Path, found: Mapping[str, Any], ground: Ground) -> Iterator[Configured]:
+def _ours(
+    client: Client, scope: str, file: Path, found: Mapping[str, Any], host: HostPaths
+) -> Iterator[ConfiguredEntry]:
     for name, entry in found.items():
         launch = launch_of(entry)
         if name == NAME or (launch and _is_ours(launch)):
-            started = _expanded(client, launch, ground) if launch else None
-            yield Configured(client, scope, file, name, started, is_off=isinstance(entry, dict) and is_off(entry))
+            started = _expanded(client, launch, host) if launch else None
+            yield ConfiguredEntry(client, scope, file, name, started, is_off=isinstance(entry, dict) and is_off(entry))
 
 
-def _is_ours(launch: Launch) -> bool:
+def _is_ours(launch: ServerLaunch) -> bool:
     program = PurePath(launch.command.replace("\\", "/")).stem
     return program == NAME or any(re.split("[@=<>~]", word)[0] == NAME for word in launch.args)
 
 
-def _expanded(client: Client, launch: Launch, ground: Ground) -> Launch:
-    """The launch as the client would do it: with variables filled in, and a working folder."""
-    fill = _filler(ground)
-    folder = fill(launch.cwd) if launch.cwd else str(ground.project if client.starts_in_project else ground.home)
+def _expanded(client: Client, launch: ServerLaunch, host: HostPaths) -> ServerLaunch:
+    """The launch as the client does it: with variables filled in, and a working folder."""
+    fill = _filler(host)
+    folder = fill(launch.cwd) if launch.cwd else str(host.project if client.starts_in_project else host.home)
     return replace(
         launch,
         command=fill(launch.command),
         args=tuple(map(fill, launch.args)),
         env={name: fill(value) for name, value in launch.env.items()},
-        cwd=str(ground.project / folder),
+        cwd=str(host.project / folder),
     )
 
 
-def _filler(ground: Ground) -> Callable[[str], str]:
+def _filler(host: HostPaths) -> Callable[[str], str]:
     """Fills in `${workspaceFolder}`, `${env:NAME}`, `${NAME:-default}` and `{env:NAME}`, as clients write them."""
-    known = {**ground.environment, "workspaceFolder": str(ground.project), "userHome": str(ground.home)}
+    known = {**host.environment, "workspaceFolder": str(host.project), "userHome": str(host.home)}
 
     def value_of(found: re.Match[str]) -> str:
         name, more, other = found.groups(default="")

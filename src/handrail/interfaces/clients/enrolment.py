@@ -1,6 +1,6 @@
-"""Adding handrail to clients' settings and removing it: which clients are installed, the change, and writing it.
+"""Adding handrail to clients' settings and removing it: finds installed clients, computes a change, and writes it.
 
-Computing and writing are two steps, so that the user sees the diff first. No state is kept: an undo works from the
+Computing and writing are two steps, so that the user can see the diff first. No state is kept: removing works from the
 file and its backups."""
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from handrail.domain.errors import HandrailError, Invalid
-from handrail.interfaces.clients.client import CLIENTS, Client, Ground, Scope
+from handrail.interfaces.clients.client import CLIENTS, Client, HostPaths, Scope
 from handrail.interfaces.clients.entry import entries, put, with_entry, without_entry
-from handrail.interfaces.clients.launch import Launch
+from handrail.interfaces.clients.launch import ServerLaunch
 from handrail.interfaces.clients.settings_file import SettingsFile, backups_of, read_file, remove_file, write_file
 
 T = TypeVar("T")
@@ -27,7 +27,7 @@ NONE: Final = "none"
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class SettingsChange:
     """A change of a client's settings."""
 
     client: Client
@@ -39,7 +39,7 @@ class Change:
     is_known: bool = False
     """Whether `after` is exactly the text from before handrail was added."""
     stale: tuple[Path, ...] = ()
-    """Backups that hold nothing beyond the new file."""
+    """Backups that contain nothing beyond the new file; they are deleted."""
 
     @property
     def diff(self) -> str:
@@ -51,47 +51,47 @@ class Change:
         return "".join(_ended(difflib.unified_diff(before, after, old, new)))
 
 
-def found_clients(ground: Ground) -> list[Client]:
+def installed_clients(host: HostPaths) -> list[Client]:
     """The clients that are installed: their folder is there, or their command is on the PATH."""
-    path = ground.environment.get("PATH", "")
+    path = host.environment.get("PATH", "")
     return [
         client
         for client in CLIENTS.values()
-        if client.folder(ground).is_dir() or any(shutil.which(command, path=path) for command in client.commands)
+        if client.folder(host).is_dir() or any(shutil.which(command, path=path) for command in client.commands)
     ]
 
 
-def joined(client: Client, scope: Scope, ground: Ground, name: str, launch: Launch) -> Change:
-    """The change that makes a client start this."""
-    file = _settings(client, scope, ground)
+def entry_added(client: Client, scope: Scope, host: HostPaths, name: str, launch: ServerLaunch) -> SettingsChange:
+    """The change that adds or updates the entry."""
+    file = _settings(client, scope, host)
     after = _named(file, lambda text: with_entry(client, text, name, launch))
     is_there = name in entries(client, file.text)
     kind = NONE if after == file.text else UPDATED if is_there else ADDED
-    return Change(client, scope, file, kind, after)
+    return SettingsChange(client, scope, file, kind, after)
 
 
-def left(client: Client, scope: Scope, ground: Ground, name: str) -> Change:
-    """The change that removes the entry; restores the text from before, if it is known."""
-    file = _settings(client, scope, ground)
+def entry_removed(client: Client, scope: Scope, host: HostPaths, name: str) -> SettingsChange:
+    """The change that removes the entry; it restores the text from before, if that is known."""
+    file = _settings(client, scope, host)
     if _named(file, lambda text: entries(client, text).get(name)) is None:
-        return Change(client, scope, file, NONE, None if file.content is None else file.text)
+        return SettingsChange(client, scope, file, NONE, None if file.content is None else file.text)
     backups = {path: read_file(path).text for path in backups_of(file.path)}
-    # The text from before handrail is the one that becomes the present text when our entry is added.
-    known = [words for words in (*backups.values(), None) if _leads_to(client, words, file.text, name)]
+    # A text is the one from before handrail if adding our entry to it gives exactly the current text.
+    known = [text for text in (*backups.values(), None) if _leads_to(client, text, file.text, name)]
     if known:
         before = known[0]
-        stale = [path for path, words in backups.items() if words == before or _leads_to(client, before, words, name)]
-        return Change(client, scope, file, REMOVED, before, is_known=True, stale=tuple(stale))
-    return Change(client, scope, file, REMOVED, _named(file, lambda text: without_entry(client, text, name)))
+        stale = [path for path, text in backups.items() if text == before or _leads_to(client, before, text, name)]
+        return SettingsChange(client, scope, file, REMOVED, before, is_known=True, stale=tuple(stale))
+    return SettingsChange(client, scope, file, REMOVED, _named(file, lambda text: without_entry(client, text, name)))
 
 
-def carry_out(change: Change, ground: Ground) -> Path | None:
-    """Make the change; where the backup is, if one was made."""
+def apply_change(change: SettingsChange, host: HostPaths) -> Path | None:
+    """Write the change; returns the path of the backup, if one was made."""
     backup = None
     if change.kind == NONE:
         return None
     if change.after is None:
-        remove_file(change.file, within=ground.project if change.scope is Scope.PROJECT else None)
+        remove_file(change.file, within=host.project if change.scope is Scope.PROJECT else None)
     else:
         is_private = change.scope is Scope.USER
         backup = write_file(change.file, change.after, is_private=is_private, backs_up=not change.is_known)
@@ -100,15 +100,15 @@ def carry_out(change: Change, ground: Ground) -> Path | None:
     return backup
 
 
-def _settings(client: Client, scope: Scope, ground: Ground) -> SettingsFile:
-    files = client.files(ground, scope)
+def _settings(client: Client, scope: Scope, host: HostPaths) -> SettingsFile:
+    files = client.files(host, scope)
     if not files:
         raise Invalid(f"{client.title} has no project settings", hint="use --scope user")
     return read_file(next((file for file in files if file.exists()), files[0]))
 
 
 def _named(file: SettingsFile, work: Callable[[str], T]) -> T:
-    """The result of `work` on the file's text; its errors name the file."""
+    """The result of `work` on the file's text; its errors get the file's name."""
     try:
         return work(file.text)
     except HandrailError as error:

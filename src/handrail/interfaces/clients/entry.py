@@ -1,7 +1,7 @@
-"""One server's entry in a client's settings: read, added, changed and removed, as text.
+"""Reads, adds, changes and removes one server's entry in the text of a client's settings.
 
-Pure. Every change is verified: read again, the text must hold exactly what it held before plus the entry. Otherwise it
-is refused, so no setting of the user is ever lost."""
+Pure. Every change is verified: the new text must parse to the old data plus the entry. Otherwise it is refused, so that
+no setting of the user is ever lost."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any, Final
 from handrail.domain.errors import Conflict, HandrailError, Invalid
 from handrail.interfaces.clients import jsonc_text, yaml_text
 from handrail.interfaces.clients.client import Client, Format
-from handrail.interfaces.clients.launch import Launch, merged_args
+from handrail.interfaces.clients.launch import ServerLaunch, merged_args
 
 COMMAND_KEYS: Final = ("command", "cmd")
 ENV_KEYS: Final = ("env", "environment", "envs")
@@ -46,18 +46,18 @@ def syntax_of(client: Client) -> Syntax:
 
 
 def entries(client: Client, text: str) -> dict[str, Any]:
-    """All servers that a client's settings name."""
+    """All servers in a client's settings."""
     found = syntax_of(client).read(text).get(client.key)
     return found if isinstance(found, dict) else {}
 
 
 def put(client: Client, text: str, name: str, entry: Mapping[str, Any]) -> str:
-    """The settings with a new entry, unchecked."""
+    """The settings with a new entry, not verified."""
     return syntax_of(client).put(text, (client.key, name), dict(entry))
 
 
-def with_entry(client: Client, text: str, name: str, launch: Launch) -> str:
-    """The settings with our entry; the very same text if it says so already."""
+def with_entry(client: Client, text: str, name: str, launch: ServerLaunch) -> str:
+    """The settings with our entry; the same text if it is up to date."""
     syntax = syntax_of(client)
     before = syntax.read(text)
     existing = entries(client, text).get(name)
@@ -74,7 +74,7 @@ def with_entry(client: Client, text: str, name: str, launch: Launch) -> str:
 
 
 def without_entry(client: Client, text: str, name: str) -> str:
-    """The settings without the entry; the very same text if it is not there."""
+    """The settings without the entry; the same text if it is not there."""
     syntax = syntax_of(client)
     if name not in entries(client, text):
         return text
@@ -85,7 +85,7 @@ def without_entry(client: Client, text: str, name: str) -> str:
     return after
 
 
-def launch_of(entry: Any) -> Launch | None:
+def launch_of(entry: Any) -> ServerLaunch | None:
     """How a client starts the server of an entry; None if it has no command."""
     if not isinstance(entry, dict):
         return None
@@ -94,7 +94,7 @@ def launch_of(entry: Any) -> Launch | None:
     if not command or not words:
         return None
     values = {str(name): str(value) for name, value in env.items()} if isinstance(env, dict) else {}
-    return Launch(words[0], tuple(words[1:]), values, str(entry.get("cwd") or ""))
+    return ServerLaunch(words[0], tuple(words[1:]), values, str(entry.get("cwd") or ""))
 
 
 def _first(entry: Mapping[str, Any], keys: Sequence[str]) -> Any:
@@ -112,7 +112,7 @@ def is_off(entry: Mapping[str, Any]) -> bool:
     return entry.get("enabled") is False or entry.get("disabled") is True
 
 
-def _wanted(client: Client, name: str, existing: Any, launch: Launch) -> dict[str, Any]:
+def _wanted(client: Client, name: str, existing: Any, launch: ServerLaunch) -> dict[str, Any]:
     if existing is None:
         return client.shape(name, launch)
     known = launch_of(existing)
@@ -123,7 +123,7 @@ def _wanted(client: Client, name: str, existing: Any, launch: Launch) -> dict[st
         )
     words = merged_args((known.command, *known.args), (launch.command, *launch.args))
     env = {**known.env, **launch.env}
-    shaped = client.shape(name, Launch(words[0], tuple(words[1:]), env))
+    shaped = client.shape(name, ServerLaunch(words[0], tuple(words[1:]), env))
     ours = {key: value for key, value in shaped.items() if key in OWN_KEYS and (value != {} or key in existing)}
     return {**existing, **ours}
 

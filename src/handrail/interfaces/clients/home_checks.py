@@ -1,6 +1,6 @@
 """Checks of this machine: store, keys, clock, permissions, disk, tools, sandbox, cache.
 
-None changes anything, except that opening a store signs its new events."""
+They change nothing, except that opening a store signs its new events."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ from handrail.domain.errors import HandrailError
 from handrail.domain.plural import plural
 from handrail.engine.clock import instant_text, system_clock
 from handrail.engine.journal import FAR_BEHIND
-from handrail.interfaces.clients.check import Check, fail, ok, warn
+from handrail.interfaces.clients.check import DoctorCheck, fail, ok, warn
 from handrail.settings import Settings
 
 OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
-FREE_BYTES_FEW: Final = 1_000_000_000
-FREE_BYTES_TOO_FEW: Final = 50_000_000
-CACHE_BYTES_MANY: Final = 50_000_000
+FREE_BYTES_WARN: Final = 1_000_000_000
+FREE_BYTES_FAIL: Final = 50_000_000
+CACHE_BYTES_WARN: Final = 50_000_000
 CACHE_FILES_MAX: Final = 1_000
 TOKEN: Final = "http-token"  # noqa: S105 - the name of a file
-"""The token for MCP over HTTP, in the home."""
+"""The file with the token for MCP over HTTP, in the home folder."""
 AHEAD_MS_MAX: Final = 5_000
 JUMP_S_MAX: Final = 1.0
 EARLIEST_S: Final = 1_750_000_000
-"""Handrail is younger than this: a clock that shows less is wrong."""
+"""Handrail did not exist before this time: a clock that shows less is wrong."""
 
 
-async def home_checks(settings: Settings, *, began: tuple[float, float]) -> AsyncIterator[Check]:
-    """All checks; `began` is what the clocks said at the start."""
+async def home_checks(settings: Settings, *, started: tuple[float, float]) -> AsyncIterator[DoctorCheck]:
+    """All checks; `started` is the time of both clocks when the command started."""
     yield _home(settings.home)
     yield _disk(settings.home)
     yield await _store(settings)
     yield _keys(settings)
-    yield await _clock(settings, began)
+    yield await _clock(settings, started)
     for check in _tools(settings):
         yield check
     yield _sandbox()
@@ -52,7 +52,7 @@ def clocks() -> tuple[float, float]:
     return time.time(), time.monotonic()
 
 
-def _home(home: Path) -> Check:
+def _home(home: Path) -> DoctorCheck:
     nearest = next(folder for folder in (home, *home.parents) if folder.exists())
     if not os.access(nearest, os.W_OK | os.X_OK):
         return fail("home", f"{nearest} is not writable", "make it writable, or set HANDRAIL_HOME")
@@ -63,18 +63,18 @@ def _home(home: Path) -> Check:
     return ok("home", f"{home} is {_private(home)}")
 
 
-def _disk(home: Path) -> Check:
+def _disk(home: Path) -> DoctorCheck:
     nearest = next(folder for folder in (home, *home.parents) if folder.exists())
     free = shutil.disk_usage(nearest).free
     words = f"{free / 1e9:.1f} GB free"
-    if free < FREE_BYTES_TOO_FEW:
+    if free < FREE_BYTES_FAIL:
         return fail("disk", words, "free some space: handrail stops rather than lose data")
-    if free < FREE_BYTES_FEW:
+    if free < FREE_BYTES_WARN:
         return warn("disk", words, "free some space")
     return ok("disk", words)
 
 
-async def _store(settings: Settings) -> Check:
+async def _store(settings: Settings) -> DoctorCheck:
     if not settings.journal.exists():
         return ok("store", "no journal yet; it is created on first use")
     if not os.access(settings.journal, os.W_OK):
@@ -89,7 +89,7 @@ async def _store(settings: Settings) -> Check:
     return ok("store", f"{plural(events, 'event')}, {signed}")
 
 
-def _keys(settings: Settings) -> Check:
+def _keys(settings: Settings) -> DoctorCheck:
     keys = [*sorted(settings.keys.glob("*.key")), *settings.home.glob(TOKEN)]
     if not keys:
         return ok("keys", "no keys yet; they are created on first use")
@@ -100,13 +100,13 @@ def _keys(settings: Settings) -> Check:
 
 
 def _private(path: Path) -> str:
-    # Windows has no such mode: there, a user's folder is private by its place.
+    # Windows has no such mode: files in a user's folder are private there.
     return "private" if sys.platform == "win32" else f"private ({stat.S_IMODE(path.stat().st_mode):04o})"
 
 
-async def _clock(settings: Settings, began: tuple[float, float]) -> Check:
+async def _clock(settings: Settings, started: tuple[float, float]) -> DoctorCheck:
     wall, steady = clocks()
-    jump_s = (wall - began[0]) - (steady - began[1])
+    jump_s = (wall - started[0]) - (steady - started[1])
     if wall < EARLIEST_S:
         return fail(
             "clock",
@@ -126,7 +126,7 @@ async def _clock(settings: Settings, began: tuple[float, float]) -> Check:
     return ok("clock", "steady, and no event is in the future")
 
 
-def _tools(settings: Settings) -> Iterator[Check]:
+def _tools(settings: Settings) -> Iterator[DoctorCheck]:
     try:
         toolbox = toolbox_of(settings)
         count, broken = len(toolbox.specs()), toolbox.broken
@@ -138,15 +138,15 @@ def _tools(settings: Settings) -> Iterator[Check]:
         yield warn(f"tools: {name}", f"the plugin can't be used: {reason}", "fix or uninstall its package")
 
 
-def _sandbox() -> Check:
+def _sandbox() -> DoctorCheck:
     found = shutil.which("bwrap")
     return ok("sandbox", "bubblewrap is installed" if found else "bubblewrap is not installed: shell steps are off")
 
 
-def _cache(folder: Path) -> Check:
+def _cache(folder: Path) -> DoctorCheck:
     files = [file for file in folder.rglob("*") if file.is_file()][:CACHE_FILES_MAX] if folder.is_dir() else []
     size = sum(file.stat().st_size for file in files)
     words = f"{plural(len(files), 'snapshot')}, {size / 1e6:.1f} MB"
-    if size > CACHE_BYTES_MANY or len(files) == CACHE_FILES_MAX:
+    if size > CACHE_BYTES_WARN or len(files) == CACHE_FILES_MAX:
         return warn("cache", words, f"remove {folder}; it is created again")
     return ok("cache", words)

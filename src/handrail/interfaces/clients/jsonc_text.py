@@ -1,7 +1,7 @@
 """Changes one member of a JSON text in place: every other character stays, comments and formatting too.
 
-Pure. No library keeps the rest of the text and is fast enough (docs/decisions/0011). Whether the result is what was
-wanted is checked by the caller (entry.py)."""
+Pure. No library keeps the rest of the text and is fast enough (docs/decisions/0011). The caller verifies the result
+(entry.py)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from handrail.domain.errors import Invalid
-from handrail.interfaces.clients.jsonc_tree import Member, Node, read_tree
+from handrail.interfaces.clients.jsonc_tree import JsonMember, JsonNode, read_tree
 from handrail.interfaces.clients.layout import indent_of, line_end, margin_at, newline_of
 
 
@@ -55,7 +55,7 @@ def drop(text: str, path: Sequence[str]) -> str:
     return text[:start] + text[end:]
 
 
-def _descend(text: str, path: Sequence[str]) -> tuple[Node, Sequence[str]]:
+def _descend(text: str, path: Sequence[str]) -> tuple[JsonNode, Sequence[str]]:
     """The deepest existing value on the path, and the rest of the path."""
     node = read_tree(text)
     for index, key in enumerate(path):
@@ -68,7 +68,7 @@ def _descend(text: str, path: Sequence[str]) -> tuple[Node, Sequence[str]]:
     return node, ()
 
 
-def _insert(text: str, node: Node, key: str, value: Any) -> str:
+def _insert(text: str, node: JsonNode, key: str, value: Any) -> str:
     """The text with one more member at the end of an object."""
     is_flat = bool(node.members) and "\n" not in text[node.start : node.end]
     if is_flat:
@@ -87,7 +87,7 @@ def _insert(text: str, node: Node, key: str, value: Any) -> str:
     return f"{before}{member}{after}{newline}{margin}{closing}"
 
 
-def _insert_flat(text: str, node: Node, key: str, value: Any) -> str:
+def _insert_flat(text: str, node: JsonNode, key: str, value: Any) -> str:
     """An object on one line stays on one line."""
     last = node.members[-1].node.end
     is_tight = '":' in text[node.start : node.end] and '": ' not in text[node.start : node.end]
@@ -115,7 +115,7 @@ def _quoted(key: str) -> str:
     return json.dumps(key, ensure_ascii=False)
 
 
-def _extent(text: str, node: Node, member: Member) -> tuple[int, int]:
+def _extent(text: str, node: JsonNode, member: JsonMember) -> tuple[int, int]:
     """All that belongs to a member: its comma, and on lines of its own also the line break and a comment."""
     is_last = member is node.members[-1]
     has_comma = not is_last or node.trailing_comma is not None
@@ -123,8 +123,8 @@ def _extent(text: str, node: Node, member: Member) -> tuple[int, int]:
     before = text[:start].rstrip(" \t")
     if before.endswith("\n"):
         start = len(before) - (2 if before.endswith("\r\n") else 1)
-        remark = text[end : line_end(text, end)]
-        end += len(remark) if not remark.strip() or remark.lstrip().startswith("//") else 0
+        comment = text[end : line_end(text, end)]
+        end += len(comment) if not comment.strip() or comment.lstrip().startswith("//") else 0
     return start, end
 
 
@@ -132,7 +132,7 @@ def _unless_blank(text: str) -> str:
     return text if text.strip() else ""
 
 
-def _comma_after(text: str, member: Member) -> int:
+def _comma_after(text: str, member: JsonMember) -> int:
     """The comma after a member; there may be comments in between."""
     at = member.node.end
     while text[at] != ",":

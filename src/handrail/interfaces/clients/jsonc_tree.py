@@ -1,6 +1,6 @@
 """JSON with comments and trailing commas, read into a tree with positions in the text.
 
-Only reads; jsonc_text.py changes texts by these positions. Workflows are strict JSON (library/json_document.py)."""
+Only reads; jsonc_text.py uses the positions to change a text. Workflows are strict JSON (library/json_document.py)."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ _plain = re.compile(r"-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?+(?:[eE][-+]?[0-9]++)?+(
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class JsonNode:
     """A value, from `start` up to `end`; an object has members."""
 
     start: int
     end: int
     value: Any
-    members: tuple[Member, ...] = ()
+    members: tuple[JsonMember, ...] = ()
     trailing_comma: int | None = None
     """The position of the comma after the last member, if there is one."""
 
-    def member(self, key: str) -> Member | None:
-        """The member of that name; with two of them it is not clear which one counts, so neither is changed."""
+    def member(self, key: str) -> JsonMember | None:
+        """The member with this key; refused if there are two, because clients differ in which one they use."""
         found = [member for member in self.members if member.key == key]
         if len(found) > 1:
             raise Invalid(f"the key `{key}` appears twice", hint="remove one of the two, then repeat the call")
@@ -38,24 +38,24 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class JsonMember:
     """A key, which starts at `start`, and its value."""
 
     key: str
     start: int
-    node: Node
+    node: JsonNode
 
 
-def read_tree(text: str) -> Node:
+def read_tree(text: str) -> JsonNode:
     """The tree of a text; Invalid says where it is not JSON."""
-    reader = _Reader(text)
+    reader = _JsoncReader(text)
     root = reader.value(0)
     if reader.next():
         reader.stop("the document should end before this")
     return root
 
 
-class _Reader:
+class _JsoncReader:
     """One pass over the text."""
 
     def __init__(self, text: str) -> None:
@@ -73,7 +73,7 @@ class _Reader:
         column = self._at - self._text.rfind("\n", 0, self._at)
         raise Invalid(f"line {line}, column {column}: {reason}", hint="fix it there, then repeat the call")
 
-    def value(self, depth: int) -> Node:
+    def value(self, depth: int) -> JsonNode:
         if depth > DEPTH_MAX:
             self.stop(f"nested deeper than {DEPTH_MAX}")
         first, start = self.next(), self._at
@@ -81,15 +81,15 @@ class _Reader:
             return self._object(start, depth)
         if first == "[":
             items = [item.value for item, _ in self._items("]", depth, self.value)]
-            return Node(start, self._at, items)
+            return JsonNode(start, self._at, items)
         value = self._string() if first == '"' else self._word()
-        return Node(start, self._at, value)
+        return JsonNode(start, self._at, value)
 
-    def _object(self, start: int, depth: int) -> Node:
+    def _object(self, start: int, depth: int) -> JsonNode:
         found = list(self._items("}", depth, self._member))
         members = tuple(member for member, _ in found)
         comma = found[-1][1] if found else None
-        return Node(start, self._at, {member.key: member.node.value for member in members}, members, comma)
+        return JsonNode(start, self._at, {member.key: member.node.value for member in members}, members, comma)
 
     def _items(self, closing: str, depth: int, read: Any) -> Iterator[tuple[Any, int | None]]:
         """The items between two brackets, each with the position of the comma after it."""
@@ -104,7 +104,7 @@ class _Reader:
             yield item, comma
         self._at += 1
 
-    def _member(self, depth: int) -> Member:
+    def _member(self, depth: int) -> JsonMember:
         if self.next() != '"':
             self.stop("expected a key in double quotes")
         start = self._at
@@ -112,7 +112,7 @@ class _Reader:
         if self.next() != ":":
             self.stop("expected `:`")
         self._at += 1
-        return Member(key, start, self.value(depth))
+        return JsonMember(key, start, self.value(depth))
 
     def _string(self) -> str:
         return str(

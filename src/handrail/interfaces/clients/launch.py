@@ -1,6 +1,6 @@
 """How a server is started: command, arguments and environment; and how this handrail is.
 
-How each client's settings write it is in client.py."""
+client.py has the form in which each client's settings store it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CACHE_MARK: Final = "CACHEDIR.TAG"
 
 
 @dataclass(frozen=True, slots=True)
-class Launch:
+class ServerLaunch:
     """What a client starts."""
 
     command: str
@@ -32,13 +32,13 @@ class Launch:
     """Its working folder; empty: the client's."""
 
 
-def own_launch(settings: Settings, *, project: str = "") -> Launch:
+def own_launch(settings: Settings, *, project: str = "") -> ServerLaunch:
     """How a client starts this handrail; `project` is the folder as the client names it, if it needs one."""
     command, *args = _own_command()
     flags = ["--project", project] if project else []
-    # Clients pass on few variables: a home that the user chose must be written down.
+    # Clients pass only a few variables to servers, so a home that the user chose must be in the entry.
     is_chosen = settings.origins.get("home") in ("--home", "HANDRAIL_HOME")
-    return Launch(command, (*args, SERVE, *flags), {"HANDRAIL_HOME": str(settings.home)} if is_chosen else {})
+    return ServerLaunch(command, (*args, SERVE, *flags), {"HANDRAIL_HOME": str(settings.home)} if is_chosen else {})
 
 
 def merged_args(existing: Sequence[str], ours: Sequence[str]) -> list[str]:
@@ -51,7 +51,7 @@ def merged_args(existing: Sequence[str], ours: Sequence[str]) -> list[str]:
 
 
 def _own_command() -> list[str]:
-    if _is_borrowed(Path(sys.prefix)):
+    if _is_in_uv_cache(Path(sys.prefix)):
         return [shutil.which("uvx") or "uvx", NAME]
     suffix = ".exe" if os.name == "nt" else ""
     for folder in (Path(sys.executable).parent, Path(sysconfig.get_path("scripts"))):
@@ -60,6 +60,6 @@ def _own_command() -> list[str]:
     return [sys.executable, "-m", NAME]
 
 
-def _is_borrowed(prefix: Path) -> bool:
-    """Whether this environment is in a cache of `uvx`, which may delete it."""
+def _is_in_uv_cache(prefix: Path) -> bool:
+    """Whether this environment is in the cache of `uvx`, which may delete it at any time."""
     return any((folder / CACHE_MARK).is_file() and "uv" in folder.parts for folder in prefix.parents)

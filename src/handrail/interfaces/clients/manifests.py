@@ -1,7 +1,7 @@
 """The manifests of handrail for catalogues and clients: `server.json`, the `.mcpb` bundle and `SKILL.md`.
 
-Name, version, summary and licence come from the package, tools from the surface. `make manifests` writes the documents
-to docs/clients/, and a test keeps them equal."""
+Name, version, summary and licence come from the package's metadata, tools from the MCP surface. `make manifests` writes
+them to docs/clients/, and a test checks that they are up to date."""
 
 from __future__ import annotations
 
@@ -156,13 +156,13 @@ def mcpb_manifest(info: Product) -> dict[str, Any]:
 
 
 def _user_setting(option: ManifestOption) -> dict[str, Any]:
-    asked: dict[str, Any] = {
+    field: dict[str, Any] = {
         "type": "directory" if option.is_folder else "string",
         "title": option.title,
         "description": option.description,
         "required": bool(option.flag),
     }
-    return asked if option.flag else asked | {"default": option.default}
+    return field if option.flag else field | {"default": option.default}
 
 
 def _placeholder(option: ManifestOption) -> str:

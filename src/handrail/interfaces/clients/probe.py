@@ -1,6 +1,6 @@
 """Starts a server as a client would, lists its tools in both versions of the protocol, and stops it.
 
-Speaks raw JSON-RPC lines, so that it sees what any client sees."""
+Uses raw JSON-RPC lines and no MCP library, so that it sees what any client sees."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
-from handrail.interfaces.clients.launch import Launch
+from handrail.interfaces.clients.launch import ServerLaunch
 
 MODERN: Final = "2026-07-28"
 LEGACY: Final = "2025-11-25"
-PATIENCE_S: Final = 30.0
-GOODBYE_S: Final = 5.0
+ANSWER_TIMEOUT_S: Final = 30.0
+STOP_S: Final = 5.0
 LINE_BYTES_MAX: Final = 16_000_000
-WORDS_MAX: Final = 30
+STDERR_LINES_MAX: Final = 30
 CHARACTERS_PER_TOKEN: Final = 4
-ABOUT_US: Final = {"name": "handrail-doctor", "version": "1"}
-UNSTARTED: Final = "can't be started"
+CLIENT_INFO: Final = {"name": "handrail-doctor", "version": "1"}
+CANT_START: Final = "can't be started"
 MODERN_META: Final = {
     "io.modelcontextprotocol/protocolVersion": MODERN,
     "io.modelcontextprotocol/clientCapabilities": {},
-    "io.modelcontextprotocol/clientInfo": ABOUT_US,
+    "io.modelcontextprotocol/clientInfo": CLIENT_INFO,
 }
 
 
@@ -38,35 +38,35 @@ class ProbeFailed(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class ProbeResult:
     """What a server answered."""
 
     started_ms: int
     """From the start of the process to the list of tools."""
     tools: int
     tokens: int
-    """What the list of tools costs an agent, at four characters a token."""
+    """The size of the list of tools in an agent's context, at four characters per token."""
     server: str
     version: str
     protocol: str
 
 
 @dataclass(slots=True)
-class _Talk:
+class _Conversation:
     """A conversation with a running server."""
 
     process: asyncio.subprocess.Process
     stdin: asyncio.StreamWriter
     stdout: asyncio.StreamReader
     stderr: asyncio.StreamReader
-    said: deque[str]
+    stderr_lines: deque[str]
     """The last lines of its stderr."""
     number: int = 0
 
     async def ask(self, method: str, params: Mapping[str, Any]) -> Any:
         """The result of a request."""
         self.number += 1
-        await self.tell(method, params, id=self.number)
+        await self.send(method, params, id=self.number)
         while True:
             message = await self._line()
             if message.get("id") == self.number and ("result" in message or "error" in message):
@@ -77,10 +77,10 @@ class _Talk:
             raise ProbeFailed(f"answered {method} with an error: {words}")
         return message["result"]
 
-    async def tell(self, method: str, params: Mapping[str, Any], **more: Any) -> None:
+    async def send(self, method: str, params: Mapping[str, Any], **more: Any) -> None:
         """Send a message without waiting for an answer."""
         line = json.dumps({"jsonrpc": "2.0", "method": method, "params": params, **more})
-        with contextlib.suppress(ConnectionError):  # it is gone: reading will report it
+        with contextlib.suppress(ConnectionError):  # it has ended: the next read reports that
             self.stdin.write(line.encode() + b"\n")
             await self.stdin.drain()
 
@@ -96,30 +96,30 @@ class _Talk:
         return message if isinstance(message, dict) else {}
 
 
-async def probe_modern(launch: Launch, environment: Mapping[str, str]) -> Answered:
+async def probe_modern(launch: ServerLaunch, environment: Mapping[str, str]) -> ProbeResult:
     """What the server answers to clients of the current protocol."""
-    async with _started(launch, environment) as (talk, began):
+    async with _started(launch, environment) as (talk, started):
         found = await talk.ask("server/discover", {"_meta": MODERN_META})
         listed = await talk.ask("tools/list", {"_meta": MODERN_META})
         about = found.get("serverInfo") or (found.get("_meta") or {}).get("io.modelcontextprotocol/serverInfo") or {}
-        return _answered(began, listed, about, MODERN)
+        return _answered(started, listed, about, MODERN)
 
 
-async def probe_legacy(launch: Launch, environment: Mapping[str, str]) -> Answered:
+async def probe_legacy(launch: ServerLaunch, environment: Mapping[str, str]) -> ProbeResult:
     """What the server answers to clients that start with a handshake."""
-    async with _started(launch, environment) as (talk, began):
-        hello = {"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": ABOUT_US}
+    async with _started(launch, environment) as (talk, started):
+        hello = {"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": CLIENT_INFO}
         found = await talk.ask("initialize", hello)
-        await talk.tell("notifications/initialized", {})
+        await talk.send("notifications/initialized", {})
         listed = await talk.ask("tools/list", {})
-        return _answered(began, listed, found.get("serverInfo") or {}, str(found.get("protocolVersion", LEGACY)))
+        return _answered(started, listed, found.get("serverInfo") or {}, str(found.get("protocolVersion", LEGACY)))
 
 
-def _answered(began: float, listed: Mapping[str, Any], about: Mapping[str, Any], protocol: str) -> Answered:
+def _answered(started: float, listed: Mapping[str, Any], about: Mapping[str, Any], protocol: str) -> ProbeResult:
     tools = listed.get("tools", [])
     size = len(json.dumps(tools, ensure_ascii=False, separators=(",", ":")))
-    return Answered(
-        started_ms=round(1_000 * (time.perf_counter() - began)),
+    return ProbeResult(
+        started_ms=round(1_000 * (time.perf_counter() - started)),
         tools=len(tools),
         tokens=size // CHARACTERS_PER_TOKEN,
         server=str(about.get("name", "")),
@@ -129,33 +129,33 @@ def _answered(began: float, listed: Mapping[str, Any], about: Mapping[str, Any],
 
 
 @asynccontextmanager
-async def _started(launch: Launch, environment: Mapping[str, str]) -> AsyncIterator[tuple[_Talk, float]]:
+async def _started(launch: ServerLaunch, environment: Mapping[str, str]) -> AsyncIterator[tuple[_Conversation, float]]:
     """A running server, and when it was started; every failure becomes ProbeFailed."""
-    began = time.perf_counter()
+    started = time.perf_counter()
     talk = await _start(launch, environment)
-    listening = asyncio.create_task(_listen(talk))
+    reading = asyncio.create_task(_read_stderr(talk))
     reason = ""
     try:
-        async with asyncio.timeout(PATIENCE_S):
-            yield talk, began
+        async with asyncio.timeout(ANSWER_TIMEOUT_S):
+            yield talk, started
     except TimeoutError:
-        reason = f"did not answer within {PATIENCE_S:.0f} s"
+        reason = f"did not answer within {ANSWER_TIMEOUT_S:.0f} s"
     except ProbeFailed as error:
         reason = str(error)
     finally:
         await _end(talk)
-        await _heard_out(listening)
+        await _finish_stderr(reading)
     if reason:
-        raise ProbeFailed(_with_words(reason, talk.said))
+        raise ProbeFailed(_with_stderr(reason, talk.stderr_lines))
 
 
-async def _heard_out(listening: asyncio.Task[None]) -> None:
-    """Read the last of stderr, which is often the reason; children that it left behind are not waited for."""
-    await asyncio.wait([listening], timeout=GOODBYE_S)
-    listening.cancel()
+async def _finish_stderr(reading: asyncio.Task[None]) -> None:
+    """Read the end of stderr, which often has the reason; with a limit, since child processes may keep it open."""
+    await asyncio.wait([reading], timeout=STOP_S)
+    reading.cancel()
 
 
-async def _start(launch: Launch, environment: Mapping[str, str]) -> _Talk:
+async def _start(launch: ServerLaunch, environment: Mapping[str, str]) -> _Conversation:
     try:
         process = await asyncio.create_subprocess_exec(
             launch.command,
@@ -168,38 +168,38 @@ async def _start(launch: Launch, environment: Mapping[str, str]) -> _Talk:
             limit=LINE_BYTES_MAX,
         )
     except OSError as error:
-        raise ProbeFailed(f"{UNSTARTED}: {error.strerror}: {error.filename}") from error
+        raise ProbeFailed(f"{CANT_START}: {error.strerror}: {error.filename}") from error
     stdin, stdout, stderr = process.stdin, process.stdout, process.stderr
     if stdin is None or stdout is None or stderr is None:
-        raise ProbeFailed(f"{UNSTARTED}: no pipes")
-    return _Talk(process, stdin, stdout, stderr, deque(maxlen=WORDS_MAX))
+        raise ProbeFailed(f"{CANT_START}: no pipes")
+    return _Conversation(process, stdin, stdout, stderr, deque(maxlen=STDERR_LINES_MAX))
 
 
-async def _listen(talk: _Talk) -> None:
-    """Keep the last lines of stderr, so that the server never blocks on it."""
-    with contextlib.suppress(ValueError):  # an endless line: not worth keeping
+async def _read_stderr(talk: _Conversation) -> None:
+    """Keep the last lines of stderr; without reading it, the server would block on a full pipe."""
+    with contextlib.suppress(ValueError):  # a line longer than the limit is not kept
         while line := await talk.stderr.readline():
-            talk.said.append(line.decode("utf-8", errors="replace").rstrip())
+            talk.stderr_lines.append(line.decode("utf-8", errors="replace").rstrip())
 
 
-async def _end(talk: _Talk) -> None:
+async def _end(talk: _Conversation) -> None:
     """Close its stdin as clients do; kill a server that does not end."""
     talk.stdin.close()
-    for last_word in (talk.process.terminate, talk.process.kill, talk.process.kill):
+    for stop in (talk.process.terminate, talk.process.kill, talk.process.kill):
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(_gone(talk), GOODBYE_S)
+            await asyncio.wait_for(_has_ended(talk), STOP_S)
             break
         with contextlib.suppress(ProcessLookupError):
-            last_word()
+            stop()
 
 
-async def _gone(talk: _Talk) -> None:
-    """Wait for its end; its stdout is read meanwhile, or it would block."""
+async def _has_ended(talk: _Conversation) -> None:
+    """Wait until it ends; its stdout is read meanwhile, or it could block on a full pipe."""
     while await talk.stdout.read(65_536):
         pass
     await talk.process.wait()
 
 
-def _with_words(reason: str, said: deque[str]) -> str:
-    last = [line for line in said if line.strip()][-3:]
+def _with_stderr(reason: str, stderr_lines: deque[str]) -> str:
+    last = [line for line in stderr_lines if line.strip()][-3:]
     return f"{reason}; stderr: {' | '.join(last)}" if last else reason

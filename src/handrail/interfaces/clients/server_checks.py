@@ -1,6 +1,6 @@
 """Checks of servers as clients start them: whether they answer, how fast, their tools and version.
 
-probe.py starts them, configured.py finds them; here the results become checks."""
+configured.py finds the servers, probe.py starts them."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from importlib.metadata import version
 from typing import Final
 
 from handrail.domain.plural import plural
-from handrail.interfaces.clients.check import Check, fail, ok, warn
-from handrail.interfaces.clients.configured import Configured
-from handrail.interfaces.clients.launch import NAME, Launch
-from handrail.interfaces.clients.probe import UNSTARTED, Answered, ProbeFailed, probe_legacy, probe_modern
+from handrail.interfaces.clients.check import DoctorCheck, fail, ok, warn
+from handrail.interfaces.clients.configured import ConfiguredEntry
+from handrail.interfaces.clients.launch import NAME, ServerLaunch
+from handrail.interfaces.clients.probe import CANT_START, ProbeFailed, ProbeResult, probe_legacy, probe_modern
 
 SLOW_MS: Final = 5_000
 """Half of the shortest start timeout of any client."""
-TOKENS_MANY: Final = 5_000
+TOKENS_WARN: Final = 5_000
 INIT: Final = "run `handrail init` to write the entry again"
 
 
@@ -27,12 +27,12 @@ class Server:
     """A server, what it answered in each version of the protocol, and its checks."""
 
     name: str
-    launch: Launch
-    answers: Mapping[str, Answered] = field(default_factory=dict)
-    checks: tuple[Check, ...] = ()
+    launch: ServerLaunch
+    answers: Mapping[str, ProbeResult] = field(default_factory=dict)
+    checks: tuple[DoctorCheck, ...] = ()
 
 
-def entry_checks(entry: Configured) -> Iterator[Check]:
+def entry_checks(entry: ConfiguredEntry) -> Iterator[DoctorCheck]:
     """Checks of an entry that need no start."""
     name = name_of(entry)
     if entry.error is not None:
@@ -43,44 +43,44 @@ def entry_checks(entry: Configured) -> Iterator[Check]:
         yield warn(name, f"turned off in {entry.file}", "turn it on there, or in the client")
 
 
-def name_of(entry: Configured) -> str:
-    """The name of an entry in the list."""
+def name_of(entry: ConfiguredEntry) -> str:
+    """The name of an entry in the output."""
     return f"{entry.client.name} ({entry.scope})" + (f" {entry.name}" if entry.name not in ("", NAME) else "")
 
 
-async def tried(name: str, launch: Launch, environment: Mapping[str, str]) -> Server:
+async def check_server(name: str, launch: ServerLaunch, environment: Mapping[str, str]) -> Server:
     """Start a server twice, once for each version of the protocol, and check its answers."""
-    answers: dict[str, Answered] = {}
+    answers: dict[str, ProbeResult] = {}
     failures: dict[str, str] = {}
     for era, probe in (("modern", probe_modern), ("legacy", probe_legacy)):
         try:
             answers[era] = await probe(launch, environment)
         except ProbeFailed as error:
             failures[era] = str(error)
-            if not answers and str(error).startswith(UNSTARTED):
+            if not answers and str(error).startswith(CANT_START):
                 break
     if not answers:
         return Server(name, launch, answers, (_failed(name, launch, next(iter(failures.values()))),))
-    return Server(name, launch, answers, tuple(_judged(name, answers, failures)))
+    return Server(name, launch, answers, tuple(_answer_checks(name, answers, failures)))
 
 
-def _failed(name: str, launch: Launch, reason: str) -> Check:
-    if reason.startswith(UNSTARTED):
+def _failed(name: str, launch: ServerLaunch, reason: str) -> DoctorCheck:
+    if reason.startswith(CANT_START):
         return fail(name, reason, INIT)
     by_hand = shlex.join([launch.command, *launch.args])
     return fail(name, reason, f"start it by hand, and fix what it reports: {by_hand}")
 
 
-def _judged(name: str, answers: Mapping[str, Answered], failures: Mapping[str, str]) -> Iterator[Check]:
+def _answer_checks(name: str, answers: Mapping[str, ProbeResult], failures: Mapping[str, str]) -> Iterator[DoctorCheck]:
     for era, reason in failures.items():
         yield warn(name, f"clients with the {era} protocol can't use it: {reason}", "install a newer handrail")
     answer = next(iter(answers.values()))
     times = ", ".join(f"{one.started_ms} ms ({era})" for era, one in answers.items())
     yield ok(name, f"{plural(answer.tools, 'tool')}, {answer.tokens:,} tokens, ready in {times}")
-    yield from _remarks(name, answer)
+    yield from _further_checks(name, answer)
 
 
-def _remarks(name: str, answer: Answered) -> Iterator[Check]:
+def _further_checks(name: str, answer: ProbeResult) -> Iterator[DoctorCheck]:
     ours = version(NAME)
     if answer.tools == 0:
         yield fail(name, "has no tools", "check the --toolsets in its arguments")
@@ -90,5 +90,5 @@ def _remarks(name: str, answer: Answered) -> Iterator[Check]:
         yield warn(name, f"calls itself `{answer.server}`, not handrail", INIT)
     if answer.started_ms > SLOW_MS:
         yield warn(name, "starts slowly; some clients give up after 10 s", "see the log in HANDRAIL_HOME/logs")
-    if answer.tokens > TOKENS_MANY:
+    if answer.tokens > TOKENS_WARN:
         yield warn(name, "its tools cost many tokens", "choose fewer with --toolsets")

@@ -1,6 +1,6 @@
-"""A client's settings file: read, backed up and written whole, or not at all.
+"""A client's settings file: read, backed up, and replaced as a whole.
 
-What its entries mean is read in entry.py. A link is followed: the file it points to is changed, the link stays."""
+entry.py reads its entries. A link is followed: the file it points to is changed, the link stays."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from handrail.foundation.open_flags import BINARY
 
 BYTES_MAX: Final = 50_000_000
 MARK: Final = "\ufeff"
-"""Some editors start a file with this mark; it stays, and is not part of the text."""
+"""The byte order mark that some editors write; it is kept, and is not part of the text."""
 PRIVATE: Final = 0o600
 SHARED: Final = 0o644
 _backup = re.compile(r".*\.handrail-backup-([0-9]+)")
@@ -59,7 +59,7 @@ def read_file(path: Path) -> SettingsFile:
 
 
 def write_file(file: SettingsFile, text: str, *, is_private: bool, backs_up: bool = True) -> Path | None:
-    """Replace what was read with this text; the path of the backup, if there was anything to back up."""
+    """Replace the file with this text; returns the path of the backup, if there was a file."""
     new_mode = PRIVATE if is_private else SHARED
     try:
         _require_unchanged(file)
@@ -73,7 +73,7 @@ def write_file(file: SettingsFile, text: str, *, is_private: bool, backs_up: boo
 
 
 def remove_file(file: SettingsFile, *, within: Path | None = None) -> None:
-    """Remove a file that holds nothing but what we wrote, and its folder if that is empty and lies in this one."""
+    """Remove a file that has only our entry, and its folder if that is empty and inside `within`."""
     try:
         _require_unchanged(file)
         file.path.unlink()
@@ -118,7 +118,7 @@ def _back_up(file: SettingsFile) -> Path:
 
 
 def _replace(target: Path, content: bytes, old: os.stat_result | None, new_mode: int) -> None:
-    """Put a whole file in place, with the rights and the owner of the one before."""
+    """Replace a file atomically; the new one has the mode and the owner of the old one."""
 
     def keep_owner(part: str) -> None:
         if old and hasattr(os, "chown") and (old.st_uid, old.st_gid) != (os.getuid(), os.getgid()):

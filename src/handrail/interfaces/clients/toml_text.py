@@ -1,7 +1,7 @@
-"""Changes one table of a TOML text in its place, with tomlkit: every other line stays, comments too.
+"""Changes one table of a TOML text in place, with tomlkit: every other line stays, comments too.
 
-Pure. Whether the result is what was wanted is checked by the caller (entry.py), which imports this only for a client
-that keeps TOML: importing tomlkit takes 26 ms."""
+Pure. The caller verifies the result (entry.py) and imports this module only for a client with TOML settings: importing
+tomlkit takes 26 ms."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from handrail.interfaces.clients.layout import newline_of
 Body: TypeAlias = list[tuple[Key | None, Item]]
 
 MARK: Final = "\0\n"
-"""Stands where something was removed. TOML allows no such line, so it can't be a part of the text."""
+"""Marks where something was removed. TOML allows no such line, so it can't be part of the text."""
 TABLES: Final = (Table, InlineTable)
 HINT: Final = "write one table a server, [mcp_servers.name], with a key on each line, then repeat the call"
 
 
 def read(text: str) -> dict[str, Any]:
-    """What the text says."""
+    """The text as data."""
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -33,7 +33,7 @@ def read(text: str) -> dict[str, Any]:
 
 
 def put(text: str, path: Sequence[str], value: Any) -> str:
-    """The text with this value at this path: a key of a table that is there, or a new table at the end."""
+    """The text with this value at this path: as a key of an existing table, or as a new table at the end."""
     document = _parsed(text)
     *above, key = path
     tables = [item for body, index in _places(document.body, above) if isinstance(item := body[index][1], TABLES)]
@@ -47,16 +47,16 @@ def put(text: str, path: Sequence[str], value: Any) -> str:
 
 
 def drop(text: str, path: Sequence[str]) -> str:
-    """The text without what stands at this path, wherever parts of it stand, and without the blank lines before it."""
+    """The text without all parts of the value at this path, and without the blank lines before them."""
     document = _parsed(text)
     for holder, index in _places(document.body, path[:-1]):
         table = holder[index][1]
-        if isinstance(table, InlineTable) and path[-1] in table:  # commas and braces are its own business
+        if isinstance(table, InlineTable) and path[-1] in table:  # tomlkit fixes its commas and braces
             del table[path[-1]]
     for body, index in list(_places(document.body, path)):
         item = body[index][1]
         below = _below(item.value.body) if isinstance(item, Table) else []
-        # White space, whatever it holds: a comment would make tomlkit write a header for the table around it.
+        # As white space, even if it has comments: for a Comment item, tomlkit would write a header of the outer table.
         body[index] = (None, Whitespace(MARK + "".join(one.as_string() for _, one in below)))
     kept, *rest = document.as_string().split(MARK)
     for part in rest:
@@ -69,13 +69,13 @@ def _parsed(text: str) -> tomlkit.TOMLDocument:
         document = tomlkit.parse(text)
     except TOMLKitError as error:
         raise Invalid(str(error), hint="fix it there, then repeat the call") from error
-    if document.as_string() != text:  # tomlkit moves parts of a table that stand far apart
-        raise Invalid("its tables stand in an order that can't be kept", hint=HINT)
+    if document.as_string() != text:  # tomlkit would move parts of a table that are far apart
+        raise Invalid("its tables are in an order that can't be kept", hint=HINT)
     return document
 
 
 def _places(body: Body, path: Sequence[str]) -> Iterator[tuple[Body, int]]:
-    """Everywhere that a part of this path is written: parts of a table need not stand together."""
+    """All places with a part of this path: the parts of a table need not be next to each other."""
     first, *rest = path
     for index, (key, item) in enumerate(body):
         if key is None or key.key != first:
@@ -87,7 +87,7 @@ def _places(body: Body, path: Sequence[str]) -> Iterator[tuple[Body, int]]:
 
 
 def _takes_keys(table: Table | InlineTable) -> bool:
-    """Whether keys can be added: not where the table is only a part of the headers below it."""
+    """Whether keys can be added; not if the table exists only in the headers of its sub-tables."""
     return isinstance(table, InlineTable) or not table.is_super_table()
 
 
@@ -96,7 +96,7 @@ def _set(table: Table | InlineTable, key: str, value: Any, newline: str) -> None
     if key in table or isinstance(table, InlineTable):
         table[key] = item
         return
-    # Not by `append`: that would put the key behind comments that belong to the next table, with a line end of its own.
+    # Not with `append`: it would put the key after comments that belong to the next table, and ignore CRLF.
     body = table.value.body
     tables = (index for index, (name, one) in enumerate(body) if name and isinstance(one, Table | AoT))
     at = _end_of_keys(body[: next(tables, len(body))])
@@ -107,7 +107,7 @@ def _set(table: Table | InlineTable, key: str, value: Any, newline: str) -> None
 
 
 def _end_of_keys(body: Body) -> int:
-    """Where the blank lines and comments start at the end: to tomlkit they are this table's, to a reader the next's."""
+    """Where the final blank lines and comments start: for tomlkit they belong to this table, for people to the next."""
     end = len(body)
     while end and isinstance(body[end - 1][1], Whitespace | Comment):
         end -= 1
@@ -122,7 +122,7 @@ def _below(body: Body) -> Body:
 
 
 def _appended(text: str, path: Sequence[str], value: Mapping[str, Any]) -> str:
-    """The text with a new table at its end, where it separates no comment from what the comment is about."""
+    """The text with a new table at its end, where it can't come between a comment and its subject."""
     table = tomlkit.table()
     for key, part in value.items():
         table.append(key, _inline(part))

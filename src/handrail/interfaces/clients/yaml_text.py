@@ -1,7 +1,7 @@
-"""Changes one member of a YAML text in its place: every other line stays, comments too.
+"""Changes one member of a YAML text in place: every other line stays, comments too.
 
-Pure. Places come from PyYAML's nodes; no library keeps the rest of the text (docs/decisions/0011). Whether the result
-is what was wanted is checked by the caller (entry.py)."""
+Pure. Positions come from PyYAML's nodes; no library keeps the rest of the text (docs/decisions/0011). The caller
+verifies the result (entry.py)."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from handrail.interfaces.clients.layout import after_line, indent_of, line_end, 
 
 NULL: Final = "tag:yaml.org,2002:null"
 WIDE: Final = 10_000
-"""No line is broken before this column."""
+"""Lines are not wrapped before this column."""
 Pair = tuple[yaml.ScalarNode, yaml.Node]
 
 
 def read(text: str) -> dict[str, Any]:
-    """What the text says; an empty one says nothing."""
+    """The text as data; an empty text is an empty mapping."""
     try:
         value = yaml.safe_load(text)
     except yaml.YAMLError as error:
@@ -33,7 +33,7 @@ def read(text: str) -> dict[str, Any]:
 
 
 def put(text: str, path: Sequence[str], value: Any) -> str:
-    """The text with this value at this path; what is missing on the way is made."""
+    """The text with this value at this path; missing mappings on the way are created."""
     root = yaml.compose(text, Loader=yaml.SafeLoader)
     if root is None:
         return _appended(text, _block(_nested(path, value), "", text))
@@ -59,7 +59,7 @@ def drop(text: str, path: Sequence[str]) -> str:
         return _dropped_from_flow(text, parent, pair)
     if len(parent.value) == 1:
         return text[: parent.start_mark.index] + "{}" + text[_end(pair[1]) :]
-    return text[: line_start(text, pair[0].start_mark.index)] + text[_behind(text, pair[1]) :]
+    return text[: line_start(text, pair[0].start_mark.index)] + text[_next_line(text, pair[1]) :]
 
 
 def _nested(path: Sequence[str], value: Any) -> Any:
@@ -69,7 +69,7 @@ def _nested(path: Sequence[str], value: Any) -> Any:
 
 
 def _descend(root: yaml.Node, path: Sequence[str]) -> tuple[yaml.Node, Sequence[str], Pair | None]:
-    """The mapping that holds the deepest pair on the path, what is left of the path, and that pair."""
+    """The mapping with the deepest existing pair on the path, the rest of the path, and that pair."""
     parent, pair = root, None
     for index, key in enumerate(path):
         inside = root if pair is None else pair[1]
@@ -83,14 +83,14 @@ def _descend(root: yaml.Node, path: Sequence[str]) -> tuple[yaml.Node, Sequence[
 
 
 def _replaced(text: str, node: yaml.Node, value: Any) -> str:
-    """Another value in the place of one; what stood in lines stands in lines again."""
+    """The text with another value for a node; a block stays a block."""
     is_block = isinstance(node, yaml.CollectionNode) and not node.flow_style and isinstance(value, dict | list)
     written = _block(value, " " * node.start_mark.column, text).strip() if is_block else _flow(value)
     return text[: node.start_mark.index] + written + text[_end(node) :]
 
 
 def _filled(text: str, parent: yaml.Node, pair: Pair, value: Any) -> str:
-    """Something below a key that had nothing."""
+    """The text with a value for a key that had none."""
     key, nothing = pair
     if isinstance(parent, yaml.MappingNode) and parent.flow_style:
         return text[: nothing.start_mark.index] + " " + _flow(value) + text[nothing.end_mark.index :]
@@ -101,7 +101,7 @@ def _filled(text: str, parent: yaml.Node, pair: Pair, value: Any) -> str:
 
 
 def _inserted(text: str, node: yaml.Node, value: Any) -> str:
-    """One more member at the end of a mapping."""
+    """The text with another member at the end of a mapping."""
     if not isinstance(node, yaml.MappingNode):
         line = node.start_mark.line + 1
         raise Invalid(f"line {line}: a mapping is expected here", hint="it should look like `name: value`")
@@ -109,8 +109,8 @@ def _inserted(text: str, node: yaml.Node, value: Any) -> str:
         written = _flow(value)[1:-1]
         at = _end(node.value[-1][1]) if node.value else node.start_mark.index + 1
         return text[:at] + (", " if node.value else "") + written + text[at:]
-    block = _block(value, " " * node.value[0][0].start_mark.column, text)  # an anchor may stand before the first key
-    at = _behind(text, node.value[-1][1])
+    block = _block(value, " " * node.value[0][0].start_mark.column, text)  # an anchor may come before the first key
+    at = _next_line(text, node.value[-1][1])
     return _appended(text[:at], block) + text[at:]
 
 
@@ -130,7 +130,7 @@ def _appended(text: str, block: str) -> str:
 
 
 def _end(node: yaml.Node) -> int:
-    """Where a value really ends: a block's own mark lies behind the blanks and remarks that follow it."""
+    """Where a value really ends: the end mark of a block is after the blank lines and comments that follow it."""
     if isinstance(node, yaml.MappingNode) and not node.flow_style and node.value:
         return _end(node.value[-1][1])
     if isinstance(node, yaml.SequenceNode) and not node.flow_style and node.value:
@@ -138,21 +138,21 @@ def _end(node: yaml.Node) -> int:
     return int(node.end_mark.index)
 
 
-def _behind(text: str, node: yaml.Node) -> int:
-    """The beginning of the line after a value; a text block's mark is there already."""
+def _next_line(text: str, node: yaml.Node) -> int:
+    """The start of the line after a value; the end mark of a text block is there already."""
     end = _end(node)
     return end if end and text[end - 1] == "\n" else after_line(text, end)
 
 
 def _block(value: Any, margin: str, text: str) -> str:
-    """A value in lines, each with this margin."""
+    """A value in block style, each line with this margin."""
     step = len(indent_of(text).expandtabs(2))
     written = yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=WIDE, indent=max(2, min(step, 8)))
     return "".join(margin + line + newline_of(text) for line in written.splitlines())
 
 
 def _flow(value: Any) -> str:
-    """A value on one line: a text as plainly as it can be, and else JSON, which is YAML too."""
+    """A value on one line: a string in plain style if possible, everything else as JSON, which is YAML too."""
     if isinstance(value, str) and value.isprintable():
         return yaml.safe_dump(value, allow_unicode=True, width=WIDE).splitlines()[0]
     return json.dumps(value, ensure_ascii=False)

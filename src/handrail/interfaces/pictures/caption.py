@@ -1,6 +1,6 @@
-"""Captions: what a picture says about a step, in words that all formats share, and text made safe to print.
+"""Captions: the texts about a step that all formats share, and text made safe to print.
 
-Pure. Icons and colours belong to each format; outline.py decides which steps are drawn."""
+Pure. Each format has its own icons and colours; outline.py decides which steps are drawn."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ WHO: Final[Mapping[Kind, str]] = {
 
 
 class Mark(StrEnum):
-    """What a remark is about; a picture draws a sign for each but `PLAIN`."""
+    """What a remark is about; pictures draw a sign for each, except `PLAIN`."""
 
     WHEN = "when"
     AFTER = "after"
@@ -67,7 +67,7 @@ class Remark(Struct, frozen=True):
 
 
 def plain(text: str) -> str:
-    """The text on one line without control, format and other unprintable characters: a terminal only prints it."""
+    """The text on one line, without control, format and other unprintable characters: safe for a terminal."""
     shown = text[: TEXT_LENGTH_MAX * 4]
     if not shown.isprintable():
         shown = "".join(char if char.isprintable() else " " if char.isspace() else "" for char in shown)
@@ -76,13 +76,13 @@ def plain(text: str) -> str:
 
 
 def name_of(definition: Definition) -> str:
-    """What a person would call the definition."""
+    """The name of the definition, or its id."""
     return plain(definition.name) or plain(definition.id)
 
 
 def facts_of(definition: Definition) -> list[str]:
-    """What holds for the whole definition, as short phrases."""
-    return _said(
+    """Facts about the whole definition, as short phrases."""
+    return _present(
         (True, _count(sum(1 for _ in walk(definition.steps)), "step")),
         (definition.on_failure is not OnFailure.ASK, f"on failure: {definition.on_failure}"),
         (definition.deadline, f"deadline {plain(definition.deadline or '')}"),
@@ -90,7 +90,7 @@ def facts_of(definition: Definition) -> list[str]:
 
 
 def subject_of(step: Step) -> str:
-    """The step's title; without one, what it does."""
+    """The step's title; without one, what the step does."""
     return plain(step.title) or doing_of(step.work)
 
 
@@ -119,7 +119,7 @@ def remarks_on(step: Step) -> list[Remark]:
 
 
 def waits_for(names: Sequence[str]) -> str:
-    """The names of several steps, the first few of them spelled out."""
+    """The names of several steps; only the first few are listed."""
     shown = ", ".join(plain(name) for name in names[:NAMES_MAX])
     more = len(names) - NAMES_MAX
     return f"{shown} and {more} more" if more > 0 else shown
@@ -147,24 +147,24 @@ def _undoing(step: Step) -> Iterator[tuple[Mark, str]]:
 
 
 def _terms(work: Work) -> list[str]:
-    """What its kind lets a step say about itself."""
+    """What is special about a step of its kind."""
     match work:
         case Prompt():
-            return _said((work.confirm, "user confirms"), (work.checks, _count(len(work.checks), "check")))
+            return _present((work.confirm, "user confirms"), (work.checks, _count(len(work.checks), "check")))
         case Tool():
-            return _said((work.checks, _count(len(work.checks), "check")))
+            return _present((work.checks, _count(len(work.checks), "check")))
         case Approve():
-            return _said((work.by, f"by {waits_for(work.by)}"), (work.expires, f"expires after {work.expires}"))
+            return _present((work.by, f"by {waits_for(work.by)}"), (work.expires, f"expires after {work.expires}"))
         case Each():
-            return _said((work.parallel > 1, f"{work.parallel} at once"), (True, f"at most {work.max}"))
+            return _present((work.parallel > 1, f"{work.parallel} at once"), (True, f"at most {work.max}"))
         case Repeat(repeat=rounds):
-            return _said((rounds.times is None, f"at most {rounds.bound}"), (rounds.every, f"every {rounds.every}"))
+            return _present((rounds.times is None, f"at most {rounds.bound}"), (rounds.every, f"every {rounds.every}"))
         case Call():
             return []
 
 
-def _said(*terms: tuple[object, str]) -> list[str]:
-    return [text for holds, text in terms if holds]
+def _present(*terms: tuple[object, str]) -> list[str]:
+    return [text for is_present, text in terms if is_present]
 
 
 def _count(number: int, what: str) -> str:

@@ -1,6 +1,6 @@
 """Ink: pieces of styled text on a terminal line, measured in cells, cut to a width, painted last.
 
-Pure. Knows nothing of steps; what is written on a line is terminal.py's work."""
+Pure. Knows nothing about steps; terminal.py decides what is on a line."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def width_of(line: Iterable[Piece]) -> int:
 
 
 def cut(text: str, cells: int, ellipsis: str) -> str:
-    """The text, or as much of it as fits before an ellipsis."""
+    """The text; if it is too long, its start and an ellipsis."""
     if len(text) * 2 <= cells or cell_len(text) <= cells:
         return text
     if cells < len(ellipsis):
@@ -79,7 +79,7 @@ def padded(line: Line, cells: int) -> Line:
 
 
 def painted(line: Line, *, color: bool) -> str:
-    """The line as text, with escape codes only where colour is wanted."""
+    """The line as text, with escape codes only if colour is wanted."""
     if not color:
         return "".join(text for text, _ in line).rstrip()
     return "".join(

@@ -1,6 +1,6 @@
-"""Lanes: an outline as rows of a drawing in the manner of `git log --graph`, one item a row, its lane kept by column.
+"""Lanes: an outline as rows like `git log --graph`, one item per row, each lane in its column.
 
-Pure geometry: a cell is a set of arms. What an arm looks like, and the words beside the rows, is terminal.py's work."""
+Pure geometry: a cell is a set of arms. terminal.py draws the arms and the text beside the rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DOWN: Final = 2
 LEFT: Final = 4
 RIGHT: Final = 8
 OVER: Final = 16
-"""A lane that a line passes without touching it."""
+"""A lane that a line crosses without joining it."""
 
 COLUMNS_LATE_MAX: Final = 6
 
@@ -24,7 +24,7 @@ Cells: TypeAlias = tuple[int, ...]
 
 
 class Row(Struct, frozen=True, kw_only=True):
-    """One row. With an item: its sign stands in `column`, and `below` is how the lanes go on beside its words."""
+    """One row. With an item: its sign is in `column`, and `below` has the lanes beside further lines of its text."""
 
     cells: Cells
     item: int | None = None
@@ -33,7 +33,7 @@ class Row(Struct, frozen=True, kw_only=True):
 
 
 class _Board(Struct):
-    """The lanes as they stand: each column holds the item that it leads to."""
+    """The current lanes: each column has the item that it leads to."""
 
     lanes: list[int | None]
 
@@ -63,8 +63,8 @@ class _Board(Struct):
 
 
 def rows_of(outline: Outline, *, columns_max: int, stem: bool) -> list[Row] | None:
-    """The rows of the drawing, or None where it would need more columns; `stem`: something stands above the first."""
-    # Lanes that run in parallel until they meet look better; lanes that join at once need fewer columns.
+    """The rows of the drawing, or None if it needs more columns; `stem`: there is a line above the first row."""
+    # Lanes that stay parallel until they meet look better; lanes that join at once need fewer columns.
     for late, limit in ((True, min(columns_max, COLUMNS_LATE_MAX)), (False, columns_max)):
         rows: list[Row] = []
         for row in _drawn(outline, stem=stem, late=late):
@@ -108,7 +108,7 @@ def _item_row(cells: list[int], item: int, column: int, *, ends: bool) -> Row:
 
 
 def _fork(board: _Board, column: int, later: Sequence[int], *, stem: bool, late: bool) -> Iterator[Row]:
-    """Lead a line from the column to a lane for each of the later items; unless late, one that waits is joined."""
+    """Lead a line from the column to a lane for each later item; unless late, existing lanes are joined."""
     cells = board.cells()
     fresh = [item for item in later if late or item not in board.lanes]
     joined = [board.lanes.index(item) for item in later if item not in fresh]

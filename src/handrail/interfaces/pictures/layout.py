@@ -1,7 +1,7 @@
 """The layout: layers from top to bottom, and an order within each layer in which few edges cross.
 
-Pure, and free of units: a form that draws boxes gives the layers heights and the rows widths (svg_place.py). An edge
-that passes layers takes a slot in each of them, like a node, so that no box stands in its way."""
+Pure, and without units: svg_place.py gives layers their heights and rows their widths. An edge that passes layers takes
+a slot in each of them, like a node, so that it does not run through boxes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Neighbours: TypeAlias = list[list[int]]
 
 
 class Node(Struct, frozen=True, kw_only=True):
-    """An item with its layer and its row within the layer; a group has a picture of its own inside."""
+    """An item with its layer and its row within the layer; a group has its own picture inside."""
 
     item: Item
     layer: int
@@ -31,13 +31,13 @@ class Node(Struct, frozen=True, kw_only=True):
 
 
 class Edge(Struct, frozen=True, kw_only=True):
-    """A line from one node to another, by their index, and the rows it takes in the layers between."""
+    """A line from one node to another, by index, and its rows in the layers between."""
 
     source: int
     target: int
     bends: tuple[int, ...] = ()
     back: bool = False
-    """Whether it closes a cycle: it leads upwards, and takes no rows."""
+    """Whether it closes a cycle: it goes up, and takes no rows."""
 
 
 class Picture(Struct, frozen=True, kw_only=True):
@@ -49,7 +49,7 @@ class Picture(Struct, frozen=True, kw_only=True):
 
 
 class _Mesh(Struct):
-    """The slots of all layers: items first, then bends; and who is above and below whom."""
+    """The slots of all layers: items first, then bends; and the neighbours above and below each slot."""
 
     layers: list[list[int]]
     above: Neighbours
@@ -62,7 +62,7 @@ class _Mesh(Struct):
 
 
 def placed(outline: Outline) -> Picture:
-    """Where the items of the outline stand; the inside of groups likewise."""
+    """The positions of an outline's items, and of those inside groups."""
     level = levels(outline)
     mesh = _mesh(outline, level)
     _sweep(mesh)

@@ -1,7 +1,7 @@
 """The Mermaid picture: a definition as a flowchart that Markdown hosts draw.
 
-Pure. The names in the text are ours and every word of the definition stands in a quoted label, with whatever could end
-the label or start markup, Markdown, mathematics or a directive spelled as an entity: a host shows it, and no more."""
+Pure. Node names are generated, and all text of the definition is in quoted labels. Characters that could end a label or
+start markup, Markdown, mathematics or a directive become entities, so that a host only shows them."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ STATUS_LOOKS: Final[Mapping[str, str]] = {
 }
 MARKS: Final[Mapping[Mark, str]] = {Mark.WHEN: "◇ ", Mark.UNDO: "↶ ", Mark.DANGER: "⚠ ", Mark.CYCLE: "↺ "}
 
-# All but these become entities. An underscore stays between letters, where it marks nothing up.
+# All other characters become entities. An underscore stays between letters, where it is no markup.
 UNSAFE: Final = re.compile(r"[^\w ,.:/'?!=()@~…·◇↶⚠↺-]|:(?! )|(?<![^\W_])_|_(?![^\W_])")
 LIST_LIKE: Final = re.compile(r"^(\d+|)([.)-])")
 
@@ -77,7 +77,7 @@ def _items(outline: Outline, indent: str, skipped: Collection[str]) -> Iterator[
 
 
 def _group(item: Item, inside: Outline, indent: str, skipped: Collection[str]) -> Iterator[str]:
-    """A frame. The step it belongs to stands at its head as a box: a frame's own title has room for one line only."""
+    """A frame. Its step is drawn as a box at the top: the title of a frame has room for one line only."""
     deeper = indent + INDENT
     yield f'{indent}subgraph {_name(item)}["{_escaped(bundle_text(item)) if item.is_bundle else " "}"]'
     yield f"{deeper}direction TB"
@@ -102,7 +102,7 @@ def _grid(inside: Outline, indent: str) -> Iterator[str]:
 def _edges(outline: Outline, indent: str) -> Iterator[str]:
     names = [_name(item) for item in outline.items]
     for index, (needs, later) in enumerate(zip(outline.needs, outline.follows, strict=True)):
-        # A meeting point has no box: Mermaid has its own way to say all of some before all of others.
+        # A meeting point has no box: Mermaid has the syntax `a & b --> c & d` for it.
         starts = [index] if outline.items[index].is_shown else needs
         ends = [names[other] for other in later if outline.items[other].is_shown]
         if ends:
@@ -136,7 +136,7 @@ def _statuses(outline: Outline, statuses: Mapping[str, str]) -> Iterator[str]:
 
 
 def _own_items(outline: Outline) -> Iterator[Item]:
-    """The items of the definition's own list, also those that stand in a bundle."""
+    """The items of the definition's own list, also those in a bundle."""
     for item in outline.items:
         yield item
         if item.is_bundle and item.inside:
@@ -153,7 +153,7 @@ def _name(item: Item) -> str:
 
 
 def _label(item: Item, skipped: Collection[str]) -> str:
-    """The kind and id, the title, and what is special; a step that was skipped says so, since a look can be missed."""
+    """The kind and id, the title, and what is special; a skipped step says so, since its style is easy to miss."""
     if item.step is None:
         return _escaped(bundle_text(item))
     remarks = remarks_in(item)

@@ -1,7 +1,7 @@
-"""The outline: which items a picture of a definition holds and which follows which, without positions.
+"""The outline: the items in a picture of a definition, and their order, without positions.
 
-Pure. It keeps the picture quiet: an edge that others imply is left out; many parallel steps become one bundle; where
-all of some come before all of others, their edges meet in one point. A definition may be invalid: unknown names are
+Pure. It simplifies the picture: an edge that others imply is left out; many parallel steps become one bundle; if all
+steps of a set come before all of another, their edges meet in one point. A definition may be invalid: unknown names are
 ignored, a cycle is cut at the edge that leads back."""
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from handrail.interfaces.pictures.caption import Mark, Remark, remarks_on, waits
 BUNDLE_MIN: Final = 7
 INLINED_STEPS_MAX: Final = 2_000
 NESTED_MAX: Final = 40
-"""What is nested deeper is left out: it could not be read."""
+"""Deeper steps are left out: the picture would be unreadable."""
 
 Links: TypeAlias = list[list[int]]
 
@@ -38,12 +38,12 @@ class Item(Struct, frozen=True, kw_only=True):
 
     @property
     def is_shown(self) -> bool:
-        """Whether there is more to it than lines that meet."""
+        """Whether it is a step or a bundle, not only a meeting point."""
         return self.step is not None or self.inside is not None
 
     @property
     def is_bundle(self) -> bool:
-        """Whether it stands for many parallel steps."""
+        """Whether it represents many parallel steps."""
         return self.step is None and self.inside is not None
 
 
@@ -56,17 +56,17 @@ class Outline(Struct, frozen=True, kw_only=True):
 
     @property
     def needs(self) -> list[list[int]]:
-        """Which items stand directly before each."""
-        return _turned(self.follows)
+        """The items directly before each item."""
+        return _reversed(self.follows)
 
     @property
     def strands(self) -> list[list[int]]:
-        """The items in rows that nothing joins or leaves on the way."""
+        """The items in chains that no edge joins or leaves in between."""
         return list(_strands(self.needs, list(map(list, self.follows))))
 
 
-class _Shelf(Struct):
-    """The workflows that may be inlined, and how many more steps there is room for."""
+class _Inlining(Struct):
+    """The workflows that may be inlined, and how many more steps fit."""
 
     pinned: Mapping[str, Definition]
     room: list[int]
@@ -74,12 +74,12 @@ class _Shelf(Struct):
 
 
 def outlined(definition: Definition) -> Outline:
-    """What a picture of the definition holds."""
-    return _outline(definition.steps, _Shelf(definition.pinned, [INLINED_STEPS_MAX]), "")
+    """The outline of a definition."""
+    return _outline(definition.steps, _Inlining(definition.pinned, [INLINED_STEPS_MAX]), "")
 
 
 def levels(outline: Outline, *, meeting: int = 1) -> list[int]:
-    """How long the longest way to each item is, where a meeting point counts as so much."""
+    """The length of the longest path to each item; a meeting point counts as `meeting`."""
     needs = outline.needs
     found = [0] * len(needs)
     for index in _order(needs, outline.follows):
@@ -89,7 +89,7 @@ def levels(outline: Outline, *, meeting: int = 1) -> list[int]:
 
 
 def kinds_in(outline: Outline) -> list[Kind]:
-    """The kinds of step that the outline holds, in their usual order."""
+    """The kinds of step in the outline, in their usual order."""
     found = {item.step.kind for item in items_in(outline) if item.step}
     return [kind for kind in Kind if kind in found]
 
@@ -113,14 +113,14 @@ def remarks_in(item: Item, *, named: bool = False) -> list[Remark]:
 
 
 def bundle_text(item: Item) -> str:
-    """How many steps a bundle holds."""
+    """How many steps are in a bundle."""
     inside = item.inside
     strands = len(inside.strands) if inside else 0
     what = "steps" if inside and strands == len(inside.items) else "chains"
     return f"{strands} {what} in parallel"
 
 
-def _outline(steps: Sequence[Step], shelf: _Shelf, prefix: str) -> Outline:
+def _outline(steps: Sequence[Step], inlining: _Inlining, prefix: str) -> Outline:
     wanted = _named_needs(steps)
     back = _leading_back(wanted)
     needs = _reduced([[need for need in row if (need, index) not in back] for index, row in enumerate(wanted)])
@@ -130,7 +130,7 @@ def _outline(steps: Sequence[Step], shelf: _Shelf, prefix: str) -> Outline:
             step=step,
             needs=tuple(steps[need].id for need in needs[index]),
             cycle=tuple(steps[need].id for need in wanted[index] if (need, index) in back),
-            inside=_inside(step, shelf, f"{prefix}{index + 1}_"),
+            inside=_inside(step, inlining, f"{prefix}{index + 1}_"),
         )
         for index, step in enumerate(steps)
     ]
@@ -144,31 +144,31 @@ def _named_needs(steps: Sequence[Step]) -> Links:
     return [[place[name] for name in dict.fromkeys(step.after) if name in place] for step in steps]
 
 
-def _inside(step: Step, shelf: _Shelf, prefix: str) -> Outline | None:
+def _inside(step: Step, inlining: _Inlining, prefix: str) -> Outline | None:
     if prefix.count("_") > NESTED_MAX:
         return None
     if step.body:
-        return _outline(step.body, shelf, prefix)
-    return _inlined(step.work, shelf, prefix) if isinstance(step.work, Call) else None
+        return _outline(step.body, inlining, prefix)
+    return _inlined(step.work, inlining, prefix) if isinstance(step.work, Call) else None
 
 
-def _inlined(call: Call, shelf: _Shelf, prefix: str) -> Outline | None:
-    """The outline of a pinned workflow, unless it is inside itself or there is no more room."""
-    inner = shelf.pinned.get(call.workflow)
-    if inner is None or not inner.steps or call.workflow in shelf.open:
+def _inlined(call: Call, inlining: _Inlining, prefix: str) -> Outline | None:
+    """The outline of a pinned workflow; None if it would contain itself, or if there are too many steps."""
+    inner = inlining.pinned.get(call.workflow)
+    if inner is None or not inner.steps or call.workflow in inlining.open:
         return None
-    shelf.room[0] -= sum(1 for _ in walk(inner.steps))
-    if shelf.room[0] < 0:
+    inlining.room[0] -= sum(1 for _ in walk(inner.steps))
+    if inlining.room[0] < 0:
         return None
-    deeper = replace(shelf, pinned={**shelf.pinned, **inner.pinned}, open=shelf.open | {call.workflow})
+    deeper = replace(inlining, pinned={**inlining.pinned, **inner.pinned}, open=inlining.open | {call.workflow})
     return _outline(inner.steps, deeper, prefix)
 
 
 def _leading_back(needs: Links) -> set[tuple[int, int]]:
-    """The edges that lead back to a step which is still being walked from: without them there is no cycle."""
-    follows = _turned(needs)
+    """The edges that lead back to a step on the current path of a depth-first search; the rest has no cycle."""
+    follows = _reversed(needs)
     back: set[tuple[int, int]] = set()
-    state = [0] * len(needs)  # 0 unseen, 1 on the way, 2 done
+    state = [0] * len(needs)  # 0 unseen, 1 on the current path, 2 done
     for root in sorted(range(len(needs)), key=lambda index: (bool(needs[index]), index)):
         trail = [(root, iter(follows[root]))] if not state[root] else []
         state[root] = state[root] or 1
@@ -187,10 +187,10 @@ def _leading_back(needs: Links) -> set[tuple[int, int]]:
 
 
 def _reduced(needs: Links) -> Links:
-    """Without the edges that others imply. A set of steps is one integer with a bit for each."""
+    """The links without those that others imply. Sets of steps are integers with a bit for each: fast for thousands."""
     before = [0] * len(needs)
     found: Links = [[] for _ in needs]
-    for index in _order(needs, _turned(needs)):
+    for index in _order(needs, _reversed(needs)):
         implied = 0
         for need in needs[index]:
             implied |= before[need]
@@ -200,8 +200,8 @@ def _reduced(needs: Links) -> Links:
 
 
 def _with_bundles(items: list[Item], needs: Links, back: set[tuple[int, int]]) -> Outline:
-    """Strands with the same needs and the same followers are alike to the order: many of them become one item."""
-    follows = _turned(needs)
+    """The outline in which many chains with the same needs and the same followers become one item."""
+    follows = _reversed(needs)
     in_cycle = set(chain.from_iterable(back))
     alike: dict[tuple[tuple[int, ...], tuple[int, ...]], list[list[int]]] = defaultdict(list)
     for strand in _strands(needs, follows):
@@ -215,7 +215,7 @@ def _with_bundles(items: list[Item], needs: Links, back: set[tuple[int, int]]) -
 
 
 def _strands(needs: Links, follows: Links) -> Iterator[list[int]]:
-    """The items in rows, as long as one has one follower that has no other need."""
+    """The chains: an item and its follower are in one chain if neither has another neighbour in that direction."""
     starts = [index for index, row in enumerate(needs) if len(row) != 1 or len(follows[row[0]]) != 1]
     for start in starts:
         strand = [start]
@@ -225,7 +225,7 @@ def _strands(needs: Links, follows: Links) -> Iterator[list[int]]:
 
 
 def _merged(items: list[Item], follows: Links, back: set[tuple[int, int]], head: list[int]) -> Outline:
-    """The outline in which every item has become part of its head."""
+    """The outline in which every item is part of the item of its head."""
     members: dict[int, list[int]] = defaultdict(list)
     for index, first in enumerate(head):
         members[first].append(index)
@@ -253,7 +253,7 @@ def _bundle(group: list[int], items: list[Item], follows: Links) -> Item:
 
 
 def _with_meetings(outline: Outline) -> Outline:
-    """Two or more items with the same two or more needs get a meeting point between."""
+    """The outline with a meeting point before each group of items that share two or more needs."""
     alike: dict[tuple[int, ...], list[int]] = defaultdict(list)
     for index, row in enumerate(outline.needs):
         alike[tuple(row)].append(index)
@@ -268,8 +268,8 @@ def _with_meetings(outline: Outline) -> Outline:
     return replace(outline, items=tuple(items), follows=tuple(map(tuple, follows)))
 
 
-def _turned(links: Sequence[Sequence[int]]) -> Links:
-    """The same edges seen from their other end."""
+def _reversed(links: Sequence[Sequence[int]]) -> Links:
+    """The same edges, from the other end."""
     found: Links = [[] for _ in links]
     for index, row in enumerate(links):
         for other in row:
@@ -281,7 +281,7 @@ def _order(needs: Sequence[Sequence[int]], follows: Sequence[Sequence[int]]) -> 
     """Every item after all that it needs."""
     missing = [len(row) for row in needs]
     found = [index for index, count in enumerate(missing) if not count]
-    for index in found:  # grows while it is walked
+    for index in found:  # grows during the loop
         for later in follows[index]:
             missing[later] -= 1
             if not missing[later]:

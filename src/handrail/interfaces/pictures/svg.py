@@ -1,8 +1,8 @@
 """The SVG picture: a definition as one self-contained drawing, in light and dark, without scripts.
 
-Pure. Every word of the definition is escaped on its way in; all markup is ours. Positions are decided in svg_place.py,
-looks in svg_style.py. Text is cut to an upper bound of its width (text_width.py) and also clipped to its box: no bound
-holds for every font, and a letter may be as wide as its designer likes."""
+Pure. All text of the definition is escaped; there is no other markup than ours. svg_place.py computes positions,
+svg_style.py has colours and fonts. Text is cut to an upper bound of its width (text_width.py) and also clipped to its
+box, because no bound is right for every font."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def svg_text(definition: Definition) -> str:
 
 
 def _description(definition: Definition, outline: Outline) -> str:
-    """The picture in words, for screen readers."""
+    """The picture as text, for screen readers."""
     steps = [item for item in items_in(outline) if item.step]
     described = ". ".join(_sentence(item) for item in steps[:DESCRIBED_MAX])
     more = f". And {len(steps) - DESCRIBED_MAX} more" if len(steps) > DESCRIBED_MAX else ""
@@ -195,7 +195,7 @@ def _span(look: str, text: str, *, gap: int = 0) -> str:
 
 
 def _clipped(width: float, height: float, parts: Iterable[str]) -> Iterator[str]:
-    """The parts in a viewport of this size: what would leave it is not drawn. Unlike a clip path, it needs no id."""
+    """The parts in a viewport of this size, which clips them. Unlike a clip path, it needs no id."""
     yield f'<svg width="{px(width)}" height="{px(height)}">'
     yield from parts
     yield "</svg>"

@@ -1,6 +1,6 @@
 """Places: a layered picture in pixels. Boxes get a size and a corner, edges become smooth paths.
 
-Pure. Sizes come from the words (svg_card.py), places in a layer from svg_settle.py. Groups are placed from the inside
+Pure. Sizes come from the text (svg_card.py), positions in a layer from svg_settle.py. Groups are placed from the inside
 out."""
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ GRID_GAP: Final = 14.0
 FRAME_PAD: Final = 16.0
 MEETING_SIZE: Final = 8.0
 ARRIVAL: Final = 7.0
-"""Every edge arrives straight from above, so that its head does not lean."""
+"""The last part of every edge is vertical, so that its arrow head points down."""
 SWING_MIN: Final = 10.0
 BACK_ROOM: Final = 46.0
 GRID_LOOK: Final = 1.5
-"""A bundle is about this much wider than high."""
+"""The ratio of width to height that a bundle should have."""
 
 Band: TypeAlias = tuple[float, float]
 """The top and the bottom of a layer."""
@@ -63,7 +63,7 @@ class Sheet(Struct, frozen=True, kw_only=True):
 
 
 class _Size(Struct, frozen=True):
-    """What is known of a node before it is placed."""
+    """The size and content of a node before it is placed."""
 
     width: float
     height: float
@@ -104,7 +104,7 @@ def grid_of(picture: Picture) -> Sheet:
     top = 0.0
     for start in range(0, len(strands), columns):
         for column, strand in enumerate(strands[start : start + columns]):
-            boxes |= _hung(strand, picture.nodes, sizes, (column + 0.5) * step - GRID_GAP / 2, top)
+            boxes |= _stacked(strand, picture.nodes, sizes, (column + 0.5) * step - GRID_GAP / 2, top)
         top += max(heights[start : start + columns]) + gap
     return Sheet(
         width=columns * step - GRID_GAP,
@@ -114,8 +114,10 @@ def grid_of(picture: Picture) -> Sheet:
     )
 
 
-def _hung(strand: Sequence[int], nodes: Sequence[Node], sizes: Sequence[_Size], x: float, y: float) -> dict[int, Box]:
-    """The boxes of one strand, one below the other around a middle."""
+def _stacked(
+    strand: Sequence[int], nodes: Sequence[Node], sizes: Sequence[_Size], x: float, y: float
+) -> dict[int, Box]:
+    """The boxes of one chain, one below the other, centred on x."""
     boxes = {}
     for index in strand:
         boxes[index] = sizes[index].at(nodes[index], x - sizes[index].width / 2, y)
@@ -124,7 +126,7 @@ def _hung(strand: Sequence[int], nodes: Sequence[Node], sizes: Sequence[_Size], 
 
 
 def _sizes(nodes: Sequence[Node]) -> list[_Size]:
-    """The size of every node; steps without an inside are all as wide as the widest, which makes a calm picture."""
+    """The size of every node; all steps without an inside get the width of the widest, which looks tidier."""
     found = [_size(node) for node in nodes]
     wide = max((size.width for size in found if size.card and not size.inside), default=0.0)
     return [_Size(wide, size.height, size.card) if size.card and not size.inside else size for size in found]
@@ -153,7 +155,7 @@ def _strands(picture: Picture) -> list[list[int]]:
 
 
 def _bands(picture: Picture, sizes: Sequence[_Size], centres: list[list[float]]) -> list[Band]:
-    """Where each layer stands; the wider edges swing between two layers, the further apart these are."""
+    """The top and bottom of each layer; the further edges move sideways between two layers, the larger the gap."""
     heights = [0.0] * len(picture.rows)
     for node, size in zip(picture.nodes, sizes, strict=True):
         heights[node.layer] = max(heights[node.layer], size.height)
@@ -177,13 +179,13 @@ def _curves(
             yield _back(source, target)
             continue
         rows = enumerate([source.node.row, *edge.bends, target.node.row], source.node.layer)
-        # Alone on its way out of a box, a line may start a little beside the middle.
+        # The only line out of a box may start a little beside the middle.
         loose = leaving[edge.source] == 1 and source.card is not None
-        yield _curve(source, target, _calmed([centres[layer][row] for layer, row in rows], loose=loose), bands)
+        yield _curve(source, target, _straightened([centres[layer][row] for layer, row in rows], loose=loose), bands)
 
 
-def _calmed(xs: list[float], *, loose: bool) -> list[float]:
-    """Without the small swings that only disturb; the last place is kept, the first unless it is loose."""
+def _straightened(xs: list[float], *, loose: bool) -> list[float]:
+    """The positions without small sideways moves; the last one is kept, and the first unless it is loose."""
     for place in reversed(range(0 if loose else 1, len(xs) - 1)):
         if abs(xs[place] - xs[place + 1]) < SWING_MIN:
             xs[place] = xs[place + 1]
@@ -191,7 +193,7 @@ def _calmed(xs: list[float], *, loose: bool) -> list[float]:
 
 
 def _curve(source: Box, target: Box, xs: list[float], bands: list[Band]) -> Curve:
-    """A line through these places, one for each layer: straight beside boxes, swinging between layers."""
+    """A line through these positions, one per layer: straight beside boxes, curved between layers."""
     parts = [f"M{px(xs[0])} {px(source.y + source.height)}"]
     for layer, (x, there) in enumerate(pairwise(xs), source.node.layer):
         high, low = bands[layer][1], bands[layer + 1][0] - ARRIVAL
@@ -207,7 +209,7 @@ def _straight(upper: Box, lower: Box) -> Curve:
 
 
 def _back(source: Box, target: Box) -> Curve:
-    """A line that leads back upwards, around the right side of the boxes; to itself: a small ear."""
+    """A line that leads back upwards, around the right side of the boxes; to itself: a small loop."""
     right, end_right = source.x + source.width, target.x + target.width
     out = px(max(right, end_right) + BACK_ROOM - 6)
     start, end = px(source.y + source.height * 0.6), px(target.y + target.height * 0.4)
@@ -216,4 +218,4 @@ def _back(source: Box, target: Box) -> Curve:
 
 def px(value: float) -> str:
     """A coordinate with one digit at most."""
-    return f"{round(value, 1) + 0.0:.1f}".removesuffix(".0")  # plus zero: there is no -0
+    return f"{round(value, 1) + 0.0:.1f}".removesuffix(".0")  # plus zero turns -0.0 into 0.0

@@ -1,6 +1,6 @@
-"""Settling: how far to the right each slot of a layered picture stands.
+"""The horizontal position of each slot in a layered picture.
 
-Pure. The order within a layer is the layout's (layout.py) and stays; each slot moves towards its neighbours in the
+Pure. The order within a layer comes from layout.py and does not change; each slot moves towards its neighbours in the
 layers above and below, as far as the boxes beside it allow."""
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from handrail.interfaces.pictures.layout import Edge, Node, Picture
 COLUMN_GAP: Final = 22.0
 BEND_WIDTH: Final = 6.0
 BEND_PULL: Final = 8.0
-"""How much more a long edge wants to be straight than a box wants to stand in the middle."""
+"""The weight of keeping a long edge straight, relative to that of centring a box."""
 LOOSE_PULL: Final = 0.1
 ROUNDS_MAX: Final = 16
 SETTLING_MAX: Final = 12_000
-"""Slots times rounds: a picture with many slots is settled in fewer rounds."""
+"""Slots times rounds: a picture with many slots gets fewer rounds, to limit the time."""
 
 Slot: TypeAlias = tuple[int, int]
 """A layer, and a row in it."""
@@ -28,7 +28,7 @@ Neighbours: TypeAlias = dict[Slot, list[Slot]]
 
 
 class _Slots(Struct):
-    """The slots of all layers on their way."""
+    """The slots of all layers while they move."""
 
     widths: list[list[float]]
     above: Neighbours
@@ -41,7 +41,7 @@ def centres_of(picture: Picture, widths: Sequence[float]) -> list[list[float]]:
     slots = _packed(picture, widths)
     rounds = min(ROUNDS_MAX, SETTLING_MAX // max(1, sum(map(len, slots.widths))))
     for number in range(rounds):
-        # First each side for itself, then both together.
+        # First one side at a time, then both together.
         _settle_all(slots, both=number > rounds // 2)
     left = min((row[0] - wide[0] / 2 for row, wide in zip(slots.centres, slots.widths, strict=True)), default=0.0)
     return [[centre - left for centre in row] for row in slots.centres]
@@ -70,7 +70,7 @@ def _packed(picture: Picture, widths: Sequence[float]) -> _Slots:
 
 
 def _settle_all(slots: _Slots, *, both: bool) -> None:
-    """Once down and once up again."""
+    """Move all slots: one pass down, one pass up."""
     layers = range(len(slots.widths))
     for layer in layers:
         _settle(slots, layer, [slots.above, slots.below] if both else [slots.above])
@@ -79,12 +79,12 @@ def _settle_all(slots: _Slots, *, both: bool) -> None:
 
 
 def _settle(slots: _Slots, layer: int, sides: Sequence[Neighbours]) -> None:
-    wishes = [_wish(slots, (layer, row), sides) for row in range(len(slots.centres[layer]))]
-    slots.centres[layer] = _apart(wishes, _closest(slots.widths[layer]))
+    wanted = [_wanted(slots, (layer, row), sides) for row in range(len(slots.centres[layer]))]
+    slots.centres[layer] = _without_overlap(wanted, _closest(slots.widths[layer]))
 
 
-def _wish(slots: _Slots, slot: Slot, sides: Sequence[Neighbours]) -> tuple[float, float]:
-    """Where the slot would like to stand, and how much: amid its neighbours."""
+def _wanted(slots: _Slots, slot: Slot, sides: Sequence[Neighbours]) -> tuple[float, float]:
+    """The best position of a slot, between its neighbours, and its weight."""
     layer, row = slot
     is_bend = slots.widths[layer][row] == BEND_WIDTH
     pulled = pulls = 0.0
@@ -105,11 +105,11 @@ def _closest(widths: Sequence[float]) -> list[float]:
     return found
 
 
-def _apart(wishes: Sequence[tuple[float, float]], closest: Sequence[float]) -> list[float]:
-    """The places nearest to the wished ones where nothing overlaps: least squares, by pooling neighbours that clash."""
+def _without_overlap(wanted: Sequence[tuple[float, float]], closest: Sequence[float]) -> list[float]:
+    """The positions nearest to the wanted ones without overlap: least squares, by pooling adjacent violators."""
     pools: list[tuple[float, float, int]] = []  # place, weight, how many
-    for (wish, heavy), start in zip(wishes, closest, strict=True):
-        place, count = wish - start, 1
+    for (target, heavy), start in zip(wanted, closest, strict=True):
+        place, count = target - start, 1
         while pools and pools[-1][0] >= place:
             before, mass, many = pools.pop()
             place = (before * mass + place * heavy) / (mass + heavy)

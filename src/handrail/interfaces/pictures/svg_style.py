@@ -1,6 +1,6 @@
 """Style: the colours, fonts and small drawings of the SVG picture, for light and for dark.
 
-Constants only. Colours are spelled out in both schemes instead of as variables, which not every viewer knows."""
+Constants only. Colours are written out in both schemes instead of as CSS variables, which not every viewer supports."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from handrail.interfaces.pictures.caption import Mark
 
 SANS: Final = 'ui-sans-serif,system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,"Noto Sans",sans-serif'
 MONO: Final = 'ui-monospace,SFMono-Regular,"SF Mono",Menlo,Consolas,"Liberation Mono",monospace'
-# A page that the picture is pasted into passes its text styles on; these would make a line wider or start it elsewhere.
+# A page that embeds the picture passes on its text styles; these would change the width or the start of a line.
 AS_MEASURED: Final = (
     "direction:ltr;text-anchor:start;letter-spacing:0;word-spacing:0;text-transform:none;"
     "text-rendering:geometricPrecision"

@@ -1,7 +1,7 @@
 """The terminal picture: a definition as lanes with a line for each step, loops as frames below their line.
 
-Pure. A definition's text is stripped of everything that could act on a terminal before it gets here (caption.py);
-escape codes are only ours, and only where colour is asked for."""
+Pure. caption.py removes control characters from a definition's text, so all escape codes are ours; there are none
+without colour."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from handrail.interfaces.pictures.outline import Item, Outline, bundle_text, kin
 WIDTH_MIN: Final = 20
 LANES_MAX: Final = 10
 CELLS_FOR_A_LANE: Final = 5
-"""A lane must leave this many cells of a line for words."""
+"""Each lane must leave this many cells of a line for text."""
 ID_COLUMN_MAX: Final = 20
 KIND_COLUMN: Final = 10
 FRAME_MIN: Final = 30
-"""Where less room is left, a loop's body is drawn without a frame."""
+"""With less room, a loop's body is drawn without a frame."""
 
 
 class _Glyphs(Struct, frozen=True, kw_only=True):
@@ -82,7 +82,7 @@ ASCII: Final = _Glyphs(
     ellipsis="...",
     unicode=False,
 )
-HANDS: Final = (Kind.PROMPT, Kind.TOOL, Kind.APPROVE)
+LEGEND_KINDS: Final = (Kind.PROMPT, Kind.TOOL, Kind.APPROVE)
 TONES: Final[Mapping[Mark, Tone]] = {
     Mark.WHEN: Tone.WHEN,
     Mark.UNDO: Tone.UNDO,
@@ -106,20 +106,20 @@ class _Pen(Struct, frozen=True):
     glyphs: _Glyphs
 
     def header(self, definition: Definition) -> list[Line]:
-        """The name, and what holds for the whole definition."""
+        """The name, and facts about the whole definition."""
         signature = " ".join(filter(None, (plain(definition.id), plain(definition.version))))
         stem = self.glyphs.arms[UP | DOWN] if definition.steps else " "
         return [
             [
                 (f"{self.glyphs.start} ", Tone.QUIET),
-                (self.say(name_of(definition)), Tone.NAME),
-                (f"  {self.say(signature)}", Tone.QUIET),
+                (self.encodable(name_of(definition)), Tone.NAME),
+                (f"  {self.encodable(signature)}", Tone.QUIET),
             ],
-            [(f"{stem} {self.say(self.glyphs.dot.join(facts_of(definition)))}", Tone.QUIET)],
+            [(f"{stem} {self.encodable(self.glyphs.dot.join(facts_of(definition)))}", Tone.QUIET)],
         ]
 
     def drawing(self, outline: Outline, room: int, *, stem: bool = False) -> list[Line]:
-        """The outline in lanes, or in waves where lanes would be too many."""
+        """The outline in lanes, or in waves if there would be too many lanes."""
         rows = rows_of(outline, columns_max=min(LANES_MAX, room // CELLS_FOR_A_LANE), stem=stem)
         if rows is None:
             return self.waves(outline, room)
@@ -133,7 +133,7 @@ class _Pen(Struct, frozen=True):
             item = outline.items[row.item]
             head = self.gutter(row.cells, columns, (row.column, self.sign(item)))
             below = self.gutter(row.below, columns)
-            # Behind one bundle the picture says it all; the names would be a crowd.
+            # After a bundle the picture is clear; listing all its names would not help.
             named = len(item.needs) > 1 and not any(outline.items[need].is_bundle for need in needs[row.item])
             lines += self.entry(item, head, below, room - 2 * columns, names, named=named)
         return lines
@@ -150,7 +150,7 @@ class _Pen(Struct, frozen=True):
         return lines
 
     def listed(self, strands: Sequence[Sequence[Item]], room: int, *, named: bool = False) -> list[Line]:
-        """Rows of items that run in parallel, each row hung on one bracket."""
+        """Chains of items that run in parallel, each below its own bracket."""
         arms, names = self.glyphs.arms, self.id_column(chain.from_iterable(strands))
         lines: list[Line] = []
         for number, strand in enumerate(strands, 1):
@@ -163,7 +163,7 @@ class _Pen(Struct, frozen=True):
         return lines
 
     def entry(self, item: Item, head: Line, below: Line, room: int, names: int, *, named: bool) -> list[Line]:
-        """The lines of one item: its words, what does not fit beside them, and its inside."""
+        """The lines of one item: its text, remarks that do not fit beside it, and its inside."""
         words, remarks = self.words(item, names), self.remarks(item, named=named)
         beside: Line = [*words, ("   ", Tone.TEXT), *self.joined(remarks)]
         if remarks and width_of(beside) <= room:
@@ -180,18 +180,18 @@ class _Pen(Struct, frozen=True):
         """The item's kind, id and title."""
         if item.step is None:
             return [("parallel".ljust(KIND_COLUMN), Tone.QUIET), (bundle_text(item), Tone.TEXT)]
-        name = self.say(plain(item.step.id))
+        name = self.encodable(plain(item.step.id))
         gap = " " * (max(0, names - cell_len(name)) + 2)
         return [
             (item.step.kind.value.ljust(KIND_COLUMN), Tone(item.step.kind.value)),
             (name, Tone.NAME),
-            (gap + self.say(subject_of(item.step)), Tone.TEXT),
+            (gap + self.encodable(subject_of(item.step)), Tone.TEXT),
         ]
 
     def remarks(self, item: Item, *, named: bool) -> Line:
         """What is special about the item, one piece each."""
         return [
-            (self.glyphs.marks[remark.mark] + self.say(remark.text), TONES.get(remark.mark, Tone.QUIET))
+            (self.glyphs.marks[remark.mark] + self.encodable(remark.text), TONES.get(remark.mark, Tone.QUIET))
             for remark in remarks_in(item, named=named)
         ]
 
@@ -242,16 +242,16 @@ class _Pen(Struct, frozen=True):
         return self.glyphs.kinds[item.step.kind], Tone(item.step.kind.value)
 
     def legend(self, outline: Outline, room: int) -> list[Line]:
-        """Who does the work that each sign stands for."""
-        kinds = [kind for kind in kinds_in(outline) if kind in HANDS]
+        """Who does the steps with each sign."""
+        kinds = [kind for kind in kinds_in(outline) if kind in LEGEND_KINDS]
         pieces: Line = [(f"{self.glyphs.kinds[kind]} {kind.value}: {WHO[kind]}", Tone(kind.value)) for kind in kinds]
         return [[], *self.wrapped(pieces, room)] if pieces else []
 
     def id_column(self, items: Iterable[Item]) -> int:
-        """How wide the column of ids is: as the longest, but a very long one stands out alone."""
-        widths = [cell_len(self.say(plain(item.step.id))) for item in items if item.step]
+        """The width of the column of ids: that of the longest, not counting very long ones."""
+        widths = [cell_len(self.encodable(plain(item.step.id))) for item in items if item.step]
         return max((width for width in widths if width <= ID_COLUMN_MAX), default=0)
 
-    def say(self, text: str) -> str:
-        """The text in characters that this pen has."""
+    def encodable(self, text: str) -> str:
+        """The text in the characters that may be printed: all, or only ASCII."""
         return text if self.glyphs.unicode else text.encode("ascii", "replace").decode("ascii")

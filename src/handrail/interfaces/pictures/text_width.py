@@ -31,7 +31,7 @@ ADVANCES: Final[Mapping[float, str]] = {
     1.42: "سشصضڪښڛڜڝڞ",
 }
 EM: Final[Mapping[str, float]] = {char: em for em, chars in ADVANCES.items() for char in chars}
-# What the table does not have, by its Unicode category: no title is worth a table of all letters.
+# Other characters by their Unicode category: a table of all letters is not worth it.
 CATEGORY_EM: Final[Mapping[str, float]] = {
     "Mn": 0.0,
     "Me": 0.0,
@@ -53,7 +53,7 @@ def text_width(text: str, px: float, *, mono: bool = False) -> float:
 
 
 def shortened(text: str, px: float, room: float, *, mono: bool = False) -> str:
-    """The text, or as much of it as fits before an ellipsis, or nothing where not even an ellipsis fits."""
+    """The text; if it is too wide, its start and an ellipsis; empty if not even an ellipsis fits."""
     if text_width(text, px, mono=mono) <= room:
         return text
     room -= text_width("…", px, mono=mono)
@@ -71,7 +71,7 @@ def wrapped(text: str, px: float, room: float) -> tuple[str, ...]:
 
 
 def _fitting(text: str, px: float, room: float, *, mono: bool = False) -> int:
-    """How many characters fit. A combining mark has no width, so a cut never parts it from its letter."""
+    """How many characters fit. A combining mark has no width, so a cut never separates it from its letter."""
     for count, char in enumerate(text):
         room -= px * _em(char, mono=mono)
         if room < 0:
