@@ -25,7 +25,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from handrail.library.bookcase import Bookcase
+from handrail.library.bookcase import WorkflowLibrary
 
 ROOT: Final = Path(__file__).parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
@@ -188,9 +188,14 @@ def library(folder: Path, count: int) -> None:
     title = f"{count} workflows, {copies(workflows, count) / 1e6:.1f} MB"
     indexed(title, workflows, kept)
     next(workflows.glob("*.yaml")).write_text("id: changed\nsteps: [{id: a, prompt: x}]\n")
-    told("  and one file changed meanwhile", timed(lambda: Bookcase([workflows], kept=kept).books()), 300, "ms")
-    case = Bookcase([workflows], kept=kept)
-    case.books()
+    told(
+        "  and one file changed meanwhile",
+        timed(lambda: WorkflowLibrary([workflows], cache_file=kept).entries()),
+        300,
+        "ms",
+    )
+    case = WorkflowLibrary([workflows], cache_file=kept)
+    case.entries()
     looks(title, "in process", case.search, lambda query: case.search(query))
     pipe = Pipe(HANDRAIL, folder)
     try:
@@ -206,8 +211,13 @@ def library(folder: Path, count: int) -> None:
 
 
 def indexed(title: str, workflows: Path, kept: Path) -> None:
-    told(f"cold index of {title}, never seen", timed(lambda: Bookcase([workflows], kept=kept).books()), 300, "ms")
-    cold = [timed(lambda: Bookcase([workflows], kept=kept).books()) for _ in range(5)]
+    told(
+        f"cold index of {title}, never seen",
+        timed(lambda: WorkflowLibrary([workflows], cache_file=kept).entries()),
+        300,
+        "ms",
+    )
+    cold = [timed(lambda: WorkflowLibrary([workflows], cache_file=kept).entries()) for _ in range(5)]
     told("  as kept by another process", statistics.median(cold), 300, "ms")
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail.assembly import bookcase_of, sandbox_of, toolbox_of, working
+from handrail.assembly import library_of, sandbox_of, toolbox_of, working
 from handrail.domain.authoring import definition_from
 from handrail.domain.definition import Category
 from handrail.domain.errors import Invalid
@@ -37,7 +37,7 @@ def settings(tmp_path: Path) -> Settings:
 
 async def test_a_workflow_of_the_project_is_guided_to_its_end(settings: Settings) -> None:
     async with working(settings) as at_work:
-        definition = valid(at_work.books.load("write"), "write")
+        definition = valid(at_work.library.load("write"), "write")
         run = await at_work.worker.start(definition, {"what": "a poem"}, actor="agent:claude")
         seen = await at_work.guide.look(run.id, within_s=10)
         assert seen.step == "draft"
@@ -55,7 +55,7 @@ def test_the_projects_workflows_go_before_the_users(settings: Settings) -> None:
     own.mkdir(parents=True)
     (own / "write.yaml").write_text(WRITE.replace("id: write", "id: write\nname: mine"))
     (own / "read.yaml").write_text(WRITE.replace("id: write", "id: read"))
-    books = {book.id: book for book in bookcase_of(settings).books()}
+    books = {book.id: book for book in library_of(settings).entries()}
     assert [(books[one].name, books[one].source) for one in ("read", "write")] == [
         ("read", "user"),
         ("write", "project"),
@@ -69,7 +69,7 @@ def test_more_folders_can_be_named_and_what_is_built_in_left_out(tmp_path: Path)
     more.mkdir()
     (more / "read.yaml").write_text(WRITE.replace("id: write", "id: read"))
     flags = {"home": str(tmp_path / "home"), "project": str(tmp_path), "library": str(more), "built_in": "false"}
-    assert [(book.id, book.source) for book in bookcase_of(read_settings(flags, {})).books()] == [("read", "more")]
+    assert [(book.id, book.source) for book in library_of(read_settings(flags, {})).entries()] == [("read", "more")]
 
 
 # --- what only the owner of the home may say --------------------------------------------------------

@@ -45,8 +45,8 @@ from handrail.engine.scribe import Scribe
 from handrail.engine.sealing import SealingJournal
 from handrail.engine.secrets import SecretStore
 from handrail.engine.worker import Worker, WorkerSettings
-from handrail.library.book import Source
-from handrail.library.bookcase import Bookcase
+from handrail.library.book import WorkflowSource
+from handrail.library.bookcase import WorkflowLibrary
 from handrail.library.inputs import check_inputs
 from handrail.library.models import models_of
 from handrail.library.structure import check_against
@@ -163,7 +163,7 @@ class Working:
     control: Control
     guide: Guide
     lookout: RunReader
-    books: Bookcase
+    library: WorkflowLibrary
     toolbox: Registry
     models: tuple[Model, ...]
     survey: Survey
@@ -207,7 +207,7 @@ async def working(
                 control = replace(handrail.control, worker=worker)
                 guide = Guide(handrail.dispatch, worker.horizon, Bell(handrail.dispatch), terms, gate)
                 lookout = RunReader(handrail.look.store, terms.clock, toolbox, worker.horizon)
-                yield Working(handrail, worker, control, guide, lookout, bookcase_of(settings), toolbox, models, survey)
+                yield Working(handrail, worker, control, guide, lookout, library_of(settings), toolbox, models, survey)
             finally:
                 await worker.close()
                 presence.leave()
@@ -225,17 +225,19 @@ def carrying_key(settings: Settings) -> bytes:
         return system_entropy(32)
 
 
-def bookcase_of(settings: Settings) -> Bookcase:
+def library_of(settings: Settings) -> WorkflowLibrary:
     """The workflows that can be chosen here: the project's own, the user's, those of more folders, those built in."""
-    more = [Source("more", folder) for folder in settings.choices.library.split(os.pathsep) if folder]
+    more = [WorkflowSource("more", folder) for folder in settings.choices.library.split(os.pathsep) if folder]
     sources = [
-        Source("project", str(settings.workflows), within=str(settings.project)),
-        Source("user", str(settings.home / "workflows")),
+        WorkflowSource("project", str(settings.workflows), within=str(settings.project)),
+        WorkflowSource("user", str(settings.home / "workflows")),
         *more,
     ]
     if settings.choices.built_in:
-        sources.append(Source("built in", str(files("handrail.library").joinpath("workflows"))))
-    return Bookcase(sources, kept=settings.home / "cache" / "library.json", survey=survey_of(rules_of(settings)))
+        sources.append(WorkflowSource("built in", str(files("handrail.library").joinpath("workflows"))))
+    return WorkflowLibrary(
+        sources, cache_file=settings.home / "cache" / "library.json", survey=survey_of(rules_of(settings))
+    )
 
 
 def survey_of(rules: RuleRegistry, toolbox: Registry | None = None) -> Survey:

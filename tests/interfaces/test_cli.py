@@ -34,10 +34,10 @@ def shell(tmp_path: Path) -> Shell:
     return Shell(tmp_path)
 
 
-def test_a_sound_plan_is_checked_with_its_waves(shell: Shell) -> None:
+def test_a_valid_plan_is_checked_with_its_waves(shell: Shell) -> None:
     file = shell.write(SOUND)
-    told = shell.json("plan", "check", file)
-    assert (told["valid"], told["id"], told["waves"]) == (True, "ship", [["notes"], ["tag"]])
+    reply = shell.json("plan", "check", file)
+    assert (reply["valid"], reply["id"], reply["waves"]) == (True, "ship", [["notes"], ["tag"]])
     result = shell.run("plan", "check", file)
     assert (result.exit_code, "valid, 2 steps in 2 waves, 0 warnings" in result.stdout) == (0, True)
     assert not shell.home.exists(), "checking writes nothing"
@@ -45,9 +45,9 @@ def test_a_sound_plan_is_checked_with_its_waves(shell: Shell) -> None:
 
 def test_a_broken_plan_is_refused_with_every_place_and_fix_at_once(shell: Shell) -> None:
     file = shell.write(BROKEN)
-    told = shell.json("plan", "check", file, code=5)
-    assert told["valid"] is False
-    rules = {finding["rule"] for finding in told["findings"]}
+    reply = shell.json("plan", "check", file, code=5)
+    assert reply["valid"] is False
+    rules = {finding["rule"] for finding in reply["findings"]}
     assert len(rules) >= 3, rules
     result = shell.run("workflow", "validate", file)
     assert result.exit_code == 5
@@ -58,9 +58,9 @@ def test_a_broken_plan_is_refused_with_every_place_and_fix_at_once(shell: Shell)
 
 def test_several_files_are_validated_in_one_go(shell: Shell) -> None:
     good, bad = shell.write(SOUND, "good.yaml"), shell.write("id: [", "bad.yaml")
-    told = shell.json("workflow", "validate", good, bad, code=5)
-    assert [one["valid"] for one in told["files"]] == [True, False]
-    assert told["total"] == 2
+    reply = shell.json("workflow", "validate", good, bad, code=5)
+    assert [one["valid"] for one in reply["files"]] == [True, False]
+    assert reply["total"] == 2
 
 
 def test_a_plan_may_come_from_stdin_as_json(shell: Shell) -> None:
@@ -180,8 +180,8 @@ def test_the_journal_is_shown_and_exported_with_all_that_proves_it(shell: Shell,
 
 def test_an_untouched_journal_is_proved(shell: Shell) -> None:
     receipt = shell.json("plan", "save", shell.write(SOUND))["receipt"]
-    told = shell.json("journal", "verify", "--replay")
-    assert (told["ok"], told["events"], told["signed_events"]) == (True, 2, 2)
+    reply = shell.json("journal", "verify", "--replay")
+    assert (reply["ok"], reply["events"], reply["signed_events"]) == (True, 2, 2)
     assert shell.json("journal", "verify", "plan/ship", "--receipt", receipt)["ok"]
     assert "journal verified: " in shell.run("journal", "verify").stdout
     wrong = shell.json("journal", "verify", "plan/ship", "--receipt", "1:" + "0" * 16, code=7)
@@ -192,8 +192,8 @@ def test_a_changed_journal_is_found_named_and_refused_until_an_operator_accepts_
     file = shell.write(SOUND)
     shell.run("plan", "save", file)
     shell.execute("update event set body = cast(replace(cast(body as text), 'Ship', 'Sink') as blob) where n = 1")
-    told = shell.json("journal", "verify", code=7)
-    assert (told["first_bad"]["stream"], told["first_bad"]["n"]) == ("plan/ship", 1)
+    reply = shell.json("journal", "verify", code=7)
+    assert (reply["first_bad"]["stream"], reply["first_bad"]["n"]) == ("plan/ship", 1)
     assert "INTEGRITY BROKEN" in shell.run("journal", "verify").stdout
     shell.write(SOUND.replace("Write", "Draft"))
     refused = shell.json("plan", "save", file, code=7)["error"]
@@ -212,27 +212,27 @@ def test_a_cut_journal_is_refused(shell: Shell) -> None:
     assert shell.json("journal", "verify", code=7)["ok"] is False
 
 
-def test_checkpoints_that_are_gone_are_told(shell: Shell) -> None:
+def test_checkpoints_that_are_gone_are_reported(shell: Shell) -> None:
     file = shell.write(SOUND)
     assert "no checkpoint" not in shell.run("plan", "save", file).stderr
     shell.write(SOUND.replace("Write", "Draft"))
     (shell.home / "checkpoints").rename(shell.folder / "taken-away")
-    told = shell.run("plan", "save", file)
-    assert told.exit_code == 0
-    assert "the journal has 2 events and no checkpoint" in told.stderr
+    reply = shell.run("plan", "save", file)
+    assert reply.exit_code == 0
+    assert "the journal has 2 events and no checkpoint" in reply.stderr
 
 
-def test_a_damaged_projection_is_mended_from_the_events(shell: Shell) -> None:
+def test_a_damaged_projection_is_fixed_from_the_events(shell: Shell) -> None:
     shell.run("plan", "save", shell.write(SOUND))
     shell.execute("update plan set name = 'Sink it'")
     assert shell.json("journal", "verify", "--replay", code=7)["ok"] is False
-    told = shell.json("journal", "verify", "--rebuild")
-    assert (told["ok"], told["rebuilt"]) == (True, 1)
+    reply = shell.json("journal", "verify", "--rebuild")
+    assert (reply["ok"], reply["rebuilt"]) == (True, 1)
     assert shell.json("plan", "list")["plans"][0]["name"] == "Ship it"
     assert "rebuilt" not in shell.run("journal", "verify", "--rebuild").stdout
 
 
-def test_words_are_erased_for_good_and_the_chain_still_holds(shell: Shell) -> None:
+def test_words_are_erased_permanently_and_the_chain_still_holds(shell: Shell) -> None:
     shell.run("plan", "save", shell.write(SOUND), "--note", "by Ada Lovelace")
     assert shell.json("journal", "erase", "plan/ship", "1", "--reason", "a name", "--dry-run")["would_erase"]
     assert "Lovelace" in json.dumps(shell.json("journal", "show"))
@@ -244,8 +244,8 @@ def test_words_are_erased_for_good_and_the_chain_still_holds(shell: Shell) -> No
 
 def test_a_checkpoint_is_written_once_for_the_same_state(shell: Shell) -> None:
     shell.run("plan", "save", shell.write(SOUND))
-    told = shell.json("journal", "checkpoint")
-    assert (told["new"], told["checkpoint"]["events"]) == (False, 2)
+    reply = shell.json("journal", "checkpoint")
+    assert (reply["new"], reply["checkpoint"]["events"]) == (False, 2)
     assert "no new events" in shell.run("journal", "checkpoint").stdout
 
 
@@ -289,7 +289,7 @@ def test_settings_are_shown_with_their_origin(shell: Shell) -> None:
     assert "log_days" in shell.run("config", "show").stdout
 
 
-def test_a_wrong_setting_is_told_before_anything_happens(shell: Shell) -> None:
+def test_a_wrong_setting_is_reported_before_anything_happens(shell: Shell) -> None:
     shell.home.mkdir()
     (shell.home / "config.toml").write_text("log_days = 0")
     result = shell.run("config", "show")
@@ -303,8 +303,8 @@ def test_another_kind_of_store_is_refused_plainly(shell: Shell, monkeypatch: pyt
 
 
 def test_help_names_every_command(shell: Shell) -> None:
-    told = shell.run("--help").output
-    assert all(name in told for name in COMMANDS)
+    reply = shell.run("--help").output
+    assert all(name in reply for name in COMMANDS)
 
 
 def test_the_installed_program_keeps_stdout_for_data(tmp_path: Path) -> None:

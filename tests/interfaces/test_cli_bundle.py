@@ -71,10 +71,10 @@ def test_a_bundle_is_checked_on_another_machine_without_a_store(shell: Shell, tm
     ]
     ended = subprocess.run(command, cwd=away, capture_output=True, text=True, encoding="utf-8", check=False)
     assert ended.returncode == 0, ended.stdout + ended.stderr
-    told = json.loads(ended.stdout)
-    assert (told["run"], told["status"], told["is_trusted"]) == (run, "completed", False)
-    assert [(step["id"], step["how"]) for step in told["steps"]] == [("write", "executed"), ("go", "approved")]
-    assert told["sealed"] == told["events"], "a checkpoint knows its end"
+    reply = json.loads(ended.stdout)
+    assert (reply["run"], reply["status"], reply["is_trusted"]) == (run, "completed", False)
+    assert [(step["id"], step["how"]) for step in reply["steps"]] == [("write", "executed"), ("go", "approved")]
+    assert reply["sealed"] == reply["events"], "a checkpoint knows its end"
     assert not (away / "home").exists(), "checking writes nothing"
 
 
@@ -98,8 +98,8 @@ def test_the_key_that_one_trusts_is_named_by_its_file_or_its_fingerprint(shell: 
     for key in (public, made["key"], made["key"].removeprefix("sha256:")):
         assert verified(shell, file, "--key", key)["is_trusted"]
     assert "which you trust" in shell.run("journal", "verify", str(file), "--key", public).stdout
-    told = verified(shell, GOLDEN, "--key", public, code=7)
-    assert "another key than the one you trust" in told["reason"]
+    reply = verified(shell, GOLDEN, "--key", public, code=7)
+    assert "another key than the one you trust" in reply["reason"]
     assert shell.json("journal", "verify", str(file), "--key", "nowhere.pub", code=3)["error"]["hint"]
 
 
@@ -107,15 +107,15 @@ def test_a_changed_bundle_proves_nothing(shell: Shell, tmp_path: Path) -> None:
     file = tmp_path / "changed.proof"
     data = GOLDEN.read_bytes()
     file.write_bytes(data.replace(b"looks right", b"looks wrong"))
-    told = verified(shell, file, code=7)
-    assert (told["ok"], "changed or cut" in told["reason"]) == (False, True)
+    reply = verified(shell, file, code=7)
+    assert (reply["ok"], "changed or cut" in reply["reason"]) == (False, True)
     result = shell.run("journal", "verify", str(file))
     assert result.exit_code == 7
     assert "INTEGRITY BROKEN" in result.stdout
     assert "do not rely on it" in result.stdout
 
 
-def test_every_step_is_told_with_what_it_is_known_by(shell: Shell) -> None:
+def test_every_step_is_reported_with_what_it_is_known_by(shell: Shell) -> None:
     words = shell.run("journal", "verify", str(GOLDEN)).stdout
     for line in (
         "executed by handrail",
@@ -138,7 +138,7 @@ async def test_words_in_a_bundle_can_not_act_on_the_terminal(tmp_path: Path) -> 
     assert "verified by [31mred (no evidence recorded)" in result.stdout
 
 
-def test_all_that_matters_about_a_run_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_all_that_matters_about_a_run_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
     steps = (
         ProvenStep(id="first", status=StepStatus.COMPLETED, how=ProofKind.CARRIED),
         ProvenStep(
@@ -146,7 +146,7 @@ def test_all_that_matters_about_a_run_is_told(capsys: pytest.CaptureFixture[str]
         ),
         ProvenStep(id="bad", status=StepStatus.FAILED, message="it broke"),
     )
-    told = Account(
+    reply = Account(
         run="run_\x1b[2Ja",
         workflow="ship",
         status=RunStatus.COMPENSATED,
@@ -163,8 +163,8 @@ def test_all_that_matters_about_a_run_is_told(capsys: pytest.CaptureFixture[str]
         checkpoint=7,
         sealed=8,
     )
-    print_account(told, is_trusted=True)
-    print_account(replace(told, checkpoint=0), is_trusted=True)
+    print_account(reply, is_trusted=True)
+    print_account(replace(reply, checkpoint=0), is_trusted=True)
     words = capsys.readouterr().out
     for line in (
         "run_[2Ja of ship: compensated",
@@ -194,8 +194,8 @@ async def test_a_project_is_compared_with_what_was_checked(tmp_path: Path) -> No
     same = await _told(tmp_path, *words)
     assert "those that were checked by later: tests_pass" in same.stdout
     (tmp_path / "copy" / "a.py").write_text("a = 2\n")
-    told = json.loads((await _told(tmp_path, *words, "--json")).stdout)
-    assert (told["ok"], told["same_project"]) == (True, [])
+    reply = json.loads((await _told(tmp_path, *words, "--json")).stdout)
+    assert (reply["ok"], reply["same_project"]) == (True, [])
     assert "the project's files have changed since they were checked" in (await _told(tmp_path, *words)).stdout
 
 

@@ -48,7 +48,7 @@ def test_the_demo_runs_to_its_end_and_leaves_nothing_behind(shell: Shell) -> Non
 
 
 @pytest.mark.skipif(os.name != "posix", reason="there is no pseudo-terminal here")
-def test_a_no_in_the_demo_takes_everything_back(shell: Shell) -> None:
+def test_a_no_in_the_demo_undoes_everything(shell: Shell) -> None:
     shown = shell.terminal("demo", typed="n\n", TMPDIR=str(shell.folder / "tmp"))
     assert "go: rejected by person:you" in shown
     assert "publish: undone" in shown

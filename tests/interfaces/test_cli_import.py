@@ -42,8 +42,8 @@ def importing(tmp_path: Path) -> Importing:
     return Importing(tmp_path)
 
 
-def sound(file: Path) -> str:
-    """The id of the sound workflow in a file."""
+def valid_id(file: Path) -> str:
+    """The id of the valid workflow in a file."""
     loaded = load_definition(file.read_bytes(), name=str(file))
     assert loaded.is_valid, loaded.findings
     assert loaded.definition is not None
@@ -52,11 +52,11 @@ def sound(file: Path) -> str:
 
 def test_a_file_goes_into_the_projects_own_folder_under_its_id(importing: Importing) -> None:
     source = FILES / "v0.3.0.json"
-    told = importing.json(str(source))
+    reply = importing.json(str(source))
     out = importing.folder / ".handrail" / "workflows" / "garden-open-day.yaml"
-    (one,) = told["imported"]
+    (one,) = reply["imported"]
     assert (one["file"], one["id"], one["out"]) == (str(source), "garden/open-day", str(out))
-    assert sound(out) == "garden/open-day"
+    assert valid_id(out) == "garden/open-day"
     places = {kept["where"] for kept in one["kept"]}
     assert {"metricsProfile", "steps[0].templateCall", "steps[2].audit"} <= places
     assert all(kept["severity"] == "minor" and kept["at"]["file"] == str(source) for kept in one["kept"])
@@ -69,7 +69,7 @@ def test_the_words_say_what_was_kept_as_text_and_the_file_does_too(importing: Im
     assert "garden/plan-a-bed" in result.stdout
     for text in (result.stdout, out.read_text("utf-8")):
         assert "steps[0].outputContract" in text
-    assert sound(out) == "garden/plan-a-bed"
+    assert valid_id(out) == "garden/plan-a-bed"
 
 
 def test_a_folder_is_imported_whole_and_what_is_not_theirs_is_skipped(importing: Importing) -> None:
@@ -77,19 +77,19 @@ def test_a_folder_is_imported_whole_and_what_is_not_theirs_is_skipped(importing:
     importing.write("theirs/b.json", workflow(step(), id="garden.b"))
     importing.write("theirs/own.json", {"id": "own", "steps": ["do it"]})
     importing.write("theirs/notes.txt", "nothing")
-    told = importing.json(str(importing.folder / "theirs"), "-o", str(importing.folder / "out"))
+    reply = importing.json(str(importing.folder / "theirs"), "-o", str(importing.folder / "out"))
     assert sorted(file.name for file in (importing.folder / "out").iterdir()) == ["a.yaml", "garden-b.yaml"]
-    assert [Path(one["file"]).name for one in told["skipped"]] == ["own.json"]
-    assert told["failed"] == []
+    assert [Path(one["file"]).name for one in reply["skipped"]] == ["own.json"]
+    assert reply["failed"] == []
 
 
-def test_a_broken_file_is_told_and_the_others_are_written(importing: Importing) -> None:
+def test_a_broken_file_is_reported_and_the_others_are_written(importing: Importing) -> None:
     importing.write("theirs/a.json", workflow(step(), id="a"))
     importing.write("theirs/b.json", workflow(step(runCondition={"nonsense": 1}), id="b"))
     (importing.folder / "theirs" / "c.json").write_text("{", encoding="utf-8")
-    told = importing.json(str(importing.folder / "theirs"), "-o", str(importing.folder / "out"), code=5)
-    assert [Path(one["file"]).name for one in told["failed"]] == ["b.json", "c.json"]
-    assert [one["where"] for one in told["failed"][0]["findings"]] == ["steps[0].runCondition.nonsense"]
+    reply = importing.json(str(importing.folder / "theirs"), "-o", str(importing.folder / "out"), code=5)
+    assert [Path(one["file"]).name for one in reply["failed"]] == ["b.json", "c.json"]
+    assert [one["where"] for one in reply["failed"][0]["findings"]] == ["steps[0].runCondition.nonsense"]
     assert [file.name for file in (importing.folder / "out").iterdir()] == ["a.yaml"]
     words = importing.run(str(importing.folder / "theirs" / "b.json"), "-o", str(importing.folder / "other.yaml"))
     assert (words.exit_code, "not converted" in words.stdout) == (5, True)
@@ -110,7 +110,7 @@ def test_nothing_is_written_over_unless_one_says_so(importing: Importing) -> Non
     assert importing.json(file, "-o", str(out), code=6)["error"]["name"] == "conflict"
     assert out.read_text("utf-8") == "mine"
     assert importing.run(file, "-o", str(out), "--force").exit_code == 0
-    assert sound(out) == "a"
+    assert valid_id(out) == "a"
 
 
 def test_two_files_of_one_id_are_not_mixed_up(importing: Importing) -> None:

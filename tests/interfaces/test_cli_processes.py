@@ -125,7 +125,7 @@ def test_a_run_that_a_living_worker_executes_is_watched_and_not_taken(shell: She
             code, out, err = watching.end()
         assert (code, json.loads(out)["status"]) == (0, "completed"), err
         lines = [line[10:] for line in err.splitlines()]
-        assert len(lines) == len(set(lines)), "no line is told twice"
+        assert len(lines) == len(set(lines)), "no line is printed twice"
         assert "last: completed" in lines
         worker.send(signal.SIGINT)
         code, _, err = worker.end()
@@ -143,10 +143,10 @@ def test_a_call_that_was_cut_off_is_uncertain_until_somebody_accepts_it_with_its
             assert asked.wait(timeout=20)
             starting.kill()
     shell.run("worker", "--until-idle")
-    told = status(shell, run)
-    assert (told["status"], told["failure"]["step"]) == ("waiting", "post")
-    assert "category" not in told["failure"]
-    assert [one["action"] for one in told["failure"]["options"]] == ["retry", "accept", "skip", "cancel"]
+    reply = status(shell, run)
+    assert (reply["status"], reply["failure"]["step"]) == ("waiting", "post")
+    assert "category" not in reply["failure"]
+    assert [one["action"] for one in reply["failure"]["options"]] == ["retry", "accept", "skip", "cancel"]
     accepted = shell.json("run", "accept", run, "--reason", "it is on the server", "--output", '{"json": {"id": 7}}')
     assert (accepted["status"], accepted["outputs"]) == ("completed", {"id": 7})
 

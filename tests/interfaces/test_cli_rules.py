@@ -44,7 +44,7 @@ def test_rules_are_listed_with_what_they_say_of_themselves(shell: Shell) -> None
     assert "At least one of `checks` passes." in words
 
 
-def test_a_rule_that_can_not_be_used_is_told_with_its_reason(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_rule_that_can_not_be_used_is_reported_with_its_reason(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(RuleRegistry, "broken", {"acme": "acme 1.0: it can't be imported"})
     assert shell.json("rules", "list")["broken"] == {"acme": "acme 1.0: it can't be imported"}
     assert "rule acme can't be used: acme 1.0: it can't" in shell.run("rules", "list").stderr
@@ -95,7 +95,7 @@ def test_a_new_rule_is_a_package_that_works(sandboxed: Shell, tmp_path: Path) ->
     assert "half done" in broken.stderr
 
 
-def test_words_are_told_where_a_new_rule_is(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_words_are_reported_where_a_new_rule_is(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     result = shell.run("rules", "new", "no_todo")
     assert result.exit_code == 0
@@ -129,7 +129,7 @@ def test_a_rule_is_applied_by_hand(shell: Shell) -> None:
         (("garbled",), 5, "can't be read"),
     ],
 )
-def test_what_can_not_be_checked_is_told(
+def test_what_can_not_be_checked_is_reported(
     shell: Shell, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], code: int, sign: str
 ) -> None:
     files = {"silent": '[project]\nname = "a"\n', "odd": 'project = "a"\n', "garbled": "= ="}
@@ -140,11 +140,11 @@ def test_what_can_not_be_checked_is_told(
     assert sign in shell.json("rules", "check", *words, code=code)["error"]["message"]
 
 
-def test_without_a_sandbox_a_package_is_told_as_such(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_sandbox_a_package_is_reported_as_such(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("handrail.assembly.sandbox_of", lambda *_, **__: Said(why_not="no sandbox here"))
     shell.write('[project.entry-points."handrail.rules"]\nmine = "mine:mine"\n', "mine/pyproject.toml")
-    told = shell.json("rules", "check", str(shell.folder / "mine"), code=5)
-    assert "no sandbox here" in told["broken"]["mine"]
+    reply = shell.json("rules", "check", str(shell.folder / "mine"), code=5)
+    assert "no sandbox here" in reply["broken"]["mine"]
 
 
 async def test_rules_of_packages_stand_beside_those_built_in(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:

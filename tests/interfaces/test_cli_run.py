@@ -56,15 +56,15 @@ def test_a_run_ends_with_its_outputs_and_its_id_comes_first(shell: Shell) -> Non
     assert re.fullmatch(r"run_[a-z0-9]{8}", lines[0])
     assert lines[1] == f"{lines[0]}  hello  completed  2 of 2 steps done"
     assert (shell.folder / "hello.txt").read_text() == "Hello Ada"
-    told = start(shell, HELLO, "-i", "name=Bob", "--goal", "be polite", "--priority", "3")
-    assert (told["status"], told["progress"]) == ("completed", {"done": 2, "total": 2})
-    assert (told["goal"], told["priority"]) == ("be polite", 3)
-    assert told["outputs"] == {"file": "hello.txt", "times": 1}
+    reply = start(shell, HELLO, "-i", "name=Bob", "--goal", "be polite", "--priority", "3")
+    assert (reply["status"], reply["progress"]) == ("completed", {"done": 2, "total": 2})
+    assert (reply["goal"], reply["priority"]) == ("be polite", 3)
+    assert reply["outputs"] == {"file": "hello.txt", "times": 1}
 
 
 def test_inputs_are_json_where_they_are_json_and_text_where_the_schema_says_so(shell: Shell) -> None:
-    told = start(shell, HELLO, "-i", "name=42", "-i", "times=3")
-    assert told["outputs"]["times"] == 3
+    reply = start(shell, HELLO, "-i", "name=42", "-i", "times=3")
+    assert reply["outputs"]["times"] == 3
     assert (shell.folder / "hello.txt").read_text() == "Hello 42"
     given = shell.write("name: Eve\ntimes: 7\n", "inputs.yaml")
     assert start(shell, HELLO, "-i", f"@{given}")["outputs"]["times"] == 7
@@ -94,7 +94,7 @@ def test_inputs_in_a_file_must_have_names(shell: Shell) -> None:
     assert "by name" in start(shell, HELLO, "-i", f"@{given}", code=5)["error"]["message"]
 
 
-def test_a_tool_nobody_knows_is_refused_and_what_a_tool_came_to_is_checked(shell: Shell) -> None:
+def test_a_tool_nobody_knows_is_refused_and_what_a_tool_gave_is_checked(shell: Shell) -> None:
     unknown = "id: x\nsteps: [{id: a, tool: file.wriet, args: {path: a, text: b}}]"
     assert "did you mean `file.write`" in json.dumps(start(shell, unknown, code=5))
     checked = "id: x\nsteps: [{id: a, tool: value.set, args: {value: 1}, checks: [{rule: equals, value: 2}]}]"
@@ -127,28 +127,28 @@ def test_a_plan_may_come_from_stdin(shell: Shell) -> None:
 
 
 def test_a_run_that_asks_ends_the_command_with_4_and_an_answer_lets_it_go_on(shell: Shell) -> None:
-    told = start(shell, ASKING, code=4)
-    (asked,) = told["waiting_for"]
-    assert (told["status"], asked["kind"], asked["step"], asked["text"]) == ("waiting", "approval", "go", "Go on?")
+    reply = start(shell, ASKING, code=4)
+    (asked,) = reply["waiting_for"]
+    assert (reply["status"], asked["kind"], asked["step"], asked["text"]) == ("waiting", "approval", "go", "Go on?")
     (row,) = shell.json("approvals")["approvals"]
-    assert (row["run"], row["step"], row["by"], row["text"]) == (told["run"], "go", ["ann"], "Go on?")
+    assert (row["run"], row["step"], row["by"], row["text"]) == (reply["run"], "go", ["ann"], "Go on?")
     assert row["expires"] > row["since"]
     assert "Go on?" in shell.run("approvals").stdout
-    assert f"handrail approve {told['run']} go" in shell.run("run", "show", told["run"]).stdout
-    result = shell.run("approve", told["run"], "--reason", "looks good", "--watch")
+    assert f"handrail approve {reply['run']} go" in shell.run("run", "show", reply["run"]).stdout
+    result = shell.run("approve", reply["run"], "--reason", "looks good", "--watch")
     assert result.exit_code == 0, result.output
     assert "go: approved by person:" in result.stdout
-    assert "write: started" not in result.stdout, "what had been told before is not told again"
+    assert "write: started" not in result.stdout, "what was printed before is not printed again"
     assert (shell.folder / "b.txt").exists()
     assert shell.json("approvals") == {"approvals": [], "total": 0}
     assert "no pending approvals" in shell.run("approvals").stderr
-    assert shell.json("approve", told["run"], "go", "--reason", "again", code=6)["error"]["name"] == "conflict"
+    assert shell.json("approve", reply["run"], "go", "--reason", "again", code=6)["error"]["name"] == "conflict"
 
 
 def test_a_no_is_a_failure_that_asks_what_to_do(shell: Shell) -> None:
     run = start(shell, ASKING, code=4)["run"]
-    told = shell.json("reject", run, "go", "--reason", "not today", code=4)
-    assert (told["failure"]["category"], told["failure"]["message"]) == ("permission", "not today")
+    reply = shell.json("reject", run, "go", "--reason", "not today", code=4)
+    assert (reply["failure"]["category"], reply["failure"]["message"]) == ("permission", "not today")
     assert shell.json("run", "compensate", run, "--reason", "then not", code=9)["status"] == "compensated"
     assert not (shell.folder / "a.txt").exists()
 
@@ -163,8 +163,8 @@ def test_an_approval_needs_a_reason(shell: Shell) -> None:
     ("policy", "code", "status"), [("ask", 4, "waiting"), ("stop", 1, "failed"), ("compensate", 9, "compensated")]
 )
 def test_how_a_failed_run_ends_is_in_the_exit_code(shell: Shell, policy: str, code: int, status: str) -> None:
-    told = start(shell, FAILING.replace("on_failure: ask", f"on_failure: {policy}"), code=code)
-    assert told["status"] == status
+    reply = start(shell, FAILING.replace("on_failure: ask", f"on_failure: {policy}"), code=code)
+    assert reply["status"] == status
     assert (shell.folder / "a.txt").exists() is (policy != "compensate")
 
 
@@ -184,7 +184,7 @@ steps:
     assert re.search(r"first +completed .*NOT undone", words)
 
 
-def test_a_failure_is_told_with_commands_that_can_be_typed(shell: Shell) -> None:
+def test_a_failure_is_reported_with_commands_that_can_be_typed(shell: Shell) -> None:
     run = start(shell, FAILING, code=4)["run"]
     words = shell.run("run", "show", run, "--full").stdout
     assert "read failed (not_found)" in words
@@ -223,8 +223,8 @@ def test_which_of_several_steps_is_meant_must_be_said(shell: Shell) -> None:
 def test_a_failed_step_is_retried_when_its_cause_is_gone(shell: Shell) -> None:
     run = start(shell, FAILING, code=4)["run"]
     shell.write("here I am", "missing.txt")
-    told = shell.json("run", "retry", run, "--reason", "the file is there now")
-    assert (told["status"], told["progress"]) == ("completed", {"done": 3, "total": 3})
+    reply = shell.json("run", "retry", run, "--reason", "the file is there now")
+    assert (reply["status"], reply["progress"]) == ("completed", {"done": 3, "total": 3})
 
 
 def test_what_is_not_legal_is_a_conflict_that_says_what_is(shell: Shell) -> None:
@@ -253,9 +253,9 @@ def test_a_fork_shares_what_was_done_and_names_what_it_does_not_undo(shell: Shel
     result = shell.run("run", "fork", run, "read", "--reason", "again from there")
     assert result.exit_code == 0, result.output
     fork = result.stdout.splitlines()[0]
-    told = shell.json("run", "show", fork, "--full")
-    assert told["fork"] == {"run": run, "step": "read"}
-    assert told["steps"][0]["status"] == "completed"
+    reply = shell.json("run", "show", fork, "--full")
+    assert reply["fork"] == {"run": run, "step": "read"}
+    assert reply["steps"][0]["status"] == "completed"
     assert f"forked: from {run} at read" in shell.run("run", "show", fork).stdout
 
 
@@ -288,10 +288,10 @@ def test_an_ended_run_is_watched_as_a_story_that_ends_at_once(shell: Shell) -> N
     run = start(shell, HELLO, "-i", "name=Ada")["run"]
     result = shell.run("run", "watch", run)
     assert result.exit_code == 0, result.output
-    told = [line[10:] for line in result.stdout.splitlines()]
-    assert "hello started" in told
-    assert "greet: completed" in told
-    assert told.count("run completed") == 1
+    reply = [line[10:] for line in result.stdout.splitlines()]
+    assert "hello started" in reply
+    assert "greet: completed" in reply
+    assert reply.count("run completed") == 1
     assert shell.json("run", "watch", run)["status"] == "completed"
 
 
@@ -335,5 +335,5 @@ def test_every_status_has_an_exit_code() -> None:
     }
 
 
-def test_durations_are_told_as_people_say_them() -> None:
+def test_durations_are_reported_as_people_say_them() -> None:
     assert [duration_words(one) for one in (0.04, 61, 3_725)] == ["0.0 s", "1 min 1 s", "1 h 2 min"]

@@ -75,7 +75,7 @@ def test_what_is_risky_is_warned_of(shell: Shell) -> None:
         (("remove", "TOKEN"), "", 3, "there is no secret `TOKEN`"),
     ],
 )
-def test_what_does_not_fit_is_told_with_a_way_out(
+def test_what_does_not_fit_is_reported_with_a_way_out(
     shell: Shell, words: tuple[str, ...], stdin: str, code: int, sign: str
 ) -> None:
     done = shell.run("secrets", *words, stdin=stdin)

@@ -308,7 +308,7 @@ def test_a_dry_run_shows_the_event_and_the_fields_and_changes_nothing(saved: She
 
 
 def test_without_a_terminal_nothing_is_erased_without_a_yes(saved: Shell) -> None:
-    assert saved.json(*ERASE, "--reason", "privacy", code=1)["error"]["hint"] == "add --yes to go on"
+    assert saved.json(*ERASE, "--reason", "privacy", code=1)["error"]["hint"] == "add --yes to continue"
     assert note_of(saved) == "for Ada Lovelace"
     assert saved.run(*ERASE, "--yes").exit_code == 2, "a reason is needed, too"
     assert saved.json(*ERASE, "--reason", "privacy", "--yes")["fields"] == ["note"]

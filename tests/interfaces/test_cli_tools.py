@@ -27,7 +27,7 @@ def test_tools_are_listed_with_effect_and_limits(shell: Shell) -> None:
     assert "compensatable" in words
 
 
-def test_a_broken_plugin_is_told_with_its_reason(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broken_plugin_is_reported_with_its_reason(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     broken = Plugins(tools={}, broken={"acme": "it can't be imported"})
     monkeypatch.setattr("handrail.tools.registry.Registry._plugins", broken)
     assert shell.json("tools", "list")["broken"] == {"acme": "it can't be imported"}
@@ -48,7 +48,7 @@ def test_a_tool_without_effect_is_just_called(shell: Shell) -> None:
 def test_a_tool_with_an_effect_needs_a_yes(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     words = ("tools", "call", "file.write", "-a", "path=a.txt", "-a", "text=1")
     refused = shell.json(*words, code=1)["error"]
-    assert (refused["name"], refused["hint"]) == ("forbidden", "add --yes to go on")
+    assert (refused["name"], refused["hint"]) == ("forbidden", "add --yes to continue")
     assert not (shell.folder / "a.txt").exists()
     assert shell.json(*words, "--yes") == {"path": "a.txt", "bytes": 1}
     assert (shell.folder / "a.txt").read_text() == "1"
@@ -68,7 +68,7 @@ def test_a_tool_with_an_effect_needs_a_yes(shell: Shell, monkeypatch: pytest.Mon
         (("file.read", "-a", "path=../up"), 5, "inside the project"),
     ],
 )
-def test_what_can_not_be_called_is_told_with_a_way_out(
+def test_what_can_not_be_called_is_reported_with_a_way_out(
     shell: Shell, words: tuple[str, ...], code: int, sign: str
 ) -> None:
     error = shell.json("tools", "call", *words, code=code)["error"]

@@ -48,17 +48,17 @@ def test_what_fits_is_not_spoken_of() -> None:
         (undone_by("delete_branch", name=["x", {"y": "{{ args.nmae | upper }}"}]), "did you mean `name`?"),
     ],
 )
-def test_what_can_not_work_is_told_with_the_nearest_name(said: Declared, sign: str) -> None:
-    (told,) = misfits(said, SCHEMAS)
-    assert sign in told
+def test_what_can_not_work_is_reported_with_the_nearest_name(said: Declared, sign: str) -> None:
+    (reply,) = misfits(said, SCHEMAS)
+    assert sign in reply
 
 
-def test_an_undo_may_speak_of_anything_where_the_schema_is_open() -> None:
+def test_an_undo_may_mention_anything_where_the_schema_is_open() -> None:
     said = declared(tools={"push": ToolRule(undo=UndoRule(tool="push", args={"a": "{{ args.any }} args.other"}))})
     assert misfits(said, SCHEMAS) == []
 
 
-def test_an_undo_of_a_tool_that_is_not_there_is_told_once() -> None:
+def test_an_undo_of_a_tool_that_is_not_there_is_reported_once() -> None:
     said = declared(tools={"gone": ToolRule(undo=UndoRule(tool="gone-too"))})
     assert len(misfits(said, SCHEMAS)) == 1
 

@@ -114,7 +114,7 @@ def test_a_journal_in_trouble_does_not_hide_the_tools(desk: Desk) -> None:
     assert "the state of the circuit breakers is unknown" in seen.stderr
 
 
-def test_a_terminal_is_told_who_is_met(desk: Desk) -> None:
+def test_a_terminal_is_reported_who_is_met(desk: Desk) -> None:
     desk.declare(git=desk.branches())
     assert "connecting to git" in desk.terminal("tools", "list", "--server", "git")
 
@@ -122,21 +122,21 @@ def test_a_terminal_is_told_who_is_met(desk: Desk) -> None:
 def test_a_call_shows_progress_and_needs_a_yes(desk: Desk) -> None:
     desk.declare(git=desk.branches())
     call = ("tools", "call", "git.create_branch", "-a", "name=fix")
-    assert desk.json(*call, code=1)["error"]["hint"] == "add --yes to go on"
+    assert desk.json(*call, code=1)["error"]["hint"] == "add --yes to continue"
     done = desk.run(*call, "--yes")
     assert (done.stdout, desk.made) == ("made fix\n", ["fix"])
     assert "half way" in done.stderr
     assert "name" in desk.json("tools", "call", "git.create_branch", "--yes", code=5)["error"]["message"]
 
 
-def test_a_call_on_a_server_that_can_not_be_reached_is_told_so(desk: Desk) -> None:
+def test_a_call_on_a_server_that_can_not_be_reached_is_reported_so(desk: Desk) -> None:
     desk.declare(gone=GONE)
     error = desk.json("tools", "call", "gone.any", code=8)["error"]
     assert "no licence here" in error["message"]
     assert "tools check gone" in error["hint"]
 
 
-def test_a_tool_that_a_server_does_not_have_is_told_with_the_nearest(desk: Desk) -> None:
+def test_a_tool_that_a_server_does_not_have_is_reported_with_the_nearest(desk: Desk) -> None:
     desk.declare(git=desk.branches())
     error = desk.json("tools", "call", "git.list_branch", code=3)["error"]
     assert "did you mean `git.list_branches`?" in error["message"]
@@ -159,7 +159,7 @@ def test_a_question_of_a_server_is_shown_and_can_be_answered(desk: Desk) -> None
     assert "--answer true" in desk.json(*call, "--answer", "main", code=5)["error"]["hint"]
 
 
-def test_a_server_that_is_well_is_told_with_what_it_says_of_itself(desk: Desk) -> None:
+def test_a_server_that_is_well_is_reported_with_what_it_says_of_itself(desk: Desk) -> None:
     desk.declare(git=desk.branches(deny=["delete_*"], tools={"create_branch": {"timeout": "3s"}}))
     checked = desk.json("tools", "check")
     (git,) = checked["servers"]
@@ -173,7 +173,7 @@ def test_a_server_that_is_well_is_told_with_what_it_says_of_itself(desk: Desk) -
     assert "excluded by allow and deny: delete_branch" in seen.stderr
 
 
-def test_what_tools_json_says_of_nothing_that_exists_is_told(desk: Desk) -> None:
+def test_what_tools_json_says_of_nothing_that_exists_is_reported(desk: Desk) -> None:
     wrong = {"create_branch": {"undo": {"tool": "delete_branch", "args": {}}}, "list_brunches": {"timeout": "3s"}}
     desk.declare(git=desk.branches(tools=wrong))
     (git,) = desk.json("tools", "check", code=1)["servers"]
@@ -183,7 +183,7 @@ def test_what_tools_json_says_of_nothing_that_exists_is_told(desk: Desk) -> None
     assert "`delete_branch` needs the argument `name`" in said
 
 
-def test_a_server_that_does_not_start_is_told_with_its_last_words_and_its_log(desk: Desk) -> None:
+def test_a_server_that_does_not_start_is_reported_with_its_last_words_and_its_log(desk: Desk) -> None:
     desk.declare(git=desk.branches(), gone=GONE)
     checked = desk.json("tools", "check", code=8)
     gone = next(one for one in checked["servers"] if one["server"] == "gone")
@@ -222,16 +222,16 @@ def test_validate_knows_the_tools_of_a_server_that_was_asked_once_and_starts_non
         "bad.yaml",
     )
     strange = desk.write("{id: p, steps: [{id: a, tool: hub.make, effect: none}]}", "strange.yaml")
-    told = desk.json("workflow", "validate", bad)
-    assert [one["rule"] for one in told["findings"]] == ["unasked_server", "unasked_server"], "nothing was started"
+    reply = desk.json("workflow", "validate", bad)
+    assert [one["rule"] for one in reply["findings"]] == ["unasked_server", "unasked_server"], "nothing was started"
     desk.json("tools", "check", "git")
     desk.declare(git=desk.branches(env={"NEW": "1"}))
     assert desk.json("workflow", "validate", good)["findings"] == []
     for words in (("workflow", "validate"), ("plan", "check")):
-        told = desk.json(*words, bad, code=5)
-        places = [(one["rule"], one["at"]["line"], one["at"]["column"]) for one in told["findings"]]
+        reply = desk.json(*words, bad, code=5)
+        places = [(one["rule"], one["at"]["line"], one["at"]["column"]) for one in reply["findings"]]
         assert places == [("unknown_tool", 3, 19), ("arguments", 4, 44)]
-        assert "create_branch" in told["findings"][0]["fix"]
+        assert "create_branch" in reply["findings"][0]["fix"]
         [finding] = desk.json(*words, strange, code=5)["findings"]
         assert "no tool server `hub` is configured" in finding["message"]
     for name in (desk.home / "cache" / "server-tools").iterdir():

@@ -187,7 +187,7 @@ def test_steps_are_completed_as_the_command_needs_them(shell: Shell) -> None:
     assert offered(shell, "run", "skip", "run_nowhere", "") == []
 
 
-def test_completion_makes_no_home_and_is_silent_whatever_is_wrong(shell: Shell) -> None:
+def test_completion_makes_no_home_and_is_silent_on_any_error(shell: Shell) -> None:
     for words in (("run", "show", ""), ("plan", "show", ""), ("run", "skip", "run_x", "")):
         assert offered(shell, *words) == []
     assert "plain,code-review" in offered(shell, "workflow", "graph", "code")

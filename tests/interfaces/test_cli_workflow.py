@@ -70,9 +70,9 @@ def test_a_test_that_fails_is_explained_by_its_first_difference(shell: Shell) ->
     assert "expected: shout, say; there is no say after shout" in result.stdout
     assert "got:      say, shout" in result.stdout
     assert "path: say, shout -> completed" in result.stdout
-    (told,) = shell.json("workflow", "test", file, code=1)["workflows"]
-    assert [test["passed"] for test in told["tests"]] == [True, False]
-    assert told["tests"][1]["differences"][0]["what"] == "path"
+    (reply,) = shell.json("workflow", "test", file, code=1)["workflows"]
+    assert [test["passed"] for test in reply["tests"]] == [True, False]
+    assert reply["tests"][1]["differences"][0]["what"] == "path"
 
 
 @pytest.mark.parametrize("target", ["greet.yaml", "greet.tests.yaml", ".", "greet", "greet@^1"])
@@ -82,8 +82,8 @@ def test_workflows_are_named_by_file_by_their_tests_by_folder_or_by_id(
     shell.write(WORKFLOW, ".handrail/workflows/greet.yaml")
     shell.write(TESTS, ".handrail/workflows/greet.tests.yaml")
     monkeypatch.chdir(shell.folder / ".handrail" / "workflows")
-    (told,) = shell.json("workflow", "test", target)["workflows"]
-    assert (told["workflow"], told["passed"]) == ("greet", True)
+    (reply,) = shell.json("workflow", "test", target)["workflows"]
+    assert (reply["workflow"], reply["passed"]) == ("greet", True)
 
 
 def test_a_workflow_without_tests_or_with_faults_does_not_pass(shell: Shell) -> None:
@@ -95,7 +95,7 @@ def test_a_workflow_without_tests_or_with_faults_does_not_pass(shell: Shell) -> 
     assert (result.exit_code, "not valid" in result.stdout, "did you mean" in result.stdout) == (1, True, True)
 
 
-def test_tests_that_can_not_be_read_are_told_with_their_place(shell: Shell) -> None:
+def test_tests_that_can_not_be_read_are_reported_with_their_place(shell: Shell) -> None:
     file = shell.write(WORKFLOW, "greet.yaml")
     tests = shell.write(TESTS.replace("outputs: {say: {text:", "outputs: {sai: {text:"), "greet.tests.yaml")
     result = shell.run("workflow", "test", file)
@@ -104,7 +104,7 @@ def test_tests_that_can_not_be_read_are_told_with_their_place(shell: Shell) -> N
     assert "did you mean `say`?" in result.stdout
 
 
-def test_all_paths_are_told_beside_what_tests_take(shell: Shell) -> None:
+def test_all_paths_are_reported_beside_what_tests_take(shell: Shell) -> None:
     hole = WORKFLOW + "  loud: steps.shout.output.text\n"
     hole = hole.replace("outputs: {text: steps.say.output.text}\n", "outputs:\n  text: steps.say.output.text\n")
     file = shell.write(hole, "greet.yaml")
@@ -114,10 +114,10 @@ def test_all_paths_are_told_beside_what_tests_take(shell: Shell) -> None:
     assert result.exit_code == 0, result.output
     assert "shout: its condition is true" in result.stdout
     assert "missing on some path" in result.stdout
-    (told,) = shell.json("workflow", "test", file, "--paths")["workflows"]
-    assert told["paths"]["missing"][0]["step"] == "outputs"
-    assert told["paths"]["untested"] == [{"step": "shout", "way": "its condition is true"}]
-    assert (told["paths"]["whole"], told["paths"]["longest"]) == (True, ["say", "shout"])
+    (reply,) = shell.json("workflow", "test", file, "--paths")["workflows"]
+    assert reply["paths"]["missing"][0]["step"] == "outputs"
+    assert reply["paths"]["untested"] == [{"step": "shout", "way": "its condition is true"}]
+    assert (reply["paths"]["whole"], reply["paths"]["longest"]) == (True, ["say", "shout"])
 
 
 def test_a_target_that_is_not_there_is_not_found(shell: Shell) -> None:
@@ -130,9 +130,9 @@ def test_a_target_that_is_not_there_is_not_found(shell: Shell) -> None:
 # --- new --------------------------------------------------------------------------------------------
 
 
-def test_a_new_workflow_is_sound_passes_its_tests_and_is_completed_by_editors(shell: Shell) -> None:
-    told = shell.json("workflow", "new", "rename-thing")
-    file = Path(told["file"])
+def test_a_new_workflow_is_valid_passes_its_tests_and_is_completed_by_editors(shell: Shell) -> None:
+    reply = shell.json("workflow", "new", "rename-thing")
+    file = Path(reply["file"])
     assert file == shell.folder / ".handrail" / "workflows" / "rename-thing.yaml"
     first = file.read_text(encoding="utf-8").splitlines()[0]
     assert first == "# yaml-language-server: $schema=../workflow.schema.json"
@@ -154,21 +154,21 @@ def test_a_new_workflow_overwrites_nothing(shell: Shell) -> None:
     assert Path(file).read_text(encoding="utf-8") == "mine"
 
 
-def test_a_new_workflow_may_begin_as_another_one_with_its_comments_and_tests(shell: Shell) -> None:
+def test_a_new_workflow_may_start_as_another_one_with_its_comments_and_tests(shell: Shell) -> None:
     source = shell.write("# why it is so\n" + WORKFLOW, "greet.yaml")
     shell.write(TESTS, "greet.tests.yaml")
-    told = shell.json("workflow", "new", "welcome", "--from", source)
-    text = Path(told["file"]).read_text(encoding="utf-8")
+    reply = shell.json("workflow", "new", "welcome", "--from", source)
+    text = Path(reply["file"]).read_text(encoding="utf-8")
     assert "# why it is so" in text
     assert "\nid: welcome\n" in text
     assert "\nversion: 0.1.0\n" in text
     assert shell.json("workflow", "test", "welcome")["workflows"][0]["passed"]
 
 
-def test_a_new_workflow_may_begin_as_json_and_ends_as_yaml(shell: Shell) -> None:
+def test_a_new_workflow_may_start_as_json_and_ends_as_yaml(shell: Shell) -> None:
     source = shell.write(json.dumps({"id": "greet", "steps": ["wave", "smile"]}), "greet.json")
-    told = shell.json("workflow", "new", "welcome", "--from", source)
-    assert shell.json("workflow", "validate", told["file"])["id"] == "welcome"
+    reply = shell.json("workflow", "new", "welcome", "--from", source)
+    assert shell.json("workflow", "validate", reply["file"])["id"] == "welcome"
 
 
 @pytest.mark.parametrize("name", ["Not An Id", "-x", "a b"])
@@ -184,10 +184,10 @@ def test_what_can_be_no_id_is_refused_before_anything_is_written(shell: Shell, n
 def test_the_library_is_listed_and_searched(shell: Shell) -> None:
     shell.write(WORKFLOW, ".handrail/workflows/greet.yaml")
     shell.write("id: [", ".handrail/workflows/broken.yaml")
-    told = shell.json("workflow", "list", "--tag", "hello")
-    (own,) = told["workflows"]
+    reply = shell.json("workflow", "list", "--tag", "hello")
+    (own,) = reply["workflows"]
     assert (own["id"], own["source"], own["steps"]) == ("greet", "project", 2)
-    assert told["broken"][0]["file"].endswith("broken.yaml")
+    assert reply["broken"][0]["file"].endswith("broken.yaml")
     assert shell.json("workflow", "list", "--query", "say hello to somebody")["workflows"][0]["id"] == "greet"
     assert shell.json("workflow", "list", "hello", "--category", "knowledge", "--tag", "hello")["workflows"] == []
     words = shell.run("workflow", "list", "--tag", "hello")
@@ -217,12 +217,12 @@ def test_a_workflow_is_shown_by_id_or_file_in_words_and_as_yaml(shell: Shell) ->
 # --- diff -------------------------------------------------------------------------------------------
 
 
-def test_a_breaking_change_is_told_with_the_version_that_it_asks_for(shell: Shell) -> None:
+def test_a_breaking_change_is_reported_with_the_version_that_it_asks_for(shell: Shell) -> None:
     old = shell.write(WORKFLOW, "old.yaml")
     new = shell.write(WORKFLOW.replace("{who:", "{whom:").replace("inputs.who", "inputs.whom"), "new.yaml")
-    told = shell.json("workflow", "diff", old, new)
-    assert (told["breaking"], told["version_wanted"], told["version_is_enough"]) == (True, "2.0.0", False)
-    assert {one["where"] for one in told["changes"] if one["weight"] == "breaking"} == {"inputs.who", "inputs.whom"}
+    reply = shell.json("workflow", "diff", old, new)
+    assert (reply["breaking"], reply["version_wanted"], reply["version_is_enough"]) == (True, "2.0.0", False)
+    assert {one["where"] for one in reply["changes"] if one["weight"] == "breaking"} == {"inputs.who", "inputs.whom"}
     words = shell.run("workflow", "diff", old, new, "--fail-on-breaking")
     assert words.exit_code == 1
     assert "at least version 2.0.0, and it is 1.0.0" in words.stdout
@@ -231,16 +231,16 @@ def test_a_breaking_change_is_told_with_the_version_that_it_asks_for(shell: Shel
 def test_other_words_are_a_patch_and_nothing_is_nothing(shell: Shell) -> None:
     old = shell.write(WORKFLOW, "old.yaml")
     new = shell.write(WORKFLOW.replace("Shout it.", "Shout it well.").replace("1.0.0", "1.0.1"), "new.yaml")
-    told = shell.json("workflow", "diff", old, new, "--fail-on-breaking")
-    assert (told["bump"], told["version_is_enough"], len(told["changes"])) == ("patch", True, 1)
+    reply = shell.json("workflow", "diff", old, new, "--fail-on-breaking")
+    assert (reply["bump"], reply["version_is_enough"], len(reply["changes"])) == ("patch", True, 1)
     assert "no changes" in shell.run("workflow", "diff", old, old).stdout
 
 
 def test_two_versions_in_the_library_are_compared_by_id(shell: Shell) -> None:
     shell.write(WORKFLOW, ".handrail/workflows/greet-1.yaml")
     shell.write(WORKFLOW.replace("1.0.0", "1.1.0"), ".handrail/workflows/greet-2.yaml")
-    told = shell.json("workflow", "diff", "greet@1.0.0", "greet@1.1.0")
-    assert (told["old"]["version"], told["new"]["version"], told["changes"]) == ("1.0.0", "1.1.0", [])
+    reply = shell.json("workflow", "diff", "greet@1.0.0", "greet@1.1.0")
+    assert (reply["old"]["version"], reply["new"]["version"], reply["changes"]) == ("1.0.0", "1.1.0", [])
 
 
 # --- hostile files ----------------------------------------------------------------------------------
@@ -286,12 +286,12 @@ def test_nothing_that_a_workflow_says_acts_on_the_terminal(shell: Shell) -> None
 # --- the guide --------------------------------------------------------------------------------------
 
 
-def test_the_example_of_the_guide_is_sound_tested_and_has_no_holes(shell: Shell) -> None:
+def test_the_example_of_the_guide_is_valid_tested_and_has_no_holes(shell: Shell) -> None:
     guide = (ROOT / "docs" / "guides" / "writing-a-workflow.md").read_text(encoding="utf-8")
     texts = re.findall(r"```yaml\n# (\S+)\n(.*?)```", guide, re.DOTALL)
     assert [name for name, _ in texts] == ["tidy-up.yaml", "tidy-up.tests.yaml"]
     file, _ = (shell.write(text, name) for name, text in texts)
     assert shell.json("workflow", "validate", file)["findings"] == []
-    (told,) = shell.json("workflow", "test", file, "--paths")["workflows"]
-    assert [test["name"] for test in told["tests"] if not test["passed"]] == []
-    assert (told["paths"]["missing"], told["paths"]["untested"], told["paths"]["without_undo"]) == ([], [], [])
+    (reply,) = shell.json("workflow", "test", file, "--paths")["workflows"]
+    assert [test["name"] for test in reply["tests"] if not test["passed"]] == []
+    assert (reply["paths"]["missing"], reply["paths"]["untested"], reply["paths"]["without_undo"]) == ([], [], [])

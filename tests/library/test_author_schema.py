@@ -19,7 +19,7 @@ from handrail.library.structure import check_against
 CPU_S_MAX = 2.0
 
 
-def told(flaw: Flaw) -> str:
+def line_of(flaw: Flaw) -> str:
     assert flaw.severity is Severity.CRITICAL
     assert flaw.fix
     return f"{flaw.rule}: {flaw.message} ({flaw.fix})"
@@ -56,7 +56,7 @@ CASES: list[tuple[Json, Json, str]] = [
     (
         {"pattern": "^a+$", "description": "some a"},
         "b",
-        "pattern: the text `b` does not fit the pattern `^a+$` (meant is: some a)",
+        "pattern: the text `b` does not fit the pattern `^a+$` (expected: some a)",
     ),
     (
         {"minimum": 3, "maximum": 5},
@@ -86,12 +86,13 @@ CASES: list[tuple[Json, Json, str]] = [
     (
         {"anyOf": [{"type": "integer", "minimum": 5}, {"type": "string"}]},
         [],
-        "form: a list fits none of the allowed forms (of the nearest: a whole number is expected here, not a list)",
+        "form: a list fits none of the allowed forms "
+        "(for the nearest form: a whole number is expected here, not a list)",
     ),
     (
         {"anyOf": [False]},
         2,
-        "form: the number 2 fits none of the allowed forms (of the nearest: the number 2 is not allowed here)",
+        "form: the number 2 fits none of the allowed forms (for the nearest form: the number 2 is not allowed here)",
     ),
     ({"anyOf": [{"required": ["a"]}, {"required": ["b"]}]}, {}, "missing_key: `a` or `b` is missing (add one of them)"),
     (
@@ -107,7 +108,7 @@ CASES: list[tuple[Json, Json, str]] = [
     (
         {"oneOf": [{"required": ["a", "b"]}, {"type": "string"}]},
         {"a": 1},
-        "form: an object fits none of the allowed forms (of the nearest: `b` is missing)",
+        "form: an object fits none of the allowed forms (for the nearest form: `b` is missing)",
     ),
     (
         {"oneOf": [{}, {"type": "integer"}]},
@@ -118,8 +119,8 @@ CASES: list[tuple[Json, Json, str]] = [
 
 
 @pytest.mark.parametrize(("schema", "value", "said"), CASES)
-def test_what_does_not_fit_a_schema_is_told_in_our_words(schema: Json, value: Json, said: str) -> None:
-    assert [told(flaw) for flaw in check_against(schema, value)] == [said]
+def test_what_does_not_fit_a_schema_is_reported_in_our_words(schema: Json, value: Json, said: str) -> None:
+    assert [line_of(flaw) for flaw in check_against(schema, value)] == [said]
 
 
 def test_what_fits_has_no_flaws() -> None:
@@ -160,7 +161,7 @@ def test_a_value_that_is_no_json_is_refused() -> None:
         assert (flaw.path, flaw.rule, flaw.fix) == (("a",), "type", "give plain JSON")
 
 
-def test_a_schema_that_can_t_be_used_is_told_instead_of_used() -> None:
+def test_a_schema_that_can_t_be_used_is_reported_instead_of_used() -> None:
     (flaw,) = check_against({"type": "strnig"}, 5, path=("output",))
     assert (flaw.rule, flaw.path, flaw.fix) == ("schema", ("output",), "did you mean `string`?")
     assert flaw.message == "the schema can't be used: the text `strnig` is not a type of JSON Schema"

@@ -1,4 +1,4 @@
-"""The bookcase: every workflow in its best version, found by words, read again when a file has changed."""
+"""The library: every workflow in its best version, found by words, read again when a file has changed."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import yaml
 from domain.places import survey_with
 from handrail.domain.definition import Effect
 from handrail.domain.errors import Invalid, NotFound, Unavailable
-from handrail.library.book import Book, Source
-from handrail.library.bookcase import Bookcase
+from handrail.library.book import WorkflowEntry, WorkflowSource
+from handrail.library.bookcase import WorkflowLibrary
 from handrail.library.catalog import FolderCatalog
 
 STEPS = [{"id": "one", "prompt": "x"}, {"id": "two", "title": "Second thing", "prompt": "y"}]
@@ -27,8 +27,8 @@ def put(folder: Path, file: str, **document: Any) -> Path:
     return path
 
 
-def ids(books: list[Book]) -> list[str]:
-    return [book.id for book in books]
+def ids(entries: list[WorkflowEntry]) -> list[str]:
+    return [entry.id for entry in entries]
 
 
 def stamped(path: Path, nanoseconds: int) -> None:
@@ -50,8 +50,8 @@ def test_a_book_tells_a_workflow_at_a_glance(tmp_path: Path) -> None:
         tags=["git", "ci"],
         inputs={"v": {"type": "string"}},
     )
-    assert Bookcase([tmp_path]).books() == (
-        Book(
+    assert WorkflowLibrary([tmp_path]).entries() == (
+        WorkflowEntry(
             file=str(tmp_path / "ship.yaml"),
             id="ship",
             name="Ship it",
@@ -66,24 +66,24 @@ def test_a_book_tells_a_workflow_at_a_glance(tmp_path: Path) -> None:
     )
 
 
-def test_books_stand_by_id_and_nothing_is_no_book(tmp_path: Path) -> None:
+def test_entries_stand_by_id_and_nothing_is_no_book(tmp_path: Path) -> None:
     for name in ("b", "a", "c"):
         put(tmp_path, f"{name}.yaml")
     put(tmp_path, "no-steps.yaml").write_text("id: no-steps\n")
     put(tmp_path, "a-list.yaml").write_text("- id: x\n  steps: []\n")
     put(tmp_path, "number.yaml", id=7)
     put(tmp_path, "notes.txt")
-    assert ids(list(Bookcase([tmp_path]).books())) == ["a", "b", "c"]
-    assert Bookcase([tmp_path / "nowhere"]).books() == ()
+    assert ids(list(WorkflowLibrary([tmp_path]).entries())) == ["a", "b", "c"]
+    assert WorkflowLibrary([tmp_path / "nowhere"]).entries() == ()
 
 
-def test_a_book_of_half_a_document_is_told_as_far_as_it_goes(tmp_path: Path) -> None:
+def test_a_book_of_half_a_document_is_reported_as_far_as_it_goes(tmp_path: Path) -> None:
     (tmp_path / "odd.yaml").write_text(
         "id: odd\nname:\nversion:\ndescription:\ncategory:\ntags: git\ninputs: []\nsteps: {}\n"
     )
     put(tmp_path, "even.yaml", steps=["text", {"id": "x"}, {}], tags=[1, None])
-    odd, even = sorted(Bookcase([tmp_path]).books(), key=lambda book: book.id, reverse=True)
-    assert odd == Book(id="odd", name="odd", file=str(tmp_path / "odd.yaml"))
+    odd, even = sorted(WorkflowLibrary([tmp_path]).entries(), key=lambda entry: entry.id, reverse=True)
+    assert odd == WorkflowEntry(id="odd", name="odd", file=str(tmp_path / "odd.yaml"))
     assert (even.steps, even.titles, even.tags) == (3, ("x", ""), ("1", "None"))
 
 
@@ -94,8 +94,8 @@ def test_a_nearer_folder_shadows_the_others_whatever_their_versions(tmp_path: Pa
     put(mine, "b.yaml", name="old", version="1.9.0")
     put(theirs, "b.yaml", name="new", version="1.10.0")
     put(theirs, "c.yaml", name="alone")
-    case = Bookcase([Source("project", str(mine)), Source("built in", str(theirs))])
-    assert [(book.id, book.name, book.source, book.shadows) for book in case.books()] == [
+    case = WorkflowLibrary([WorkflowSource("project", str(mine)), WorkflowSource("built in", str(theirs))])
+    assert [(entry.id, entry.name, entry.source, entry.shadows) for entry in case.entries()] == [
         ("a", "mine", "project", ("built in",)),
         ("b", "old", "project", ("built in",)),
         ("c", "alone", "built in", ()),
@@ -110,7 +110,7 @@ def test_what_is_inlined_comes_from_the_nearest_folder_that_has_a_fitting_versio
     mine, theirs = tmp_path / "mine", tmp_path / "theirs"
     put(mine, "part.yaml", name="mine", version="1.0.0")
     put(theirs, "part.yaml", name="theirs", version="1.5.0")
-    case = Bookcase([mine, theirs])
+    case = WorkflowLibrary([mine, theirs])
     for wanted, name in (("part@^1", "mine"), ("part@^1.2", "theirs"), ("part", "mine")):
         loaded = case.load_plan({"id": "p", "steps": [{"id": "a", "workflow": wanted}]})
         assert loaded.definition is not None
@@ -123,26 +123,26 @@ def test_a_broken_file_is_reported_and_hides_nothing(tmp_path: Path) -> None:
     bad.write_text("id: bad\nsteps: [")
     (tmp_path / "bomb.yaml").write_text("id: bomb\nsteps: " + "[" * 5_000)
     (tmp_path / "python.yaml").write_text("id: evil\nsteps: !!python/object/apply:os.system ['true']\n")
-    case = Bookcase([tmp_path])
-    assert ids(list(case.books())) == ["good"]
+    case = WorkflowLibrary([tmp_path])
+    assert ids(list(case.entries())) == ["good"]
     assert [Path(one.file).name for one in case.broken()] == ["bad.yaml", "bomb.yaml", "python.yaml"]
     assert all(one.message for one in case.broken())
     put(tmp_path, "bad.yaml")
-    assert ids(list(case.books())) == ["bad", "good"]
+    assert ids(list(case.entries())) == ["bad", "good"]
     assert len(case.broken()) == 2
 
 
 def test_tests_beside_a_workflow_are_no_workflows(tmp_path: Path) -> None:
     put(tmp_path, "good.yaml")
     put(tmp_path, "good.tests.yaml", id="good")
-    assert [book.file for book in Bookcase([tmp_path]).books()] == [str(tmp_path / "good.yaml")]
+    assert [entry.file for entry in WorkflowLibrary([tmp_path]).entries()] == [str(tmp_path / "good.yaml")]
 
 
 def test_what_was_seen_is_kept_for_the_next_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder, kept = tmp_path / "w", tmp_path / "cache" / "library.json"
     for number in range(3):
         put(folder, f"w{number}.yaml")
-    first = Bookcase([folder], kept=kept).books()
+    first = WorkflowLibrary([folder], cache_file=kept).entries()
     read: list[str] = []
     document = FolderCatalog.document
 
@@ -151,26 +151,28 @@ def test_what_was_seen_is_kept_for_the_next_process(tmp_path: Path, monkeypatch:
         return document(self, path, changed, size, place)
 
     monkeypatch.setattr(FolderCatalog, "document", counted)
-    assert Bookcase([folder], kept=kept).books() == first
+    assert WorkflowLibrary([folder], cache_file=kept).entries() == first
     assert read == []
     stamped(put(folder, "w1.yaml", name="another"), 1)
-    assert [book.name for book in Bookcase([folder], kept=kept).books()] == ["w0", "another", "w2"]
+    assert [entry.name for entry in WorkflowLibrary([folder], cache_file=kept).entries()] == ["w0", "another", "w2"]
     assert [Path(path).name for path in read] == ["w1.yaml"]
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"format": 99, "files": {}}', b"\xff"])
-def test_a_memory_that_cant_be_read_is_made_anew(tmp_path: Path, content: bytes) -> None:
+def test_a_memory_that_cant_be_read_is_made_again(tmp_path: Path, content: bytes) -> None:
     kept = tmp_path / "library.json"
     kept.write_bytes(content)
     put(tmp_path / "w", "a.yaml")
-    assert ids(list(Bookcase([tmp_path / "w"], kept=kept).books())) == ["a"]
+    assert ids(list(WorkflowLibrary([tmp_path / "w"], cache_file=kept).entries())) == ["a"]
     assert b'"a"' in kept.read_bytes()
 
 
 def test_a_place_that_cant_be_written_does_no_harm(tmp_path: Path) -> None:
     put(tmp_path / "w", "a.yaml")
     (tmp_path / "file").write_text("")
-    assert ids(list(Bookcase([tmp_path / "w"], kept=tmp_path / "file" / "library.json").books())) == ["a"]
+    assert ids(list(WorkflowLibrary([tmp_path / "w"], cache_file=tmp_path / "file" / "library.json").entries())) == [
+        "a"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -180,19 +182,19 @@ def test_what_is_listed_is_what_is_loaded_whatever_its_versions_are(tmp_path: Pa
     for number, version in enumerate(versions):
         more = {"version": version} if version else {}
         put(tmp_path, f"{number}.yaml", id="a", name=f"the {number}.", **more)
-    case = Bookcase([tmp_path])
-    (book,) = case.books()
+    case = WorkflowLibrary([tmp_path])
+    (entry,) = case.entries()
     loaded = case.load("a")
     assert loaded.definition is not None
-    assert loaded.definition.name == book.name
-    assert book.version == ("1.0.0" if "1.0.0" in versions else versions[0])
+    assert loaded.definition.name == entry.name
+    assert entry.version == ("1.0.0" if "1.0.0" in versions else versions[0])
 
 
 # --- loading -----------------------------------------------------------------------------------------------
 
 
 def test_an_unknown_workflow_is_not_found_with_the_nearest_name(tmp_path: Path) -> None:
-    case = Bookcase([tmp_path])
+    case = WorkflowLibrary([tmp_path])
     with pytest.raises(NotFound, match="no workflow 'ship'") as empty:
         case.load("ship")
     assert ".handrail/workflows" in empty.value.hint
@@ -202,11 +204,11 @@ def test_an_unknown_workflow_is_not_found_with_the_nearest_name(tmp_path: Path) 
     assert near.value.hint == "did you mean `ship-it`?"
 
 
-def test_a_version_that_is_not_there_is_told_with_those_that_are(tmp_path: Path) -> None:
+def test_a_version_that_is_not_there_is_reported_with_those_that_are(tmp_path: Path) -> None:
     put(tmp_path, "a.yaml", version="1.0.0")
     put(tmp_path, "old.yaml", id="a", version="0.9.0")
     put(tmp_path, "bare.yaml")
-    case = Bookcase([tmp_path])
+    case = WorkflowLibrary([tmp_path])
     with pytest.raises(NotFound, match="'a' has no version \\^2") as known:
         case.load("a@^2")
     assert known.value.hint == "it has 1.0.0, 0.9.0"
@@ -220,7 +222,7 @@ def test_a_version_that_is_not_there_is_told_with_those_that_are(tmp_path: Path)
 def test_a_workflow_is_loaded_with_what_it_extends_and_inlines(tmp_path: Path) -> None:
     put(tmp_path, "inner.yaml", version="1.1.0")
     put(tmp_path, "outer.yaml", steps=[{"id": "k", "workflow": "inner@^1"}])
-    case = Bookcase([tmp_path])
+    case = WorkflowLibrary([tmp_path])
     definition = case.load("outer").definition
     assert definition is not None
     assert list(definition.pinned) == ["inner@1.1.0"]
@@ -231,7 +233,7 @@ def test_a_workflow_is_loaded_with_what_it_extends_and_inlines(tmp_path: Path) -
 
 def test_tools_that_nobody_knows_are_findings_if_it_is_said_which_there_are(tmp_path: Path) -> None:
     put(tmp_path, "a.yaml", steps=[{"id": "t", "tool": "x.do", "effect": "none"}])
-    case = Bookcase([tmp_path])
+    case = WorkflowLibrary([tmp_path])
     assert case.load("a").is_valid
     assert case.load("a", survey=survey_with({"x.do": Effect.NONE})).is_valid
     assert not case.load("a", survey=survey_with({"y.do": Effect.NONE})).is_valid
@@ -240,7 +242,7 @@ def test_tools_that_nobody_knows_are_findings_if_it_is_said_which_there_are(tmp_
 
 def test_a_file_that_goes_away_just_then_is_not_a_crash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = put(tmp_path, "a.yaml")
-    case = Bookcase([tmp_path])
+    case = WorkflowLibrary([tmp_path])
     found = case.catalog.find("a")
     path.unlink()
     monkeypatch.setattr(FolderCatalog, "find", lambda *_: found)
@@ -252,47 +254,47 @@ def test_a_file_that_goes_away_just_then_is_not_a_crash(tmp_path: Path, monkeypa
 
 
 def test_what_changes_comes_or_goes_is_seen_at_the_next_look(tmp_path: Path) -> None:
-    case = Bookcase([tmp_path])
-    assert case.books() == ()
+    case = WorkflowLibrary([tmp_path])
+    assert case.entries() == ()
     path = put(tmp_path, "a.yaml", name="first")
     stamped(path, 1_000)
     before = case.fingerprint()
-    assert [book.name for book in case.books()] == ["first"]
-    assert case.books() is case.books()
+    assert [entry.name for entry in case.entries()] == ["first"]
+    assert case.entries() is case.entries()
     put(tmp_path, "a.yaml", name="other")
     stamped(path, 2_000)
     assert case.fingerprint() != before
-    assert [book.name for book in case.books()] == ["other"]
+    assert [entry.name for entry in case.entries()] == ["other"]
     loaded = case.load("a").definition
     assert loaded is not None
     assert loaded.name == "other"
     path.unlink()
-    assert case.books() == ()
+    assert case.entries() == ()
     with pytest.raises(NotFound):
         case.load("a")
 
 
 @pytest.mark.parametrize("content", [b"id: [", b"\xff\xfe\x00id", b"", b"id: a\nid: a\nsteps: []\n", b"{" * 5_000])
-def test_a_broken_file_hides_no_good_one_and_is_seen_again_when_it_is_mended(tmp_path: Path, content: bytes) -> None:
+def test_a_broken_file_hides_no_good_one_and_is_seen_again_when_it_is_fixed(tmp_path: Path, content: bytes) -> None:
     put(tmp_path, "good.yaml")
     path = tmp_path / "a.yaml"
     path.write_bytes(content)
     stamped(path, 1_000)
-    case = Bookcase([tmp_path])
-    assert ids(list(case.books())) == ["good"]
+    case = WorkflowLibrary([tmp_path])
+    assert ids(list(case.entries())) == ["good"]
     assert case.load("good").is_valid
     with pytest.raises(NotFound):
         case.load("a")
     put(tmp_path, "a.yaml")
     stamped(path, 2_000)
-    assert ids(list(case.books())) == ["a", "good"]
+    assert ids(list(case.entries())) == ["a", "good"]
     assert case.load("a").is_valid
 
 
-def test_what_is_listed_but_not_sound_is_loaded_with_its_findings(tmp_path: Path) -> None:
+def test_what_is_listed_but_not_valid_is_loaded_with_its_findings(tmp_path: Path) -> None:
     put(tmp_path, "a.yaml", steps=[{"id": "x"}])
-    case = Bookcase([tmp_path])
-    assert ids(list(case.books())) == ["a"]
+    case = WorkflowLibrary([tmp_path])
+    assert ids(list(case.entries())) == ["a"]
     loaded = case.load("a")
     assert not loaded.is_valid
     assert str(loaded.findings[0].at).startswith(str(tmp_path / "a.yaml"))
@@ -302,7 +304,7 @@ def test_what_is_listed_but_not_sound_is_loaded_with_its_findings(tmp_path: Path
 
 
 @pytest.fixture
-def shelf(tmp_path: Path) -> Bookcase:
+def shelf(tmp_path: Path) -> WorkflowLibrary:
     put(
         tmp_path, "bug-fix.yaml", name="Fix a bug", description="Reproduce, test, mend.", category="code", tags=["test"]
     )
@@ -316,10 +318,10 @@ def shelf(tmp_path: Path) -> Bookcase:
     )
     put(tmp_path, "ship.yaml", name="Ship", description="Tag and publish.", category="Release", tags=["git"])
     put(tmp_path, "tea.yaml", name="Make tea", steps=[{"id": "boil", "prompt": "x"}, {"id": "bug", "prompt": "y"}])
-    return Bookcase([tmp_path])
+    return WorkflowLibrary([tmp_path])
 
 
-def test_without_words_all_that_fit_come_by_id(shelf: Bookcase) -> None:
+def test_without_words_all_that_fit_come_by_id(shelf: WorkflowLibrary) -> None:
     assert ids(shelf.search()) == ["bug-fix", "review", "ship", "tea"]
     assert ids(shelf.search(" -- ")) == ["bug-fix", "review", "ship", "tea"]
     assert ids(shelf.search(category="CODE")) == ["bug-fix", "review"]
@@ -341,12 +343,12 @@ def test_without_words_all_that_fit_come_by_id(shelf: Bookcase) -> None:
     ],
 )
 def test_with_words_the_best_match_comes_first_and_what_does_not_fit_stays_away(
-    shelf: Bookcase, query: str, found: list[str]
+    shelf: WorkflowLibrary, query: str, found: list[str]
 ) -> None:
     assert ids(shelf.search(query)) == found
 
 
-def test_words_and_filters_count_together(shelf: Bookcase) -> None:
+def test_words_and_filters_count_together(shelf: WorkflowLibrary) -> None:
     assert ids(shelf.search("bug", category="code")) == ["bug-fix"]
     assert ids(shelf.search("git", tags=["test"])) == ["review"]
 
@@ -354,7 +356,7 @@ def test_words_and_filters_count_together(shelf: Bookcase) -> None:
 def test_folders_in_an_id_are_words_too(tmp_path: Path) -> None:
     put(tmp_path, "a.yaml", id="team/deploy_now")
     put(tmp_path, "b.yaml", id="other", description="über den Fluss")
-    case = Bookcase([tmp_path])
+    case = WorkflowLibrary([tmp_path])
     assert ids(case.search("team")) == ["team/deploy_now"]
     assert ids(case.search("now")) == ["team/deploy_now"]
     assert ids(case.search("ÜBER")) == ["other"]
@@ -366,5 +368,5 @@ def test_a_name_says_more_than_a_description_and_all_words_more_than_one(tmp_pat
     put(tmp_path, "e.yaml", tags=["deploy"], category="deploy")
     put(tmp_path, "deploy.yaml")
     put(tmp_path, "f.yaml", name="deploy", description="to production")
-    case = Bookcase([tmp_path])
+    case = WorkflowLibrary([tmp_path])
     assert ids(case.search("deploy production")) == ["deploy", "f", "e", "d", "c"]

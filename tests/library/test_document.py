@@ -15,7 +15,7 @@ from handrail.domain.check import Flaw, Path, Position, Severity
 from handrail.domain.errors import Invalid
 from handrail.domain.json import EXACT_INTEGER_MAX, Json
 from handrail.library import yaml_document
-from handrail.library.document import Document, Place, document_of, finding_of, read_document
+from handrail.library.document import Document, ValuePosition, document_of, finding_of, read_document
 from handrail.library.printing import yaml_text
 
 SHIP_RELEASE = File(__file__).with_name("ship-release.yaml").read_text("utf-8")
@@ -239,13 +239,13 @@ def test_a_place_inside_a_text_is_exact_where_the_text_stands_as_it_reads(
         (r'{"a": "e\nsc"}', 2, 1, "1:7"),
     ],
 )
-def test_a_place_inside_a_text_is_where_the_text_begins_if_it_is_folded_or_escaped(
+def test_a_place_inside_a_text_is_where_the_text_starts_if_it_is_folded_or_escaped(
     text: str, line: int, column: int, at: str
 ) -> None:
     assert written(read_document(text, name="x.yaml").inside(("a",), line, column)) == at
 
 
-def test_a_fault_inside_an_alias_is_mended_where_the_value_is_written() -> None:
+def test_a_fault_inside_an_alias_is_fixed_where_the_value_is_written() -> None:
     document = read_document("a: &x\n  b: [1]\nc: *x\nd: {e: *x}\n", name="x.yaml")
     assert written(document.at(("c",))) == "3:4"
     assert written(document.at(("c", "b", 0))) == "2:7"
@@ -295,7 +295,7 @@ def test_documents_can_be_merged_with_places_of_several_files() -> None:
     base, child = read_document("a: 1", name="base.yaml"), read_document("\nb: 2", name="child.yaml")
     both = Document("child.yaml", {"a": 1, "b": 2}, {**base.positions, **child.positions})
     assert (str(both.at(("a",))), str(both.at(("b",)))) == ("base.yaml:1:4", "child.yaml:2:4")
-    assert both.positions["a",] == Place(Position("base.yaml", 1, 1), Position("base.yaml", 1, 4), None)
+    assert both.positions["a",] == ValuePosition(Position("base.yaml", 1, 1), Position("base.yaml", 1, 4), None)
 
 
 def test_the_example_of_the_format_is_read() -> None:

@@ -1,4 +1,4 @@
-"""Texts that can't be read: where it is said, in which words, and how to mend them."""
+"""Texts that can't be read: the position, the message, and the fix."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def refusals(text: str | bytes, name: str) -> list[Finding]:
     return list(refused.value.findings)
 
 
-def told(finding: Finding) -> str:
-    """A finding as one line: place, message, and how to mend it."""
+def line_of(finding: Finding) -> str:
+    """A finding as one line: place, message, and how to fix it."""
     assert finding.severity is Severity.CRITICAL
     assert finding.fix
     assert finding.at is not None
@@ -94,11 +94,11 @@ YAML_SLIPS = {
     "a: &a [*a]": "1:8 `*a` contains itself (write the value out)",
     "a: &a\n  b: {c: *a}": "2:10 `*a` contains itself (write the value out)",
     "a: &x b\n*x : c": "2:1 an alias can't be a key (write the key out)",
-    "&x a: b": "1:1 an anchor can't stand on a key (put it on the value)",
-    "a: \x07": '1:4 U+0007 can\'t stand in YAML (write "\\u0007", in double quotes)',
-    "a: b\nc: \x00": "2:4 U+0000 can't stand in YAML (save it as UTF-8)",
-    "a: b\u2028c: d": '1:5 U+2028 can\'t stand in YAML (write "\\u2028", in double quotes)',
-    "a: \ufeff": '1:4 U+FEFF can\'t stand in YAML (write "\\ufeff", in double quotes)',
+    "&x a: b": "1:1 a key can't have an anchor (put it on the value)",
+    "a: \x07": '1:4 U+0007 is not allowed in YAML (write "\\u0007", in double quotes)',
+    "a: b\nc: \x00": "2:4 U+0000 is not allowed in YAML (save it as UTF-8)",
+    "a: b\u2028c: d": '1:5 U+2028 is not allowed in YAML (write "\\u2028", in double quotes)',
+    "a: \ufeff": '1:4 U+FEFF is not allowed in YAML (write "\\ufeff", in double quotes)',
 }
 FAST_ONLY = {
     'a: "\\q"': "1:5 not an escape that YAML knows (double the `\\`, or use single quotes)",
@@ -165,8 +165,8 @@ JSON_SLIPS = {
 
 
 @pytest.mark.parametrize("text", [*YAML_SLIPS, *FAST_ONLY])
-def test_a_slip_in_yaml_is_told_with_its_place_and_how_to_mend_it(text: str) -> None:
-    assert [told(finding) for finding in refusals(text, "x.yaml")] == [{**YAML_SLIPS, **FAST_ONLY}[text]]
+def test_a_slip_in_yaml_is_reported_with_its_place_and_how_to_fix_it(text: str) -> None:
+    assert [line_of(finding) for finding in refusals(text, "x.yaml")] == [{**YAML_SLIPS, **FAST_ONLY}[text]]
 
 
 @pytest.mark.parametrize("text", [*YAML_SLIPS, *PURE_ONLY])
@@ -179,8 +179,8 @@ def test_the_pure_parser_tells_the_same_slips(text: str, monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("text", JSON_SLIPS)
-def test_a_slip_in_json_is_told_with_its_place_and_how_to_mend_it(text: str) -> None:
-    assert [told(finding) for finding in refusals(text, "x.json")] == [JSON_SLIPS[text]]
+def test_a_slip_in_json_is_reported_with_its_place_and_how_to_fix_it(text: str) -> None:
+    assert [line_of(finding) for finding in refusals(text, "x.json")] == [JSON_SLIPS[text]]
 
 
 @pytest.mark.parametrize(
@@ -193,12 +193,12 @@ def test_a_slip_in_json_is_told_with_its_place_and_how_to_mend_it(text: str) -> 
     ],
 )
 def test_only_utf_8_is_read(text: str | bytes, said: str) -> None:
-    assert [told(finding) for finding in refusals(text, "x.yaml")] == [said]
+    assert [line_of(finding) for finding in refusals(text, "x.yaml")] == [said]
 
 
-def test_all_faults_that_do_not_end_the_reading_are_told_at_once() -> None:
+def test_all_faults_that_do_not_end_the_reading_are_reported_at_once() -> None:
     text = "a: .inf\na: 2\n5: !x y\nb: 99999999999999999999\n<<: {}\na: 3\n"
-    assert [told(finding).split(" (")[0] for finding in refusals(text, "x.yaml")] == [
+    assert [line_of(finding).split(" (")[0] for finding in refusals(text, "x.yaml")] == [
         "1:4 JSON has no such number",
         "2:1 `a` is given twice: first on line 1",
         "3:1 the key `5` is not a text",
@@ -208,7 +208,7 @@ def test_all_faults_that_do_not_end_the_reading_are_told_at_once() -> None:
         "6:1 `a` is given twice: first on line 1",
     ]
     text = '{"a": NaN, // one\n "a": "\\ud800" /* two */, "b": 1e400}'
-    assert [told(finding).split(" (")[0] for finding in refusals(text, "x.json")] == [
+    assert [line_of(finding).split(" (")[0] for finding in refusals(text, "x.json")] == [
         "1:7 JSON has no such number",
         "1:12 JSON has no comments",
         "2:2 `a` is given twice: first on line 1",
@@ -218,7 +218,7 @@ def test_all_faults_that_do_not_end_the_reading_are_told_at_once() -> None:
     ]
 
 
-def test_faults_are_told_with_the_path_of_the_value() -> None:
+def test_faults_are_reported_with_the_path_of_the_value() -> None:
     found = refusals("steps:\n  - {id: a, id: b}\n  - [.nan]\n5: x\n", "x.yaml")
     assert [finding.where for finding in found] == ["steps[0].id", "steps[1][0]", "5"]
 
@@ -230,7 +230,7 @@ def test_a_text_that_is_neither_is_blamed_as_what_its_name_says() -> None:
     assert refusals(text, "x.json")[0].message == "`,` or `]` is missing before this"
 
 
-def test_what_json_refuses_for_good_is_not_tried_as_yaml() -> None:
+def test_what_json_refuses_permanently_is_not_tried_as_yaml() -> None:
     assert [finding.message for finding in refusals('{"a": NaN}', "<plan>")] == ["JSON has no such number"]
     assert [finding.message for finding in refusals('{// x\n"a": 1}', "<plan>")] == ["JSON has no comments"]
 
@@ -247,7 +247,7 @@ def test_long_words_are_cut_in_messages() -> None:
     assert len(found.where) <= 300
 
 
-def test_data_without_a_text_is_told_its_faults_without_a_place() -> None:
+def test_data_without_a_text_is_reported_its_faults_without_a_place() -> None:
     with pytest.raises(Invalid) as refused:
         document_of({"a": [float("inf"), 2**60], "b": "\ud800"}, name="<plan>")
     assert [(finding.where, finding.at) for finding in refused.value.findings] == [

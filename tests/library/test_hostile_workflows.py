@@ -1,6 +1,6 @@
 """Workflow files that are made to hurt, in a library: each is refused with words that say why, and the rest is served.
 
-Through the bookcase, and through the tools that agents call. What the readers themselves refuse is tested in
+Through the library, and through the tools that agents call. What the readers themselves refuse is tested in
 test_hostile_documents.py."""
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from handrail.assembly import bookcase_of
+from handrail.assembly import library_of
 from handrail.domain.errors import Invalid, NotFound
-from handrail.library.bookcase import Bookcase
+from handrail.library.bookcase import WorkflowLibrary
 from handrail.library.loading import valid
 from interfaces.mcp.surface.agent import Place
 
@@ -76,20 +76,20 @@ def put(place: Place, content: str | bytes, name: str = "bad.yaml") -> Path:
     return file
 
 
-def case_of(place: Place) -> Bookcase:
-    return bookcase_of(place.settings())
+def case_of(place: Place) -> WorkflowLibrary:
+    return library_of(place.settings())
 
 
-def said_of(case: Bookcase, file: str) -> str:
+def said_of(case: WorkflowLibrary, file: str) -> str:
     """Why a file can't be read."""
     return next((broken.message for broken in case.broken() if Path(broken.file).name == file), "")
 
 
 async def hold_tools(place: Place, bad: str, message: str) -> None:
-    """What agents are told: the good one is listed and can be started, the bad one is refused, with the reason."""
+    """What agents see: the good one is listed and can be started, the bad one is refused, with the reason."""
     async with place.agent() as agent:
         listed = await agent.call("workflow_list")
-        assert "good" in [book["id"] for book in listed["workflows"]]
+        assert "good" in [entry["id"] for entry in listed["workflows"]]
         for tool, arguments in (("workflow_get", {"id": bad}), ("workflow_next", {"workflow": bad})):
             result = await agent.answer(tool, arguments)
             assert result.is_error
@@ -106,7 +106,7 @@ async def test_a_file_that_can_not_be_read_is_refused_with_the_reason(place: Pla
     put(place, content)
     started = time.process_time()
     case = case_of(place)
-    assert [book.id for book in case.books()] == ["good"]
+    assert [entry.id for entry in case.entries()] == ["good"]
     assert message in said_of(case, "bad.yaml")
     assert said_of(case, "bad.yaml")
     with pytest.raises(NotFound) as refused:
@@ -118,7 +118,7 @@ async def test_a_file_that_can_not_be_read_is_refused_with_the_reason(place: Pla
 
 
 @pytest.mark.parametrize("name", UNSOUND)
-async def test_a_workflow_that_is_not_sound_is_refused_with_the_reason(place: Place, name: str) -> None:
+async def test_a_workflow_that_is_not_valid_is_refused_with_the_reason(place: Place, name: str) -> None:
     text, message = UNSOUND[name]
     put(place, text)
     identity = text.splitlines()[0].removeprefix("id: ")
@@ -153,8 +153,8 @@ async def test_a_pattern_that_backtracks_without_end_holds_nobody_up(place: Plac
         result = await agent.answer("workflow_next", {"workflow": "bad"})
         if not result.is_error:
             run = (result.structured_content or {})["run"]
-            told = await agent.call("workflow_next", run=run, step="a", output="a" * 5_000 + "!")
-            assert told["accepted"] is False
+            reply = await agent.call("workflow_next", run=run, step="a", output="a" * 5_000 + "!")
+            assert reply["accepted"] is False
     assert time.process_time() - started < CPU_S_MAX
 
 
@@ -178,7 +178,7 @@ async def test_a_link_out_of_the_project_is_not_read_and_says_nothing_of_what_it
     (folder(place) / "bad.yaml").symlink_to(outside)
     put(place, "id: thief\nsteps: [{id: a, workflow: bad}]\n", "thief.yaml")
     case = case_of(place)
-    assert [book.id for book in case.books()] == ["good", "thief"]
+    assert [entry.id for entry in case.entries()] == ["good", "thief"]
     assert "link out of the project" in said_of(case, "bad.yaml")
     assert not case.load("thief").is_valid
     assert "password" not in str(case.load("thief").findings)
@@ -194,7 +194,7 @@ def test_a_link_inside_the_project_and_links_in_the_users_own_folder_are_read(pl
     own.mkdir(parents=True)
     (own / "mine.yaml").symlink_to(dotfiles)
     case = case_of(place)
-    assert [book.id for book in case.books()] == ["good", "mine", "shared"]
+    assert [entry.id for entry in case.entries()] == ["good", "mine", "shared"]
     assert case.load("shared").is_valid
     assert case.load("mine").is_valid
 
@@ -220,7 +220,7 @@ def _device(file: Path) -> None:
 def test_what_is_no_file_hides_no_file_and_holds_nobody_up(place: Place, make: Callable[[Path], None]) -> None:
     make(folder(place) / "bad.yaml")
     case = case_of(place)
-    assert [book.id for book in case.books()] == ["good"]
+    assert [entry.id for entry in case.entries()] == ["good"]
     assert case.load("good").is_valid
     with pytest.raises(NotFound):
         case.load("bad")
@@ -244,4 +244,4 @@ def test_a_folder_that_is_stuffed_with_files_hides_no_other_folder(place: Place)
     own = place.home / "workflows"
     own.mkdir(parents=True)
     (own / "mine.yaml").write_text("id: mine\nsteps: [{id: a, prompt: x}]\n")
-    assert "mine" in [book.id for book in case_of(place).books()]
+    assert "mine" in [entry.id for entry in case_of(place).entries()]

@@ -20,7 +20,7 @@ from handrail.domain.check import Finding, Severity
 from handrail.domain.errors import NotFound
 from handrail.interfaces.cli.workflow_import import import_
 from handrail.library import importers
-from handrail.library.bookcase import Bookcase
+from handrail.library.bookcase import WorkflowLibrary
 from handrail.library.catalog import FolderCatalog
 from handrail.library.document import NODES_MAX
 from handrail.library.importers import is_foreign, require_importer
@@ -117,8 +117,8 @@ def test_imported_workflows_are_listed_called_and_extended_like_ours(checklist: 
     folder = tmp_path / "workflows"
     folder.mkdir()
     (folder / "house.yaml").write_text(CHECKLIST, encoding="utf-8")
-    shelf = Bookcase([folder], kept=tmp_path / "home" / "kept" / "index.json")
-    assert [(book.id, book.steps) for book in shelf.books()] == [("leave-the-house", 2)]
+    shelf = WorkflowLibrary([folder], cache_file=tmp_path / "home" / "kept" / "index.json")
+    assert [(entry.id, entry.steps) for entry in shelf.entries()] == [("leave-the-house", 2)]
     assert shelf.load("leave-the-house").is_valid
     catalog = FolderCatalog([folder])
     calling: dict[str, Any] = {"id": "day", "steps": [{"id": "go", "workflow": "leave-the-house"}]}
@@ -132,9 +132,9 @@ def test_a_file_is_seen_again_when_its_importer_has_been_installed(install: Inst
     folder.mkdir()
     (folder / "house.yaml").write_text("odd: 1\n", encoding="utf-8")
     importers.installed.cache_clear()
-    assert Bookcase([folder], kept=kept).books() == ()
+    assert WorkflowLibrary([folder], cache_file=kept).entries() == ()
     install("odd", importer("return Conversion(value={'id': 'x', 'steps': ['do it']})"), odd="odd:Odd")
-    assert [book.id for book in Bookcase([folder], kept=kept).books()] == ["x"]
+    assert [entry.id for entry in WorkflowLibrary([folder], cache_file=kept).entries()] == ["x"]
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_what_it_returns_goes_through_the_same_checks_as_what_an_author_writes(i
     assert {one.rule for one in load({"odd": 1}).findings} == {"unknown_key", "kind"}
 
 
-def test_an_importer_that_recognises_its_own_results_comes_to_an_end(install: Install) -> None:
+def test_an_importer_that_recognises_its_own_results_gives_an_end(install: Install) -> None:
     install("odd", importer("return Conversion(value={'id': 'x', 'odd': 1, 'steps': ['do it']})"), odd="odd:Odd")
     assert [one.where for one in load({"odd": 1}).findings] == ["odd"]
 

@@ -35,7 +35,7 @@ PLAN = dedent("""
 """)
 
 
-def test_a_sound_text_gives_its_definition_and_its_hash() -> None:
+def test_a_valid_text_gives_its_definition_and_its_hash() -> None:
     loaded = load_definition(PLAN, name="plan.yaml")
     assert loaded.is_valid
     assert loaded.definition is not None
@@ -189,7 +189,7 @@ def test_any_definition_of_the_right_structure_becomes_a_definition_with_finding
 
 @patient
 @given(sound())
-def test_a_sound_definition_loads_and_prints_and_loads_again_as_the_same(data: Data) -> None:
+def test_a_valid_definition_loads_and_prints_and_loads_again_as_the_same(data: Data) -> None:
     loaded = load_data(data)
     assert loaded.is_valid, loaded.findings
     assert loaded.definition == definition_from(data)
@@ -208,7 +208,7 @@ def test_the_same_text_is_loaded_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert load_data({"id": "x", "steps": ["y"]}) is load_data({"steps": ["y"], "id": "x"})
 
 
-def test_another_name_text_or_set_of_tools_is_loaded_anew() -> None:
+def test_another_name_text_or_set_of_tools_is_loaded_again() -> None:
     first = load_definition(PLAN, name="one.yaml")
     assert load_definition(PLAN, name="two.yaml") is not first
     assert load_definition(PLAN + "\n", name="one.yaml") is not first
@@ -216,7 +216,7 @@ def test_another_name_text_or_set_of_tools_is_loaded_anew() -> None:
     assert load_definition(PLAN, name="one.yaml", catalog=Shelf("{id: other, steps: [x]}")) is first
 
 
-def test_what_depends_on_other_workflows_is_loaded_anew_when_they_change() -> None:
+def test_what_depends_on_other_workflows_is_loaded_again_when_they_change() -> None:
     text, called = "{id: main, steps: [{id: a, workflow: other}]}", "{id: other, steps: [One.]}"
     first = load_definition(text, name="main.yaml", catalog=Shelf(called))
     assert load_definition(text, name="main.yaml", catalog=Shelf(called)) is first

@@ -37,7 +37,7 @@ def test_what_may_have_been_meant_to_order_or_to_name_stops_the_judgement() -> N
     assert rules("inputs: {}", "timeout: 3s") == ["unknown_key"]
 
 
-def test_a_document_that_stays_unsound_is_not_judged() -> None:
+def test_a_document_that_stays_invalid_is_not_judged() -> None:
     loaded = load_definition("id: 7\ntitel: x\nsteps: []\n", name="p.yaml")
     assert loaded.definition is None
     assert len(loaded.findings) >= 2

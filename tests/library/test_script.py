@@ -1,4 +1,4 @@
-"""Reading the tests beside a workflow: what is wrong is told with its place, and what was probably meant."""
+"""Reading the tests beside a workflow: errors are reported with their place and a suggestion."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def read(text: str, definition: Definition | None = WORKFLOW) -> Suite:
 
 
 def test_a_whole_script_is_read() -> None:
-    told = read("""
+    reply = read("""
         workflow: ship
         tests:
           - name: everything at once
@@ -54,8 +54,8 @@ def test_a_whole_script_is_read() -> None:
               undone: [tag]
               outputs: {tag: v1}
     """)
-    assert told.findings == ()
-    (script,) = told.scripts
+    assert reply.findings == ()
+    (script,) = reply.scripts
     assert (script.name, script.inputs, script.approvals) == ("everything at once", {"version": "v1"}, {"go": "reject"})
     assert script.expect == Expected(
         end="compensated",
@@ -73,11 +73,11 @@ def test_a_whole_script_is_read() -> None:
         ("output: {}", "there is no key `output` here", "did you mean `outputs`?"),
         ("inputs: {vesion: v1}", "no input `vesion`", "did you mean `version`?"),
         ("outputs: {note: x}", "there is no step `note`", "did you mean `notes`?"),
-        ("outputs: {tag: x}", "`tag` is of the kind `tool`", "say it under `tools`"),
+        ("outputs: {tag: x}", "`tag` is of the kind `tool`", "write it under `tools`"),
         ("outputs: {page: x}", "there is no step `page`", "did you mean"),
         ("outputs: {read: x}", "`read` is of the kind `each`", "read.page"),
-        ("outcomes: {notes: fail}", "`fail` is not one of the words", "did you mean `failed`?"),
-        ("tools: {notes: {}}", "`notes` is of the kind `prompt`", "say it under `outputs`"),
+        ("outcomes: {notes: fail}", "`fail` is not allowed here", "did you mean `failed`?"),
+        ("tools: {notes: {}}", "`notes` is of the kind `prompt`", "write it under `outputs`"),
         ("tools: {tag: {try: [{fail: permision}]}}", "`permision`", "did you mean `permission`?"),
         ("approvals: {go: rejekt}", "`rejekt`", "did you mean `reject`?"),
         ("approvals: {'go!undo': approve}", "`go` has no undo", "leave this out"),
@@ -86,21 +86,21 @@ def test_a_whole_script_is_read() -> None:
         ("inputs: [v1]", "this is not an object", "write an object"),
     ],
 )
-def test_a_wrong_line_is_told_with_its_place_and_what_was_meant(line: str, message: str, fix: str) -> None:
-    told = read(f"workflow: ship\ntests:\n  - name: a test\n    {line}\n    expect: {{end: completed}}\n")
-    (finding,) = told.findings
+def test_a_wrong_line_is_reported_with_its_place_and_what_was_meant(line: str, message: str, fix: str) -> None:
+    reply = read(f"workflow: ship\ntests:\n  - name: a test\n    {line}\n    expect: {{end: completed}}\n")
+    (finding,) = reply.findings
     assert message in finding.message
     assert fix in finding.fix
     assert finding.at is not None
     assert (finding.at.file, finding.at.line) == ("ship.tests.yaml", 4)
-    assert told.scripts == ()
+    assert reply.scripts == ()
 
 
 @pytest.mark.parametrize(
     ("expect", "message"),
     [
         ("{ends: completed}", "there is no key `ends`"),
-        ("{end: complete}", "`complete` is not one"),
+        ("{end: complete}", "`complete` is not allowed"),
         ("{path: notes}", "this is not a list"),
         ("{path: [nots]}", "there is no step `nots`"),
         ("{skipped: [1]}", "named by its id"),
@@ -109,9 +109,9 @@ def test_a_wrong_line_is_told_with_its_place_and_what_was_meant(line: str, messa
         ("{outputs: {tg: 1}}", "no output `tg`"),
     ],
 )
-def test_a_wrong_expectation_is_told(expect: str, message: str) -> None:
-    told = read(f"workflow: ship\ntests:\n  - name: a test\n    expect: {expect}\n")
-    assert [message in finding.message for finding in told.findings] == [True]
+def test_a_wrong_expectation_is_reported(expect: str, message: str) -> None:
+    reply = read(f"workflow: ship\ntests:\n  - name: a test\n    expect: {expect}\n")
+    assert [message in finding.message for finding in reply.findings] == [True]
 
 
 @pytest.mark.parametrize(
@@ -130,19 +130,19 @@ def test_a_wrong_expectation_is_told(expect: str, message: str) -> None:
         ("workflow: [", "no value can start here"),
     ],
 )
-def test_a_file_that_holds_no_tests_is_told(text: str, message: str) -> None:
-    told = read(text)
-    assert any(message in finding.message for finding in told.findings), told.findings
+def test_a_file_that_holds_no_tests_is_reported(text: str, message: str) -> None:
+    reply = read(text)
+    assert any(message in finding.message for finding in reply.findings), reply.findings
 
 
 def test_a_test_that_is_wrong_does_not_hide_the_others() -> None:
-    told = read("workflow: ship\ntests: [{name: a}, {name: b, expect: {end: completed}}]")
-    assert [script.name for script in told.scripts] == ["b"]
+    reply = read("workflow: ship\ntests: [{name: a}, {name: b, expect: {end: completed}}]")
+    assert [script.name for script in reply.scripts] == ["b"]
 
 
 def test_without_a_definition_names_are_taken_as_they_are() -> None:
-    told = read("workflow: ship\ntests: [{name: a, outputs: {any: 1}, expect: {path: [thing]}}]", definition=None)
-    assert (told.findings, told.scripts[0].outputs) == ((), {"any": 1})
+    reply = read("workflow: ship\ntests: [{name: a, outputs: {any: 1}, expect: {path: [thing]}}]", definition=None)
+    assert (reply.findings, reply.scripts[0].outputs) == ((), {"any": 1})
 
 
 def test_tests_stand_beside_their_workflow() -> None:

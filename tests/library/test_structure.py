@@ -1,4 +1,4 @@
-"""The structure check: what is refused, where, in which words, and how to mend it."""
+"""The structure check: what is refused, where, the message, and the fix."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ def findings(text: str, *, merged: bool = False) -> list[Finding]:
     return check_structure(read_document(dedent(text), name="x.yaml"), merged=merged)
 
 
-def told(finding: Finding) -> str:
-    """A finding as one line: place, rule, message, and how to mend it."""
+def line_of(finding: Finding) -> str:
+    """A finding as one line: place, rule, message, and how to fix it."""
     assert finding.severity is Severity.CRITICAL
     assert finding.fix
     assert finding.at is not None
     return f"{finding.at.line}:{finding.at.column} {finding.rule}: {finding.message} ({finding.fix})"
 
 
-def test_the_example_of_the_format_is_sound_as_yaml_as_json_and_as_data() -> None:
+def test_the_example_of_the_format_is_valid_as_yaml_as_json_and_as_data() -> None:
     document = read_document(SHIP_RELEASE, name="ship-release.yaml")
     assert check_structure(document) == []
     assert check_structure(document, merged=True) == []
@@ -47,7 +47,7 @@ def test_the_example_of_the_format_is_sound_as_yaml_as_json_and_as_data() -> Non
 @pytest.mark.parametrize(
     "text",
     [
-        "{name: Tidy up, steps: [Look around., Clean.]}",
+        "{name: Tidy up, steps: [Look context., Clean.]}",
         "{id: acme/tidy-up-2, steps: [a]}",
         "{$schema: workflow.schema.json, id: a, version: 1.0.0-rc.1+b5, steps: [a]}",
         "{id: a, steps: [{id: b, prompt: c, when: false, confirm: len(vars) > 3, after: [], priority: -5}]}",
@@ -62,7 +62,7 @@ def test_the_example_of_the_format_is_sound_as_yaml_as_json_and_as_data() -> Non
         "{id: a, extends: b@^1, steps: [{id: c, timeout: 5s}, {id: d, prompt: e, insert_after: c}, {id: f, each: g}]}",
     ],
 )
-def test_what_the_format_allows_is_sound(text: str) -> None:
+def test_what_the_format_allows_is_valid(text: str) -> None:
     assert findings(text) == []
 
 
@@ -143,7 +143,7 @@ BAD_TOPS = {
         "1:18 id: the text `Base One` is not the id of a workflow (write it like notify-team or notify-team@^1)"
     ),
     "{id: a, extends: b, steps: [c]}": (
-        "1:29 type: under `extends`, a step is an object, not the text `c` (write `id` and what is to be done)"
+        "1:29 type: under `extends`, a step is an object, not the text `c` (write `id` and what to do)"
     ),
     "{id: a, extends: b, steps: [{prompt: c}]}": "1:29 missing_key: `id` is missing (add `id: c`)",
     "{id: a, extends: b, steps: [{id: c, promt: d}]}": (
@@ -157,7 +157,7 @@ BAD_TOPS = {
 
 KINDS = "prompt, tool, approve, workflow, each, repeat"
 BAD_STEPS = {
-    "5": "2:10 type: a step is an object or a text, not the number 5 (write `id` and what is to be done)",
+    "5": "2:10 type: a step is an object or a text, not the number 5 (write `id` and what to do)",
     "''": "2:10 length: the text is empty (at least 1 wanted)",
     "{prompt: Write the notes for all}": "2:10 missing_key: `id` is missing (add `id: write-the-notes-for`)",
     "{tool: git.tag}": "2:10 missing_key: `id` is missing (add `id: git-tag`)",
@@ -202,7 +202,7 @@ BAD_STEPS = {
     "{id: A b, prompt: c}": "2:15 id: the text `A b` is not the id of a step (write it like `a-b`)",
     "{id: 2nd, prompt: c}": "2:15 id: the text `2nd` is not the id of a step (write it like `step-2nd`)",
     "{id: output, prompt: c}": (
-        "2:15 id: `output` can't be the id of a step: expressions know it as a part of one (choose another word)"
+        "2:15 id: `output` can't be the id of a step: in expressions it is a field of one (choose another word)"
     ),
     f"{{id: {'x' * 65}, prompt: c}}": "2:15 length: the text has 65 characters (at most 64 are allowed)",
     "{id: a, prompt: }": "2:26 type: a text is expected here, not nothing (write a value, or remove the key)",
@@ -314,42 +314,40 @@ BAD_SCHEMAS = {
     ),
     "{minLength: -1}": "2:25 schema: the number -1 is out of range (write a number of at least 0)",
     "{pattern: '('}": (
-        "2:23 schema: `(` is not a pattern that can be used (use no look-around and no back-reference, and repeat less)"
+        "2:23 schema: `(` is not a pattern that can be used (remove look-arounds and back-references, and repeat less)"
     ),
     "{items: {pattern: '(?=a)b'}}": (
         "2:31 schema: `(?=a)b` is not a pattern that can be used "
-        "(use no look-around and no back-reference, and repeat less)"
+        "(remove look-arounds and back-references, and repeat less)"
     ),
     "{$ref: 'https://example.com/a.json'}": (
         "2:20 schema: `https://example.com/a.json` leads out of the schema "
         "(copy what it refers to under `definitions`, and write #/definitions/...)"
     ),
     "{$id: '^a'}": "2:19 schema: the text `^a` is not of the format `uri-reference` (write it as the format says)",
-    "{$ref: '#/definitions/a'}": (
-        "2:20 schema: `#/definitions/a` leads to nothing (refer to a part of this very schema)"
-    ),
+    "{$ref: '#/definitions/a'}": ("2:20 schema: `#/definitions/a` leads to nothing (refer to a part of this schema)"),
 }
 
 
 @pytest.mark.parametrize("text", BAD_TOPS)
-def test_a_fault_of_the_workflow_is_told_once_with_its_place_and_how_to_mend_it(text: str) -> None:
-    assert [told(finding) for finding in findings(text)] == [BAD_TOPS[text]]
+def test_a_fault_of_the_workflow_is_reported_once_with_its_place_and_how_to_fix_it(text: str) -> None:
+    assert [line_of(finding) for finding in findings(text)] == [BAD_TOPS[text]]
 
 
 @pytest.mark.parametrize("step", BAD_STEPS)
-def test_a_fault_of_a_step_is_told_once_with_its_place_and_how_to_mend_it(step: str) -> None:
-    assert [told(finding) for finding in findings(f"name: x\nsteps: [ {step} ]")] == [BAD_STEPS[step]]
+def test_a_fault_of_a_step_is_reported_once_with_its_place_and_how_to_fix_it(step: str) -> None:
+    assert [line_of(finding) for finding in findings(f"name: x\nsteps: [ {step} ]")] == [BAD_STEPS[step]]
 
 
 @pytest.mark.parametrize("schema", BAD_SCHEMAS)
 def test_an_author_s_schema_is_checked_for_inputs_and_outputs_alike(schema: str) -> None:
     said = BAD_SCHEMAS[schema]
-    assert [told(finding) for finding in findings(f"name: x\ninputs: {{a: {schema}}}\nsteps: [b]")] == [said]
+    assert [line_of(finding) for finding in findings(f"name: x\ninputs: {{a: {schema}}}\nsteps: [b]")] == [said]
     nested = f"name: x\nsteps: [{{id: a, each: b, steps: [{{id: c, prompt: d,\noutput:     {schema}}}]}}]"
-    assert [told(finding).split(" ", 1)[1] for finding in findings(nested)] == [said.split(" ", 1)[1]]
+    assert [line_of(finding).split(" ", 1)[1] for finding in findings(nested)] == [said.split(" ", 1)[1]]
 
 
-def test_all_faults_are_told_at_once_in_the_order_of_the_text() -> None:
+def test_all_faults_are_reported_at_once_in_the_order_of_the_text() -> None:
     found = findings("""\
         id: Bad Id
         version: 1
@@ -375,12 +373,12 @@ def test_all_faults_are_told_at_once_in_the_order_of_the_text() -> None:
     ]
 
 
-def test_faults_of_form_and_of_reference_in_one_schema_are_both_told() -> None:
+def test_faults_of_form_and_of_reference_in_one_schema_are_both_reported() -> None:
     found = findings("{name: x, inputs: {a: {type: strnig, items: {$ref: '#/b'}}}, steps: [c]}")
     assert [finding.where for finding in found] == ["inputs.a.type", "inputs.a.items.$ref"]
 
 
-def test_several_things_missing_at_one_place_are_all_told() -> None:
+def test_several_things_missing_at_one_place_are_all_reported() -> None:
     assert [finding.message for finding in findings("{}")] == ["`steps` is missing", "`id` or `name` is missing"]
 
 
@@ -408,7 +406,7 @@ def test_a_fault_in_an_alias_points_to_where_it_is_written() -> None:
 def test_keys_that_look_like_numbers_are_found_in_the_text() -> None:
     for key in ("1", "01", "+1"):
         (name, schema) = findings(f"name: x\nsteps: [a]\ninputs:\n  '{key}': {{minLength: -1}}\n")
-        assert (name.where, told(name).split()[0]) == (f"inputs.{key}", "4:3")
+        assert (name.where, line_of(name).split()[0]) == (f"inputs.{key}", "4:3")
         assert schema.where == f"inputs.{key}.minLength"
 
 

@@ -47,7 +47,7 @@ def test_a_spoilt_workflow_is_answered_with_findings(data: st.DataObject, merged
 
 
 @given(st.data())
-def test_a_spoilt_workflow_is_told_where_its_text_is_wrong(data: st.DataObject) -> None:
+def test_a_spoilt_workflow_is_reported_where_its_text_is_wrong(data: st.DataObject) -> None:
     spoilt = copy.deepcopy(SOUND)
     spoil(spoilt, data)
     try:

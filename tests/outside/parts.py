@@ -19,7 +19,7 @@ from handrail.domain.definition import Call, Definition, Prompt
 from handrail.domain.path import UNDO, locate
 from handrail.domain.rehearsing.script import Script, listed, names_in, plain
 from handrail.domain.rehearsing.walk import Walked, WalkParts, walk_through
-from handrail.library.bookcase import Bookcase
+from handrail.library.bookcase import WorkflowLibrary
 from handrail.library.inputs import check_inputs
 from handrail.library.script import TESTS_SUFFIX, read_tests
 
@@ -83,20 +83,20 @@ def _checked(definition: Definition, given: Mapping[str, Any]) -> tuple[Mapping[
 @cache
 def built_in_names() -> tuple[str, ...]:
     """The ids of all built-in workflows."""
-    return tuple(book.id for book in _case().books())
+    return tuple(entry.id for entry in _case().entries())
 
 
 @cache
-def _case() -> Bookcase:
-    return Bookcase([str(files("handrail.library").joinpath("workflows"))])
+def _case() -> WorkflowLibrary:
+    return WorkflowLibrary([str(files("handrail.library").joinpath("workflows"))])
 
 
 @cache
 def _tests_of(name: str) -> tuple[Definition, tuple[Script, ...]]:
-    book = next(book for book in _case().books() if book.id == name)
+    entry = next(entry for entry in _case().entries() if entry.id == name)
     loaded = _case().load(name)
     assert loaded.definition is not None, loaded.findings
-    file = Path(book.file).with_suffix(TESTS_SUFFIX)
+    file = Path(entry.file).with_suffix(TESTS_SUFFIX)
     tests = read_tests(file.read_bytes(), name=str(file), definition=loaded.definition)
     assert not tests.findings, tests.findings
     return loaded.definition, tests.scripts

@@ -1,4 +1,4 @@
-"""A book: a workflow at a glance, and where it stands. Values only; finding them is bookcase.py's work."""
+"""Entries of the workflow library: a summary of a workflow, and its file. Values only; bookcase.py finds them."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import Any
 from msgspec import Struct
 
 
-class Source(Struct, frozen=True):
-    """A folder of workflows, and what people call it."""
+class WorkflowSource(Struct, frozen=True):
+    """A folder of workflows, and the name that people see."""
 
     name: str
     folder: str
     within: str = ""
-    """The folder that its files may not lead out of, if it comes from others; empty if it is the user's own."""
+    """Links in it may not lead out of this folder, because others may have written it; empty: it is the user's own."""
 
 
-class Book(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A workflow at a glance, as its author wrote it."""
+class WorkflowEntry(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A summary of a workflow, as its author wrote it."""
 
     id: str
     name: str
@@ -30,25 +30,25 @@ class Book(Struct, frozen=True, kw_only=True, omit_defaults=True):
     titles: tuple[str, ...] = ()
     inputs: Mapping[str, Any] = {}
     source: str = ""
-    """What people call the folder it stands in."""
+    """The name of its source."""
     file: str = ""
     shadows: tuple[str, ...] = ()
-    """The sources further off that have a workflow of this id, too."""
+    """The later sources that also have a workflow with this id."""
 
 
 class Broken(Struct, frozen=True):
-    """A file that should hold a workflow, and why it can't be read."""
+    """A workflow file that can't be read, and why."""
 
     file: str
     message: str
 
 
-def book_of(value: Any, file: str) -> Book:
-    """A document at a glance; it has an id and steps."""
+def workflow_entry_of(value: Any, file: str) -> WorkflowEntry:
+    """The summary of a document, which has an id and steps."""
     steps = value["steps"] if isinstance(value["steps"], list) else []
     titles = [str(step.get("title") or step.get("id", "")) for step in steps if isinstance(step, dict)]
     inputs = value.get("inputs")
-    return Book(
+    return WorkflowEntry(
         id=value["id"],
         name=str(value.get("name") or value["id"]),
         version=str(value.get("version") or ""),

@@ -1,6 +1,6 @@
-"""The words of a book, and how well they answer a query: whole words count most, where they stand says how much.
+"""Search by words: whole words count most, and each field has a weight.
 
-Pure. The words are split once for each book, not for each search."""
+Pure. The words of an entry are split once, not for each search."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from handrail.library.book import Book
+from handrail.library.book import WorkflowEntry
 
 WEIGHTS: Final = {"id": 8, "name": 6, "tags": 4, "category": 3, "description": 2, "titles": 1}
-"""How much it says that a word of the query stands there."""
+"""How much a word of the query counts in each field."""
 STEM: Final = 4
-"""How many letters two words share at their beginning to be near: `tests` and `test`, `review` and `reviewing`."""
-IDLE: Final = frozenset(
+"""Words with this many first letters in common are similar: `tests` and `test`, `review` and `reviewing`."""
+STOP_WORDS: Final = frozenset(
     {
         "a",
         "an",
@@ -44,45 +44,45 @@ IDLE: Final = frozenset(
         "with",
     }
 )
-"""Words of a query that say nothing about a task."""
+"""Words that say nothing about a task."""
 
 _word = re.compile(r"[^\W_]+")
 _NONE: Final[Mapping[str, int]] = {}
 
 
 def split(text: str) -> frozenset[str]:
-    """The words of a text that say something; all of them if none does."""
+    """The words of a text without stop words; all of them if there are no others."""
     words = frozenset(_word.findall(text.lower()))
-    return words - IDLE or words
+    return words - STOP_WORDS or words
 
 
 class WordIndex:
-    """The words that books can be found by: where each stands, so that only books that have it are looked at."""
+    """An inverted index: the entries of each word, so that a search reads only entries that have it."""
 
-    def __init__(self, books: Iterable[Book]) -> None:
-        self._known: dict[str, Counter[str]] = {}
-        self._begun: dict[str, Counter[str]] = {}
-        for book in books:
+    def __init__(self, entries: Iterable[WorkflowEntry]) -> None:
+        self._by_word: dict[str, Counter[str]] = {}
+        self._by_stem: dict[str, Counter[str]] = {}
+        for entry in entries:
             for name, weight in WEIGHTS.items():
-                value = getattr(book, name)
+                value = getattr(entry, name)
                 words = set(_word.findall((value if isinstance(value, str) else " ".join(value)).lower()))
-                _add(self._known, words, book.id, weight)
-                _add(self._begun, {word[:STEM] for word in words}, book.id, weight)
+                _add(self._by_word, words, entry.id, weight)
+                _add(self._by_stem, {word[:STEM] for word in words}, entry.id, weight)
 
     def scores(self, query: frozenset[str]) -> Mapping[str, int]:
-        """How well books answer a query, by their ids; those that do not are not there.
+        """How well entries match a query, by id; without those that do not match.
 
-        A whole word counts twice: as it is, and as one that starts like itself."""
+        A whole word counts twice: as itself, and by its first letters."""
         points: Counter[str] = Counter()
         for word in query:
             is_long = len(word) >= STEM
-            for book, weight in self._known.get(word, _NONE).items():
-                points[book] += weight if is_long else 2 * weight
-            for book, weight in self._begun.get(word[:STEM], _NONE).items() if is_long else ():
-                points[book] += weight
+            for entry, weight in self._by_word.get(word, _NONE).items():
+                points[entry] += weight if is_long else 2 * weight
+            for entry, weight in self._by_stem.get(word[:STEM], _NONE).items() if is_long else ():
+                points[entry] += weight
         return points
 
 
-def _add(index: dict[str, Counter[str]], words: Iterable[str], book: str, weight: int) -> None:
+def _add(index: dict[str, Counter[str]], words: Iterable[str], entry: str, weight: int) -> None:
     for word in words:
-        index.setdefault(word, Counter())[book] += weight
+        index.setdefault(word, Counter())[entry] += weight

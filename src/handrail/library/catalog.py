@@ -1,6 +1,6 @@
-"""Catalogs: where a workflow's text is found by its id, for `extends` and `workflow`.
+"""Catalogs: find the document of a workflow by its id, for `extends` and `workflow`.
 
-Finds and reads, judges nothing: a file that can't be read is simply not there, and never hides a good one."""
+Finds and reads, checks nothing: a file that can't be read is skipped, and never hides a good one."""
 
 from __future__ import annotations
 
@@ -23,38 +23,38 @@ from handrail.library.importers import as_ours
 from handrail.library.workrail.importer import called_here
 
 FILES_MAX: Final = 2_000
-"""How many files of one folder and its sub-folders are looked at: a full one must not hide the others."""
+"""How many files of one folder and its sub-folders are read: a full folder must not hide the others."""
 FOLDERS_MAX: Final = 200
-"""How many sub-folders of one folder are looked into."""
-KEPT_BYTES_MAX: Final = 4_000_000
+"""How many sub-folders of one folder are read."""
+CACHE_BYTES_MAX: Final = 4_000_000
 SUFFIXES: Final = (".yaml", ".yml", ".json")
 TEST_SUFFIXES: Final = tuple(f".tests{suffix}" for suffix in SUFFIXES)
-"""Files beside a workflow that say how it is to be walked."""
+"""The tests next to a workflow."""
 
-# Any `id: name`, however nested: cheaper than parsing, and parsing then tells which of them is the document's own.
+# Any `id: name`, at any depth: this is cheaper than parsing, and only files that match are parsed.
 _id = re.compile(rb"""\bid["']?\s*:\s*["']?([A-Za-z0-9_./-]{1,200})""")
 
 
 class Candidate(Struct, frozen=True):
-    """A document with the wanted id, and the index of its folder: earlier folders go first."""
+    """A document with the wanted id, and the index of its folder: earlier folders win."""
 
     version: str
     document: Document
     folder: int = 0
 
 
-class Source(Protocol):
+class WorkflowLookup(Protocol):
     """Where workflows are looked up by id."""
 
     def find(self, name: str) -> Sequence[Candidate]:
-        """All documents with this id, whatever their version; of equal ones, the first counts."""
+        """All documents with this id, in any version; of equal versions, the first is used."""
 
     def ids(self) -> Sequence[str]:
         """The ids there are, for suggestions."""
 
 
-class Catalog(Source, Protocol):
-    """A source that can be asked whether it is still the same."""
+class Catalog(WorkflowLookup, Protocol):
+    """A lookup that can tell whether it has changed."""
 
     def fingerprint(self) -> str:
         """A text that changes when anything in the catalog does."""
@@ -80,18 +80,18 @@ EMPTY: Final = EmptyCatalog()
 
 
 class _File(Struct, frozen=True):
-    """A file as its folder lists it; the stamp changes when its content does."""
+    """A file as its folder lists it; the stamp changes with the content."""
 
     path: str
     stamp: tuple[int, int]
     folder: int
-    """The place of its folder among those of the catalog."""
+    """The index of its folder in the catalog."""
 
 
 class FolderCatalog:
-    """The workflows in the files of some folders and their sub-folders; earlier folders go first.
+    """The workflows in the files of some folders and their sub-folders; earlier folders win.
 
-    Reads a file only when it may be the one."""
+    A file is parsed only if it mentions the wanted id."""
 
     def __init__(
         self,
@@ -100,10 +100,10 @@ class FolderCatalog:
         within: Mapping[str, str] | None = None,
         beside: str | os.PathLike[str] | None = None,
     ) -> None:
-        """`within` says for a folder which other its files may not lead out of, not even by links.
+        """`within` gives a folder's root, which its links may not leave.
 
-        `beside` is a folder that goes before all others and is read without its sub-folders: it is where somebody's
-        file happens to be, which may be the root of a large project."""
+        `beside` is read before all other folders, without its sub-folders: it is the folder of a single file, which may
+        be the root of a large project."""
         known: dict[Path, str] = {}
         for folder in (*(() if beside is None else (beside,)), *folders):
             known.setdefault(Path(folder).resolve(), os.fspath(folder))
@@ -112,7 +112,7 @@ class FolderCatalog:
         self._subfolders_max = tuple(FOLDERS_MAX if folder in deep else 0 for folder in known)
         self._within = {folder: Path(root).resolve() for folder, root in (within or {}).items()}
         self._ids: dict[_File, tuple[str, ...]] = {}
-        self._documents: LockedCache[_File, Document | Invalid] = LockedCache(KEPT_BYTES_MAX)
+        self._documents: LockedCache[_File, Document | Invalid] = LockedCache(CACHE_BYTES_MAX)
 
     def find(self, name: str) -> Sequence[Candidate]:
         """All readable documents with this id, in the order of folders and file names."""
@@ -125,7 +125,7 @@ class FolderCatalog:
         return found
 
     def ids(self) -> Sequence[str]:
-        """The first id that each file names: nearly always its own."""
+        """The first id in each file: nearly always its own."""
         return tuple(dict.fromkeys(ids[0] for file in self._files() if (ids := self._ids_in(file))))
 
     def files(self) -> Sequence[tuple[str, int, int, int]]:
@@ -133,11 +133,11 @@ class FolderCatalog:
         return [(file.path, *file.stamp, file.folder) for file in self._files()]
 
     def document(self, path: str, changed: int, size: int, folder: int) -> Document | Invalid:
-        """The document in a file as it was listed, or why there is none."""
+        """The document in a listed file, or why there is none."""
         file = _File(path, (changed, size), folder)
         self._document(file)
-        kept = self._documents.get(file)
-        return kept if kept is not None else Invalid(f"{path} is too large to be kept")
+        cached = self._documents.get(file)
+        return cached if cached is not None else Invalid(f"{path} is too large to be cached")
 
     def fingerprint(self) -> str:
         """A hash of all names, sizes and times of change."""
@@ -162,21 +162,21 @@ class FolderCatalog:
         return self._ids[file]
 
     def _converted_ids(self, file: _File) -> Iterator[str]:
-        """The id of a file that writes none: other formats have other keys for it."""
+        """The id of a file without an `id:`: other formats have other keys for it."""
         document = self._document(file)
         if document is not None and isinstance(document.value, dict) and isinstance(document.value.get("id"), str):
             yield document.value["id"]
 
     def _document(self, file: _File) -> Document | None:
-        kept = self._documents.get(file)
-        if kept is None:
+        cached = self._documents.get(file)
+        if cached is None:
             try:
                 self._require_inside(file)
-                kept = as_ours(read_document(_content(file.path), name=file.path))
+                cached = as_ours(read_document(_content(file.path), name=file.path))
             except Invalid as error:
-                kept = error
-            self._documents.put(file, kept, weight=min(file.stamp[1], DOCUMENT_BYTES_MAX))
-        return kept if isinstance(kept, Document) else None
+                cached = error
+            self._documents.put(file, cached, weight=min(file.stamp[1], DOCUMENT_BYTES_MAX))
+        return cached if isinstance(cached, Document) else None
 
     def _leads_out(self, file: _File) -> bool:
         root = self._within.get(self.folders[file.folder])
@@ -188,9 +188,9 @@ class FolderCatalog:
 
 
 def chosen(candidates: Sequence[Candidate], versions: str, *, takes_any: bool = False) -> Candidate | None:
-    """The best version that fits, of the first folder that has one: what is nearer shadows what is further off.
+    """The best matching version in the first folder that has one: earlier folders shadow later ones.
 
-    With `takes_any`, one that is no release is better than none, if no version was asked for."""
+    With `takes_any` and without a wanted version, a document that is no release is better than none."""
     for folder in sorted({one.folder for one in candidates}):
         here: dict[str, Candidate] = {}
         for one in candidates:
@@ -212,7 +212,7 @@ def _listed(folder: str, place: int, subfolders_max: int) -> Iterator[_File]:
     for entry in islice(_entries(folder, subfolders_max), FILES_MAX):
         try:
             status = entry.stat()
-        except OSError:  # it went away just now, or leads nowhere
+        except OSError:  # deleted just now, or a broken link
             continue
         if stat.S_ISREG(status.st_mode):
             yield _File(entry.path, (status.st_mtime_ns, status.st_size), place)
@@ -221,9 +221,9 @@ def _listed(folder: str, place: int, subfolders_max: int) -> Iterator[_File]:
 def _entries(root: str, subfolders_max: int) -> Iterator[os.DirEntry[str]]:
     """The files that may hold a workflow, level by level, so that a full sub-folder never hides a file above it.
 
-    Linked folders are not followed: they may lead out of the project, or around in a circle."""
+    Linked folders are not followed: they may lead out of the project, or form a cycle."""
     folders = [root]
-    for folder in folders:  # grows while it is walked
+    for folder in folders:  # grows during the loop
         try:
             with os.scandir(folder) as entries:
                 found = sorted(entries, key=lambda entry: entry.name)

@@ -1,7 +1,6 @@
-"""Documents: what an author wrote, as data in which every value knows its place in the text.
+"""Documents: YAML or JSON as data, with the position of every value in the text.
 
-The readers of the two syntaxes are yaml_document.py and json_document.py; whether the data is a workflow is judged in
-structure.py."""
+yaml_document.py and json_document.py read the two syntaxes; structure.py checks whether the data is a workflow."""
 
 from __future__ import annotations
 
@@ -19,8 +18,8 @@ from handrail.library.document_tree import (
     FINDINGS_MAX,
     NODES_MAX,
     WHERE_MAX,
-    Place,
     Tree,
+    ValuePosition,
     grow,
     shown,
 )
@@ -33,7 +32,7 @@ __all__ = [
     "FINDINGS_MAX",
     "NODES_MAX",
     "Document",
-    "Place",
+    "ValuePosition",
     "document_of",
     "finding_of",
     "read_document",
@@ -46,30 +45,30 @@ SPLIT_IT: Final = "split it into several workflows"
 
 
 class Document(Struct, frozen=True):
-    """Data and where it stands; positions are unknown for data that came without a text."""
+    """Data with positions; data that came without a text has none."""
 
     name: str
     value: Json
-    positions: Mapping[Path, Place] = field(default_factory=dict)
+    positions: Mapping[Path, ValuePosition] = field(default_factory=dict)
 
     def at(self, path: Path) -> Position | None:
-        """Where the value at a path stands, or else the nearest one around it."""
+        """The position of the value at a path, or of the nearest one around it."""
         nearest = self._nearest(path)
         return nearest.value if nearest else None
 
     def at_key(self, path: Path) -> Position | None:
-        """Where the key of a value stands; a list item's place, as it has no key."""
+        """The position of a value's key; for a list item, of the item, as it has no key."""
         nearest = self._nearest(path)
         return (nearest.key or nearest.value) if nearest else None
 
     def inside(self, path: Path, line: int, column: int) -> Position | None:
-        """Where a line and column of a text stand; where the text starts, if it is folded or escaped."""
+        """The position of a line and column in a string; the start of the string, if it is folded or escaped."""
         own = self.positions.get(path)
         if own is None or own.text is None:
             return self.at(path)
         return Position(own.text.file, own.text.line + line - 1, own.text.column + column - 1)
 
-    def _nearest(self, path: Path) -> Place | None:
+    def _nearest(self, path: Path) -> ValuePosition | None:
         for length in range(len(path), -1, -1):
             if path[:length] in self.positions:
                 return self.positions[path[:length]]
@@ -77,17 +76,17 @@ class Document(Struct, frozen=True):
 
 
 def read_document(text: str | bytes, *, name: str) -> Document:
-    """The document that a YAML or JSON text holds; raises Invalid, with all that is wrong with it."""
+    """The document in a YAML or JSON text; raises Invalid with all errors in it."""
     return _document(_read(_decoded(text, name), name), name)
 
 
 def document_of(value: Json, *, name: str) -> Document:
-    """A document of data that came without a text; the same limits hold as for one that was read."""
+    """A document of data that came without a text; it has the same limits as one that was read."""
     return _document(grow(name, lambda tree: _feed(tree, value)), name)
 
 
 def finding_of(flaw: Flaw, document: Document) -> Finding:
-    """A flaw with its place in the document's text."""
+    """A flaw with its position in the document's text."""
     if flaw.on_key:
         at = document.at_key(flaw.path)
     elif (flaw.line, flaw.column) == (1, 1):
@@ -105,7 +104,7 @@ def _document(tree: Tree, name: str) -> Document:
 
 
 def _read(text: str, name: str) -> Tree:
-    """Braces open JSON, and also an object of YAML's: what is not JSON may still be that."""
+    """Read JSON or YAML: a text that starts with a brace may be either, so JSON is tried first."""
     if name.endswith(".json"):
         return read_json(text, name=name)
     if text.lstrip(" \t\r\n")[:1] not in ("{", "["):
@@ -114,7 +113,7 @@ def _read(text: str, name: str) -> Tree:
     if not tree.misread:
         return tree
     other = read_yaml(text, name=name)
-    # If it is neither, the syntax that the name tells is the one to complain about.
+    # If it is neither, report the errors of the syntax that the file name suggests.
     return other if not other.findings or name.endswith((".yaml", ".yml")) else tree
 
 
@@ -122,7 +121,7 @@ def _decoded(text: str | bytes, name: str) -> str:
     """The characters of a text that is not too large; a byte order mark is dropped."""
     if len(text) > DOCUMENT_BYTES_MAX:
         raise _refusal(name, f"the document is larger than {DOCUMENT_BYTES_MAX:,} bytes", SPLIT_IT, rule="size")
-    if isinstance(text, str):  # what is no character can't be encoded; then the bytes decide, as for any file
+    if isinstance(text, str):  # as bytes, so that lone surrogates are reported as in a file
         return _decoded(text.encode("utf-8", "surrogatepass"), name)
     try:
         return text.decode("utf-8").removeprefix(BOM)
@@ -146,7 +145,7 @@ def _refusal(name: str, message: str, fix: str, *, rule: str = "syntax", at: Pos
 
 
 def _feed(tree: Tree, value: Json) -> None:
-    """Recursion is safe here: the tree refuses depth before it hurts."""
+    """Feed data into a tree. Recursion is safe: the tree limits the depth."""
     match value:
         case Mapping():
             tree.open({}, None)

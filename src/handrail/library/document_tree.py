@@ -1,7 +1,7 @@
-"""The tree that grows while a document is read: its values, where they stand, and what is wrong with them.
+"""The tree that a reader builds from a document: values, their positions, and errors.
 
-Every reader (YAML, JSON, plain data) feeds the same tree, so that all agree on limits, numbers and duplicate keys.
-Syntax is left to the readers."""
+All readers (YAML, JSON, plain data) build the same tree, so that limits, numbers and duplicate keys are the same. The
+readers check the syntax."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ EMPTY: Final = ("the document is empty", "write at least a name and steps")
 _lone_surrogate = re.compile("[\ud800-\udfff]")
 
 
-class Place(Struct, frozen=True, gc=False):
-    """Where a value stands, and the key that holds it.
+class ValuePosition(Struct, frozen=True, gc=False):
+    """The position of a value and of its key.
 
-    `text` is where the characters of a text start, if the document has them just as the value does."""
+    `text` is where the characters of a string start, if they are in the document exactly as in the value."""
 
     key: Position | None
     value: Position
@@ -40,11 +40,11 @@ class Place(Struct, frozen=True, gc=False):
 
 
 class _Unreadable(Exception):
-    """Reading can't go on; the tree holds the finding that says why."""
+    """Reading can't continue; the finding in the tree says why."""
 
 
 class _Branch(Struct, gc=False):
-    """An object or list that is still open, with what the tree had grown to before it."""
+    """An open object or list, with the size of the tree before it."""
 
     path: Path
     held: dict[str, Json] | list[Json]
@@ -69,21 +69,21 @@ class _Anchored(Struct, frozen=True, gc=False):
 
 
 class Tree:
-    """A document in the making; it may be used if `findings` is still empty at the end."""
+    """A document under construction; it is usable if `findings` is empty at the end."""
 
     def __init__(self, name: str) -> None:
         self.value: Json = None
-        self.positions: dict[Path, Place] = {}
+        self.positions: dict[Path, ValuePosition] = {}
         self.findings: list[Finding] = []
         self.misread = False
-        """Whether reading ended early because the text is of another syntax."""
+        """Whether reading ended early because of a syntax error: the text may be of another syntax."""
         self._name = name
         self._open: list[_Branch] = []
         self._paths: list[Path] = []
         self._chars = 0
         self._anchors: dict[str, _Anchored | None] = {}
 
-    # What a reader may ask.
+    # Questions of readers.
 
     @property
     def growing(self) -> bool:
@@ -112,10 +112,10 @@ class Tree:
         return position.line if position else 1
 
     def position(self, line: int, column: int) -> Position:
-        """A place in this document's text."""
+        """A position in this document's text."""
         return Position(self._name, line, column)
 
-    # What a reader may tell.
+    # What readers report.
 
     def key(self, key: str, position: Position | None) -> None:
         """The key of the next value."""
@@ -130,7 +130,7 @@ class Tree:
     def leaf(
         self, value: Json, position: Position | None, *, text: Position | None = None, anchor: str | None = None
     ) -> None:
-        """A text, number, truth value or null."""
+        """A string, number, boolean or null."""
         path, nodes, chars = self._here(), len(self._paths), self._chars
         value = self._exact(value, position)
         self._put(path, value, position, text)
@@ -156,7 +156,7 @@ class Tree:
             self._anchors[branch.anchor] = _Anchored(branch.path, branch.held, nodes, chars, branch.height)
 
     def repeat(self, anchor: str, position: Position) -> None:
-        """A value that was anchored earlier stands here again."""
+        """A copy of a value that was anchored earlier."""
         if anchor not in self._anchors:
             self.stop(f"`*{anchor}` has no anchor `&{anchor}` before it", "quote a text that starts with *", position)
         original = self._anchors[anchor]
@@ -171,19 +171,19 @@ class Tree:
         inner = self._paths[original.nodes][1:]
         self._put(path, original.value, position)
         self._raise_height(original.height)
-        for old in inner:  # what is wrong inside must be fixed where it is written
+        for old in inner:  # an error inside must be fixed where the value is written
             new = (*path, *old[len(original.path) :])
             self._paths.append(new)
             self.positions[new] = self.positions[old]
 
     def flaw(self, message: str, fix: str, position: Position | None) -> None:
-        """Something is wrong, but reading can go on."""
+        """An error after which reading can continue."""
         self._note("syntax", message, fix, position)
         if len(self.findings) >= FINDINGS_MAX:
             self.stop("no more errors are listed", "fix these first", position, rule="size")
 
     def stop(self, message: str, fix: str, position: Position | None, *, rule: str = "syntax") -> NoReturn:
-        """Something is wrong, and reading ends here."""
+        """An error that ends reading."""
         self._note(rule, message, fix, position)
         self.misread = rule == "syntax"
         raise _Unreadable
@@ -208,10 +208,12 @@ class Tree:
         key_position = self._attach(value)
         self._paths.append(path)
         if position is not None:
-            self.positions.setdefault(path, Place(key_position, position, text))  # a duplicate key names the first
+            self.positions.setdefault(
+                path, ValuePosition(key_position, position, text)
+            )  # a duplicate key names the first
 
     def _attach(self, value: Json) -> Position | None:
-        """Gives the value to the collection that it stands in; answers where its key is."""
+        """Add the value to the innermost open collection; returns the position of its key."""
         if not self._open:
             self.value = value
             return None
@@ -224,7 +226,7 @@ class Tree:
         return branch.key_position
 
     def _exact(self, value: Json, position: Position | None) -> Json:
-        """The value, with whole floats as integers (as in the canonical form); what JSON can't carry is a flaw."""
+        """The value, with whole floats as integers (as in the canonical form); other numbers than JSON's are flaws."""
         match value:
             case str():
                 self._weigh(value, position)
@@ -248,7 +250,7 @@ class Tree:
             self.flaw("half a surrogate pair is not a character", "write the character itself", position)
 
     def _add_chars(self, chars: int, position: Position | None) -> None:
-        # An alias repeats a long text in a few characters: what counts is the document written out.
+        # An alias repeats a long string in a few characters, so the limit is for the expanded document.
         self._chars += chars
         if self._chars > DOCUMENT_BYTES_MAX:
             self._too_large(f"more than {DOCUMENT_BYTES_MAX:,} characters once its aliases are written out", position)
@@ -261,7 +263,7 @@ class Tree:
 
 
 def grow(name: str, read: Callable[[Tree], None]) -> Tree:
-    """The tree that a reader has fed, to the end or to where reading had to stop."""
+    """The tree that a reader has built, up to the end or to the error that stopped it."""
     tree = Tree(name)
     with suppress(_Unreadable):
         read(tree)
@@ -269,6 +271,6 @@ def grow(name: str, read: Callable[[Tree], None]) -> Tree:
 
 
 def shown(text: str, *, most: int = SHOWN_MAX) -> str:
-    """A text that fits into a message: short, and in one line."""
+    """A text for a message: short, and on one line."""
     short = text if len(text) <= most else f"{text[: most - 1]}…"
     return short.replace("\n", "\\n").replace("\r", "\\r")

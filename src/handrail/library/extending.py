@@ -1,7 +1,7 @@
-"""Extension: a workflow that `extends` another, merged with it as data, every value still knowing its own file.
+"""Merges a workflow with the one that it `extends`, as data; every value keeps the position in its own file.
 
-The child's words win; `inputs` and `outputs` merge by name; steps merge by id, at the top list only. Finding the base
-is resolve.py's work. The base's implied order is spelled out first, so that a step put in between joins the chain."""
+The child's values win; `inputs` and `outputs` merge by name; steps merge by id, in the top list only. resolve.py finds
+the base. The base's implied order is written out first, so that an inserted step becomes part of the chain."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from msgspec import Struct
 from handrail.domain.check import Finding, Flaw, Path, Severity
 from handrail.domain.definition import Approve, Call, Each, Kind, Prompt, Repeat, Tool
 from handrail.domain.suggestion import did_you_mean
-from handrail.library.document import Document, Place, finding_of
+from handrail.library.document import Document, ValuePosition, finding_of
 
 IDENTITY: Final = frozenset({"id", "version", "extends"})
-"""What says who a document is, and is never inherited."""
+"""Keys that identify a document, and are never inherited."""
 MERGED_BY_NAME: Final = ("inputs", "outputs")
 MERGED_KEYS: Final = frozenset({"steps", *MERGED_BY_NAME})
-# The effect of a step, and how it is undone, belong to its work: another kind of work states them again.
+# `effect` and `undo` belong to the work: a step of another kind has to declare them again.
 KIND_KEYS: Final = {
     Kind(str(work.__struct_config__.tag)): frozenset({*work.__struct_encode_fields__, "effect", "undo"})
     for work in (Prompt, Tool, Approve, Call, Each, Repeat)
@@ -27,14 +27,14 @@ KIND_KEYS: Final = {
 
 
 class Merged(Struct, frozen=True):
-    """The one document that a chain of extensions comes to, and what could not be merged."""
+    """The document of a chain of extensions, and what could not be merged."""
 
     document: Document
     findings: tuple[Finding, ...]
 
 
 class _Origin:
-    """A document whose places can be copied to where its values go."""
+    """A document whose positions can be copied along with its values."""
 
     def __init__(self, document: Document) -> None:
         self.document = document
@@ -44,28 +44,28 @@ class _Origin:
             for length in range(min(len(path), 3) + 1):
                 self.below.setdefault(path[:length], []).append(path)
 
-    def copy(self, source: Path, target: Path, into: dict[Path, Place]) -> None:
-        """Copies the places of a value and of all in it."""
+    def copy(self, source: Path, target: Path, into: dict[Path, ValuePosition]) -> None:
+        """Copy the positions of a value and of everything inside it."""
         for path in self.below.get(source, ()):
             into[(*target, *path[len(source) :])] = self.document.positions[path]
 
-    def copy_one(self, source: Path, target: Path, into: dict[Path, Place]) -> None:
-        """Copies the place of a value alone."""
+    def copy_one(self, source: Path, target: Path, into: dict[Path, ValuePosition]) -> None:
+        """Copy the position of the value only."""
         if source in self.document.positions:
             into[target] = self.document.positions[source]
 
 
 class _Piece(Struct):
-    """A step on its way into the merged list."""
+    """A step to merge."""
 
     data: dict[str, Any]
     sources: dict[str, tuple[_Origin, Path]]
     """Where each of its keys comes from."""
     whole: tuple[_Origin, Path]
     is_implied: bool = False
-    """Whether its `after` was not written but follows from where it stands."""
+    """Whether its `after` was not written but follows from its place in the list."""
     anchor: str = ""
-    """The step that it was put after."""
+    """The step after which it was inserted."""
 
     @property
     def name(self) -> str:
@@ -75,12 +75,12 @@ class _Piece(Struct):
 def merge(chain: Sequence[Document]) -> Merged:
     """The document of a chain, its base first: each extends the one before it."""
     origins = [_Origin(document) for document in chain]
-    pieces = _spelled_out(_pieces(origins[0]))
+    pieces = _with_order(_pieces(origins[0]))
     findings: list[Finding] = []
     for origin in origins[1:]:
         findings += [finding_of(flaw, origin.document) for flaw in _join(pieces, _pieces(origin))]
     value: dict[str, Any] = {}
-    positions: dict[Path, Place] = {}
+    positions: dict[Path, ValuePosition] = {}
     origins[-1].copy_one((), (), positions)
     _merge_tops(origins, value, positions)
     for index, piece in enumerate(pieces):
@@ -91,8 +91,8 @@ def merge(chain: Sequence[Document]) -> Merged:
     return Merged(Document(chain[-1].name, value, positions), tuple(findings))
 
 
-def _merge_tops(origins: Sequence[_Origin], value: dict[str, Any], positions: dict[Path, Place]) -> None:
-    """Everything but the steps: the last word wins; inputs and outputs merge by name."""
+def _merge_tops(origins: Sequence[_Origin], value: dict[str, Any], positions: dict[Path, ValuePosition]) -> None:
+    """Everything but the steps: the last document wins; inputs and outputs merge by name."""
     owner_of = {key: origin for origin in origins for key in origin.value if key not in IDENTITY}
     owner_of |= {key: origins[-1] for key in ("id", "version") if key in origins[-1].value}
     for key, owner in owner_of.items():
@@ -111,7 +111,7 @@ def _pieces(origin: _Origin) -> list[_Piece]:
     pieces: list[_Piece] = []
     for index, item in enumerate(origin.value.get("steps", ())):
         path: Path = ("steps", index)
-        if isinstance(item, str):  # a plain text is the agent's step
+        if isinstance(item, str):  # a plain string is a prompt step
             pieces.append(_Piece({"prompt": item}, {"prompt": (origin, path)}, (origin, path)))
         else:
             sources: dict[str, tuple[_Origin, Path]] = {key: (origin, (*path, key)) for key in item}
@@ -119,8 +119,8 @@ def _pieces(origin: _Origin) -> list[_Piece]:
     return pieces
 
 
-def _spelled_out(pieces: list[_Piece]) -> list[_Piece]:
-    """The base's steps with the ids and the order that are implied by where they stand."""
+def _with_order(pieces: list[_Piece]) -> list[_Piece]:
+    """The base's steps with the ids and the order that their places imply."""
     done: list[_Piece] = []
     for number, piece in enumerate(pieces, 1):
         piece.data.setdefault("id", f"step-{number}")
@@ -129,7 +129,7 @@ def _spelled_out(pieces: list[_Piece]) -> list[_Piece]:
 
 
 def _join(pieces: list[_Piece], layer: Sequence[_Piece]) -> Iterator[Flaw]:
-    """Brings the steps of one more document into the list."""
+    """Merge the steps of another document into the list."""
     own: set[str] = set()
     for piece in layer:
         anchor = piece.data.pop("insert_after", None)
@@ -161,7 +161,7 @@ def _append(pieces: list[_Piece], piece: _Piece) -> None:
 
 
 def _insert(pieces: list[_Piece], piece: _Piece, anchor_at: int) -> None:
-    """Puts a step after its anchor, behind those that were put there before it."""
+    """Insert a step after its anchor, and after those inserted there before."""
     at = anchor_at
     piece.anchor = pieces[anchor_at].name
     while at + 1 < len(pieces) and pieces[at + 1].anchor == piece.anchor:
@@ -171,13 +171,13 @@ def _insert(pieces: list[_Piece], piece: _Piece, anchor_at: int) -> None:
     piece.data.setdefault("after", [before])
     for follower in pieces:
         if follower.is_implied and before in follower.data["after"]:
-            # A step with an order of its own may not wait for `before`; then the follower must go on doing so.
+            # A step with its own `after` may not wait for `before`; then the follower must still wait for it.
             follower.data["after"] = [piece.name] if piece.is_implied else [before, piece.name]
     pieces.insert(at + 1, piece)
 
 
 def _overridden(base: _Piece, piece: _Piece) -> _Piece:
-    """The base's step with the child's keys; another kind brings its own keys, so the old kind's go."""
+    """The base's step with the child's keys; if the kind changes, the keys of the old kind are removed."""
     old, new = _kind(base.data), _kind(piece.data)
     gone = KIND_KEYS[old] if old and new and old is not new else frozenset()
     return _Piece(
@@ -203,8 +203,8 @@ def _taken(piece: _Piece, *, in_base: bool) -> Flaw:
             rule="insert_after",
             severity=Severity.CRITICAL,
             path=(*piece.whole[1], "insert_after"),
-            message=f"the base has a step `{piece.name}` already: it can't be put in once more",
-            fix="give it another id, or take `insert_after` out to override the base's step",
+            message=f"the base has a step `{piece.name}` already: it can't be inserted again",
+            fix="give it another id, or remove `insert_after` to override the base's step",
         )
     return Flaw(
         rule="duplicate_id",

@@ -25,7 +25,7 @@ class Conversion(Struct, frozen=True, kw_only=True):
     flaws: Sequence[Flaw] = ()
     """What is kept in another form or left out (`note`), and what makes the workflow unusable (`error`)."""
     origins: Mapping[Path, Path] = field(default_factory=dict)
-    """For parts of `value`, the path in the original that they were made of: findings about them point there."""
+    """For parts of `value`, their path in the original: findings about them point there."""
 
 
 class Importer(Protocol):
@@ -36,17 +36,17 @@ class Importer(Protocol):
         """Lower-case letters, digits and hyphens."""
 
     def recognises(self, document: Document) -> bool:
-        """Whether the document is a workflow of this format. Asked often: look at a few keys only, change nothing."""
+        """Whether the document is a workflow of this format. Called often: look only at a few keys."""
 
     def convert(self, document: Document) -> Conversion:
         """The document in our format; only documents that were recognised are converted."""
 
 
 def note(path: Path, message: str, fix: str = "") -> Flaw:
-    """Something is kept in another form, or left out; the workflow can be used."""
+    """A note: something is kept in another form, or left out; the workflow can be used."""
     return Flaw(rule="", severity=Severity.MINOR, path=path, message=message, fix=fix)
 
 
 def error(path: Path, message: str, fix: str = "") -> Flaw:
-    """Something can't be converted; the workflow can't be used."""
+    """An error: something can't be converted; the workflow can't be used."""
     return Flaw(rule="", severity=Severity.CRITICAL, path=path, message=message, fix=fix)

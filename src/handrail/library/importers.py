@@ -1,8 +1,8 @@
-"""Importers: which there are, and what they make of a document. Their contract is importer.py.
+"""Finds importers and converts documents with them. Their contract is in importer.py.
 
-WorkRail's is built in. The others are entry points of installed packages, and are looked up only for a document that
-is not in our format. What they return is not trusted: it is limited and checked like a document that was read, and an
-importer that fails is a finding with its name."""
+The one for WorkRail is built in. Others are entry points of installed packages, and are looked up only for a document
+that is not in our format. Their results are not trusted: they are limited and checked like a document that was read.
+An importer that fails is a finding with its name."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from handrail.domain.check import Flaw, Path, Severity
 from handrail.domain.errors import Invalid, NotFound
 from handrail.domain.json import Json
 from handrail.domain.suggestion import did_you_mean
-from handrail.library.document import FINDINGS_MAX, Document, Place, document_of
+from handrail.library.document import FINDINGS_MAX, Document, ValuePosition, document_of
 from handrail.library.document_tree import shown
 from handrail.library.importer import Conversion, Importer
 from handrail.library.structure import schema_text
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 GROUP: Final = "handrail.importers"
 IMPORTERS_MAX: Final = 100
 FLAWS_MAX: Final = 2 * (FINDINGS_MAX + 1)
-"""As many notes as errors, and each kind may end by saying that there are more."""
+"""As many notes as errors, each with one more that says how many were left out."""
 MESSAGE_MAX: Final = 2_000
 METHODS: Final = ("recognises", "convert")
 
@@ -40,7 +40,7 @@ _name = re.compile(r"[a-z][a-z0-9-]{0,49}")
 
 
 class Imported(Struct, frozen=True, kw_only=True):
-    """What importers made of a document."""
+    """The result of importing a document."""
 
     importer: str = ""
     """The name of the one that recognised it; empty if none did."""
@@ -85,7 +85,7 @@ def as_ours(document: Document) -> Document:
     identity = document.value.get("id") if isinstance(document.value, Mapping) else None
     if not isinstance(identity, str) or not isinstance(document.value, Mapping):
         raise Invalid(f"{document.name} can't be converted: {imported.flaws[0].message}")
-    # Loading it will report what is wrong; until then it is listed under the id that it would have.
+    # Loading it will report the errors; until then it is listed under the id that it would have.
     return replace(document, value={**document.value, "id": called_here(identity)})
 
 
@@ -102,7 +102,7 @@ def require_importer(name: str) -> None:
 
 
 def is_foreign(value: Json) -> bool:
-    """Whether data does not look like our format: it has other keys, or no steps. A typing error is enough."""
+    """Whether data does not look like our format: it has other keys, or no steps. A typo is enough."""
     if not isinstance(value, Mapping):
         return False
     of_workflow, of_step = _own_keys()
@@ -139,7 +139,7 @@ def _own_keys() -> tuple[frozenset[str], frozenset[str]]:
 
 
 def _importer(point: EntryPoint, *, taken: Collection[str]) -> Importer:
-    """The importer that an entry point offers; an exception if it is none."""
+    """The importer of an entry point; raises an exception if it breaks the contract."""
     value: Any = point.load()
     value = value() if isinstance(value, type) else value
     missing = [method for method in METHODS if not callable(getattr(value, method, None))]
@@ -161,22 +161,22 @@ def _converted(importer: Importer, document: Document) -> Imported:
 
 
 def _checked(name: str, conversion: object, document: Document) -> Imported:
-    """What an importer returned, if it is what it should be; an exception if not."""
+    """The checked result of an importer; raises an exception if it breaks the contract."""
     if not isinstance(conversion, Conversion):
         raise TypeError(f"it returned {type(conversion).__name__}, not a Conversion")
     flaws = tuple(_flaw(name, flaw) for flaw in islice(conversion.flaws, FLAWS_MAX))
     if any(flaw.severity is not Severity.MINOR for flaw in flaws):
         return Imported(importer=name, flaws=flaws)
-    # The limits of a document that was read hold for this one, too.
+    # The same limits as for a document that was read.
     checked = document_of(conversion.value, name=document.name)
     positions = dict(_positions(document, {(): (), **conversion.origins}))
     return Imported(importer=name, document=replace(checked, positions=positions), flaws=flaws)
 
 
-def _positions(document: Document, origins: Mapping[Path, Path]) -> Iterator[tuple[Path, Place]]:
+def _positions(document: Document, origins: Mapping[Path, Path]) -> Iterator[tuple[Path, ValuePosition]]:
     for path, origin in origins.items():
         if origin in document.positions:
-            # The text is another one now: only where it starts is still true.
+            # The string has changed: only its start is still right.
             yield path, replace(document.positions[origin], text=None)
 
 

@@ -1,4 +1,4 @@
-"""Importing: a file of another format as the YAML that an author would go on with. Writing it is the caller's work."""
+"""Converts a file of another format to YAML in ours. The caller writes it (interfaces/cli/workflow_import.py)."""
 
 from __future__ import annotations
 
@@ -39,13 +39,15 @@ def imported_file(content: bytes, *, name: str, only: str = "", catalog: Catalog
     text = _with_notes(yaml_text(imported.document.value), imported.importer, kept)
     again = load_definition(text, name=f"{name} (converted)", catalog=catalog)
     if not again.is_valid or again.hash != loaded.hash:
-        raise Invalid(f"{name} does not read back as what was written", findings=again.findings)
+        raise Invalid(
+            f"{name} can't be converted: its YAML does not read back as the same workflow", findings=again.findings
+        )
     return ImportedFile(id=loaded.definition.id, text=text, findings=loaded.findings, kept=kept)
 
 
 def _with_notes(text: str, importer: str, kept: Sequence[Finding]) -> str:
-    """The YAML, below a list of what changed."""
-    # Any line end in a message would end the comment: YAML knows more of them than `\n`.
+    """The YAML, with a list of the changes above it."""
+    # Any line end in a message would end the comment: YAML has more of them than `\n`.
     lines = [f"#   {' '.join(f'{one.where}: {one.message}'.split())}" for one in kept]
     head = [f"# Converted by `handrail workflow import --from {importer}`.", *(["# Changed:", *lines] if lines else [])]
     return "\n".join([*head, text])

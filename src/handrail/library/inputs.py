@@ -1,6 +1,6 @@
-"""Inputs: what a run is started with, and the defaults an author wrote, each held against its declared schema.
+"""Checks inputs and their defaults against the declared schemas.
 
-How a schema is applied is structure.py's work; which inputs a call of another workflow misses, the analysis tells."""
+structure.py applies a schema; domain/analysis/ finds inputs that are missing in a call of another workflow."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def check_inputs(definition: Definition, inputs: JsonObject) -> tuple[dict[str, 
     """The values to start with, defaults filled in, and what is wrong with those that were given."""
     try:
         document = document_of({"inputs": dict(inputs)}, name="<inputs>")
-    except Invalid as error:  # too large, too deep, or no JSON
+    except Invalid as error:  # too large, too deep, or not JSON
         return dict(inputs), list(error.findings)
     defaults = {name: schema["default"] for name, schema in definition.inputs.items() if "default" in schema}
     return {**defaults, **inputs}, [finding_of(flaw, document) for flaw in _input_flaws(definition, inputs)]
 
 
 def default_flaws(definition: Definition) -> Iterator[Flaw]:
-    """Defaults that do not fit the schema they stand in."""
+    """Defaults that do not fit their own schema."""
     for name, schema in definition.inputs.items():
         if "default" in schema:
             for flaw in check_against(schema, schema["default"], path=("inputs", name, "default")):
@@ -40,7 +40,7 @@ def default_flaws(definition: Definition) -> Iterator[Flaw]:
 
 
 def given_flaws(definition: Definition) -> Iterator[Flaw]:
-    """What calls hand to other workflows that does not fit; what is filled in later is judged when it is known."""
+    """Values that calls pass to other workflows and that do not fit; templates are checked when they are filled in."""
     for path, call in calls_in(definition):
         inputs = definition.pinned[call.workflow].inputs if call.workflow in definition.pinned else {}
         for name, value in call.with_.items():

@@ -1,7 +1,7 @@
-"""JSON text into a tree: a scanner of our own, because the positions of all keys and values are wanted.
+"""Reads JSON into a tree, with our own scanner: the json module gives no positions.
 
-Strict JSON (RFC 8259), in linear time and without recursion. Slips that people and models make (comments, trailing
-commas, single quotes, Python's words) are refused with a message that says how to fix them."""
+Strict JSON (RFC 8259), in linear time and without recursion. Common mistakes of people and models (comments, trailing
+commas, single quotes, Python literals) are refused with a message that says how to fix them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from handrail.domain.check import Position
 from handrail.domain.json import Json
 from handrail.library.document_tree import EMPTY, Tree, grow
 
-# Repetitions are possessive (*+): a long text must not cost memory for ways back that lead nowhere.
+# Repetitions are possessive (*+): without them, a long string would use memory for backtracking.
 _line_end = re.compile(r"\r\n|\n|\r")
 _blank = re.compile(r"[ \t\n\r]*+")
 _comment = re.compile(r"//[^\n\r]*+|/\*(?:[^*]|\*(?!/))*+\*/")
@@ -26,7 +26,7 @@ _WORDS: Final[dict[str, Json]] = {
     "true": True,
     "false": False,
     "null": None,
-    # Not JSON, but surely meant as numbers: the tree refuses them as such.
+    # Not JSON, but meant as numbers: the tree reports them as such.
     "NaN": float("nan"),
     "Infinity": float("inf"),
     "-Infinity": float("-inf"),
@@ -34,12 +34,12 @@ _WORDS: Final[dict[str, Json]] = {
 
 NO_COMMENTS: Final = ("JSON has no comments", "remove the comment, or write the document as YAML")
 
-# A text up to where it stops being JSON.
-_SOUND: Final = r'"(?:[^"\\\x00-\x1f]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*+'
+# A string up to where it is no longer JSON.
+_VALID_START: Final = r'"(?:[^"\\\x00-\x1f]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*+'
 
-# What is there instead of a key or value, what is wrong with it, and how to fix it; the first that fits wins.
-# The place to fix is the group `at`, else where the key or value starts.
-_SLIPS: Final = tuple(
+# What is there instead of a key or value, the message, and the fix; the first match wins.
+# The position is that of the group `at`, or the start of the key or value.
+_MISTAKES: Final = tuple(
     (re.compile(pattern), message, fix)
     for pattern, message, fix in (
         (r"[\]},:]", "a value is missing here", "write one, or remove what waits for it"),
@@ -47,9 +47,9 @@ _SLIPS: Final = tuple(
         (r"'", "a text needs double quotes", "write \"...\" instead of '...'"),
         (r"#|/\*", *NO_COMMENTS),
         (r"[-+.0-9]", "not a number that JSON knows", "write it like 12, -3 or 0.5, and a text in double quotes"),
-        (_SOUND + r"[\n\r]", "a text can't go on in the next line", "close the quote, or write \\n"),
-        (_SOUND + r"(?P<at>[\x00-\x1f])", "a control character in a text", "write it as \\t or \\u...."),
-        (_SOUND + r"(?P<at>\\)", "not an escape that JSON knows", "double the \\"),
+        (_VALID_START + r"[\n\r]", "a text can't go on in the next line", "close the quote, or write \\n"),
+        (_VALID_START + r"(?P<at>[\x00-\x1f])", "a control character in a text", "write it as \\t or \\u...."),
+        (_VALID_START + r"(?P<at>\\)", "not an escape that JSON knows", "double the \\"),
         (r'"', "the quote is never closed", "close it"),
         (r"[A-Za-z_$]", "a text needs double quotes", 'write "..." around it'),
         (r"", "no value can start here", "remove it"),
@@ -58,12 +58,12 @@ _SLIPS: Final = tuple(
 
 
 def read_json(text: str, *, name: str) -> Tree:
-    """The tree of a JSON text, with all that is wrong with it."""
+    """The tree of a JSON text, with all errors."""
     return grow(name, lambda tree: _Scanner(text, tree).read())
 
 
 class _Scanner:
-    """One pass over the characters; what is open stands in the tree."""
+    """One pass over the characters; the tree has the open objects and lists."""
 
     def __init__(self, text: str, tree: Tree) -> None:
         self._text = text
@@ -99,7 +99,7 @@ class _Scanner:
 
     def _key(self) -> None:
         if self._next() != '"':
-            self._slip()
+            self._refuse()
         at = self._position()
         self._tree.key(self._string(), at)
         self._expect(":", "`:`")
@@ -120,7 +120,7 @@ class _Scanner:
     def _string(self) -> str:
         token = self._take(_string)
         if token is None:
-            self._slip()
+            self._refuse()
         value: str = json.loads(token[0]) if "\\" in token[0] else token[0][1:-1]
         return value
 
@@ -132,7 +132,7 @@ class _Scanner:
             return int(number[0][:40]) if whole else float(number[0])  # 40 digits suffice to be refused as too large
         word = _word.match(self._text, self._at)
         if word is None or word[0] not in _WORDS:
-            self._slip()
+            self._refuse()
         self._at = word.end()
         return _WORDS[word[0]]
 
@@ -147,7 +147,7 @@ class _Scanner:
         self._at += 1
 
     def _next(self) -> str:
-        """The next character that means something; empty at the end."""
+        """The next character that is not blank or comment; empty at the end."""
         self._take(_blank)
         while _comment.match(self._text, self._at):
             self._tree.flaw(*NO_COMMENTS, self._position())
@@ -161,11 +161,11 @@ class _Scanner:
             self._at = found.end()
         return found
 
-    def _slip(self) -> NoReturn:
+    def _refuse(self) -> NoReturn:
         if self._at >= len(self._text):
             self._unfinished()
-        slips = ((slip.match(self._text, self._at), message, fix) for slip, message, fix in _SLIPS)
-        found, message, fix = next((found, message, fix) for found, message, fix in slips if found)
+        mistakes = ((pattern.match(self._text, self._at), message, fix) for pattern, message, fix in _MISTAKES)
+        found, message, fix = next((found, message, fix) for found, message, fix in mistakes if found)
         self._tree.stop(message, fix, self._position(found.start("at") if "at" in found.re.groupindex else self._at))
 
     def _unfinished(self) -> NoReturn:

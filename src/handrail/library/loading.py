@@ -1,9 +1,8 @@
-"""Loading: the way of a text to a definition, with all findings at once, sorted by where they stand.
+"""Loads a definition from a text, with all findings at once, in the order of the text.
 
-read -> structure -> extends -> structure of the whole -> definition -> pins -> analysis. A later station is left out
-only where it can't be done; parts whose structure is wrong are cut off first, where that changes nothing else
-(pruning.py). A document of another format is converted before all that (importers.py). What was loaded is kept for the
-next time, as long as nothing it depends on has changed."""
+read -> structure -> extends -> structure of the whole -> definition -> pins -> analysis. A later stage is left out only
+if it is impossible; parts with a wrong structure are removed first, if that changes nothing else (pruning.py). Other
+formats are converted before all that (importers.py). The result is cached as long as nothing it depends on changes."""
 
 from __future__ import annotations
 
@@ -23,7 +22,7 @@ from handrail.domain.errors import Invalid
 from handrail.domain.json import Json, canonical_bytes
 from handrail.domain.works import tools_in
 from handrail.foundation.locked_cache import LockedCache
-from handrail.library.catalog import EMPTY, Candidate, Catalog, FolderCatalog, Source
+from handrail.library.catalog import EMPTY, Candidate, Catalog, FolderCatalog, WorkflowLookup
 from handrail.library.document import Document, document_of, finding_of, read_document
 from handrail.library.importers import Imported, convert
 from handrail.library.inputs import check_inputs, default_flaws, given_flaws
@@ -44,41 +43,41 @@ __all__ = [
     "valid",
 ]
 
-KEPT_BYTES_MAX: Final = 4_000_000
-"""How much text the kept definitions may have had together."""
+CACHE_BYTES_MAX: Final = 4_000_000
+"""The total length of the texts of all cached definitions."""
 
 
 def unsurveyed(_tools: Collection[str], _rules: Collection[str]) -> Local:
-    """Nothing is known of where a definition is to be run: its tools and rules are not checked."""
+    """A survey that knows no tools and rules: they are not checked."""
     return NOWHERE
 
 
 def load_definition(text: str | bytes, *, name: str, catalog: Catalog = EMPTY, survey: Survey = unsurveyed) -> Loaded:
-    """The definition in a text and all that was found; the same text is read once, while what it names is the same.
+    """The definition in a text, and all findings. A text is loaded once, as long as what it refers to is the same.
 
-    `survey` tells what is known of the tools and rules that it names."""
+    `survey` gives what is known about the tools and rules in it."""
     content = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
-    return _kept_or_loaded(content, lambda: read_document(text, name=name), _Setting(name, catalog, survey))
+    return _cached_or_loaded(content, lambda: read_document(text, name=name), _Setting(name, catalog, survey))
 
 
 def load_data(data: Json, *, name: str = "<plan>", catalog: Catalog = EMPTY, survey: Survey = unsurveyed) -> Loaded:
-    """The definition in data that came without a text, and all that was found."""
+    """The definition in data that came without a text, and all findings."""
     try:
         document = document_of(data, name=name)
     except Invalid as error:
         return Loaded(definition=None, findings=error.findings)
-    # A text never starts with a zero byte: data without a text has no positions to share with it.
+    # No text starts with a zero byte, so data never shares a cache entry with a text, which has positions.
     content = b"\0" + canonical_bytes(document.value)
-    return _kept_or_loaded(content, lambda: document, _Setting(name, catalog, survey))
+    return _cached_or_loaded(content, lambda: document, _Setting(name, catalog, survey))
 
 
 def load_imported(document: Document, imported: Imported, *, catalog: Catalog = EMPTY) -> Loaded:
-    """The definition in a document that importers have seen already, and everything that was found."""
+    """The definition in a document that was passed to importers already, and all findings."""
     return _Loading(catalog, unsurveyed).load_imported(document, imported)
 
 
 def valid(loaded: Loaded, name: str) -> Definition:
-    """The definition that was loaded; Invalid with all findings if it is not fit to be used."""
+    """The loaded definition; Invalid with all findings if it has errors."""
     if loaded.definition is None or not loaded.is_valid:
         blocking = sum(finding.severity is not Severity.MINOR for finding in loaded.findings)
         raise Invalid(f"{name} has {blocking} error{'s' * (blocking != 1)}", findings=loaded.findings)
@@ -86,30 +85,30 @@ def valid(loaded: Loaded, name: str) -> Definition:
 
 
 class _Setting(NamedTuple):
-    """What the answer depends on beside the text."""
+    """What the result depends on besides the text."""
 
     name: str
     catalog: Catalog
     survey: Survey
 
 
-class _Kept(NamedTuple):
-    """What was loaded, and the state of the catalog that it depends on, if it does."""
+class _CachedLoad(NamedTuple):
+    """A loaded definition, and the fingerprint of the catalog, if it depends on that."""
 
     loaded: Loaded
     stamp: str | None
     local: Local
-    """What was known of its tools and rules then."""
+    """What was known about its tools and rules."""
 
 
-_recent: Final[LockedCache[Hashable, _Kept]] = LockedCache(KEPT_BYTES_MAX)
+_recent: Final[LockedCache[Hashable, _CachedLoad]] = LockedCache(CACHE_BYTES_MAX)
 
 
-def _kept_or_loaded(content: bytes, read: Callable[[], Document], setting: _Setting) -> Loaded:
+def _cached_or_loaded(content: bytes, read: Callable[[], Document], setting: _Setting) -> Loaded:
     key = (hashlib.sha256(content).digest(), setting.name, setting.survey is unsurveyed)
-    kept = _recent.get(key)
-    if kept is not None and _is_current(kept, setting):
-        return kept.loaded
+    cached = _recent.get(key)
+    if cached is not None and _is_current(cached, setting):
+        return cached.loaded
     try:
         document = read()
     except Invalid as error:
@@ -117,23 +116,23 @@ def _kept_or_loaded(content: bytes, read: Callable[[], Document], setting: _Sett
     watched = _Watched(setting.catalog)
     loaded = _Loading(watched, setting.survey).load(document)
     local = _surveyed(loaded.definition, setting.survey)
-    _recent.put(key, _Kept(loaded, watched.stamp, local), weight=len(content))
+    _recent.put(key, _CachedLoad(loaded, watched.stamp, local), weight=len(content))
     return loaded
 
 
-def _is_current(kept: _Kept, setting: _Setting) -> bool:
-    if kept.stamp is not None and kept.stamp != setting.catalog.fingerprint():
+def _is_current(cached: _CachedLoad, setting: _Setting) -> bool:
+    if cached.stamp is not None and cached.stamp != setting.catalog.fingerprint():
         return False
-    return kept.local == _surveyed(kept.loaded.definition, setting.survey)
+    return cached.local == _surveyed(cached.loaded.definition, setting.survey)
 
 
 def _surveyed(definition: Definition | None, survey: Survey) -> Local:
-    """What is known of all that a definition names, also in the workflows that it inlines."""
+    """What is known about the tools and rules of a definition and of the workflows that it inlines."""
     return survey(tools_in(definition), rules_in(definition)) if definition is not None else NOWHERE
 
 
 class _Watched:
-    """A catalog that remembers its state as of the first question, so that an outdated answer is noticed."""
+    """A catalog that remembers its fingerprint from before the first lookup, so that later changes are noticed."""
 
     def __init__(self, catalog: Catalog) -> None:
         self.catalog = catalog
@@ -149,9 +148,9 @@ class _Watched:
 
 
 class _Loading:
-    """One load with all the workflows that it calls, each loaded once."""
+    """One load of a definition and of all workflows that it calls, each once."""
 
-    def __init__(self, source: Source, survey: Survey) -> None:
+    def __init__(self, source: WorkflowLookup, survey: Survey) -> None:
         self.source = source
         self.survey = survey
         self.called: dict[Hashable, Loaded] = {}
@@ -160,11 +159,11 @@ class _Loading:
         return self.load_imported(document, convert(document), trail)
 
     def load_imported(self, document: Document, imported: Imported, trail: Trail = ()) -> Loaded:
-        """What a document is once importers have seen it, with what they reported about it."""
+        """Load a document that was passed to importers, with the findings of these."""
         reported = [finding_of(flaw, document) for flaw in imported.flaws]
         if imported.importer and imported.document is None:
             return _loaded(None, reported, document)
-        # Not `load`: an importer that recognises its own results would never come to an end.
+        # Not `load`: an importer that recognises its own results would cause an endless loop.
         loaded = self._load_own(imported.document or document, trail)
         return _loaded(loaded.definition, [*reported, *loaded.findings], document) if reported else loaded
 
@@ -181,14 +180,14 @@ class _Loading:
             return _loaded(None, findings, document)
         if whole is not usable and (wrong := check_structure(whole, merged=True)):
             return _loaded(None, [*findings, *wrong], document)
-        return self._understood(whole, findings, trail)
+        return self._load_whole(whole, findings, trail)
 
-    def _understood(self, document: Document, findings: list[Finding], trail: Trail) -> Loaded:
+    def _load_whole(self, document: Document, findings: list[Finding], trail: Trail) -> Loaded:
         written = definition_from(cast("Mapping[str, Any]", document.value))
         pinned = pin(written, trail or (written.id,), self.source, self._load_called)
         definition = pinned.definition
-        schematic = (*default_flaws(definition), *given_flaws(definition))
-        flaws = (*pinned.flaws, *schematic, *analyse(definition, _surveyed(definition, self.survey)))
+        by_schema = (*default_flaws(definition), *given_flaws(definition))
+        flaws = (*pinned.flaws, *by_schema, *analyse(definition, _surveyed(definition, self.survey)))
         own = [finding_of(_as_written(flaw, document), document) for flaw in flaws]
         return _loaded(definition, [*findings, *own, *pinned.findings], document)
 
@@ -201,7 +200,7 @@ class _Loading:
 
 
 def _usable_part(document: Document, flaws: Sequence[Flaw]) -> Document | None:
-    """The document, without the parts whose structure is wrong; None if the rest can't be judged without them."""
+    """The document without the parts that have a wrong structure; None if the rest can't be checked without them."""
     if not flaws:
         return document
     rest = pruned(document, flaws)
@@ -209,7 +208,7 @@ def _usable_part(document: Document, flaws: Sequence[Flaw]) -> Document | None:
 
 
 def _loaded(definition: Definition | None, findings: Iterable[Finding], document: Document) -> Loaded:
-    """The findings in the order of the text: the document's own first, then those of other files."""
+    """The result, with findings in the order of the text: the document's own first, then those of other files."""
 
     def place(finding: Finding) -> tuple[Any, ...]:
         at = finding.at
@@ -220,7 +219,7 @@ def _loaded(definition: Definition | None, findings: Iterable[Finding], document
 
 
 def _as_written(flaw: Flaw, document: Document) -> Flaw:
-    """The flaw with its path in the text: the prompt of a step that is a plain text is the step itself."""
+    """The flaw with its path in the text: for a step that is a plain string, the prompt is the step itself."""
     above = flaw.path[:-1]
     if flaw.path[-1:] == ("prompt",) and flaw.path not in document.positions and above in document.positions:
         return replace(flaw, path=above)

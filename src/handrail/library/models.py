@@ -1,4 +1,4 @@
-"""The models that hints can name: the default list, and what configuration adds or changes."""
+"""The models for hints: the default list, with additions and changes from the configuration."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FILE: Final = "models.toml"
 
 
 def models_of(configured: Mapping[str, Any]) -> tuple[Model, ...]:
-    """All known models by name; Invalid if configuration says something else than a model."""
+    """All known models by name; Invalid if the configuration has something else."""
     known = {**_default()}
     for name, table in configured.items():
         if not isinstance(table, Mapping):

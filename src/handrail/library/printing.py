@@ -16,7 +16,7 @@ _control = re.compile("[\x85\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
 class _Printer(yaml.SafeDumper):
-    """Writes texts so that YAML 1.2 and 1.1 both read them as texts, and nothing by reference."""
+    """Writes strings that both YAML 1.2 and 1.1 read as strings, and no aliases."""
 
     def ignore_aliases(self, data: object) -> bool:
         return True

@@ -1,6 +1,6 @@
-"""Pruning: a document without the parts whose structure is wrong, so that the rest can be judged in the same go.
+"""Pruning: removes the parts of a document with a wrong structure, so that the rest can be checked in the same call.
 
-Only what says nothing about order, names or effects is cut off: a finding must never be the fault of the cut."""
+Only parts that do not affect order, names or effects are removed: no finding may be caused by the removal."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from msgspec.structs import replace
 from handrail.domain.check import Flaw, Path
 from handrail.library.document import Document
 
-QUIET: Final = (
+LOCAL_KEYS: Final = (
     *("title", "description", "category", "tags", "license", "version", "preconditions", "clarify", "guidance"),
     *("max_parallel", "deadline", "priority", "on_failure", "role", "confirm", "model", "timeout", "retry"),
     *("idempotent", "by", "expires", "every"),
 )
 """Keys that change nothing for the other steps."""
 
-LOUD: Final = (
+MEANINGFUL_KEYS: Final = (
     *("id", "name", "extends", "inputs", "outputs", "steps", "after", "when", "insert_after", "effect", "undo"),
     *("prompt", "tool", "args", "output", "checks", "approve", "workflow", "with", "each", "as", "parallel", "max"),
     *("repeat", "until", "while", "times"),
 )
-"""Keys that an unknown one may have been meant to be: then the meaning of the rest is unknown."""
+"""If an unknown key may be a typo of one of these, the meaning of the rest is unknown."""
 
 
 def pruned(document: Document, flaws: Iterable[Flaw]) -> Document | None:
-    """The document without what the flaws are about; None if that would change what the rest means."""
+    """The document without the parts with flaws; None if that would change the meaning of the rest."""
     cuts: set[Path] = set()
     for flaw in flaws:
         cut = _cut(flaw)
@@ -43,12 +43,12 @@ def pruned(document: Document, flaws: Iterable[Flaw]) -> Document | None:
 
 
 def _cut(flaw: Flaw) -> Path | None:
-    """The key to cut off: the unknown one, or the quiet one that holds what is wrong."""
+    """The key to remove: the unknown one, or the local one around the flaw."""
     if flaw.on_key and flaw.path:
-        near = get_close_matches(str(flaw.path[-1]), (*QUIET, *LOUD), 1)
-        return None if near and near[0] in LOUD else flaw.path
+        near = get_close_matches(str(flaw.path[-1]), (*LOCAL_KEYS, *MEANINGFUL_KEYS), 1)
+        return None if near and near[0] in MEANINGFUL_KEYS else flaw.path
     for length, part in enumerate(flaw.path, 1):
-        if part in QUIET:
+        if part in LOCAL_KEYS:
             return flaw.path[:length]
     return None
 
@@ -58,5 +58,5 @@ def _without(value: Any, path: Path) -> Any:
     if isinstance(value, list):
         return [_without(item, rest) if index == first else item for index, item in enumerate(value)]
     if first not in value:
-        return value  # a longer path has taken it along
+        return value  # already removed by a longer path
     return {key: _without(item, rest) if key == first else item for key, item in value.items() if rest or key != first}

@@ -1,7 +1,7 @@
-"""Resolving: from names of other workflows to their text. `extends` becomes one document, `workflow` becomes a pin.
+"""Resolves references to other workflows: `extends` becomes one document, `workflow` becomes a pin.
 
-How documents merge is extending.py's work, how a called workflow is judged is the loader's (loading.py), which hands
-itself in. A pinned definition never changes: a run sees the text of its start for ever."""
+extending.py merges documents; loading.py loads called workflows, and passes a function for that. A pinned definition
+never changes: a run always uses the text it started with."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from handrail.domain.definition import Call, Definition, Each, Repeat, Step, Wor
 from handrail.domain.errors import Invalid
 from handrail.domain.suggestion import did_you_mean
 from handrail.domain.works import calls_in
-from handrail.library.catalog import Candidate, Source, chosen
+from handrail.library.catalog import Candidate, WorkflowLookup, chosen
 from handrail.library.document import Document, finding_of
 from handrail.library.extending import merge
 from handrail.library.structure import check_structure
@@ -27,7 +27,7 @@ HASH_LENGTH: Final = 12
 
 
 class Loaded(Struct, frozen=True, kw_only=True):
-    """A definition, as far as it could be made, with everything that was found on the way."""
+    """A definition, if one could be built, with all findings."""
 
     definition: Definition | None
     findings: tuple[Finding, ...]
@@ -35,7 +35,7 @@ class Loaded(Struct, frozen=True, kw_only=True):
 
     @property
     def is_valid(self) -> bool:
-        """Whether nothing blocks: there is a definition, and all findings are notes."""
+        """Whether there is a definition, and no finding is an error."""
         return self.definition is not None and not blocks(self.findings)
 
 
@@ -45,21 +45,21 @@ Load: TypeAlias = Callable[[Document, Trail], Loaded]
 
 
 class Extended(Struct, frozen=True):
-    """A document with all that it extends; None if that could not be found or does not hold."""
+    """A document merged with all that it extends; None if that was not found or is invalid."""
 
     document: Document | None
     findings: tuple[Finding, ...]
 
 
 class Pinned(Struct, frozen=True):
-    """A definition whose calls name exact versions, with what was found in the called ones."""
+    """A definition whose calls name exact versions, with the findings of the called workflows."""
 
     definition: Definition
     flaws: tuple[Flaw, ...]
     findings: tuple[Finding, ...]
 
 
-def extend(document: Document, source: Source) -> Extended:
+def extend(document: Document, source: WorkflowLookup) -> Extended:
     """The document merged with all that it extends; itself if it extends nothing."""
     chain, names = [document], [str(_value(document).get("id", ""))]
     while "extends" in _value(chain[-1]):
@@ -76,7 +76,7 @@ def extend(document: Document, source: Source) -> Extended:
     return Extended(merged.document, merged.findings)
 
 
-def pin(definition: Definition, trail: Trail, source: Source, load: Load) -> Pinned:
+def pin(definition: Definition, trail: Trail, source: WorkflowLookup, load: Load) -> Pinned:
     """The definition with every called workflow found, loaded and named by its exact version."""
     names: dict[str, str] = {}
     pins: dict[str, Definition] = {}
@@ -101,19 +101,19 @@ def pin(definition: Definition, trail: Trail, source: Source, load: Load) -> Pin
 
 
 def _references(definition: Definition) -> dict[str, list[Path]]:
-    """Every workflow that is called, by steps or by their undos, with the places that call it."""
+    """Every workflow that steps or their undos call, with the paths of these calls."""
     found: dict[str, list[Path]] = {}
     for path, call in calls_in(definition):
         found.setdefault(call.workflow, []).append((*path, "workflow"))
     return found
 
 
-def _base_of(document: Document, names: Sequence[str], source: Source) -> Document:
+def _base_of(document: Document, names: Sequence[str], source: WorkflowLookup) -> Document:
     reference = str(_value(document)["extends"])
     name = reference.partition("@")[0]
     if name in names:
         circle = " -> ".join([*names[names.index(name) :], name])
-        raise Invalid(f"these workflows extend each other: {circle}", hint="let one of them stand alone")
+        raise Invalid(f"these workflows extend each other: {circle}", hint="remove `extends` from one of them")
     if len(names) > DEPTH_MAX:
         raise Invalid(f"more than {DEPTH_MAX} workflows extend each other: {' -> '.join(names)}", hint="merge some")
     base = _chosen(reference, source).document
@@ -123,12 +123,12 @@ def _base_of(document: Document, names: Sequence[str], source: Source) -> Docume
     return base
 
 
-def _called(reference: str, trail: Trail, source: Source, load: Load) -> tuple[str, Loaded]:
-    """The workflow that a reference leads to, and the exact name to pin it by, first."""
+def _called(reference: str, trail: Trail, source: WorkflowLookup, load: Load) -> tuple[str, Loaded]:
+    """The exact name to pin a reference by, and the workflow."""
     name = reference.partition("@")[0]
     if name in trail:
         circle = " -> ".join([*trail[trail.index(name) :], name])
-        raise Invalid(f"these workflows call each other: {circle}", hint="a workflow can't come back to itself")
+        raise Invalid(f"these workflows call each other: {circle}", hint="a workflow can't call itself")
     if len(trail) > DEPTH_MAX:
         raise Invalid(f"more than {DEPTH_MAX} workflows call each other: {' -> '.join(trail)}", hint="nest less")
     found = _chosen(reference, source)
@@ -139,8 +139,8 @@ def _called(reference: str, trail: Trail, source: Source, load: Load) -> tuple[s
     return f"{name}@{own_hash[: len('sha256:') + HASH_LENGTH]}", loaded
 
 
-def _chosen(reference: str, source: Source) -> Candidate:
-    """The best version of what a reference names."""
+def _chosen(reference: str, source: WorkflowLookup) -> Candidate:
+    """The best version for a reference."""
     name, _, wanted = reference.partition("@")
     candidates = source.find(name)
     if not candidates:

@@ -1,7 +1,7 @@
-"""References inside a JSON Schema that an author wrote: they must stay inside it, lead somewhere, and not multiply.
+"""Checks the references in a JSON Schema that an author wrote: they must stay in the schema, resolve, and not multiply.
 
-A few lines of references to references keep a validator busy for ever, or take all memory. So the schema is walked
-here as a validator would walk it, references followed: only so far, and with an eye on those that come back."""
+A few lines of references to references can keep a validator busy forever, or use all memory. So the schema is walked
+here as a validator would do it, following references up to a limit and detecting cycles."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ FOLLOWED_MAX: Final = 5_000
 FOLLOWED_FREE: Final = 50
 REFERENCES_DEEP_MAX: Final = 100
 
-# Of these keywords, every schema sees values of its own ...
+# The schemas under these keywords apply to different values ...
 APART: Final = ("properties", "items", "additionalProperties", "additionalItems", "definitions")
-# ... of these, several may see the same value.
+# ... under these, several may apply to the same value: with cycles, the work grows exponentially.
 TOGETHER: Final = (
     *("allOf", "anyOf", "oneOf", "not", "if", "then", "else"),
     *("dependencies", "contains", "patternProperties", "propertyNames"),
@@ -30,7 +30,7 @@ KEYED: Final = frozenset({"properties", "definitions", "patternProperties", "dep
 
 
 class _Reference(Struct, eq=False, frozen=True):
-    """A reference that is being followed, and the ways on which its target comes back to itself."""
+    """A reference that is being followed, and the paths on which its target refers back to itself."""
 
     target: Path
     choices_before: int
@@ -38,7 +38,7 @@ class _Reference(Struct, eq=False, frozen=True):
 
 
 class _Stop(Struct, frozen=True):
-    """A part of the schema, and how the walk came to it: along references, and by choices among alternatives."""
+    """A part of the schema, and the path to it: references, and choices among alternatives."""
 
     path: Path
     part: Any
@@ -49,7 +49,7 @@ class _Stop(Struct, frozen=True):
 def reference_flaws(schema: Json, *, characters: int) -> list[Flaw]:
     """What is wrong with the references of a schema; the paths are relative to it.
 
-    A schema may grow with the length of its text, so that a document full of schemas is walked in due time."""
+    The limit grows with the length of the schema, so that a document full of schemas is checked in reasonable time."""
     flaws: list[Flaw] = []
     waiting = [_Stop((), schema)]
     for _ in range(min(FOLLOWED_MAX, FOLLOWED_FREE + characters // 2)):
@@ -70,7 +70,7 @@ def _follow(stop: _Stop, reference: str, schema: Json, waiting: list[_Stop], fla
     here = (*stop.path, "$ref")
     target = _resolve(schema, reference)
     if target is None:
-        flaws.append(_astray(here, reference))
+        flaws.append(_unresolved(here, reference))
         return
     comes_back = next((one for one in stop.references if one.target == target.path), None)
     if comes_back is not None:
@@ -85,15 +85,15 @@ def _follow(stop: _Stop, reference: str, schema: Json, waiting: list[_Stop], fla
         waiting.append(_Stop(target.path, target.part, (*stop.references, followed), stop.choices))
 
 
-def _astray(here: Path, reference: str) -> Flaw:
+def _unresolved(here: Path, reference: str) -> Flaw:
     if reference.startswith("#/"):
-        return _flaw(here, f"`{shown(reference)}` leads to nothing", "refer to a part of this very schema")
+        return _flaw(here, f"`{shown(reference)}` leads to nothing", "refer to a part of this schema")
     fix = "copy what it refers to under `definitions`, and write #/definitions/..."
     return _flaw(here, f"`{shown(reference)}` leads out of the schema", fix)
 
 
 def _parts(stop: _Stop) -> Iterator[_Stop]:
-    """The schemas right inside a schema."""
+    """The direct sub-schemas of a schema."""
     for keyword in (*APART, *TOGETHER):
         if keyword in stop.part:
             for key, part in _members(keyword, stop.part[keyword]):
@@ -103,7 +103,7 @@ def _parts(stop: _Stop) -> Iterator[_Stop]:
 
 
 def _members(keyword: str, held: Json) -> list[tuple[Path, Json]]:
-    """The schemas that a keyword holds, each with the rest of its path."""
+    """The schemas under a keyword, each with the rest of its path."""
     if isinstance(held, list):
         return [((index,), part) for index, part in enumerate(held)]
     if keyword in KEYED and isinstance(held, Mapping):

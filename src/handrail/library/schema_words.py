@@ -1,6 +1,6 @@
-"""What a JSON Schema has against a value, in our words: what is wrong, and how to fix it.
+"""Messages for values that do not fit a JSON Schema: what is wrong, and how to fix it.
 
-Knows JSON Schema, but nothing of workflows; what is special about those is said in structure_words.py."""
+Knows nothing about workflows; structure_words.py has the messages that are special to them."""
 
 from __future__ import annotations
 
@@ -35,23 +35,23 @@ LIMIT_WORDS: Final = {
 KEY_DIGITS_MAX: Final = 20
 ADVICE_MAX: Final = 200
 EXAMPLES_MAX: Final = 5
-SPOKEN_TRUTH: Final = frozenset({"yes", "no", "on", "off", "true", "false", "y", "n"})
+BOOLEAN_WORDS: Final = frozenset({"yes", "no", "on", "off", "true", "false", "y", "n"})
 
 Kind = ValidationErrorKind
 
 
-class Clash(Struct, frozen=True):
+class Mismatch(Struct, frozen=True):
     """One error of the validator: a value, and the part of a schema that it does not fit."""
 
     kind: Any
     path: Path
     value: Any
     part: Mapping[str, Any]
-    """The object of the schema that holds the keyword."""
+    """The object of the schema with the keyword."""
     spot: Path
-    """Where the keyword stands in the schema."""
+    """The path of the keyword in the schema."""
     in_schema: bool
-    """Whether the value belongs to a JSON Schema that an author wrote, and clashes with the schema of schemas."""
+    """Whether the value is part of a JSON Schema that an author wrote, and does not fit the meta-schema."""
 
     def flaw(self, rule: str, message: str, fix: str = "") -> Flaw:
         """What is wrong with the value."""
@@ -63,30 +63,30 @@ class Clash(Struct, frozen=True):
         return Flaw(rule=rule, severity=Severity.CRITICAL, path=path, message=message, fix=fix, on_key=True)
 
 
-def clash_of(error: ValidationError, root: Json, schema: Json) -> Clash:
-    """An error with the place that it speaks of, in the root value and in the schema."""
+def mismatch_of(error: ValidationError, root: Json, schema: Json) -> Mismatch:
+    """A validator's error with its paths in the value and in the schema."""
     path = true_path(root, error.instance_path)
     if error.absolute_keyword_location is not None:
-        return Clash(error.kind, path, error.instance, {}, tuple(error.schema_path), in_schema=True)
+        return Mismatch(error.kind, path, error.instance, {}, tuple(error.schema_path), in_schema=True)
     spot = true_path(schema, error.schema_path)
-    return Clash(error.kind, path, error.instance, _part(schema, spot), spot, in_schema=False)
+    return Mismatch(error.kind, path, error.instance, _part(schema, spot), spot, in_schema=False)
 
 
-def plain_words(clash: Clash) -> Iterator[Flaw]:
-    """What is wrong, in words that fit any schema."""
-    words = _WORDS.get(type(clash.kind), _anything)
-    yield from words(clash)
+def general_flaws(mismatch: Mismatch) -> Iterator[Flaw]:
+    """The flaws of a mismatch, with messages for any schema."""
+    words = _WORDS.get(type(mismatch.kind), _anything)
+    yield from words(mismatch)
 
 
 def without_noise(flaws: Iterable[Flaw]) -> list[Flaw]:
-    """One flaw for one fault: a value of the wrong type has no other flaw, and none is reported twice."""
+    """One flaw per error: a value of the wrong type has no other flaw, and none is reported twice."""
     kept = {(flaw.path, flaw.rule, flaw.message): flaw for flaw in flaws}
     mistyped = {flaw.path for flaw in kept.values() if flaw.rule == "type"}
     return [flaw for flaw in kept.values() if flaw.rule == "type" or flaw.path not in mistyped]
 
 
 def true_path(root: Json, parts: Sequence[str | int]) -> Path:
-    """The path with keys as keys: the validator takes `1`, `01` and `+1` for numbers even where they are keys."""
+    """The path with the real keys: the validator reports keys like `1`, `01` and `+1` as numbers."""
     path: list[str | int] = []
     for part in parts:
         path.append(_true_key(root, part) if isinstance(root, Mapping) and isinstance(part, int) else part)
@@ -109,7 +109,7 @@ def _below(value: Json, part: str | int) -> Json:
 
 
 def _part(schema: Json, spot: Path) -> Mapping[str, Any]:
-    """The innermost object on the way to a keyword."""
+    """The innermost object on the path to a keyword."""
     found: Mapping[str, Any] = {}
     for step in spot:
         found = schema if isinstance(schema, Mapping) else found
@@ -118,7 +118,7 @@ def _part(schema: Json, spot: Path) -> Mapping[str, Any]:
 
 
 def described(value: Json) -> str:
-    """A value as a message shows it."""
+    """A value in a message."""
     match value:
         case None:
             return "nothing"
@@ -140,48 +140,48 @@ def any_of(words: Sequence[str]) -> str:
 
 
 def example_of(part: Mapping[str, Any]) -> str:
-    """How a value may be written, by the schema's own examples."""
+    """How to write a value, from the examples in the schema."""
     examples = [item if isinstance(item, str) else json.dumps(item) for item in part.get("examples", ())[:EXAMPLES_MAX]]
     return f"write it like {any_of(examples)}" if examples else ""
 
 
 def advice(part: Mapping[str, Any]) -> str:
-    """What the schema itself says about the value: by examples, or in its description."""
+    """What the schema says about the value: its examples, or its description."""
     description = part.get("description")
-    meant = f"meant is: {shown(description, most=ADVICE_MAX)}" if isinstance(description, str) else ""
+    meant = f"expected: {shown(description, most=ADVICE_MAX)}" if isinstance(description, str) else ""
     return example_of(part) or meant or "write it as the schema says"
 
 
 def alternatives(part: Mapping[str, Any], keyword: str) -> list[str]:
-    """The keys of which one is wanted; none, if the alternatives are of another sort."""
+    """The keys of which one is required; empty if the alternatives are something else."""
     options = [option for option in part.get(keyword, ()) if isinstance(option, dict) and "not" not in option]
     wanted = [option["required"] for option in options if set(option) == {"required"}]
     return [keys[0] for keys in wanted if len(keys) == 1] if len(wanted) == len(options) else []
 
 
-def _type(clash: Clash) -> Iterator[Flaw]:
-    expected = list(clash.kind.types)
+def _type(mismatch: Mismatch) -> Iterator[Flaw]:
+    expected = list(mismatch.kind.types)
     known = [words for name, words in TYPE_WORDS.items() if name in expected]
     words = any_of(", ".join(known).split(", "))
-    fix = _type_fix(expected, clash) or ("write `key: value` pairs" if expected == ["object"] else f"write {words}")
-    yield clash.flaw("type", f"{words} is expected here, not {described(clash.value)}", fix)
+    fix = _type_fix(expected, mismatch) or ("write `key: value` pairs" if expected == ["object"] else f"write {words}")
+    yield mismatch.flaw("type", f"{words} is expected here, not {described(mismatch.value)}", fix)
 
 
-def _type_fix(expected: Sequence[str], clash: Clash) -> str:
-    value = clash.value
+def _type_fix(expected: Sequence[str], mismatch: Mismatch) -> str:
+    value = mismatch.value
     match value:
         case None:
             return "write a value, or remove the key"
         case bool() | int() | float() if "string" in expected:
             return f'put it in quotes: "{json.dumps(value)}"'
-        case str() if "boolean" in expected and value.lower() in SPOKEN_TRUTH:
+        case str() if "boolean" in expected and value.lower() in BOOLEAN_WORDS:
             return "write true or false, without quotes"
         case str() if {"integer", "number"} & set(expected) and _is_number(value):
             return "remove the quotes"
         case str() | int() | float() if "array" in expected and not isinstance(value, bool):
             return f"make it a list: [{shown(str(value))}]"
         case _:
-            return example_of(clash.part)
+            return example_of(mismatch.part)
 
 
 def _is_number(text: str) -> bool:
@@ -192,43 +192,43 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _enum(clash: Clash) -> Iterator[Flaw]:
-    options = [option if isinstance(option, str) else json.dumps(option) for option in clash.kind.options]
+def _enum(mismatch: Mismatch) -> Iterator[Flaw]:
+    options = [option if isinstance(option, str) else json.dumps(option) for option in mismatch.kind.options]
     known = f"choose {any_of(options[:20])}"
-    near = did_you_mean(clash.value, options) if isinstance(clash.value, str) else ""
+    near = did_you_mean(mismatch.value, options) if isinstance(mismatch.value, str) else ""
     fix = f"{near} {known}" if near.startswith("did") else known
-    yield clash.flaw("choice", f"{described(clash.value)} is not a choice here", fix)
+    yield mismatch.flaw("choice", f"{described(mismatch.value)} is not a choice here", fix)
 
 
-def _required(clash: Clash) -> Iterator[Flaw]:
-    key = clash.kind.property
-    own = clash.part.get("properties", {}).get(key, {})
+def _required(mismatch: Mismatch) -> Iterator[Flaw]:
+    key = mismatch.kind.property
+    own = mismatch.part.get("properties", {}).get(key, {})
     example = example_of(own) if isinstance(own, dict) else ""
-    yield clash.flaw("missing_key", f"`{shown(key)}` is missing", f"add `{shown(key)}`{example and '; ' + example}")
+    yield mismatch.flaw("missing_key", f"`{shown(key)}` is missing", f"add `{shown(key)}`{example and '; ' + example}")
 
 
-def _unknown(clash: Clash) -> Iterator[Flaw]:
-    known = list(clash.part.get("properties", {}))
-    for key in clash.kind.unexpected:
-        yield clash.key_flaw(key, "unknown_key", f"`{shown(key)}` is not a key here", did_you_mean(key, known))
+def _unknown(mismatch: Mismatch) -> Iterator[Flaw]:
+    known = list(mismatch.part.get("properties", {}))
+    for key in mismatch.kind.unexpected:
+        yield mismatch.key_flaw(key, "unknown_key", f"`{shown(key)}` is not a key here", did_you_mean(key, known))
 
 
-def _range(clash: Clash) -> Iterator[Flaw]:
-    limits = {clash.kind.name: clash.kind.limit, **clash.part}
+def _range(mismatch: Mismatch) -> Iterator[Flaw]:
+    limits = {mismatch.kind.name: mismatch.kind.limit, **mismatch.part}
     wanted = " and ".join(f"{words} {limits[key]}" for key, words in LIMIT_WORDS.items() if key in limits)
-    yield clash.flaw("range", f"{described(clash.value)} is out of range", f"write a number of {wanted}")
+    yield mismatch.flaw("range", f"{described(mismatch.value)} is out of range", f"write a number of {wanted}")
 
 
-def _too_short(clash: Clash) -> Iterator[Flaw]:
-    subject, unit = _measured(clash.value)
-    message = f"{subject} has {len(clash.value)} {unit}" if clash.value else f"{subject} is empty"
-    yield clash.flaw("length", message, f"at least {clash.kind.limit} wanted")
+def _too_short(mismatch: Mismatch) -> Iterator[Flaw]:
+    subject, unit = _measured(mismatch.value)
+    message = f"{subject} has {len(mismatch.value)} {unit}" if mismatch.value else f"{subject} is empty"
+    yield mismatch.flaw("length", message, f"at least {mismatch.kind.limit} wanted")
 
 
-def _too_long(clash: Clash) -> Iterator[Flaw]:
-    subject, unit = _measured(clash.value)
-    yield clash.flaw(
-        "length", f"{subject} has {len(clash.value):,} {unit}", f"at most {clash.kind.limit:,} are allowed"
+def _too_long(mismatch: Mismatch) -> Iterator[Flaw]:
+    subject, unit = _measured(mismatch.value)
+    yield mismatch.flaw(
+        "length", f"{subject} has {len(mismatch.value):,} {unit}", f"at most {mismatch.kind.limit:,} are allowed"
     )
 
 
@@ -242,62 +242,66 @@ def _measured(value: Json) -> tuple[str, str]:
             return "the list", "items"
 
 
-def _unique(clash: Clash) -> Iterator[Flaw]:
-    counts = Counter(json.dumps(item, sort_keys=True) for item in clash.value)
+def _unique(mismatch: Mismatch) -> Iterator[Flaw]:
+    counts = Counter(json.dumps(item, sort_keys=True) for item in mismatch.value)
     form, _ = counts.most_common(1)[0]
-    yield clash.flaw("duplicate", f"`{shown(form)}` appears twice", "remove one of the two")
+    yield mismatch.flaw("duplicate", f"`{shown(form)}` appears twice", "remove one of the two")
 
 
-def _name(clash: Clash) -> Iterator[Flaw]:
-    key = str(clash.kind.error.instance)
-    yield clash.key_flaw(key, "name", f"`{shown(key)}` is not a name that is allowed here", advice(clash.part))
+def _name(mismatch: Mismatch) -> Iterator[Flaw]:
+    key = str(mismatch.kind.error.instance)
+    yield mismatch.key_flaw(key, "name", f"`{shown(key)}` is not a name that is allowed here", advice(mismatch.part))
 
 
-def _one_of_none(clash: Clash) -> Iterator[Flaw]:
-    keys = alternatives(clash.part, "oneOf")
+def _one_of_none(mismatch: Mismatch) -> Iterator[Flaw]:
+    keys = alternatives(mismatch.part, "oneOf")
     if keys:
-        yield clash.flaw("missing_key", f"exactly one of {any_of(keys)} is expected here", "add one of them")
+        yield mismatch.flaw("missing_key", f"exactly one of {any_of(keys)} is expected here", "add one of them")
     else:
-        yield from _no_form(clash)
+        yield from _no_form(mismatch)
 
 
-def _one_of_many(clash: Clash) -> Iterator[Flaw]:
-    given = [key for key in alternatives(clash.part, "oneOf") if isinstance(clash.value, dict) and key in clash.value]
+def _one_of_many(mismatch: Mismatch) -> Iterator[Flaw]:
+    given = [
+        key
+        for key in alternatives(mismatch.part, "oneOf")
+        if isinstance(mismatch.value, dict) and key in mismatch.value
+    ]
     if given:
         both = " and ".join(f"`{key}`" for key in given)
-        yield clash.flaw("unknown_key", f"{both} can't be used together", "keep one of them")
+        yield mismatch.flaw("unknown_key", f"{both} can't be used together", "keep one of them")
     else:
-        yield clash.flaw(
-            "form", f"{described(clash.value)} fits more than one of the allowed forms", "make it fit one only"
+        yield mismatch.flaw(
+            "form", f"{described(mismatch.value)} fits more than one of the allowed forms", "make it fit one only"
         )
 
 
-def _any_of_none(clash: Clash) -> Iterator[Flaw]:
-    keys = alternatives(clash.part, "anyOf")
+def _any_of_none(mismatch: Mismatch) -> Iterator[Flaw]:
+    keys = alternatives(mismatch.part, "anyOf")
     if keys:
-        yield clash.flaw("missing_key", f"{any_of([f'`{key}`' for key in keys])} is missing", "add one of them")
+        yield mismatch.flaw("missing_key", f"{any_of([f'`{key}`' for key in keys])} is missing", "add one of them")
     else:
-        yield from _no_form(clash)
+        yield from _no_form(mismatch)
 
 
-def _no_form(clash: Clash) -> Iterator[Flaw]:
-    """Tells what stands against the nearest form: the one with the least against it."""
-    nearest: list[ValidationError] = min((branch for branch in clash.kind.context if branch), key=len, default=[])
-    against = (Clash(error.kind, clash.path, error.instance, {}, (), clash.in_schema) for error in nearest)
-    reason = next((flaw.message for inner in against for flaw in plain_words(inner)), "")
-    message = f"{described(clash.value)} fits none of the allowed forms"
-    yield clash.flaw("form", message, reason and f"of the nearest: {reason}")
+def _no_form(mismatch: Mismatch) -> Iterator[Flaw]:
+    """Report the first error of the nearest form: the one with the fewest errors."""
+    nearest: list[ValidationError] = min((branch for branch in mismatch.kind.context if branch), key=len, default=[])
+    against = (Mismatch(error.kind, mismatch.path, error.instance, {}, (), mismatch.in_schema) for error in nearest)
+    reason = next((flaw.message for inner in against for flaw in general_flaws(inner)), "")
+    message = f"{described(mismatch.value)} fits none of the allowed forms"
+    yield mismatch.flaw("form", message, reason and f"for the nearest form: {reason}")
 
 
-def _anything(clash: Clash) -> Iterator[Flaw]:
+def _anything(mismatch: Mismatch) -> Iterator[Flaw]:
     rule, message, fix = _TEMPLATES.get(
-        type(clash.kind), ("form", "{described} does not fit `{kind.name}`", "{advice}")
+        type(mismatch.kind), ("form", "{described} does not fit `{kind.name}`", "{advice}")
     )
-    words = {"described": described(clash.value), "kind": clash.kind, "advice": advice(clash.part)}
-    yield clash.flaw(rule, message.format(**words), fix.format(**words))
+    words = {"described": described(mismatch.value), "kind": mismatch.kind, "advice": advice(mismatch.part)}
+    yield mismatch.flaw(rule, message.format(**words), fix.format(**words))
 
 
-# Rule, message and fix, where no more than the error itself needs to be known.
+# Rule, message and fix, where the error itself has all the information.
 _TEMPLATES: Final[Mapping[type, tuple[str, str, str]]] = {
     Kind.Constant: ("choice", "{described} is not the one value that is allowed here", "write {kind.expected_value}"),
     Kind.MultipleOf: ("range", "{described} is not a multiple of {kind.multiple_of}", "write a multiple of it"),
@@ -309,7 +313,7 @@ _TEMPLATES: Final[Mapping[type, tuple[str, str, str]]] = {
     Kind.FalseSchema: ("form", "{described} is not allowed here", "remove it"),
 }
 
-_WORDS: Final[Mapping[type, Callable[[Clash], Iterator[Flaw]]]] = {
+_WORDS: Final[Mapping[type, Callable[[Mismatch], Iterator[Flaw]]]] = {
     Kind.Type: _type,
     Kind.Enum: _enum,
     Kind.Required: _required,

@@ -1,7 +1,6 @@
-"""Scripts of tests: reading `NAME.tests.yaml`, which stands beside the workflow `NAME.yaml`.
+"""Reads the tests of a workflow: `NAME.tests.yaml`, next to `NAME.yaml`.
 
-All errors are reported at once, each with its place and what was probably meant. What the words mean in a walk is
-domain/rehearsing/'s matter."""
+All errors are reported at once, each with its position and a suggestion. domain/rehearsing/ runs the tests."""
 
 from __future__ import annotations
 
@@ -38,8 +37,8 @@ ENDS: Final = ("completed", "failed", "waiting", "compensated", "compensation_fa
 OUTCOMES: Final = ("done", "failed", "skipped")
 APPROVALS: Final = ("approve", "reject", "expire")
 LISTS: Final = ("path", "skipped", "undone")
-SPOKEN_RULES: Final = frozenset({"schema", "output", "confirm"})
-"""Rules that every step of an agent has: its output's schema, by two names, and the user's word."""
+RULES_OF_EVERY_PROMPT: Final = frozenset({"schema", "output", "confirm"})
+"""Rules that every prompt step has: the schema of its output, by two names, and the user's confirmation."""
 KINDS_UNDER: Final[Mapping[str, tuple[type, ...]]] = {
     "outputs": (Prompt, Call),
     "outcomes": (Prompt,),
@@ -47,7 +46,7 @@ KINDS_UNDER: Final[Mapping[str, tuple[type, ...]]] = {
     "approvals": (Approve,),
     "vars": (Prompt,),
 }
-"""Of what kind the steps are that a script speaks of under a key."""
+"""The kinds of step that a test may name under each key."""
 CATEGORIES: Final = tuple(category.value for category in Category)
 
 _KINDS: Final[Mapping[type, str]] = {
@@ -59,7 +58,7 @@ _KINDS: Final[Mapping[type, str]] = {
 
 
 class Suite(Struct, frozen=True, kw_only=True):
-    """The tests of a workflow, as far as they could be read, with all that is wrong with them."""
+    """The tests of a workflow that could be read, with all errors."""
 
     __test__ = False
     workflow: str = ""
@@ -68,18 +67,18 @@ class Suite(Struct, frozen=True, kw_only=True):
 
 
 def suite_file(file: str | FilePath) -> FilePath:
-    """Where the tests of the workflow in a file stand."""
+    """The test file of the workflow in a file."""
     path = FilePath(file)
     return path.with_name(path.name.removesuffix(path.suffix) + TESTS_SUFFIX)
 
 
 def read_tests(text: str | bytes, *, name: str, definition: Definition | None = None) -> Suite:
-    """The tests in a text; with a definition, the names of steps are looked at, too."""
+    """The tests in a text; with a definition, the names of steps are checked too."""
     try:
         document = read_document(text, name=name)
     except Invalid as error:
         return Suite(findings=error.findings)
-    reader = _Reader(definition)
+    reader = _TestsReader(definition)
     value = document.value if isinstance(document.value, dict) else None
     if value is None:
         reader.wrong((), "tests are an object with `workflow` and `tests`", "start with `workflow: NAME`")
@@ -90,8 +89,8 @@ def read_tests(text: str | bytes, *, name: str, definition: Definition | None = 
     return Suite(workflow=str(value.get("workflow", "")), scripts=scripts, findings=reader.placed(document))
 
 
-class _Reader:
-    """Reads one file of tests, and notes what is wrong with it."""
+class _TestsReader:
+    """Reads one test file, and collects its errors."""
 
     def __init__(self, definition: Definition | None) -> None:
         self.definition = definition
@@ -108,7 +107,7 @@ class _Reader:
     # --- the shape ----------------------------------------------------------------------------------
 
     def workflow(self, name: Any) -> None:
-        """See that it is the workflow beside it which is tested."""
+        """Check that the tests are for the workflow next to them."""
         if not isinstance(name, str) or not name:
             self.wrong(("workflow",), "the workflow's id is missing", "write `workflow: ID`")
         elif self.definition is not None and name != self.definition.id:
@@ -124,7 +123,7 @@ class _Reader:
         for index, one in enumerate(tests):
             script = self._script(one, ("tests", index))
             if script is not None and script.name in scripts:
-                self.wrong(("tests", index, "name"), f"two tests are called {script.name!r}", "say what differs")
+                self.wrong(("tests", index, "name"), f"two tests are called {script.name!r}", "name what differs")
             elif script is not None:
                 scripts[script.name] = script
         return tuple(scripts.values())
@@ -138,16 +137,16 @@ class _Reader:
         for key in ("name", "expect"):
             if not test.get(key):
                 self.wrong((*path, key), f"the test has no `{key}`", f"give it a `{key}`")
-        said = {key: self._object(test, key, path) for key in ("inputs", *KINDS_UNDER)}
+        given = {key: self._object(test, key, path) for key in ("inputs", *KINDS_UNDER)}
         if self.definition is not None:
-            self._known(said["inputs"], self.definition.inputs, (*path, "inputs"), "input")
-        self._names(said, path)
-        self._words(said, path)
+            self._known(given["inputs"], self.definition.inputs, (*path, "inputs"), "input")
+        self._names(given, path)
+        self._words(given, path)
         confirmed = self._confirmed(test.get("confirmed", True), path)
         expect = self._expected(test.get("expect") or {}, (*path, "expect"))
         if len(self.flaws) > before:
             return None
-        return Script(name=str(test["name"]), confirmed=confirmed, expect=expect, **said)
+        return Script(name=str(test["name"]), confirmed=confirmed, expect=expect, **given)
 
     def keys(self, value: Mapping[str, Any], known: Iterable[str], path: Path) -> None:
         for key in value:
@@ -168,11 +167,15 @@ class _Reader:
         if isinstance(value, bool):
             return value
         if not isinstance(value, dict):
-            self.wrong(here, "`confirmed` is true, false, or says so by step", "write `confirmed: false`")
+            self.wrong(
+                here,
+                "`confirmed` is true, false, or an object with one of them for each step",
+                "write `confirmed: false`",
+            )
             return True
-        for name, said in value.items():
+        for name, given in value.items():
             self._name(name, here, Prompt)
-            self._of(bool, said, (*here, name))
+            self._of(bool, given, (*here, name))
         return value
 
     def _expected(self, value: Any, path: Path) -> Expected:
@@ -195,7 +198,7 @@ class _Reader:
         return {name: tuple(rules) for name, rules in findings.items() if isinstance(rules, list)}
 
     def _rules(self, rules: Any, name: str, path: Path) -> None:
-        """See that a step has the checks that a test speaks of."""
+        """Check that a step has the rules that a test expects findings of."""
         known = self._rules_of(name)
         for index, rule in enumerate(self._of(list, rules, path) or []):
             if not isinstance(rule, str):
@@ -204,16 +207,16 @@ class _Reader:
                 self.wrong((*path, index), f"`{name}` has no check `{shown(rule)}`", did_you_mean(rule, known))
 
     def _rules_of(self, name: str) -> frozenset[str] | None:
-        """The rules of a step; None if they are unknown: a schema has rules of its own."""
+        """The rules of a step; None if they are unknown: a schema adds rules of its own."""
         step = (self.steps or {}).get(plain(name))
         if step is None or not isinstance(step.work, Prompt) or step.work.output is not None:
             return None
-        return SPOKEN_RULES.union(check.rule for check in step.work.checks)
+        return RULES_OF_EVERY_PROMPT.union(check.rule for check in step.work.checks)
 
     # --- names and words ----------------------------------------------------------------------------
 
     def _known(self, given: Iterable[str], known: Iterable[str], path: Path, what: str) -> None:
-        """See that the workflow has inputs or outputs of these names."""
+        """Check that the workflow has inputs or outputs with these names."""
         names = list(known)
         for name in given:
             if name not in names:
@@ -226,7 +229,7 @@ class _Reader:
                 self._name(name, (*path, key), *kinds)
 
     def _name(self, name: str, path: Path, *kinds: type) -> None:
-        """See that there is such a step, and that it is of one of these kinds."""
+        """Check that there is such a step, of one of these kinds."""
         if self.steps is None:
             return
         bare, is_undo = plain(name).removesuffix(UNDO), name.endswith(UNDO)
@@ -259,16 +262,16 @@ class _Reader:
     def _word(self, value: Any, known: tuple[str, ...], path: Path) -> None:
         if value not in known:
             near = did_you_mean(value, known) if isinstance(value, str) else f"known: {', '.join(known)}"
-            self.wrong(path, f"`{shown(str(value))}` is not one of the words that are known here", near)
+            self.wrong(path, f"`{shown(str(value))}` is not allowed here", near)
 
 
-def _singles(said: Mapping[str, Any], path: Path) -> Iterator[tuple[Path, Any]]:
-    for name, value in said.items():
+def _singles(given: Mapping[str, Any], path: Path) -> Iterator[tuple[Path, Any]]:
+    for name, value in given.items():
         yield from _single((*path, name), value)
 
 
 def _single(path: Path, value: Any) -> Iterator[tuple[Path, Any]]:
-    """Every single answer in what is said for a step, out of its rounds and tries."""
+    """Every single answer given for a step, from all its rounds and tries."""
     for word in ("each", "try"):
         names = listed(value, word)
         if names is not None:
@@ -279,13 +282,13 @@ def _single(path: Path, value: Any) -> Iterator[tuple[Path, Any]]:
 
 
 def _where(step: Step) -> str:
-    """Under which key a script speaks of a step."""
+    """The key under which a test names a step."""
     match step.work:
         case Prompt() | Call():
-            return "say it under `outputs`"
+            return "write it under `outputs`"
         case Tool():
-            return "say it under `tools`"
+            return "write it under `tools`"
         case Approve():
-            return "say it under `approvals`"
+            return "write it under `approvals`"
         case _:
-            return f"speak of the steps in it: `{step.id}.{step.body[0].id}`"
+            return f"name the steps in it: `{step.id}.{step.body[0].id}`"

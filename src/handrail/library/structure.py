@@ -1,7 +1,7 @@
-"""The structure of a workflow: what keys and values it may have. The shipped JSON Schema is the one truth of it.
+"""The structure of a workflow: which keys and values it may have, defined by the shipped JSON Schema.
 
-Here the schema is applied, and author's schemas inside the document are looked at. What a definition means beyond its
-structure is judged in domain/analysis/; how faults are worded, in structure_words.py."""
+Applies the schema, and checks the schemas of authors inside the document. domain/analysis/ checks the meaning of a
+definition; structure_words.py writes the messages."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from msgspec import Struct
 
 from handrail.domain.check import Finding, Flaw, Path, Severity
 from handrail.domain.json import Json
-from handrail.library.author_schema import check_against, check_schema, clashes, compiled
+from handrail.library.author_schema import check_against, check_schema, compiled, mismatches
 from handrail.library.document import FINDINGS_MAX, Document, finding_of
 from handrail.library.document_tree import shown
 from handrail.library.schema_words import without_noise
-from handrail.library.structure_words import StructureWords
+from handrail.library.structure_words import StructureMessages
 
 __all__ = ["check_against", "check_structure", "placed", "schema_text", "structure_flaws"]
 
@@ -28,11 +28,11 @@ SCHEMA_FILE: Final = "workflow.schema.json"
 
 
 class _Rules(Struct, frozen=True):
-    """The schema of workflows, ready to be applied and to be spoken of."""
+    """The schema of workflows, compiled, with its messages."""
 
     schema: Mapping[str, Any]
     validator: Validator
-    words: StructureWords
+    words: StructureMessages
 
 
 def schema_text() -> str:
@@ -41,33 +41,33 @@ def schema_text() -> str:
 
 
 def check_structure(document: Document, *, merged: bool = False) -> list[Finding]:
-    """All that is wrong with a document's structure, in the order of its text.
+    """All errors in a document's structure, in the order of its text.
 
     `merged` says that `extends` has been resolved: then every step must be whole."""
     return placed(structure_flaws(document, merged=merged), document)
 
 
 def structure_flaws(document: Document, *, merged: bool = False) -> list[Flaw]:
-    """The same, by path, before the places in the text are looked up."""
+    """The same, with paths instead of positions in the text."""
     return sorted(without_noise(_flaws(document.value, _rules(merged=merged))), key=_path_order)
 
 
 def placed(flaws: Sequence[Flaw], document: Document) -> list[Finding]:
-    """Flaws of a document's structure as findings, in the order of its text, and not endlessly many."""
+    """Flaws of a document's structure as findings, in the order of its text, up to a limit."""
     findings = sorted((finding_of(flaw, document) for flaw in flaws), key=_text_order)
     return findings if len(findings) <= FINDINGS_MAX else [*findings[:FINDINGS_MAX], _more(findings)]
 
 
 def _flaws(value: Json, rules: _Rules) -> Iterator[Flaw]:
     try:
-        found = clashes(rules.validator, value, rules.schema)
+        found = mismatches(rules.validator, value, rules.schema)
     except ValueError as error:  # not JSON, or deeper than any document that was read
         yield _flaw(f"the document can't be checked: {shown(str(error))}", "write plain JSON")
         return
-    for clash in found:
-        yield from rules.words.flaws(clash)
+    for mismatch in found:
+        yield from rules.words.flaws(mismatch)
     for path, schema in _author_schemas(value):
-        yield from check_schema(schema, path=path)  # what the schema of schemas can't see: references, patterns
+        yield from check_schema(schema, path=path)  # what the meta-schema can't check: references, patterns
 
 
 def _author_schemas(value: Json) -> Iterator[tuple[Path, Json]]:
@@ -94,7 +94,7 @@ def _rules(*, merged: bool) -> _Rules:
         del schema["properties"]["extends"]
         schema = {key: part for key, part in schema.items() if key not in ("if", "then")}
         schema["allOf"] = [schema.pop("else")]
-    return _Rules(schema, compiled(schema), StructureWords(schema))
+    return _Rules(schema, compiled(schema), StructureMessages(schema))
 
 
 def _path_order(flaw: Flaw) -> list[tuple[bool, int, str]]:

@@ -1,8 +1,8 @@
-"""YAML text into a tree: the parser's events, read with the core words of YAML 1.2 and nothing else.
+"""Reads YAML into a tree, from the parser's events, with the core schema of YAML 1.2.
 
-Refused are tags beyond the core ones, merge keys, keys that are no texts, and several documents in one text. The tree
-grows from events, not from the library's composed nodes: composing recurses, and a deep document would end the process.
-The parser's errors are worded in yaml_syntax.py."""
+Refuses tags beyond the core ones, merge keys, keys that are not strings, and several documents in one text. It uses
+events, not the library's composed nodes: composing recurses, and a deep document would crash the process.
+yaml_syntax.py has the messages for the parser's errors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from handrail.domain.json import Json
 from handrail.library.document_tree import EMPTY, Tree, grow, shown
 from handrail.library.yaml_syntax import complaint_of
 
-# The C parser is far faster; the pure one reads nearly the same where a platform lacks it.
+# The C parser is far faster; on a platform without it, the pure Python one reads nearly the same.
 _Loader: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 # U+0085, U+2028 and U+2029 end a line in YAML 1.1 but not in 1.2, nor in editors: lines would be counted differently.
@@ -35,7 +35,9 @@ _READ: Final[Mapping[str, Callable[[str], Json]]] = {
     "null": lambda _: None,
     "true": lambda _: True,
     "false": lambda _: False,
-    "int": lambda text: int(text[:40]),  # enough digits to be refused as too large; int() balks at thousands
+    "int": lambda text: int(
+        text[:40]
+    ),  # enough digits to be refused as too large; int() raises for thousands of digits
     "octal": lambda text: int(text[2:], 8),
     "hex": lambda text: int(text[2:], 16),
     "float": float,
@@ -52,12 +54,12 @@ _SCALAR_TAGS: Final[Mapping[str, tuple[type, ...]]] = {
 
 
 def read_yaml(text: str, *, name: str) -> Tree:
-    """The tree of a YAML text, with all that is wrong with it."""
-    return grow(name, lambda tree: _Reader(text, tree).read())
+    """The tree of a YAML text, with all errors."""
+    return grow(name, lambda tree: _YamlReader(text, tree).read())
 
 
 def reads_as_text(word: str) -> bool:
-    """Whether a word that stands bare in YAML is read as a text, and not as a number, a truth value or nothing."""
+    """Whether YAML reads an unquoted word as a string, and not as a number, boolean or null."""
     return _core.fullmatch(word) is None
 
 
@@ -66,7 +68,7 @@ def _core_value(word: str) -> Json:
     return _READ[str(found.lastgroup)](word) if found else word
 
 
-class _Reader:
+class _YamlReader:
     """One pass over the parser's events."""
 
     def __init__(self, text: str, tree: Tree) -> None:
@@ -96,7 +98,7 @@ class _Reader:
             found = complaint_of(error, self._text, self._tree)
             self._tree.stop(found.message, found.fix, found.at)
         except (yaml.YAMLError, ValueError, OverflowError):
-            # The libraries let a few escapes through that name no character.
+            # The parsers do not check a few escapes that are no characters.
             self._tree.stop("an escape names no character", "write the character itself", self._reached)
         if not self._documents:
             self._tree.stop(*EMPTY, self._reached)
@@ -108,7 +110,9 @@ class _Reader:
         lines = (self._text[: unfit.start()] + "x").splitlines()
         code = f"{ord(unfit[0]):04x}"
         fix = f'write "\\u{code}", in double quotes' if unfit[0] != "\0" else "save it as UTF-8"
-        self._tree.stop(f"U+{code.upper()} can't stand in YAML", fix, self._tree.position(len(lines), len(lines[-1])))
+        self._tree.stop(
+            f"U+{code.upper()} is not allowed in YAML", fix, self._tree.position(len(lines), len(lines[-1]))
+        )
 
     def _document(self, event: Any) -> None:
         self._documents += 1
@@ -147,7 +151,7 @@ class _Reader:
         key: str = event.value
         self._tree.key(key, self._reached)
         if event.anchor is not None:
-            self._tree.flaw("an anchor can't stand on a key", "put it on the value", self._reached)
+            self._tree.flaw("a key can't have an anchor", "put it on the value", self._reached)
         if not isinstance(self._value(event), str):
             self._tree.flaw(f"the key `{shown(key)}` is not a text", f"put it in quotes: '{shown(key)}'", self._reached)
         elif key == "<<" and not event.style:
@@ -155,7 +159,7 @@ class _Reader:
             self._tree.flaw("merge keys (`<<`) are not read", fix, self._reached)
 
     def _value(self, event: Any) -> Json:
-        """What a scalar means: a text if quoted, else what the core words or its tag make of it."""
+        """The value of a scalar: a string if quoted, else by the core schema or its tag."""
         text: str = event.value
         if event.tag is None:
             return text if event.style else _core_value(text)
@@ -169,7 +173,7 @@ class _Reader:
         return value
 
     def _check_tag(self, event: Any, fitting: str) -> None:
-        """Collections can't be keys, and tags can't make things of texts."""
+        """Refuse collections as keys, and all tags except the fitting core tag: tags could create objects."""
         if self._tree.wants_key and not isinstance(event, yaml.ScalarEvent):
             index = event.start_mark.index
             template = self._text[index - 1 : index + 1] == "{{"
@@ -185,7 +189,7 @@ class _Reader:
         return self._tree.position(mark.line + 1, mark.column + 1)
 
     def _text_position(self, event: Any) -> Position | None:
-        """Where the characters of a text start, if the document has them just as the value does."""
+        """Where the characters of a string start, if they are in the document exactly as in the value."""
         value: str = event.value
         start, end = event.start_mark, event.end_mark
         if event.style == "|":

@@ -1,4 +1,4 @@
-"""What the YAML parser complains about, in words that tell an author what to change. Nothing is read here."""
+"""Messages for errors of the YAML parser that say what to change. Nothing is read here."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Complaint(Struct, frozen=True):
 
 
 class _Wording(Struct, frozen=True):
-    """Our words for errors that contain a fragment; `{line}` is the line where the broken part starts."""
+    """Our message for errors that contain a fragment; `{line}` is the line where the broken part starts."""
 
     fragment: str
     message: str
@@ -32,7 +32,7 @@ class _Wording(Struct, frozen=True):
 QUOTE: Final = "put the text in quotes"
 INDENT: Final = "indent it like its neighbours"
 
-# The first fragment that occurs wins. The C parser and the pure one use slightly different words.
+# The first fragment that occurs wins. The C parser and the pure Python one have slightly different messages.
 _WORDINGS: Final = (
     _Wording("document start", "this belongs to nothing above it", "start all keys of the document in the same column"),
     _Wording("a tab character", "a tab can't indent YAML", "indent with spaces"),
@@ -71,7 +71,7 @@ _WORDINGS: Final = (
 
 
 def complaint_of(error: yaml.MarkedYAMLError, text: str, tree: Tree) -> Complaint:
-    """The parser's error in our words."""
+    """Our message for an error of the parser."""
     wording = _wording_of(error, text)
     start, gave_up = error.context_mark, error.problem_mark
     mark = start if wording.at_start else gave_up
@@ -81,8 +81,8 @@ def complaint_of(error: yaml.MarkedYAMLError, text: str, tree: Tree) -> Complain
 
 
 def _wording_of(error: yaml.MarkedYAMLError, text: str) -> _Wording:
-    said = f"{error.context}: {error.problem}"
+    problem = f"{error.context}: {error.problem}"
     if error.problem_mark and text.startswith("\t", error.problem_mark.index):
-        said = "a tab character"
-    fitting = (wording for wording in _WORDINGS if wording.fragment in said)
-    return next(fitting, _Wording("", said, "check this line"))
+        problem = "a tab character"
+    fitting = (wording for wording in _WORDINGS if wording.fragment in problem)
+    return next(fitting, _Wording("", problem, "check this line"))

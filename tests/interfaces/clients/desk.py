@@ -50,10 +50,10 @@ class Desk:
         """What `init` says of one client."""
         result = self.run("init", "--client", client.name, "--scope", scope.value, *words, "--json")
         assert result.exit_code == code, result.output
-        told: dict[str, Any] = json.loads(result.stdout)
-        if "error" in told:
-            return told
-        (one,) = told["clients"]
+        reply: dict[str, Any] = json.loads(result.stdout)
+        if "error" in reply:
+            return reply
+        (one,) = reply["clients"]
         assert isinstance(one, dict)
         return one
 

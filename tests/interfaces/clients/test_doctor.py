@@ -42,12 +42,12 @@ def fake(manner: str = "well", *more: str, said: str = OURS, env: dict[str, str]
 def examined(desk: Desk, *words: str, code: int = 0) -> dict[str, Any]:
     result = desk.run("doctor", *words, "--json")
     assert result.exit_code == code, result.output
-    told: dict[str, Any] = json.loads(result.stdout)
-    return told
+    reply: dict[str, Any] = json.loads(result.stdout)
+    return reply
 
 
-def level_of(told: dict[str, Any], name: str) -> list[str]:
-    return [check["level"] for check in told["checks"] if check["name"] == name]
+def level_of(reply: dict[str, Any], name: str) -> list[str]:
+    return [check["level"] for check in reply["checks"] if check["name"] == name]
 
 
 async def test_a_server_that_is_well_is_timed_and_counted_in_both_eras() -> None:
@@ -71,7 +71,7 @@ async def test_a_server_that_is_well_is_timed_and_counted_in_both_eras() -> None
     ],
     ids=["legacy", "older", "crash", "chatty", "missing", "empty"],
 )
-async def test_a_server_that_is_not_well_is_told_in_words_with_a_fix(
+async def test_a_server_that_is_not_well_is_reported_in_words_with_a_fix(
     launch: ServerLaunch, level: CheckLevel, words: str
 ) -> None:
     server = await check_server("it", launch, {})
@@ -104,10 +104,10 @@ def test_a_server_is_started_just_as_its_client_would(desk: Desk, client: Client
     launch = fake("well", str(seen), env={"HANDRAIL_HOME": "/chosen"})
     scope = client.scope
     desk.write(client, scope, with_entry(client, furnished(client), "handrail", launch))
-    told = examined(desk, "--client", client.name)
+    reply = examined(desk, "--client", client.name)
     name = f"{client.name} ({scope})"
-    assert [server["name"] for server in told["servers"]] == [name]
-    assert level_of(told, name) == ["ok"]
+    assert [server["name"] for server in reply["servers"]] == [name]
+    assert level_of(reply, name) == ["ok"]
     known = json.loads(seen.read_text(encoding="utf-8"))
     assert known["env"]["HANDRAIL_HOME"] == "/chosen"
     assert known["env"]["HOME"] == str(desk.home)
@@ -132,18 +132,18 @@ def test_entries_of_ours_are_found_whatever_their_name_and_variables_are_filled_
     assert other.command == "uvx"
 
 
-def test_what_is_turned_off_or_reached_otherwise_or_unreadable_is_told(desk: Desk) -> None:
+def test_what_is_turned_off_or_reached_otherwise_or_unreadable_is_reported(desk: Desk) -> None:
     off = with_entry(OPENCODE, "", "handrail", fake()).replace('"enabled": true', '"enabled": false')
     desk.write(OPENCODE, Scope.PROJECT, off)
     desk.write(CLAUDE, Scope.PROJECT, '{"mcpServers": {"handrail": {"type": "http", "url": "http://127.0.0.1:1"}}}')
     desk.write(CODEX, Scope.PROJECT, broken(CODEX))
     desk.write(VSCODE, Scope.PROJECT, with_entry(VSCODE, "", "handrail", fake()))
-    told = examined(desk, code=1)
-    assert level_of(told, "opencode (project)") == ["warn"]
-    assert level_of(told, "claude (project)") == ["ok"]
-    assert level_of(told, "codex (project)") == ["fail"]
-    assert told["ok"] is False
-    assert all(check["fix"] for check in told["checks"] if check["level"] != "ok")
+    reply = examined(desk, code=1)
+    assert level_of(reply, "opencode (project)") == ["warn"]
+    assert level_of(reply, "claude (project)") == ["ok"]
+    assert level_of(reply, "codex (project)") == ["fail"]
+    assert reply["ok"] is False
+    assert all(check["fix"] for check in reply["checks"] if check["level"] != "ok")
 
 
 def test_a_healthy_home_is_well_and_words_say_so(desk: Desk) -> None:
@@ -167,8 +167,8 @@ def kept(desk: Desk) -> Desk:
 
 
 def test_a_journal_and_its_keys_are_looked_at(kept: Desk) -> None:
-    told = examined(kept)
-    messages = {check["name"]: check["message"] for check in told["checks"]}
+    reply = examined(kept)
+    messages = {check["name"]: check["message"] for check in reply["checks"]}
     assert "matches its checkpoints" in messages["store"]
     assert "journal.key" in messages["keys"]
 
@@ -177,18 +177,18 @@ def test_a_journal_and_its_keys_are_looked_at(kept: Desk) -> None:
 def test_rights_that_are_too_wide_are_found(kept: Desk) -> None:
     kept.state.chmod(0o755)
     (kept.state / "keys" / "journal.key").chmod(0o644)
-    told = examined(kept, code=1)
-    assert level_of(told, "home") == ["warn"]
-    assert level_of(told, "keys") == ["fail"]
-    assert any("chmod 600" in check["fix"] for check in told["checks"])
+    reply = examined(kept, code=1)
+    assert level_of(reply, "home") == ["warn"]
+    assert level_of(reply, "keys") == ["fail"]
+    assert any("chmod 600" in check["fix"] for check in reply["checks"])
 
 
 def test_a_journal_that_was_changed_is_found(kept: Desk) -> None:
     shell = Shell(kept.state.parent)
     shell.home = kept.state
     shell.execute("delete from event")
-    told = examined(kept, code=1)
-    assert level_of(told, "store") == ["fail"]
+    reply = examined(kept, code=1)
+    assert level_of(reply, "store") == ["fail"]
 
 
 def test_an_event_that_is_yet_to_come_is_found(kept: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -212,14 +212,14 @@ def test_a_full_disk_a_grown_cache_and_broken_tools_are_found(kept: Desk, monkey
     (kept.state / "cache" / "mcp" / "a.json").write_text("{}", encoding="utf-8")
     (kept.project / ".handrail").mkdir()
     (kept.project / ".handrail" / "config.toml").write_text("[http]\nalow = []\n", encoding="utf-8")
-    told = examined(kept, code=1)
-    assert [level_of(told, name) for name in ("disk", "cache", "tools")] == [["fail"], ["warn"], ["fail"]]
+    reply = examined(kept, code=1)
+    assert [level_of(reply, name) for name in ("disk", "cache", "tools")] == [["fail"], ["warn"], ["fail"]]
 
 
 def test_a_home_and_a_journal_that_can_not_be_written_are_found(kept: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.access", lambda *_: False)  # rights do not hold for every user of a machine
-    told = examined(kept, code=1)
-    assert [level_of(told, name) for name in ("home", "store")] == [["fail"], ["fail"]]
+    reply = examined(kept, code=1)
+    assert [level_of(reply, name) for name in ("home", "store")] == [["fail"], ["fail"]]
 
 
 def test_both_commands_are_in_the_program() -> None:

@@ -28,9 +28,9 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
 
 @EVERYWHERE
 def test_a_file_that_was_not_there_is_made_and_goes_again(desk: Desk, client: Client, scope: Scope) -> None:
-    told = desk.init(client, scope)
+    reply = desk.init(client, scope)
     file = desk.file(client, scope)
-    assert (told["change"], told["written"], told["file"]) == ("added", True, str(file))
+    assert (reply["change"], reply["written"], reply["file"]) == ("added", True, str(file))
     launch = launch_of(entries(client, file.read_text(encoding="utf-8"))["handrail"])
     assert launch is not None
     assert Path(launch.command).exists(), "it can be started"
@@ -49,12 +49,12 @@ def test_a_file_with_other_things_is_changed_backed_up_and_restored_to_the_byte(
 ) -> None:
     file = desk.write(client, scope, furnished(client))
     before = file.read_bytes()
-    told = desk.init(client, scope)
-    assert told["change"] == "added"
-    assert Path(told["backup"]).read_bytes() == before
-    assert Path(told["backup"]).name == f"{file.name}.handrail-backup-1"
+    reply = desk.init(client, scope)
+    assert reply["change"] == "added"
+    assert Path(reply["backup"]).read_bytes() == before
+    assert Path(reply["backup"]).name == f"{file.name}.handrail-backup-1"
     assert {"handrail"} < set(entries(client, file.read_text(encoding="utf-8")))
-    added = [line for line in told["diff"].splitlines() if line.startswith("+") and not line.startswith("+++")]
+    added = [line for line in reply["diff"].splitlines() if line.startswith("+") and not line.startswith("+++")]
     assert any("handrail" in line for line in added)
     assert len(desk.files()) == 2
     assert desk.init(client, scope)["change"] == "none"
@@ -73,9 +73,9 @@ def test_an_entry_of_another_install_is_updated_and_taken_out(desk: Desk, client
     stale = fresh.replace(sys.prefix.encode(), b"/gone")
     assert stale != fresh
     file.write_bytes(stale)
-    told = desk.init(client, scope)
-    assert (told["change"], file.read_bytes()) == ("updated", fresh)
-    assert told["backup"].endswith("-2")
+    reply = desk.init(client, scope)
+    assert (reply["change"], file.read_bytes()) == ("updated", fresh)
+    assert reply["backup"].endswith("-2")
     desk.init(client, scope, "--undo")
     assert file.read_bytes() == before
     assert desk.files() == {file}
@@ -94,9 +94,9 @@ def test_what_a_person_changed_since_then_survives_the_undo(desk: Desk, client: 
 @EVERYWHERE
 def test_a_broken_file_is_refused_and_nothing_is_written(desk: Desk, client: Client, scope: Scope) -> None:
     file = desk.write(client, scope, broken(client))
-    told = desk.init(client, scope, code=5)
-    assert str(file) in told["error"]["message"]
-    assert told["error"]["hint"]
+    reply = desk.init(client, scope, code=5)
+    assert str(file) in reply["error"]["message"]
+    assert reply["error"]["hint"]
     assert (file.read_text(encoding="utf-8"), desk.files()) == (broken(client), {file})
 
 
@@ -104,9 +104,9 @@ def test_a_broken_file_is_refused_and_nothing_is_written(desk: Desk, client: Cli
 def test_a_read_only_file_is_left_alone(desk: Desk, client: Client, scope: Scope) -> None:
     file = desk.write(client, scope, furnished(client))
     file.chmod(0o444)
-    told = desk.init(client, scope, code=1)
-    assert "read-only" in told["error"]["message"]
-    assert told["written"] is False
+    reply = desk.init(client, scope, code=1)
+    assert "read-only" in reply["error"]["message"]
+    assert reply["written"] is False
     assert (file.read_bytes(), desk.files()) == (furnished(client).encode(), {file})
 
 
@@ -138,10 +138,10 @@ def test_rights_are_kept_and_a_link_stays_a_link(desk: Desk) -> None:
     link = desk.file(CODEX, Scope.USER)
     link.parent.mkdir()
     link.symlink_to(real)
-    told = desk.init(CODEX, Scope.USER)
+    reply = desk.init(CODEX, Scope.USER)
     assert link.is_symlink()
     assert "handrail" in real.read_text(encoding="utf-8")
-    assert [stat.S_IMODE(file.stat().st_mode) for file in (real, Path(told["backup"]))] == [0o640, 0o640]
+    assert [stat.S_IMODE(file.stat().st_mode) for file in (real, Path(reply["backup"]))] == [0o640, 0o640]
     desk.init(CODEX, Scope.USER, "--undo")
     assert (link.is_symlink(), real.read_text(encoding="utf-8")) == (True, "model = 'm'\n")
 
@@ -159,8 +159,8 @@ def test_all_clients_that_are_here_are_set_up_in_the_project_where_they_can_be(d
     DESKTOP.folder(desk.host).mkdir(parents=True)
     result = desk.run("init", "--json")
     assert result.exit_code == 0, result.output
-    told = [(one["client"], one["scope"]) for one in json.loads(result.stdout)["clients"]]
-    assert told == [("cursor", "project"), ("desktop", "user")]
+    reply = [(one["client"], one["scope"]) for one in json.loads(result.stdout)["clients"]]
+    assert reply == [("cursor", "project"), ("desktop", "user")]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="commands have other names there")
@@ -192,16 +192,16 @@ def test_an_undo_looks_everywhere_and_says_where_it_found_something(desk: Desk) 
     desk.init(CLAUDE, Scope.USER)
     desk.init(CODEX, Scope.PROJECT)
     result = desk.run("init", "--undo", "--json")
-    told = [(one["client"], one["scope"], one["written"]) for one in json.loads(result.stdout)["clients"]]
-    assert told == [("claude", "user", True), ("codex", "project", True)]
+    reply = [(one["client"], one["scope"], one["written"]) for one in json.loads(result.stdout)["clients"]]
+    assert reply == [("claude", "user", True), ("codex", "project", True)]
     assert desk.files() == set()
     again = desk.run("init", "--undo")
     assert (again.exit_code, "nothing to remove" in again.stderr) == (0, True)
 
 
 def test_a_client_without_settings_of_a_project_says_so(desk: Desk) -> None:
-    told = desk.init(DESKTOP, Scope.PROJECT, code=5)
-    assert told["error"]["hint"] == "use --scope user"
+    reply = desk.init(DESKTOP, Scope.PROJECT, code=5)
+    assert reply["error"]["hint"] == "use --scope user"
 
 
 def test_another_name_and_a_project_that_was_said_are_written_down(desk: Desk) -> None:

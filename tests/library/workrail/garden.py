@@ -64,7 +64,7 @@ def faults(data: Any) -> list[tuple[str, str]]:
 
 
 def notes(data: Any) -> dict[str, str]:
-    """What is noted about sound data, by place."""
+    """What is noted about valid data, by place."""
     loaded = load_data(data)
     assert loaded.is_valid, loaded.findings
     return {one.where: one.message for one in _of_ours(loaded)}

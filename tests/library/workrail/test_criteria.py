@@ -1,4 +1,4 @@
-"""Validation criteria: what becomes a check, what can only be told, and what is a fault."""
+"""Validation criteria: what becomes a check, what can only be reply, and what is a fault."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_braces_in_rules_are_no_templates() -> None:
 
 
 @pytest.mark.parametrize("criteria", ["Every bed was watered.", ["Every bed was watered."]])
-def test_a_sentence_is_told_and_not_checked(criteria: Any) -> None:
+def test_a_sentence_is_reported_and_not_checked(criteria: Any) -> None:
     data = workflow(step(validationCriteria=criteria))
     assert "checks" not in first(data)
     assert "## What must hold\n- Every bed was watered." in first(data)["prompt"]
@@ -121,7 +121,7 @@ def test_a_text_that_is_a_pattern_is_one() -> None:
         rule("schema", schema={"type": "nonsense"}),
     ],
 )
-def test_what_can_not_be_checked_in_linear_time_or_offline_is_told(unfit: Data) -> None:
+def test_what_can_not_be_checked_in_linear_time_or_offline_is_reported(unfit: Data) -> None:
     data = workflow(step(validationCriteria=[unfit]))
     assert "checks" not in first(data)
     assert "- Look again." in first(data)["prompt"]

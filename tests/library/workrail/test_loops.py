@@ -82,7 +82,7 @@ def test_an_item_whose_name_means_something_in_ours_gets_another(name: str) -> N
         ({}, [0, 1, 2, 3, 4]),
     ],
 )
-def test_a_loops_counter_begins_with_one_there_and_with_zero_here(condition: Data, rounds: list[int]) -> None:
+def test_a_loops_counter_starts_with_one_there_and_with_zero_here(condition: Data, rounds: list[int]) -> None:
     body = step(runCondition={"var": "pass", **condition})
     found = first(workflow(loop("for", body, count=5, iterationVar="pass")))["steps"][0]
     assert [index for index in range(5) if holds(found["when"], {}, index=index)] == rounds
@@ -107,7 +107,7 @@ def test_a_loop_inside_a_loop_is_one_here_too() -> None:
     assert found["steps"][0]["prompt"].startswith('{{ default(current_item, "<currentItem>") }} {{ index }}')
 
 
-def test_a_step_that_hands_in_a_decision_ends_the_loop() -> None:
+def test_a_step_that_submits_a_decision_ends_the_loop() -> None:
     decide = step("decide", outputContract={"contractRef": "wr.contracts.loop_control"})
     data = workflow(loop("while", step(), decide, condition=DRY))
     found = first(data)
@@ -122,7 +122,7 @@ def test_a_step_that_hands_in_a_decision_ends_the_loop() -> None:
     assert "decides" in notes(data)["steps[0].loop.condition"]
 
 
-def test_a_step_before_a_loop_may_decide_that_it_is_not_begun() -> None:
+def test_a_step_before_a_loop_may_decide_that_it_is_not_started() -> None:
     contract = {"outputContract": {"contractRef": "wr.contracts.loop_control"}}
     rounds = loop("while", step("decide", **contract), conditionSource={"kind": "artifact_contract"})
     again = loop("while", step("decide", **contract), identity="again", condition=DRY)
@@ -145,7 +145,7 @@ def test_a_condition_may_stand_under_its_source() -> None:
     assert holds(found["repeat"]["while"], {"dry": True})
 
 
-def test_what_a_loop_says_is_told_with_its_first_step_and_asked_for_once() -> None:
+def test_what_a_loop_says_is_reported_with_its_first_step_and_asked_for_once() -> None:
     said = {
         "prompt": "Go round.",
         "guidance": ["Gently."],
@@ -188,13 +188,13 @@ def test_a_loop_of_which_nobody_knows_how_it_goes_round_is_a_fault(data: Any, wh
     assert [found for found, _ in faults(workflow(data, step("z")))] == [where]
 
 
-def test_loops_that_hold_each_other_are_a_fault_and_not_the_end() -> None:
+def test_loops_that_contain_each_other_are_a_fault_and_not_the_end() -> None:
     a = {**loop("for", count=2, identity="a"), "body": "b"}
     b = {**loop("for", count=2, identity="b"), "body": "a"}
     c = {**loop("for", count=2, identity="c"), "body": "a"}
     assert faults(workflow(a, b))
     assert faults(workflow(step(), a, b))
-    assert any("holds itself" in why for _, why in faults(workflow(c, a, b)))
+    assert any("contains itself" in why for _, why in faults(workflow(c, a, b)))
     assert faults(workflow(step(), {**loop("for", count=2, identity="a"), "body": "a"}))
 
 

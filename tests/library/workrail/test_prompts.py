@@ -47,7 +47,7 @@ def test_placeholders_are_filled_in_and_other_braces_stay(text: str, shown: str)
 
 @patient
 @given(st.text("{}%#ab \n\"'-.[]", max_size=40))
-def test_any_text_can_be_told_as_it_is(text: str) -> None:
+def test_any_text_can_be_shown_as_it_is(text: str) -> None:
     assert rendered(verbatim(text)) == text
     rendered(filled(text, NAMES))
 
@@ -74,7 +74,7 @@ def test_a_fragment_is_there_only_if_its_condition_holds() -> None:
     assert "boots" not in rendered(prompt)
 
 
-def test_a_step_is_told_the_functions_it_speaks_of_and_the_run_is_told_the_rest() -> None:
+def test_a_step_is_reported_the_functions_it_mentions_and_the_run_is_reported_the_rest() -> None:
     functions = [
         {"name": "water", "definition": "Slowly.", "parameters": [{"name": "litres", "type": "number"}]},
         {"name": "prune", "definition": "In winter."},
@@ -90,7 +90,7 @@ def test_a_step_is_told_the_functions_it_speaks_of_and_the_run_is_told_the_rest(
     assert "prune" not in a["prompt"]
     assert "prune(): In winter." in b["prompt"]
     assert "prune(deep: true)" in b["prompt"]
-    assert ours(data)["guidance"] == ["Function weed(): By hand."]
+    assert ours(data)["guidance"] == ["WorkRailFunction weed(): By hand."]
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_a_step_is_told_the_functions_it_speaks_of_and_the_run_is_told_the_rest(
         ({"assessmentConsequences": [{"when": {"anyEqualsLevel": "low"}}]}, ["anyEqualsLevel: low"]),
     ],
 )
-def test_what_has_no_counterpart_is_told_and_noted(more: Any, words: list[str]) -> None:
+def test_what_has_no_counterpart_is_reported_and_noted(more: Any, words: list[str]) -> None:
     data = workflow(step(**more))
     assert all(word in first(data)["prompt"] for word in words), first(data)["prompt"]
     assert notes(data)
@@ -124,7 +124,7 @@ def test_guidance_that_shows_a_variable_stands_in_the_prompt_where_it_is_filled_
     assert "For Ada." in rendered(found["prompt"], vars={"name": "Ada"})
 
 
-def test_a_step_without_words_is_told_by_its_title() -> None:
+def test_a_step_without_words_is_reported_by_its_title() -> None:
     assert first(workflow({"id": "dig", "title": "Dig {{deep}}", "askForFiles": False}))["prompt"].startswith(
         'Dig {{ "{{"'
     )
@@ -136,7 +136,7 @@ def test_role_and_model_come_from_the_step_or_from_what_is_around_it() -> None:
     assert [one["model"] for one in found["steps"]] == [{"tier": "strong"}, {"tier": "fast"}]
 
 
-def test_variables_are_asked_of_the_steps_that_speak_of_them() -> None:
+def test_variables_are_asked_of_the_steps_that_mention_them() -> None:
     found = ours(
         workflow(
             step("a", prompt="Say the size."),
@@ -146,23 +146,23 @@ def test_variables_are_asked_of_the_steps_that_speak_of_them() -> None:
         )
     )
     a, b, c, d = (one["prompt"] for one in found["steps"])
-    assert '- `size` (looked for: "Large")' in a
+    assert '- `size` (expected: "Large")' in a
     assert "`vars`" not in b
-    assert '- `weather` (looked for: "sun" or "rain")' in c
+    assert '- `weather` (expected: "sun" or "rain")' in c
     assert "`vars`" not in d
 
 
-def test_what_a_step_is_confirmed_or_checked_by_may_be_handed_in_with_it() -> None:
+def test_what_a_step_is_confirmed_or_checked_by_may_be_submitted_with_it() -> None:
     rule = {"type": "contains", "value": "x", "message": "m", "condition": {"var": "risk", "equals": "high"}}
     found = ours(workflow(step(requireConfirmation={"var": "size", "equals": "Large"}, validationCriteria=[rule])))
-    assert '- `size` (looked for: "Large")' in found["steps"][0]["prompt"]
-    assert '- `risk` (looked for: "high")' in found["steps"][0]["prompt"]
+    assert '- `size` (expected: "Large")' in found["steps"][0]["prompt"]
+    assert '- `risk` (expected: "high")' in found["steps"][0]["prompt"]
     assert "preconditions" not in found
 
 
-def test_what_nobody_can_set_before_is_a_precondition() -> None:
+def test_what_no_step_can_set_before_is_a_precondition() -> None:
     found = ours(workflow(step(runCondition={"var": "size", "gt": 3}), preconditions=["A garden."]))
-    assert found["preconditions"] == ["A garden.", "in `vars`, given at the start: `size` (looked for: > 3)"]
+    assert found["preconditions"] == ["A garden.", "in `vars`, given at the start: `size` (expected: > 3)"]
 
 
 def test_a_loops_condition_is_asked_before_it_and_in_each_round() -> None:
@@ -192,7 +192,7 @@ def test_a_confirmation_that_nobody_understands_is_a_fault(value: Any) -> None:
     assert faults(workflow(step(requireConfirmation=value)))
 
 
-def test_a_parallel_step_is_told_as_one() -> None:
+def test_a_parallel_step_is_reported_as_one() -> None:
     delegations = [
         {"workflowId": "bake", "goal": "Bake {{n}} cakes"},
         {"workflowId": "sweep", "goal": "Sweep", "runCondition": {"var": "n", "gt": 3}},

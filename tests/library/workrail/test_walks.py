@@ -25,19 +25,19 @@ def place(tmp_path: Path) -> Place:
 async def walked(agent: Agent, name: str, hand_ins: Mapping[str, Any]) -> tuple[list[str], Data]:
     """Do what is asked until nothing is; each step is handed in as it says, the last way for ever."""
     left: dict[str, list[Data]] = {name: one if isinstance(one, list) else [one] for name, one in hand_ins.items()}
-    told = await agent.call("workflow_next", workflow=name)
+    reply = await agent.call("workflow_next", workflow=name)
     path: list[str] = []
     for _ in range(STEPS_MAX):
-        if "step" not in told:
-            return path, told
-        path.append(told["step"]["id"])
+        if "step" not in reply:
+            return path, reply
+        path.append(reply["step"]["id"])
         ways = left.get(path[-1].rpartition("].")[2], [{"output": "It is done."}])
         given = ways.pop(0) if len(ways) > 1 else ways[0]
-        confirmed = {"confirmed": True} if told["step"].get("confirm") else {}
-        told = await agent.call(
-            "workflow_next", run=told["run"], step=path[-1], **{"output": "done", **confirmed, **given}
+        confirmed = {"confirmed": True} if reply["step"].get("confirm") else {}
+        reply = await agent.call(
+            "workflow_next", run=reply["run"], step=path[-1], **{"output": "done", **confirmed, **given}
         )
-        assert told["accepted"], told
+        assert reply["accepted"], reply
     raise AssertionError(f"it never ends: {path}")
 
 
@@ -52,32 +52,32 @@ async def walked(agent: Agent, name: str, hand_ins: Mapping[str, Any]) -> tuple[
 async def test_conditions_lead_the_way_of_v0_0_1(place: Place, soil: Data, way: list[str]) -> None:
     spot = {"output": "The spot is on the NORTH side, with stakes.", "vars": soil}
     async with place.agent() as agent:
-        path, told = await walked(agent, "plant-a-tree", {"choose-the-spot": spot, "plant-it": {"output": "planted"}})
+        path, reply = await walked(agent, "plant-a-tree", {"choose-the-spot": spot, "plant-it": {"output": "planted"}})
     assert path == way
-    assert told["status"] == "completed"
+    assert reply["status"] == "completed"
 
 
 async def test_criteria_and_confirmation_hold_a_step_of_v0_0_1_back(place: Place) -> None:
     async with place.agent() as agent:
-        told = await agent.call("workflow_next", workflow="plant-a-tree")
-        assert told["clarify"] == ["Which kind of tree?", "How much room is there?"]
-        assert told["step"]["role"].startswith("You are a gardener")
-        assert "<gardenName>" in told["step"]["prompt"]
-        run, first = told["run"], told["step"]["id"]
+        reply = await agent.call("workflow_next", workflow="plant-a-tree")
+        assert reply["clarify"] == ["Which kind of tree?", "How much room is there?"]
+        assert reply["step"]["role"].startswith("You are a gardener")
+        assert "<gardenName>" in reply["step"]["prompt"]
+        run, first = reply["run"], reply["step"]["id"]
         refused = await agent.call("workflow_next", run=run, step=first, output="Here", confirmed=True)
         assert not refused["accepted"]
         assert {one["rule"] for one in refused["findings"]} == {"contains", "matches", "length"}
         good = "The spot is on the south side."
         unconfirmed = await agent.call("workflow_next", run=run, step=first, output=good)
         assert [one["rule"] for one in unconfirmed["findings"]] == ["confirm"]
-        told = await agent.call("workflow_next", run=run, step=first, output=good, confirmed=True)
-        assert told["step"]["id"] == "add-compost"
-        told = await agent.call("workflow_next", run=run, step="add-compost", output="mixed")
-        assert "Templates like {% raw %} and {{#each}} and {{ }} stay as they are." in told["step"]["prompt"]
+        reply = await agent.call("workflow_next", run=run, step=first, output=good, confirmed=True)
+        assert reply["step"]["id"] == "add-compost"
+        reply = await agent.call("workflow_next", run=run, step="add-compost", output="mixed")
+        assert "Templates like {% raw %} and {{#each}} and {{ }} stay as they are." in reply["step"]["prompt"]
         refused = await agent.call("workflow_next", run=run, step="plant-it", output="planted and uprooted")
         assert [one["rule"] for one in refused["findings"]] == ["none_of"]
-        told = await agent.call("workflow_next", run=run, step="plant-it", output="{{done}}")
-        assert told["status"] == "completed"
+        reply = await agent.call("workflow_next", run=run, step="plant-it", output="{{done}}")
+        assert reply["status"] == "completed"
 
 
 async def test_four_kinds_of_loops_go_round_in_v0_1_0(place: Place) -> None:
@@ -88,8 +88,8 @@ async def test_four_kinds_of_loops_go_round_in_v0_1_0(place: Place) -> None:
         "water-once": [{}, {"vars": {"dryOutside": "No"}}],
     }
     async with place.agent() as agent:
-        path, told = await walked(agent, "garden-rounds", hand_ins)
-    assert told["status"] == "completed"
+        path, reply = await walked(agent, "garden-rounds", hand_ins)
+    assert reply["status"] == "completed"
     assert path == [
         "look-around",
         *("weeding[0].weed-one-bed", "weeding[1].weed-one-bed"),
@@ -102,8 +102,8 @@ async def test_four_kinds_of_loops_go_round_in_v0_1_0(place: Place) -> None:
 
 async def test_loops_that_have_nothing_to_do_are_passed_in_v0_1_0(place: Place) -> None:
     async with place.agent() as agent:
-        path, told = await walked(agent, "garden-rounds", {"look-around": {"vars": {"dryOutside": False}}})
-    assert told["status"] == "completed"
+        path, reply = await walked(agent, "garden-rounds", {"look-around": {"vars": {"dryOutside": False}}})
+    assert reply["status"] == "completed"
     assert path == ["look-around", "knocking[0].knock", "knocking[1].knock", "knocking[2].knock"]
 
 
@@ -116,8 +116,8 @@ async def test_a_step_decides_how_long_a_loop_of_v0_2_0_goes_on(place: Place) ->
         ],
     }
     async with place.agent() as agent:
-        path, told = await walked(agent, "garden/plan-a-bed", hand_ins)
-        run = await agent.call("status", run=told["run"], detail="full")
+        path, reply = await walked(agent, "garden/plan-a-bed", hand_ins)
+        run = await agent.call("status", run=reply["run"], detail="full")
     assert path == [
         "step-1-measure",
         *("drawing[0].draw", "drawing[0].decide", "drawing[1].draw", "drawing[1].decide"),
@@ -128,26 +128,26 @@ async def test_a_step_decides_how_long_a_loop_of_v0_2_0_goes_on(place: Place) ->
 
 async def test_fragments_and_values_are_shown_in_v0_2_0(place: Place) -> None:
     async with place.agent() as agent:
-        told = await agent.call(
+        reply = await agent.call(
             "workflow_next", workflow="garden/plan-a-bed", vars={"weather": "RAIN", "topic": "hedges"}
         )
-        run = told["run"]
+        run = reply["run"]
         refused = await agent.call("workflow_next", run=run, step="step-1-measure", output={"height": 3})
         assert [one["rule"] for one in refused["findings"]] == ["schema"]
         await agent.call("workflow_next", run=run, step="step-1-measure", output={"width": 3})
         await agent.call("workflow_next", run=run, step="drawing[0].draw", output="x")
-        told = await agent.call("workflow_next", run=run, step="drawing[0].decide", output={"decision": "stop"})
-        assert "Take an umbrella." in told["step"]["prompt"]
-        assert "Ask about hedges." in told["step"]["prompt"]
+        reply = await agent.call("workflow_next", run=run, step="drawing[0].decide", output={"decision": "stop"})
+        assert "Take an umbrella." in reply["step"]["prompt"]
+        assert "Ask about hedges." in reply["step"]["prompt"]
 
 
 @pytest.mark.parametrize(("weather", "is_open"), [("sunny", True), ("fog", False)])
 async def test_everything_of_v0_3_0_is_walked(place: Place, weather: str, is_open: bool) -> None:
     hand_ins = {"invite": {"vars": {"guestCount": 12}}, "assess": {"vars": {"weather": weather}}}
     async with place.agent() as agent:
-        path, told = await walked(agent, "garden/open-day", hand_ins)
+        path, reply = await walked(agent, "garden/open-day", hand_ins)
     assert path == ["invite", "prepare", "assess", *(["open"] if is_open else [])]
-    assert told["status"] == "completed"
+    assert reply["status"] == "completed"
 
 
 @pytest.mark.parametrize(("decision", "rounds"), [("stop", 0), ("continue", 1)])
@@ -157,8 +157,8 @@ async def test_a_decision_before_a_loop_is_heeded(place: Place, decision: str, r
     place.workflow(workflow(step("init", **contract), rounds_, step("last"), id="decided"))
     hand_ins = {"init": {"output": {"decision": decision}}, "decide": {"output": {"decision": "stop"}}}
     async with place.agent() as agent:
-        path, told = await walked(agent, "decided", hand_ins)
-    assert told["status"] == "completed"
+        path, reply = await walked(agent, "decided", hand_ins)
+    assert reply["status"] == "completed"
     assert path == ["init", *["rounds[0].decide"] * rounds, "last"]
 
 
@@ -168,15 +168,15 @@ async def test_nested_loops_and_decisions_inside_of_them_are_walked(place: Place
     place.workflow(workflow(loop("forEach", inner, items="beds", identity="outer"), id="nested"))
     again = [{"output": {"decision": "continue"}}, {"output": {"decision": "stop"}}]
     async with place.agent() as agent:
-        told = await agent.call("workflow_next", workflow="nested", vars={"beds": ["a", "b"]})
+        reply = await agent.call("workflow_next", workflow="nested", vars={"beds": ["a", "b"]})
         path: list[str] = []
         for _ in range(STEPS_MAX):
-            if "step" not in told:
+            if "step" not in reply:
                 break
-            path.append(told["step"]["id"])
+            path.append(reply["step"]["id"])
             given = again[len(path) // 2 - 1] if path[-1].endswith("decide") and len(path) <= 4 else again[1]
-            told = await agent.call("workflow_next", run=told["run"], step=path[-1], **given)
-    assert told["status"] == "completed"
+            reply = await agent.call("workflow_next", run=reply["run"], step=path[-1], **given)
+    assert reply["status"] == "completed"
     assert path == [
         *("outer[0].inner[0].dig", "outer[0].inner[0].decide", "outer[0].inner[1].dig", "outer[0].inner[1].decide"),
         *("outer[1].inner[0].dig", "outer[1].inner[0].decide"),

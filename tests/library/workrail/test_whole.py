@@ -15,7 +15,7 @@ from domain.definitions import json_values, patient
 from handrail.domain.authoring import definition_data
 from handrail.domain.check import Severity
 from handrail.domain.errors import Invalid
-from handrail.library.bookcase import Bookcase
+from handrail.library.bookcase import WorkflowLibrary
 from handrail.library.catalog import FolderCatalog
 from handrail.library.document import document_of
 from handrail.library.importing import imported_file
@@ -70,16 +70,16 @@ def shelf(tmp_path: Path) -> Path:
 
 
 def test_a_folder_of_them_is_a_library(shelf: Path) -> None:
-    bookcase = Bookcase([shelf])
-    assert [(book.id, book.version, book.steps) for book in bookcase.books()] == [
+    library = WorkflowLibrary([shelf])
+    assert [(entry.id, entry.version, entry.steps) for entry in library.entries()] == [
         ("garden-rounds", "0.1.0", 6),
         ("garden/open-day", "1.3.0", 4),
         ("garden/plan-a-bed", "0.2.0", 3),
         ("plant-a-tree", "0.0.1", 4),
     ]
-    for book in bookcase.books():
-        assert bookcase.load(f"{book.id}@{book.version}").is_valid
-    assert [book.id for book in bookcase.search("neighbours")] == ["garden/plan-a-bed"]
+    for entry in library.entries():
+        assert library.load(f"{entry.id}@{entry.version}").is_valid
+    assert [entry.id for entry in library.search("neighbours")] == ["garden/plan-a-bed"]
 
 
 def test_ours_may_call_and_extend_theirs(shelf: Path) -> None:
@@ -96,14 +96,14 @@ def test_ours_may_call_and_extend_theirs(shelf: Path) -> None:
 def test_a_broken_one_hides_nothing_and_tells_what_is_wrong(shelf: Path) -> None:
     broken = workflow(step(runCondition={"nonsense": 1}), id="garden.broken")
     (shelf / "broken.json").write_text(json.dumps(broken), encoding="utf-8")
-    bookcase = Bookcase([shelf])
-    assert len(bookcase.books()) == 5
-    loaded = bookcase.load("garden/broken")
+    library = WorkflowLibrary([shelf])
+    assert len(library.entries()) == 5
+    loaded = library.load("garden/broken")
     assert [finding.where for finding in loaded.findings if finding.severity is Severity.CRITICAL] == [
         "steps[0].runCondition.nonsense"
     ]
     calling: Any = {"id": "caller", "steps": [{"id": "day", "workflow": "garden/broken"}]}
-    assert not load_data(calling, catalog=bookcase.catalog).is_valid
+    assert not load_data(calling, catalog=library.catalog).is_valid
 
 
 @pytest.mark.parametrize("key", sorted(KEYS))

@@ -18,7 +18,7 @@ def can_ask() -> bool:
 def require_yes(what: str, question: str) -> None:
     """Continue only after a yes; without a terminal, refuse and say `what` would happen."""
     if not can_ask():
-        raise Forbidden(what, hint="add --yes to go on")
+        raise Forbidden(what, hint="add --yes to continue")
     if not click.confirm(question, err=True):
         click.echo("cancelled: nothing was changed", err=True)
         sys.exit(Exit.FAILED)

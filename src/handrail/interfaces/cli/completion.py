@@ -13,12 +13,12 @@ from typing import Final, TypeAlias
 import click
 from click.shell_completion import CompletionItem
 
-from handrail.assembly import Reading, bookcase_of, reading
+from handrail.assembly import Reading, library_of, reading
 from handrail.domain.status import STEP_IN_TROUBLE
 from handrail.engine.clock import system_clock
 from handrail.engine.lookout import RunReader
 from handrail.engine.view import Detail, Status, Whom
-from handrail.library.bookcase import Bookcase
+from handrail.library.bookcase import WorkflowLibrary
 from handrail.settings import Settings, read_settings
 
 OFFERED_MAX: Final = 1_000
@@ -64,7 +64,7 @@ async def _runs(settings: Settings, _: click.Context) -> Iterable[Item]:
 
 
 async def _workflows(settings: Settings, _: click.Context) -> Iterable[Item]:
-    return [CompletionItem(book.id, help=book.name) for book in _library(settings).books()]
+    return [CompletionItem(entry.id, help=entry.name) for entry in _library(settings).entries()]
 
 
 async def _plans(settings: Settings, _: click.Context) -> Iterable[Item]:
@@ -81,10 +81,10 @@ async def _plans_in(look: Reading) -> Sequence[Item]:
     return [CompletionItem(row.id, help=row.name) for row in rows if row.retired is None]
 
 
-def _library(settings: Settings) -> Bookcase:
+def _library(settings: Settings) -> WorkflowLibrary:
     """The library; without its cache file if there is no home folder: Tab must not create one."""
-    books = bookcase_of(settings)
-    return books if settings.home.is_dir() else Bookcase(books.sources)
+    library = library_of(settings)
+    return library if settings.home.is_dir() else WorkflowLibrary(library.sources)
 
 
 def steps_completer(choose: Callable[[Status], Iterable[str]]) -> Completer:

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 import click
 
-from handrail.assembly import bookcase_of, rules_of, survey_of, toolbox_of
+from handrail.assembly import library_of, rules_of, survey_of, toolbox_of
 from handrail.domain.analysis.local import Survey
 from handrail.domain.authoring import definition_data
 from handrail.domain.check import Finding
@@ -33,7 +33,7 @@ def load_file(file: str, settings: Settings, *, survey: Survey | None = None) ->
     """The definition in a file (`-`: stdin) with all findings; what it extends or inlines is searched next to it.
 
     `survey` describes the known tools and rules; by default, only rules are checked."""
-    folders = [source.folder for source in bookcase_of(settings).sources]
+    folders = [source.folder for source in library_of(settings).sources]
     survey = survey or survey_of(rules_of(settings))
     if file == STDIN:
         return load_definition(stdin_text(), name=STDIN_NAME, catalog=FolderCatalog(folders), survey=survey)

@@ -116,7 +116,7 @@ async def _fail(file: Path, at_work: Working, registry: DemoRegistry) -> None:
         click.echo(f"    {option.action.value:12} {option.means}")
     await _pause()
     _title("4. We choose `compensate`: what was done is undone, newest first")
-    await at_work.control.act(run.id, Action.COMPENSATE, actor=ACTOR, reason="no rights to publish")
+    await at_work.control.act(run.id, Action.COMPENSATE, actor=ACTOR, reason="no permission to publish")
     await _watched(at_work, run.id, after=seen)
     _print_files(at_work, "after")
     await _pause()
@@ -130,7 +130,7 @@ async def _watched(at_work: Working, run_id: str, *, after: int = 0) -> int:
 
 
 async def _succeed(file: Path, at_work: Working, registry: DemoRegistry) -> Run:
-    _title("5. The token gets its rights, the plan runs again, and asks for approval before the announcement")
+    _title("5. The token gets permission, the plan runs again, and asks for approval before the announcement")
     registry.takes_packages = True
     run = await _started(file, at_work, registry)
     run = await at_work.worker.settled(run.id)

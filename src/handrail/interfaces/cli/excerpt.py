@@ -39,7 +39,7 @@ def lines_of(text: str) -> list[str]:
 def excerpt_of(line: str, column: int, *, width: int, encoding: str = "utf-8") -> Excerpt:
     """The part of a line around a column (counted from 1) that fits `width` cells, with carets under the value."""
     start = min(max(column - 1, 0), len(line))
-    # A line may have megabytes; only what could be shown is looked at, though characters may take no cell at all.
+    # A line may have megabytes; only the part that could be shown is read, though some characters take no cell.
     reach = CHARS_A_CELL * width
     found = _value.match(line, start, start + reach)
     end = max(found.end() if found else start, start + 1)

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from handrail.assembly import Reading, bookcase_of, rules_of, survey_of
+from handrail.assembly import Reading, library_of, rules_of, survey_of
 from handrail.domain.analysis.fitness import require_fit
 from handrail.domain.analysis.local import Survey
 from handrail.domain.check import blocks
@@ -40,14 +40,14 @@ async def _found(name: str, look: Reading, survey: Survey | None) -> tuple[Defin
     if name == STDIN or name.endswith(SUFFIXES) or _is_file(name):
         definition, _ = load_valid(name, look.settings, survey=survey)
         return definition, {}
-    books = bookcase_of(look.settings)
-    if books.catalog.find(name.partition("@")[0]):
-        return valid(books.load(name, survey=survey), name), {}
+    library = library_of(look.settings)
+    if library.catalog.find(name.partition("@")[0]):
+        return valid(library.load(name, survey=survey), name), {}
     try:
         return await look.plans.newest(name)
     except NotFound as error:
         rows = await look.store.plans(limit=1_000)
-        known = [*(book.id for book in books.books()), *(row.id for row in rows if row.retired is None)]
+        known = [*(entry.id for entry in library.entries()), *(row.id for row in rows if row.retired is None)]
         hint = did_you_mean(name, known) or "give a file, or save a plan first: `handrail plan save FILE`"
         raise NotFound(f"there is no file, workflow or plan {name!r}", hint=hint) from error
 
@@ -74,7 +74,7 @@ def inputs_of(definition: Definition, typed: Iterable[str]) -> Mapping[str, Any]
 
 
 def value_of(text: str, schema: Any) -> Any:
-    """A typed value: JSON where it is JSON, unless the schema asks for a text."""
+    """A typed value: parsed if it is JSON, unless the schema wants a string."""
     kinds = schema.get("type", ()) if isinstance(schema, Mapping) else ()
     if "string" in ((kinds,) if isinstance(kinds, str) else kinds):
         return text

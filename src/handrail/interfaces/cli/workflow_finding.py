@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from handrail.assembly import bookcase_of
+from handrail.assembly import library_of
 from handrail.domain.definition import Definition
 from handrail.domain.errors import NotFound
 from handrail.interfaces.cli.definitions import STDIN, load_file
@@ -27,7 +27,7 @@ def found(name: str, settings: Settings) -> Loaded:
     """The workflow in a file, or of the library by its id, with all findings; NotFound with the nearest names."""
     if is_file_name(name):
         return load_file(name, settings)
-    return bookcase_of(settings).load(name)
+    return library_of(settings).load(name)
 
 
 def found_valid(name: str, settings: Settings) -> Definition:
@@ -50,10 +50,10 @@ def files_of(targets: Iterable[str], settings: Settings) -> list[str]:
 
 def file_of(name: str, settings: Settings) -> str:
     """The file of the workflow that an id names; NotFound with the nearest names."""
-    books = bookcase_of(settings)
-    books.load(name)  # raises NotFound with the nearest names
+    library = library_of(settings)
+    library.load(name)  # raises NotFound with the nearest names
     wanted, _, versions = name.partition("@")
-    best = chosen(books.catalog.find(wanted), versions or ANY_VERSION, takes_any=True)
+    best = chosen(library.catalog.find(wanted), versions or ANY_VERSION, takes_any=True)
     if best is None:  # it was removed just now
         raise NotFound(f"there is no workflow {name!r}")
     return best.document.name

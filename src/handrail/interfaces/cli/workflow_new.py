@@ -9,7 +9,7 @@ from typing import Final
 
 import click
 
-from handrail.assembly import bookcase_of
+from handrail.assembly import library_of
 from handrail.domain.authoring import definition_data
 from handrail.domain.errors import Invalid, Unavailable
 from handrail.interfaces.cli.answer import answer
@@ -100,7 +100,7 @@ def _renamed(text: str, source: str, name: str) -> str:
 
 def _require_id(text: str, name: str, file: Path, settings: Settings) -> None:
     """Refuse an invalid id before anything is written."""
-    loaded = load_definition(text, name=str(file), catalog=bookcase_of(settings).catalog)
+    loaded = load_definition(text, name=str(file), catalog=library_of(settings).catalog)
     wrong = [finding for finding in loaded.findings if finding.where == "id"]
     if wrong:
         raise Invalid(f"{name!r} can't be a workflow's id", hint=wrong[0].fix, findings=wrong)

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from handrail.assembly import bookcase_of
+from handrail.assembly import library_of
 from handrail.domain.authoring import definition_data
 from handrail.domain.definition import Definition, title_of
 from handrail.interfaces.cli.answer import answer, listing
@@ -16,7 +16,7 @@ from handrail.interfaces.cli.finding_view import print_findings
 from handrail.interfaces.cli.program import json_option, reports_errors, settings_of
 from handrail.interfaces.cli.table import Column, print_table
 from handrail.interfaces.cli.workflow_finding import found
-from handrail.library.book import Book
+from handrail.library.book import WorkflowEntry
 from handrail.library.loading import valid
 from handrail.library.printing import yaml_text
 
@@ -35,9 +35,9 @@ async def list_(
     ctx: click.Context, words: tuple[str, ...], query: str, category: str, tags: tuple[str, ...], as_json: bool
 ) -> None:
     """List the workflows of the library; with WORDS or --query those that match, the best first."""
-    books = bookcase_of(settings_of(ctx))
-    matching = books.search(" ".join([query, *words]).strip(), category=category, tags=tags)
-    broken = books.broken()
+    library = library_of(settings_of(ctx))
+    matching = library.search(" ".join([query, *words]).strip(), category=category, tags=tags)
+    broken = library.broken()
 
     def print_text() -> None:
         head = ("id", Column("version", 1), Column("category", 3), Column("steps", 4), Column("from", 2), "description")
@@ -47,7 +47,7 @@ async def list_(
         if not matching:
             click.echo("no workflow matches; `handrail workflow list` shows all", err=True)
 
-    data = listing("workflows", [_book_data(book) for book in matching], broken=broken)
+    data = listing("workflows", [_entry_data(entry) for entry in matching], broken=broken)
     answer(data, as_json=as_json, as_text=print_text)
 
 
@@ -62,8 +62,8 @@ async def show(ctx: click.Context, name: str, as_yaml: bool, as_json: bool) -> N
     settings = settings_of(ctx)
     loaded = found(name, settings)
     definition = valid(loaded, name)
-    book = next((one for one in bookcase_of(settings).books() if one.id == definition.id), None)
-    place = _place(book) if book is not None and book.version == definition.version else {}
+    entry = next((one for one in library_of(settings).entries() if one.id == definition.id), None)
+    place = _place(entry) if entry is not None and entry.version == definition.version else {}
 
     def print_text() -> None:
         if as_yaml:
@@ -82,29 +82,29 @@ def _written(definition: Definition) -> dict[str, Any]:
     return data
 
 
-def _row(book: Book) -> tuple[object, ...]:
-    words = printable(" ".join(book.description.split()))
+def _row(entry: WorkflowEntry) -> tuple[object, ...]:
+    words = printable(" ".join(entry.description.split()))
     text = words if len(words) <= DESCRIPTION_MAX else f"{words[:DESCRIPTION_MAX]}..."
-    shadows = f" (shadows {', '.join(book.shadows)})" if book.shadows else ""
-    named = [printable(cell) or "-" for cell in (book.id, book.version, book.category)]
-    return (*named, book.steps, f"{book.source}{shadows}", text)
+    shadows = f" (shadows {', '.join(entry.shadows)})" if entry.shadows else ""
+    named = [printable(cell) or "-" for cell in (entry.id, entry.version, entry.category)]
+    return (*named, entry.steps, f"{entry.source}{shadows}", text)
 
 
-def _book_data(book: Book) -> dict[str, Any]:
+def _entry_data(entry: WorkflowEntry) -> dict[str, Any]:
     data = {
-        "id": book.id,
-        "name": book.name,
-        "version": book.version,
-        "description": book.description,
-        "category": book.category,
-        "tags": book.tags,
-        "steps": book.steps,
+        "id": entry.id,
+        "name": entry.name,
+        "version": entry.version,
+        "description": entry.description,
+        "category": entry.category,
+        "tags": entry.tags,
+        "steps": entry.steps,
     }
-    return data | _place(book)
+    return data | _place(entry)
 
 
-def _place(book: Book) -> dict[str, Any]:
-    return {"source": book.source, "file": book.file, "shadows": book.shadows}
+def _place(entry: WorkflowEntry) -> dict[str, Any]:
+    return {"source": entry.source, "file": entry.file, "shadows": entry.shadows}
 
 
 def _print(definition: Definition, place: dict[str, Any]) -> None:

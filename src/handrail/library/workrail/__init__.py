@@ -1,1 +1,1 @@
-"""WorkRail: workflow files of that format (schema v0.0.1 to v0.3.0), recognised and converted into ours."""
+"""WorkRail: recognises and converts workflow files of that format (schema v0.0.1 to v0.3.0)."""

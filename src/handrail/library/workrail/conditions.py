@@ -1,8 +1,8 @@
-"""Conditions: from their objects ({var, equals, gt, and, ...}) to an expression of ours.
+"""Converts conditions of WorkRail ({var, equals, gt, and, ...}) to expressions.
 
-Their equality is lenient about case, numbers and booleans, and so is what comes out of here. Their variables count as
-false when they are not set; ours are asked whether they exist. What they would silently take for false because it
-can't be read is a fault here. One value against one variable is equality.py's work."""
+WorkRail's equality ignores case and mixes numbers, booleans and strings; the expressions do the same. A variable that
+is not set is false there; here it is tested with `exists`. A condition that WorkRail can't read is false there, and an
+error here. equality.py compares one variable with one value."""
 
 from __future__ import annotations
 
@@ -51,30 +51,30 @@ OPERATORS: Final[Mapping[str, Callable[[Subject, Any], str]]] = {
 
 
 class Read(Struct, frozen=True):
-    """A variable that a condition looks at, and what it is compared with, in words."""
+    """A variable that a condition reads, and what it is compared with, as text."""
 
     name: str
     sought: tuple[str, ...] = ()
 
 
-class Asked(Struct, frozen=True):
+class Condition(Struct, frozen=True):
     """A condition as an expression, and the variables that must be set for it."""
 
     source: str
     reads: tuple[Read, ...] = ()
 
-    def negated(self) -> Asked:
+    def negated(self) -> Condition:
         """The opposite."""
-        return Asked(f"not ({self.source})", self.reads)
+        return Condition(f"not ({self.source})", self.reads)
 
-    def joined(self, other: Asked | None, word: str = "and") -> Asked:
-        """Both, or one of the two."""
+    def joined(self, other: Condition | None, word: str = "and") -> Condition:
+        """This condition and another, joined by `and` or `or`."""
         if other is None:
             return self
-        return Asked(f"({self.source}) {word} ({other.source})", (*self.reads, *other.reads))
+        return Condition(f"({self.source}) {word} ({other.source})", (*self.reads, *other.reads))
 
 
-class Unclear(Exception):
+class UnclearCondition(Exception):
     """A condition whose meaning is unknown."""
 
     def __init__(self, message: str, path: Path, fix: str = "") -> None:
@@ -83,19 +83,19 @@ class Unclear(Exception):
         self.fix = fix
 
 
-def asked(condition: Json, names: Names, path: Path, notes: Notes) -> Asked | None:
-    """The condition as an expression; None if there is none, or it is a fault."""
+def condition_of(condition: Json, names: Names, path: Path, notes: Notes) -> Condition | None:
+    """The condition as an expression; None if there is none, or if it is an error."""
     if condition is None or condition == {}:
-        return None  # no condition: it always holds
+        return None  # no condition: always true
     try:
         return _Translator(names, notes).translate(condition, path)
-    except Unclear as unclear:
+    except UnclearCondition as unclear:
         notes.fault(unclear.path, str(unclear), unclear.fix)
         return None
 
 
 def not_texts(value: Json) -> frozenset[str]:
-    """The variables that are, anywhere in a file, compared with something else than words."""
+    """The variables that are compared with something other than words, anywhere in a file."""
     found: set[str] = set()
     pending: list[Any] = [value]
     while pending:
@@ -111,7 +111,7 @@ def not_texts(value: Json) -> frozenset[str]:
 
 
 def _compared_with(condition: Mapping[str, Any]) -> list[Any]:
-    """All that a condition compares its variable with; null if it only asks for the variable."""
+    """All values that a condition compares its variable with; null if it only tests the variable."""
     used = [condition[key] for key in OPERATORS if key in condition]
     return [item for one in used for item in (one if isinstance(one, list | tuple) else [one])] or [None]
 
@@ -123,16 +123,16 @@ class _Translator:
         self.names = names
         self.notes = notes
 
-    def translate(self, condition: Json, path: Path) -> Asked:
+    def translate(self, condition: Json, path: Path) -> Condition:
         if not isinstance(condition, Mapping):
-            raise Unclear(
+            raise UnclearCondition(
                 f"a condition is an object, not {described(condition)}", path, "write {var: ..., equals: ...}"
             )
         self._check_keys(condition, path)
         parts = [self._composed(condition, key, path) for key in COMPOSED if key in condition]
         parts += self._compared(condition, path)
         if not parts:
-            raise Unclear("the condition asks nothing", path, "write {var: ..., equals: ...}")
+            raise UnclearCondition("the condition is empty", path, "write {var: ..., equals: ...}")
         if len(parts) > 1:
             self.notes.note(path, "WorkRail looks only at the first part of this condition; here all parts count")
         return _all(parts, "and")
@@ -142,54 +142,54 @@ class _Translator:
         for key in condition:
             if key not in known:
                 fix = did_you_mean(key, known)
-                raise Unclear(f"`{key[:60]}` is not something that a condition can ask", (*path, key), fix)
+                raise UnclearCondition(f"`{key[:60]}` is not a key of a condition", (*path, key), fix)
         if "var" not in condition and (lost := next((key for key in condition if key in OPERATORS), "")):
-            raise Unclear(f"of which variable is `{lost}` asked?", path, "add `var`")
+            raise UnclearCondition(f"`{lost}` has no variable", path, "add `var`")
 
-    def _composed(self, condition: Mapping[str, Any], key: str, path: Path) -> Asked:
+    def _composed(self, condition: Mapping[str, Any], key: str, path: Path) -> Condition:
         value, here = condition[key], (*path, key)
         if key == "not":
             return self.translate(value, here).negated()
         if not isinstance(value, list | tuple):
-            raise Unclear(f"`{key}` needs a list of conditions, not {described(value)}", here)
+            raise UnclearCondition(f"`{key}` needs a list of conditions, not {described(value)}", here)
         if not value:
-            return Asked("true" if key == "and" else "false")
+            return Condition("true" if key == "and" else "false")
         return _all([self.translate(item, (*here, index)) for index, item in enumerate(value)], key)
 
-    def _compared(self, condition: Mapping[str, Any], path: Path) -> list[Asked]:
+    def _compared(self, condition: Mapping[str, Any], path: Path) -> list[Condition]:
         if "var" not in condition:
             return []
         name = condition["var"]
         if not isinstance(name, str) or not name.strip(". "):
-            raise Unclear(f"`var` is the name of a variable, not {described(name)}", (*path, "var"))
+            raise UnclearCondition(f"`var` is the name of a variable, not {described(name)}", (*path, "var"))
         used = [key for key in OPERATORS if key in condition]
         if not used:
-            return [self._asked(name.strip(), None, None, (*path, "var"))]
-        return [self._asked(name.strip(), key, condition[key], (*path, key)) for key in used]
+            return [self._compare(name.strip(), None, None, (*path, "var"))]
+        return [self._compare(name.strip(), key, condition[key], (*path, key)) for key in used]
 
-    def _asked(self, name: str, operator: str | None, value: Json, path: Path) -> Asked:
+    def _compare(self, name: str, operator: str | None, value: Json, path: Path) -> Condition:
         counter = self.names.counter(name)
         try:
             if counter is not None:
-                return Asked(counted(operator, value, counter.ahead))
+                return Condition(counted(operator, value, counter.ahead))
             subject = Subject(self.names.path(name), name not in self.names.not_texts)
             source = OPERATORS[operator](subject, value) if operator else truthy(subject)
         except Invalid as error:
-            raise Unclear(str(error), path) from None
+            raise UnclearCondition(str(error), path) from None
         if not self.names.is_variable(name):
-            return Asked(source)
-        return Asked(source, (Read(name, _sought(operator, value)),))
+            return Condition(source)
+        return Condition(source, (Read(name, _sought(operator, value)),))
 
 
-def _all(parts: list[Asked], word: str) -> Asked:
+def _all(parts: list[Condition], word: str) -> Condition:
     if len(parts) == 1:
         return parts[0]
     source = f" {word} ".join(f"({part.source})" if " " in part.source else part.source for part in parts)
-    return Asked(source, tuple(read for part in parts for read in part.reads))
+    return Condition(source, tuple(read for part in parts for read in part.reads))
 
 
 def _sought(operator: str | None, value: Json) -> tuple[str, ...]:
-    """What a later step looks for, as an agent would say it."""
+    """The values that a later step expects, as text for the agent."""
     if operator in (None, "matches"):
         return ()
     items = value if isinstance(value, list | tuple) else [value]

@@ -1,4 +1,4 @@
-"""Criteria: what WorkRail validates of an output, as checks of ours. What can't be checked goes into the prompt."""
+"""Converts `validationCriteria` to checks. What can't be checked is added to the prompt."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from handrail.domain.check import Path
 from handrail.domain.errors import Invalid
 from handrail.library.author_schema import check_schema
 from handrail.library.schema_words import described
-from handrail.library.workrail.conditions import Read, asked
+from handrail.library.workrail.conditions import Read, condition_of
 from handrail.library.workrail.naming import Names
 from handrail.library.workrail.noting import Notes, Reader
 from handrail.library.workrail.patterns import pattern_of
@@ -29,7 +29,7 @@ Check = dict[str, Any]
 
 
 class Criteria(Struct, frozen=True):
-    """What is checked, what is only written into the prompt, and which variables the checks depend on."""
+    """The checks, what is only in the prompt, and the variables that the checks depend on."""
 
     checks: tuple[Check, ...] = ()
     sentences: tuple[str, ...] = ()
@@ -41,7 +41,7 @@ class Criteria(Struct, frozen=True):
 
 
 def criteria_of(value: Any, names: Names, path: Path, notes: Notes) -> Criteria:
-    """What a step's `validationCriteria` ask for."""
+    """The criteria of a step."""
     if value is None:
         return Criteria()
     reading = _Reading(names, notes)
@@ -61,9 +61,9 @@ class _Reading:
         self.reads: list[Read] = []
 
     def whole(self, value: Any, path: Path) -> list[Check]:
-        """All that is asked for; a text alone goes into the prompt."""
+        """All checks; a plain string goes into the prompt."""
         if isinstance(value, str):
-            self.tell(value, path)
+            self.show(value, path)
             return []
         if isinstance(value, Mapping) and value.keys() == {"and"} and isinstance(value["and"], list | tuple):
             return self.listed(value["and"], (*path, "and"))
@@ -84,8 +84,8 @@ class _Reading:
             return None
         return self._rule(Reader(value, path, self.notes)) if "type" in value else self._composition(value, path)
 
-    def tell(self, text: str, path: Path) -> None:
-        """Let the agent read what handrail can't check."""
+    def show(self, text: str, path: Path) -> None:
+        """Add a rule that handrail can't check to the prompt."""
         if text.strip():
             self.sentences.append(text.strip())
             self.notes.note(path, "this is shown to the agent; handrail does not check it")
@@ -93,7 +93,7 @@ class _Reading:
     def _from_text(self, value: str, path: Path) -> Check | None:
         if _pattern_signs.search(value):
             return self._matching(value, "", path)
-        self.tell(value, path)
+        self.show(value, path)
         return None
 
     def _composition(self, value: Mapping[str, Any], path: Path) -> Check | None:
@@ -108,12 +108,12 @@ class _Reading:
         known_before = len(self.sentences)
         checks = self.listed(inner, (*path, key), is_alone=key == "not")
         if len(self.sentences) > known_before and key != "and":
-            self._only_tell(key, path)
+            self._show_all(key, path)
             return None
         return {"rule": COMPOSED[key], "checks": list(map(_unconditional, checks))} if checks else None
 
-    def _only_tell(self, key: str, path: Path) -> None:
-        """Without the part that can't be checked, the rest would mean something else."""
+    def _show_all(self, key: str, path: Path) -> None:
+        """Check none of a composition: without the part that can't be checked, the rest would mean something else."""
         self.sentences.append(f"Of these, {'one' if key == 'or' else 'none'} must hold: see the rules above.")
         self.notes.note((*path, key), "a part of this can't be checked, so none of it is")
 
@@ -133,9 +133,9 @@ class _Reading:
         return {"contains": self._contains, "regex": self._regex, "length": _length, "schema": self._schema}
 
     def _terms(self, rule: Reader) -> Check:
-        """When the rule is applied, and what is said if it does not hold."""
+        """When the rule is applied, and the message if it fails."""
         terms: Check = {}
-        condition = asked(rule.value.get("condition"), self.names, rule.at("condition"), self.notes)
+        condition = condition_of(rule.value.get("condition"), self.names, rule.at("condition"), self.notes)
         if condition is not None:
             terms["when"] = condition.source
             self.reads += condition.reads
@@ -190,13 +190,13 @@ def _length(rule: Reader) -> Check | None:
             return None
         bounds[key] = int(value)
     if not bounds:
-        rule.notes.fault(rule.path, "the length of what?", "add `min` or `max`")
+        rule.notes.fault(rule.path, "the rule has neither `min` nor `max`", "add `min` or `max`")
         return None
     return {"rule": "length", **bounds}
 
 
 def _unconditional(check: Check) -> Check:
-    """A check without `when`, for inside of another: it passes where it would not be applied."""
+    """A check without `when`, for use inside another: it passes if it would not be applied."""
     if "when" not in check:
         return check
     rest = {key: value for key, value in check.items() if key != "when"}

@@ -1,8 +1,8 @@
-"""Equality and its kin: one variable asked about one value, as leniently as WorkRail does it, in our expressions.
+"""Comparisons of one variable with one value, as lenient as WorkRail's, as expressions.
 
-Ours has types and theirs has none, so this rests on two things: a list that also holds null takes a value of any type
-for `in`, and `exists` lets null itself out. A variable that is only ever compared with words is asked by `lower`, which
-refuses other types; others are compared with a word in its usual spellings."""
+Our expressions have types and WorkRail's have none. So two tricks are used: `in` accepts a value of any type if the
+list also has null, and `exists` excludes null itself. A variable that is only compared with words goes through `lower`,
+which refuses other types; others are compared with a word in its usual spellings."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _number = re.compile(r"[+-]?\d{1,15}(?:\.\d{1,15})?")
 
 
 class Subject(Struct, frozen=True):
-    """The variable that is asked about: where it is, and whether it is only ever compared with words."""
+    """The variable: its path, and whether it is only compared with words."""
 
     path: str
     is_text: bool = True
@@ -62,7 +62,7 @@ def among(subject: Subject, value: Json) -> str:
 
 
 def ordered(sign: str) -> Callable[[Subject, Json], str]:
-    """Whether a variable is a number on this side of another."""
+    """Whether a variable is a number that compares like this with another."""
 
     def ask(subject: Subject, value: Json) -> str:
         if isinstance(value, bool) or not isinstance(value, int | float):
@@ -73,7 +73,7 @@ def ordered(sign: str) -> Callable[[Subject, Json], str]:
 
 
 def contained(subject: Subject, value: Json) -> str:
-    """Whether a text, or a list of texts, holds a word."""
+    """Whether a string, or a list of strings, contains a word."""
     word = _text(value)
     if not word:
         return "true"
@@ -81,14 +81,14 @@ def contained(subject: Subject, value: Json) -> str:
 
 
 def worded(function: str) -> Callable[[Subject, Json], str]:
-    """What a function of texts says of a variable and a word, whatever their case."""
+    """The result of a string function for a variable and a word, ignoring case."""
     return lambda subject, value: (
         f'{function}(lower(default({subject.path}, "")), {text_literal(_text(value).lower())})'
     )
 
 
 def matched(subject: Subject, value: Json) -> str:
-    """Whether a text has this pattern, whatever its case."""
+    """Whether a string matches this pattern, ignoring case."""
     return f'matches(default({subject.path}, ""), {text_literal(pattern_of(_text(value), "i"))})'
 
 
@@ -99,12 +99,12 @@ def truthy(subject: Subject) -> str:
 
 
 def counted(operator: str | None, value: Json, ahead: int) -> str:
-    """What is asked of a loop's counter; theirs is `ahead` of our `index`."""
+    """A condition on a loop's counter; WorkRail's is our `index` plus `ahead`."""
     if operator is None:
         return f"index != {number_literal(-ahead)}"
     if operator in _COUNTED:
         return _COUNTED[operator](_numbers(value), ahead)
-    raise Invalid(f"`{operator}` can't be asked of a loop's counter")
+    raise Invalid(f"`{operator}` can't be used with a loop's counter")
 
 
 def _of_numbers(sign: str, word: str) -> Callable[[list[float], int], str]:
@@ -148,7 +148,7 @@ def _number_of(value: Json) -> float | None:
 
 
 def is_word(value: Json) -> TypeGuard[str]:
-    """Whether a text is nothing but a text: no number, no yes or no, not empty."""
+    """Whether a string is a plain word: not a number, not yes or no, not empty."""
     if not isinstance(value, str):
         return False
     word = value.strip().lower()
@@ -156,13 +156,13 @@ def is_word(value: Json) -> TypeGuard[str]:
 
 
 def _likes(value: Json) -> list[Json]:
-    """All that WorkRail takes for equal to a value, a word in its usual spellings."""
+    """All values that WorkRail treats as equal to a value; a word in its usual spellings."""
     if isinstance(value, bool):
         words = TRUE_WORDS if value else FALSE_WORDS
         return [value, *(one for word in words for one in _spellings(word))]
     if isinstance(value, int | float):
         return [value, number_literal(value)]
-    # Objects and lists are never equal to anything there.
+    # In WorkRail, objects and lists are never equal to anything.
     return _text_likes(value) if isinstance(value, str) else []
 
 

@@ -1,4 +1,4 @@
-"""Functions: texts with a name that several steps share. A step shows those that it mentions."""
+"""Functions of WorkRail: named texts that several steps share. A step's prompt shows those that it mentions."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ KEYS = ("name", "definition", "parameters", "scope")
 PARAMETER_KEYS = ("name", "type", "required", "description", "enum", "default")
 
 
-class Function(Struct, frozen=True):
-    """A text with a name, in one line."""
+class WorkRailFunction(Struct, frozen=True):
+    """A function with its text, on one line."""
 
     name: str
     text: str
 
 
-def functions_in(holder: Reader) -> dict[str, Function]:
+def functions_in(holder: Reader) -> dict[str, WorkRailFunction]:
     """The functions that a workflow, loop or step defines."""
     found = [_function(one) for one in holder.inners("functionDefinitions")]
     return {function.name: function for function in found if function.name}
 
 
-def spoken_of(step: Reader, text: str, known: Mapping[str, Function]) -> list[Function]:
+def mentioned_in(step: Reader, text: str, known: Mapping[str, WorkRailFunction]) -> list[WorkRailFunction]:
     """The functions that a step refers to, calls, or names in its text."""
     named = {name.removesuffix("()") for name in step.texts("functionReferences")}
     named |= {one.text("name") for one in step.inners("functionCalls")}
@@ -36,7 +36,7 @@ def spoken_of(step: Reader, text: str, known: Mapping[str, Function]) -> list[Fu
 
 
 def calls_in(step: Reader) -> list[str]:
-    """The calls of functions that a step asks for, one line each."""
+    """The function calls of a step, one line each."""
     calls: list[str] = []
     for call in step.inners("functionCalls"):
         call.note_unknown(("name", "args"))
@@ -46,19 +46,19 @@ def calls_in(step: Reader) -> list[str]:
     return calls
 
 
-def _function(definition: Reader) -> Function:
+def _function(definition: Reader) -> WorkRailFunction:
     definition.note_unknown(KEYS)
     name, text = definition.text("name"), definition.text("definition")
     parameters = [_parameter(one) for one in definition.inners("parameters")]
     if not name:
-        definition.notes.fault(definition.path, "a function without a name", "add `name`")
+        definition.notes.fault(definition.path, "the function has no name", "add `name`")
     about = "; ".join(filter(None, (words for _, words in parameters)))
     signature = f"{name}({', '.join(head for head, _ in parameters)})"
-    return Function(name, f"{signature}: {text}" + (f" ({about})" if about else ""))
+    return WorkRailFunction(name, f"{signature}: {text}" + (f" ({about})" if about else ""))
 
 
 def _parameter(parameter: Reader) -> tuple[str, str]:
-    """A parameter in the signature, and what is said about it."""
+    """A parameter for the signature, and its description."""
     parameter.note_unknown(PARAMETER_KEYS)
     name = parameter.text("name")
     kind = parameter.text("type")

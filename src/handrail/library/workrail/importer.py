@@ -1,6 +1,6 @@
-"""The importer of WorkRail's format: recognises its files cheaply, and converts them when there is one.
+"""The importer of WorkRail's format: recognises its files quickly, and converts them.
 
-Converting is whole.py's work; it is imported late, because its modules cost a cold start up to 20 ms."""
+whole.py does the conversion; it is imported late, because its modules add up to 20 ms to a cold start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Literals: JSON values as they are written in an expression."""
+"""Writes JSON values as literals of an expression."""
 
 from __future__ import annotations
 

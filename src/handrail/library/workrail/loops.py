@@ -1,6 +1,6 @@
-"""Loops: when a loop of theirs goes round, in our keys, and what its names stand for inside.
+"""Converts loops: when a loop repeats, and the meaning of its names inside.
 
-WorkRail looks at a condition before each round, also at that of `until`. The steps inside are steps.py's work."""
+WorkRail evaluates the condition before each round, also for `until`. steps.py converts the steps inside."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from handrail.domain.check import Path
 from handrail.library.schema_words import described
-from handrail.library.workrail.conditions import Asked, Read, asked
+from handrail.library.workrail.conditions import Condition, Read, condition_of
 from handrail.library.workrail.literals import text_literal
 from handrail.library.workrail.naming import Counter, Names, item_name
 from handrail.library.workrail.noting import Reader
@@ -40,13 +40,13 @@ DECIDE: Final = (
 )
 
 
-class Turning(Struct, frozen=True, kw_only=True):
-    """How a loop goes round."""
+class LoopPlan(Struct, frozen=True, kw_only=True):
+    """How a loop repeats."""
 
     keys: dict[str, Any]
     names: Names
-    guard: Asked | None = None
-    """A condition that every step inside has, too."""
+    guard: Condition | None = None
+    """A condition that is added to every step inside."""
     before: tuple[Read, ...] = ()
     """What must be set before the loop starts."""
     within: tuple[Read, ...] = ()
@@ -55,7 +55,7 @@ class Turning(Struct, frozen=True, kw_only=True):
     """Whether a step inside decides by its output; then `until` is still missing."""
 
 
-def turning_of(step: Reader, names: Names, *, has_control: bool) -> Turning | None:
+def loop_plan_of(step: Reader, names: Names, *, has_control: bool) -> LoopPlan | None:
     """How a loop step repeats; None if it is an error. `has_control`: a step inside submits the decision."""
     loop = step.inner("loop")
     if loop is None:
@@ -75,37 +75,37 @@ def turning_of(step: Reader, names: Names, *, has_control: bool) -> Turning | No
         case _:
             known = ", ".join(LOOP_TYPES)
             step.notes.fault(
-                loop.at("type"), f"{described(loop.value.get('type'))} is no loop", f"choose one of {known}"
+                loop.at("type"), f"{described(loop.value.get('type'))} is not a kind of loop", f"choose one of {known}"
             )
             return None
 
 
 def decided_by(trail: Sequence[str], step: str) -> str:
-    """The condition on which a loop ends because a step inside has said so, or was left out."""
+    """The condition that ends a loop: a step inside decided so, or was skipped."""
     path = _decision(trail, step)
     return f'not exists({path}) or {path} != "continue"'
 
 
-def begun_by(trail: Sequence[str], step: str) -> Asked:
-    """The condition on which a loop starts: no step before it decided against it."""
-    return Asked(f'default({_decision(trail, step)}, "continue") == "continue"')
+def started_by(trail: Sequence[str], step: str) -> Condition:
+    """The condition that starts a loop: no step before it decided against it."""
+    return Condition(f'default({_decision(trail, step)}, "continue") == "continue"')
 
 
-def hands_in_decision(step: Any) -> bool:
-    """Whether a step, as it was written, submits whether a loop continues."""
+def submits_decision(step: Any) -> bool:
+    """Whether a step of WorkRail submits the decision whether a loop continues."""
     contract = step.get("outputContract") if isinstance(step, Mapping) else None
     return isinstance(contract, Mapping) and LOOP_CONTROL in str(contract.get("contractRef"))
 
 
 def waits_for_decision(step: Any) -> bool:
-    """Whether a step, as it was written, is a loop that continues by the output of a step."""
+    """Whether a step of WorkRail is a loop that continues depending on the output of a step."""
     loop = step.get("loop") if isinstance(step, Mapping) else None
     if not isinstance(loop, Mapping) or loop.get("type") not in ("while", "until"):
         return False
     source, body = loop.get("conditionSource"), step.get("body")
     if isinstance(source, Mapping) and source.get("kind") == BY_ARTIFACT:
         return True
-    return isinstance(body, list | tuple) and any(map(hands_in_decision, body))
+    return isinstance(body, list | tuple) and any(map(submits_decision, body))
 
 
 def _decision(trail: Sequence[str], step: str) -> str:
@@ -119,17 +119,17 @@ def _is_amount(value: Any) -> TypeGuard[float]:
 def _most(loop: Reader) -> int:
     value = loop.value.get("maxIterations")
     if value is None:
-        loop.notes.note(loop.path, f"the loop has no `maxIterations`: {ROUNDS_DEFAULT} are taken")
+        loop.notes.note(loop.path, f"the loop has no `maxIterations`: {ROUNDS_DEFAULT} are used")
         return ROUNDS_DEFAULT
     if not _is_amount(value) or not 1 <= value <= ROUNDS_MAX:
         fix = f"write a number from 1 to {ROUNDS_MAX:,}"
-        loop.notes.fault(loop.at("maxIterations"), f"{described(value)} is no number of rounds", fix)
+        loop.notes.fault(loop.at("maxIterations"), f"{described(value)} is not a number of rounds", fix)
         return ROUNDS_DEFAULT
     return int(value)
 
 
 def _names_inside(loop: Reader, names: Names, *, each: bool) -> Names:
-    """The names that steps inside know; `index` is the innermost loop's, so outer counters are gone."""
+    """The names for the steps inside; `index` is that of the innermost loop, so outer counters are not available."""
     counters = {loop.text("iterationVar") or "currentIteration": Counter(1)}
     if not each:
         return replace(names, counters=counters)
@@ -138,31 +138,33 @@ def _names_inside(loop: Reader, names: Names, *, each: bool) -> Names:
     return replace(names, items={**names.items, item: item_name(item)}, counters=counters)
 
 
-def _conditional(loop: Reader, inside: Names, most: int, *, has_control: bool) -> Turning | None:
+def _conditional(loop: Reader, inside: Names, most: int, *, has_control: bool) -> LoopPlan | None:
     source = loop.inner("conditionSource")
     if has_control or (source is not None and source.value.get("kind") == BY_ARTIFACT):
         if loop.value.get("condition"):
-            loop.notes.note(loop.at("condition"), "a step inside decides whether the loop goes on, not this condition")
-        return Turning(keys={"repeat": {"until": "", "max": most}}, names=inside, is_decided=True)
+            loop.notes.note(
+                loop.at("condition"), "a step inside decides whether the loop continues, not this condition"
+            )
+        return LoopPlan(keys={"repeat": {"until": "", "max": most}}, names=inside, is_decided=True)
     condition = _condition(source if source is not None and source.value.get("condition") else loop, inside)
     if condition is None:
         return None
     whole = condition if loop.text("type") == "while" else condition.negated()
     repeat = {"while": whole.source, "max": most}
-    return Turning(keys={"repeat": repeat}, names=inside, before=condition.reads, within=condition.reads)
+    return LoopPlan(keys={"repeat": repeat}, names=inside, before=condition.reads, within=condition.reads)
 
 
-def _condition(holder: Reader, inside: Names) -> Asked | None:
+def _condition(holder: Reader, inside: Names) -> Condition | None:
     if not holder.value.get("condition"):
         holder.notes.fault(holder.path, "the loop has no `condition`", "add {var: ..., equals: ...}")
         return None
-    # It is asked between two rounds, when `index` is still that of the last one.
+    # It is evaluated between two rounds, when `index` is still that of the last one.
     ahead = {name: Counter(counter.ahead + 1) for name, counter in inside.counters.items()}
     names = replace(inside, counters=ahead)
-    return asked(holder.value["condition"], names, holder.at("condition"), holder.notes)
+    return condition_of(holder.value["condition"], names, holder.at("condition"), holder.notes)
 
 
-def _counting(loop: Reader, names: Names, inside: Names, most: int) -> Turning | None:
+def _counting(loop: Reader, names: Names, inside: Names, most: int) -> LoopPlan | None:
     count = loop.value.get("count")
     if isinstance(count, str) and count.strip():
         return _counting_to(count.strip(), loop.at("count"), names, inside, most)
@@ -172,30 +174,30 @@ def _counting(loop: Reader, names: Names, inside: Names, most: int) -> Turning |
         )
         return None
     if count > most:
-        loop.notes.note(loop.at("count"), f"the loop has more rounds than `maxIterations` allows: {most} are made")
+        loop.notes.note(loop.at("count"), f"the loop has more rounds than `maxIterations` allows: {most} are used")
     times = min(ceil(count), most)
-    return Turning(keys={"repeat": {"times": times} if times else {"while": False}}, names=inside)
+    return LoopPlan(keys={"repeat": {"times": times} if times else {"while": False}}, names=inside)
 
 
-def _counting_to(name: str, path: Path, names: Names, inside: Names, most: int) -> Turning:
-    """Without arithmetic, the loop goes one round too far: in that one every step is skipped."""
+def _counting_to(name: str, path: Path, names: Names, inside: Names, most: int) -> LoopPlan:
+    """Expressions have no arithmetic, so the loop does one round too many, in which every step is skipped."""
     count = names.path(name)
     reads = (Read(name, (f"a number, at most {most}",)),) if names.is_variable(name) else ()
-    return Turning(
+    return LoopPlan(
         keys={"repeat": {"while": f"exists({count}) and index < {count}", "max": most + 1}},
         names=inside,
-        guard=Asked(f"index < {count}"),
+        guard=Condition(f"index < {count}"),
         before=reads,
     )
 
 
-def _over_items(loop: Reader, names: Names, inside: Names, most: int) -> Turning | None:
+def _over_items(loop: Reader, names: Names, inside: Names, most: int) -> LoopPlan | None:
     name = loop.text("items")
     if not name:
         if "items" not in loop.value:
-            loop.notes.fault(loop.path, "the loop has no `items`", "name the variable that holds the list")
+            loop.notes.fault(loop.path, "the loop has no `items`", "name the variable with the list")
         return None
     item = item_name(loop.text("itemVar") or "currentItem")
     reads = (Read(name, (f"a list, at most {most} items",)),) if names.is_variable(name) else ()
     keys = {"each": f"default({names.path(name)}, [])", "as": item, "max": most}
-    return Turning(keys=keys, names=inside, before=reads)
+    return LoopPlan(keys=keys, names=inside, before=reads)

@@ -1,4 +1,4 @@
-"""Naming: how their ids and variables are called in ours."""
+"""Converts ids and variable names."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ _hump = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 class Counter(Struct, frozen=True):
-    """A number that WorkRail counts and ours calls `index`: theirs is ours and `ahead`."""
+    """A loop counter of WorkRail: it is our `index` plus `ahead`."""
 
     ahead: int
 
 
 class Names(Struct, frozen=True):
-    """What the names in conditions and texts stand for at one place; all others are variables of the run."""
+    """The meaning of names in conditions and texts in one place; all others are variables of the run."""
 
     items: Mapping[str, str] = {}
     counters: Mapping[str, Counter] = {}
     not_texts: frozenset[str] = frozenset()
-    """Variables that are somewhere compared with something else than a word."""
+    """Variables that are compared with something other than a word somewhere."""
 
     def counter(self, name: str) -> Counter | None:
-        """The loop's counter that has this name."""
+        """The loop counter with this name, if there is one."""
         return self.counters.get(name)
 
     def is_variable(self, name: str) -> bool:
@@ -45,7 +45,7 @@ class Names(Struct, frozen=True):
         return name not in self.counters and root not in self.items
 
     def path(self, name: str) -> str:
-        """The path in an expression that leads to what a name stands for."""
+        """The path of a name in an expression."""
         root, *rest = name.split(".")
         if root in self.items:
             return self.items[root] + _path(rest)
@@ -58,25 +58,25 @@ def variable(name: str) -> str:
 
 
 def item_name(name: str) -> str:
-    """What an item of a loop is called in ours: small letters, and none of the words that mean something else."""
+    """The name of a loop's item: lower case, and not a reserved name."""
     found = re.sub(r"[^a-z0-9_]+", "_", _hump.sub("_", name).lower()).lstrip("_0123456789")[:ID_LENGTH_MAX]
     return f"the_{found}"[:ID_LENGTH_MAX] if found in NO_NAMES or iskeyword(found) else found or ITEM
 
 
 def workflow_id(name: str) -> str:
-    """`ns.name` is `ns/name` in ours; all in small letters, digits and hyphens."""
+    """The id of a workflow: `ns.name` becomes `ns/name`, in lower-case letters, digits and hyphens."""
     space, dot, rest = name.partition(".")
     parts = [_kebab(space), _kebab(rest)] if dot else [_kebab(name)]
     return "/".join(filter(None, parts))
 
 
 def step_id(name: str, taken: dict[str, int]) -> str:
-    """The id of a step in ours, as near to theirs as it can be, and taken from now on.
+    """A new id for a step, similar to its own; it is added to `taken`.
 
-    Each id that is taken leads to the last number that was tried behind it."""
+    `taken` maps each id to the last number that was appended to it, so that many equal names stay fast."""
     kebab = _kebab(name)
-    begins_well = kebab[:1].isalpha() and kebab not in NO_STEP_IDS
-    wanted = (kebab if begins_well else f"step-{kebab}".rstrip("-"))[:ID_LENGTH_MAX].rstrip("-")
+    is_usable = kebab[:1].isalpha() and kebab not in NO_STEP_IDS
+    wanted = (kebab if is_usable else f"step-{kebab}".rstrip("-"))[:ID_LENGTH_MAX].rstrip("-")
     number, found = taken.get(wanted, 1), wanted
     while found in taken:
         number += 1

@@ -1,7 +1,7 @@
-"""Needs: which variables a later condition reads, shown to the agent in the step that should set them.
+"""Asks the agent for the variables that later conditions read, in the prompts of the steps that should set them.
 
-WorkRail's agents set their context when a prompt mentions it. In ours `vars` are submitted with a step: the steps
-whose text names a variable say so, or else the last step before it is needed."""
+In WorkRail, agents set their context when a prompt mentions it. Here `vars` are submitted with a step: the steps whose
+text names a variable ask for it, or else the last step before it is needed."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from handrail.library.workrail.prompts import appended
 from handrail.library.workrail.texts import bullets
 
 SETTERS_MAX: Final = 20
-"""How many steps mention one variable: those nearest to where it is needed."""
+"""How many steps ask for one variable at most: those nearest to where it is needed."""
 
 _shown = re.compile(r"\{\{[^{}]*\}\}")
 _word = re.compile(r"\w+")
 
 
 class Slot(Struct, frozen=True):
-    """A step for an agent, in the order in which they come, and the words it was made of."""
+    """A prompt step, and the original text that it was made from."""
 
     step: dict[str, Any]
     raw: str
@@ -37,38 +37,38 @@ class Use(Struct, frozen=True, kw_only=True):
     first: int
     last: int
     is_shown: bool = False
-    """Whether it is only shown in a text, so that nothing depends on it."""
+    """Whether it is only shown in a text: no condition depends on it."""
 
     @property
     def name(self) -> str:
-        """The variable that is set; its parts are set with it."""
+        """The variable to set: the part before the first dot."""
         return self.read.name.partition(".")[0]
 
 
-Wish = dict[str, dict[str, None]]
-"""Names to set, each with what is looked for."""
+Wanted = dict[str, dict[str, None]]
+"""Variables to set, each with the expected values."""
 
 
-def tell_needs(slots: Sequence[Slot], uses: Iterable[Use]) -> list[str]:
-    """Let the prompts ask for the variables that are needed; what must be set before all of them is given back."""
+def request_variables(slots: Sequence[Slot], uses: Iterable[Use]) -> list[str]:
+    """Add the needed variables to the prompts; returns those that must be set before the first step."""
     named = _named(slots)
-    wishes: list[Wish] = [{} for _ in slots]
-    start: Wish = {}
+    all_wanted: list[Wanted] = [{} for _ in slots]
+    start: Wanted = {}
     for use in dict.fromkeys(uses):
         setters = _setters(named, use)
         for index in setters:
-            _add(wishes[index], use)
+            _add(all_wanted[index], use)
         if not setters and not use.is_shown:
             _add(start, use)
-    for slot, wish in zip(slots, wishes, strict=True):
-        if wish:
-            ask = f"Set these in `vars` when you hand this in; what comes later looks at them:\n{bullets(_lines(wish))}"
+    for slot, wanted in zip(slots, all_wanted, strict=True):
+        if wanted:
+            ask = f"Set these in `vars` when you submit this step; later steps read them:\n{bullets(_lines(wanted))}"
             slot.step["prompt"] = appended(slot.step["prompt"], [ask])
     return _lines(start)
 
 
 def _named(slots: Sequence[Slot]) -> Mapping[str, list[int]]:
-    """In which slots each word stands; a text that only shows a variable has no reason to set it."""
+    """The slots in which each word occurs; placeholders do not count: showing a variable is no reason to set it."""
     found: dict[str, list[int]] = {}
     for index, slot in enumerate(slots):
         for word in dict.fromkeys(_word.findall(_shown.sub(" ", slot.raw))):
@@ -85,9 +85,9 @@ def _setters(named: Mapping[str, Sequence[int]], use: Use) -> Sequence[int]:
     return range(use.first, use.last)[-1:]
 
 
-def _add(wish: Wish, use: Use) -> None:
-    wish.setdefault(use.name, {}).update(dict.fromkeys(use.read.sought))
+def _add(wanted: Wanted, use: Use) -> None:
+    wanted.setdefault(use.name, {}).update(dict.fromkeys(use.read.sought))
 
 
-def _lines(wish: Wish) -> list[str]:
-    return [f"`{name}`" + (f" (looked for: {' or '.join(words)})" if words else "") for name, words in wish.items()]
+def _lines(wanted: Wanted) -> list[str]:
+    return [f"`{name}`" + (f" (expected: {' or '.join(words)})" if words else "") for name, words in wanted.items()]

@@ -1,4 +1,4 @@
-"""Noting: the findings of a conversion, and reading the values of a file with the right type or a finding.
+"""Collects the findings of a conversion, and reads values with the right type, or a finding.
 
 Notes are minor: something is kept as text, or has no counterpart. Faults are critical: the meaning is unknown."""
 
@@ -52,7 +52,7 @@ def _flaw(severity: Severity, path: Path, message: str, fix: str = "") -> Flaw:
 
 
 class Reader:
-    """An object of the file, read key by key; keys that were never read are noted at the end."""
+    """An object of the file; its values are read by key, each with the expected type."""
 
     def __init__(self, value: Mapping[str, Any], path: Path, notes: Notes) -> None:
         self.value = value
@@ -60,7 +60,7 @@ class Reader:
         self.notes = notes
 
     def at(self, *keys: str | int) -> Path:
-        """The place of something inside."""
+        """The path of something inside."""
         return (*self.path, *keys)
 
     def text(self, key: str) -> str:
@@ -102,7 +102,7 @@ class Reader:
         return Reader(value, self.at(key), self.notes)
 
     def inners(self, key: str) -> list[Reader]:
-        """The objects in a list; what is no object is a fault."""
+        """The objects in a list; anything else is a fault."""
         found: list[Reader] = []
         for index, item in enumerate(self.items(key)):
             if isinstance(item, Mapping):
@@ -112,7 +112,7 @@ class Reader:
         return found
 
     def texts(self, key: str) -> list[str]:
-        """The texts in a list, empty ones left out; what is no text is a fault."""
+        """The texts in a list, empty ones left out; anything else is a fault."""
         found: list[str] = []
         for index, item in enumerate(self.items(key)):
             if isinstance(item, str):
@@ -122,13 +122,13 @@ class Reader:
         return found
 
     def note_unknown(self, known: Iterable[str]) -> None:
-        """Note the keys that WorkRail does not have either."""
+        """Note the keys that WorkRail does not have."""
         names = frozenset(known)
         for key in self.value:
             if key not in names:
                 near = did_you_mean(key, names)
                 fix = near if near.startswith("did") else ""
-                self.notes.note(self.at(key), f"`{shown(key)}` is not a key of WorkRail's here: left out", fix)
+                self.notes.note(self.at(key), f"`{shown(key)}` is not a key of WorkRail here: left out", fix)
 
     def _wrong(self, key: str, wanted: str, value: Any) -> None:
         self.notes.fault(self.at(key), f"{wanted} is expected here, not {described(value)}")

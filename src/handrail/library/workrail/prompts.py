@@ -1,7 +1,6 @@
-"""Prompts: all that a step of theirs says to an agent, as one prompt in a fixed order.
+"""Builds one prompt from all texts of a step, in a fixed order.
 
-What has no counterpart in ours (contracts, assessments, audits, templates that are elsewhere) is written here in words,
-and noted."""
+Contracts, assessments, audits and templates in other files have no counterpart: they are added as text, with a note."""
 
 from __future__ import annotations
 
@@ -11,8 +10,8 @@ from typing import Any, Final
 from msgspec import Struct
 
 from handrail.library.schema_words import described
-from handrail.library.workrail.conditions import Read, asked
-from handrail.library.workrail.functions import Function, calls_in, functions_in, spoken_of
+from handrail.library.workrail.conditions import Read, condition_of
+from handrail.library.workrail.functions import WorkRailFunction, calls_in, functions_in, mentioned_in
 from handrail.library.workrail.naming import Names
 from handrail.library.workrail.noting import Reader
 from handrail.library.workrail.texts import (
@@ -35,31 +34,31 @@ HEADINGS: Final = {
 }
 
 
-class Words(Struct, frozen=True, kw_only=True):
-    """What surrounds a step: names, the functions it may speak of, and the assessments of the whole workflow."""
+class PromptContext(Struct, frozen=True, kw_only=True):
+    """What a prompt depends on: names, available functions, and the assessments of the workflow."""
 
     names: Names
-    functions: Mapping[str, Function] = {}
+    functions: Mapping[str, WorkRailFunction] = {}
     assessments: Mapping[str, Any] = {}
     preface: str = ""
-    """What the loop around it has to say, for the first of its steps."""
+    """The text of the loop around it, for the first of its steps."""
     decides: str = ""
-    """What the step shows, if it decides whether a loop continues."""
+    """The text for a step that decides whether a loop continues."""
 
 
 class PromptText(Struct, frozen=True):
-    """A prompt, the words it was made of, and the variables that it depends on."""
+    """A prompt, the original text, and the variables that it depends on."""
 
     prompt: str
     raw: str
     reads: tuple[Read, ...] = ()
     shows: tuple[Read, ...] = ()
-    """Variables that stand in its text, and nowhere else matter."""
+    """Variables that are only shown in its text."""
     used: tuple[str, ...] = ()
-    """The functions that it speaks of."""
+    """The functions that it mentions."""
 
 
-def prompt_of(step: Reader, words: Words) -> PromptText:
+def prompt_of(step: Reader, words: PromptContext) -> PromptText:
     """The one prompt of a step."""
     names = words.names
     says = list(filter(None, (words.preface, step.text("prompt"), _blocks(step))))
@@ -67,8 +66,8 @@ def prompt_of(step: Reader, words: Words) -> PromptText:
     _note_own(raw, step)
     fragments, reads = _fragments(step, names)
     own = functions_in(step)
-    spoken = spoken_of(step, raw, {**words.functions, **own})
-    known = dict.fromkeys([*own.values(), *spoken])
+    mentioned_functions = mentioned_in(step, raw, {**words.functions, **own})
+    known = dict.fromkeys([*own.values(), *mentioned_functions])
     parts = [
         *(filled(one, names) for one in says),
         *fragments,
@@ -112,7 +111,7 @@ def _block(key: str, value: Any, blocks: Reader) -> str:
 
 
 def _joined(value: Any, blocks: Reader, *keys: str | int) -> str:
-    """A text, or the parts that make one up."""
+    """A string, or the parts of one, joined."""
     if isinstance(value, str):
         return value.strip()
     if not isinstance(value, list | tuple):
@@ -127,19 +126,21 @@ def _part(part: Any, blocks: Reader, *keys: str | int) -> str:
     if isinstance(part, Mapping) and isinstance(part.get("text"), str):
         return str(part["text"])
     if isinstance(part, Mapping) and isinstance(part.get("refId"), str):
-        blocks.notes.note(blocks.at(*keys), f"the text `{part['refId']}` is WorkRail's own: only its name is kept")
+        blocks.notes.note(
+            blocks.at(*keys), f"the text `{part['refId']}` belongs to WorkRail itself: only its name is kept"
+        )
         return f" (see `{part['refId']}`)"
     blocks.notes.fault(blocks.at(*keys), "a part of a text is expected here", "write {kind: text, text: ...}")
     return ""
 
 
 def _fragments(step: Reader, names: Names) -> tuple[list[str], list[Read]]:
-    """Texts that are there only if a condition holds."""
+    """Texts with a condition."""
     texts: list[str] = []
     reads: list[Read] = []
     for fragment in step.inners("promptFragments"):
         fragment.note_unknown(("id", "when", "text"))
-        condition = asked(fragment.value.get("when"), names, fragment.at("when"), step.notes)
+        condition = condition_of(fragment.value.get("when"), names, fragment.at("when"), step.notes)
         text = filled(fragment.text("text"), names)
         if condition is not None:
             reads += condition.reads
@@ -148,8 +149,8 @@ def _fragments(step: Reader, names: Names) -> tuple[list[str], list[Read]]:
     return texts, reads
 
 
-def _kept(step: Reader, words: Words) -> Iterator[str]:
-    """What has no counterpart in ours, in words."""
+def _kept(step: Reader, words: PromptContext) -> Iterator[str]:
+    """What has no counterpart here, as text."""
     yield _template(step)
     if step.flag("askForFiles"):
         yield "Ask the user for the files that matter here before you start."
@@ -200,16 +201,16 @@ def _object(step: Reader, key: str, title: str) -> str:
 
 def _note_own(text: str, step: Reader) -> None:
     for name in dict.fromkeys(own_placeholders(text)):
-        step.notes.note(step.path, f"`{name}` is filled in by WorkRail itself: it stays in the text as it is")
+        step.notes.note(step.path, f"`{name}` is filled in by WorkRail itself: it stays in the text")
 
 
-def delegated(step: Reader, words: Words) -> tuple[str, list[Read]]:
-    """The prompt of a step whose parts several agents do at the same time."""
+def delegated(step: Reader, words: PromptContext) -> tuple[str, list[Read]]:
+    """The prompt of a step whose parts are delegated to several agents."""
     step.notes.note(step.path, "a parallel step is shown to the agent as one step; nothing is delegated by handrail")
     reads: list[Read] = []
     lines: list[str] = []
     for one in step.inners("parallelDelegations"):
-        condition = asked(one.value.get("runCondition"), words.names, one.at("runCondition"), step.notes)
+        condition = condition_of(one.value.get("runCondition"), words.names, one.at("runCondition"), step.notes)
         rest = {key: value for key, value in one.value.items() if key != "runCondition"}
         text = filled(f"Delegate:\n{plain(rest)}", words.names)
         if condition is not None:
@@ -223,5 +224,5 @@ def delegated(step: Reader, words: Words) -> tuple[str, list[Read]]:
 
 
 def appended(prompt: str, parts: Iterable[str]) -> str:
-    """A prompt with more to say, in which no brace means anything."""
+    """A prompt with further parts; braces in these have no meaning."""
     return "\n\n".join(filter(None, (prompt, *map(verbatim, parts))))

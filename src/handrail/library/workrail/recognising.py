@@ -1,6 +1,6 @@
-"""Recognising: whether data is a workflow in WorkRail's own format. Converting it is whole.py's work.
+"""Recognises workflows in WorkRail's format. whole.py converts them.
 
-Recognised by keys in camelCase, which ours never had, and by loops and ids that are written in another way."""
+They have keys in camelCase, which our format never had, and other forms of loops and ids."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Steps: from their standard, loop and parallel steps to our prompt, each and repeat steps."""
+"""Converts standard, loop and parallel steps of WorkRail to prompt, each and repeat steps."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from msgspec.structs import replace
 
 from handrail.domain.check import Path
 from handrail.library.schema_words import described
-from handrail.library.workrail.conditions import Asked, Read, asked
+from handrail.library.workrail.conditions import Condition, Read, condition_of
 from handrail.library.workrail.confirming import ALWAYS, at_first, confirmation_of, either
 from handrail.library.workrail.criteria import Criteria, criteria_of
 from handrail.library.workrail.functions import functions_in
 from handrail.library.workrail.loops import (
     DECIDE,
     DECISION,
-    Turning,
-    begun_by,
+    LoopPlan,
     decided_by,
-    hands_in_decision,
-    turning_of,
+    loop_plan_of,
+    started_by,
+    submits_decision,
     waits_for_decision,
 )
 from handrail.library.workrail.naming import Names, step_id
 from handrail.library.workrail.needs import Slot, Use
 from handrail.library.workrail.noting import Notes, Reader
-from handrail.library.workrail.prompts import Words, appended, delegated, prompt_of
+from handrail.library.workrail.prompts import PromptContext, appended, delegated, prompt_of
 from handrail.library.workrail.texts import SENTENCES_MAX, bullets, filled, placeholders, section, sentences, verbatim
 
 TITLE_MAX: Final = 200
@@ -44,31 +44,31 @@ LOOP_KEYS: Final = (
 PARALLEL_KEYS: Final = (*STEP_KEYS, "parallelDelegations", "synthesis")
 STEPS_MAX: Final = 5_000
 TEXT_MAX: Final = 2_000_000
-"""How long all prompts of a file may be together: texts that steps share are repeated in each of them."""
+"""The total length of all prompts of a file: texts that steps share are repeated in each of them."""
 LOOPS_NESTED_MAX: Final = 10
 
 Step: TypeAlias = dict[str, Any]
 Placed: TypeAlias = tuple[Any, Path]
-"""A step as it was written, and where."""
+"""A step of the original file, and its path."""
 
 
-class Around(Struct, frozen=True, kw_only=True):
-    """What holds for all steps of a list."""
+class StepContext(Struct, frozen=True, kw_only=True):
+    """What applies to all steps of a list."""
 
-    words: Words
+    words: PromptContext
     role: str = ""
     tier: str = ""
     trail: tuple[str, ...] = ()
     """The loops around the list, outermost first."""
-    guard: Asked | None = None
-    confirm: Asked | None = None
-    """On what the user must agree to the first step of the list."""
+    guard: Condition | None = None
+    confirm: Condition | None = None
+    """When the user must agree to the first step of the list."""
     decider: str = ""
     """The step before that decides whether the next loop starts."""
 
 
 class Steps:
-    """Converts the steps of one file, list by list, and remembers what it needs and where it came from."""
+    """Converts the steps of one file, and records the variables they need and their origins."""
 
     def __init__(self, notes: Notes, named: Mapping[str, Placed]) -> None:
         self.notes = notes
@@ -76,57 +76,59 @@ class Steps:
         self.slots: list[Slot] = []
         self.uses: list[Use] = []
         self.origins: dict[int, Path] = {}
-        self.spoken_of: set[str] = set()
+        self.mentioned: set[str] = set()
         self.reached: set[Path] = set()
         self.open: set[str] = set()
         self.text_left = TEXT_MAX
 
-    def converted(self, steps: Sequence[Placed], around: Around, exits: Mapping[int, str] | None = None) -> list[Step]:
+    def converted(
+        self, steps: Sequence[Placed], context: StepContext, exits: Mapping[int, str] | None = None
+    ) -> list[Step]:
         """The steps of a list; `exits` is the text for the one that ends the loop; what is not a step is an error."""
         found: list[Step] = []
         taken: dict[str, int] = {}
         deciders = {**_deciders(steps), **(exits or {})}
         for index, (value, path) in enumerate(steps):
-            around = replace(around, words=replace(around.words, decides=deciders.get(index, "")))
+            context = replace(context, words=replace(context.words, decides=deciders.get(index, "")))
             if not isinstance(value, Mapping):
                 self.notes.fault(path, f"a step is an object, not {described(value)}")
                 continue
-            if self._is_too_much(around):
+            if self._is_too_much(context):
                 break
             self.reached.add(path)
-            step = self._step(Reader(value, path, self.notes), around, taken)
+            step = self._step(Reader(value, path, self.notes), context, taken)
             if step is not None:
                 self.origins[id(step)] = path
                 found.append(step)
-                decider = step["id"] if index in deciders else "" if "repeat" in step else around.decider
-                around = replace(around, confirm=None, decider=decider, words=replace(around.words, preface=""))
+                decider = step["id"] if index in deciders else "" if "repeat" in step else context.decider
+                context = replace(context, confirm=None, decider=decider, words=replace(context.words, preface=""))
         return found
 
-    def _is_too_much(self, around: Around) -> bool:
-        """Whether the file asks for more than a workflow can be; it is reported once."""
+    def _is_too_much(self, context: StepContext) -> bool:
+        """Whether the file exceeds a limit of workflows; it is reported once."""
         if len(self.origins) >= STEPS_MAX:
             self.notes.fault(("steps",), f"there are more than {STEPS_MAX:,} steps", "split the workflow")
         elif self.text_left < 0:
             self.notes.fault(("steps",), "all prompts together are too long", "split the workflow")
-        elif len(around.trail) > LOOPS_NESTED_MAX:
+        elif len(context.trail) > LOOPS_NESTED_MAX:
             self.notes.fault(("steps",), f"more than {LOOPS_NESTED_MAX} loops are nested", "nest them less")
         else:
             return False
         return True
 
-    def _step(self, step: Reader, around: Around, taken: dict[str, int]) -> Step | None:
+    def _step(self, step: Reader, context: StepContext, taken: dict[str, int]) -> Step | None:
         kind = step.value.get("type")
         identity = self._identity(step, taken)
         if kind == "loop" or ("loop" in step.value and "body" in step.value):
-            return self._loop(step, around, identity)
+            return self._loop(step, context, identity)
         if kind == "parallel":
-            return self._parallel(step, around, identity)
+            return self._parallel(step, context, identity)
         if kind not in (None, "standard", "step"):
             self.notes.fault(
-                step.at("type"), f"{described(kind)} is no kind of step", "leave it out, or say loop or parallel"
+                step.at("type"), f"{described(kind)} is not a kind of step", "remove it, or write loop or parallel"
             )
         step.note_unknown(STEP_KEYS)
-        return self._agent_step(step, around, identity)
+        return self._agent_step(step, context, identity)
 
     def _identity(self, step: Reader, taken: dict[str, int]) -> str:
         written = step.text("id")
@@ -137,21 +139,21 @@ class Steps:
             self.notes.note(step.at("id"), f"the step is called `{identity}` here")
         return identity
 
-    def _agent_step(self, step: Reader, around: Around, identity: str) -> Step:
-        names = around.words.names
-        prompt = prompt_of(step, around.words)
-        self.spoken_of.update(prompt.used)
+    def _agent_step(self, step: Reader, context: StepContext, identity: str) -> Step:
+        names = context.words.names
+        prompt = prompt_of(step, context.words)
+        self.mentioned.update(prompt.used)
         criteria = self._criteria(step, names)
         guidance = step.texts("guidance")
         shown = [text for text in guidance if placeholders(text)]
         filled_in = filled(section("Guidance", bullets(shown)), names)
         words = appended("\n\n".join(filter(None, (prompt.prompt, filled_in))), criteria.rules())
         data: Step = {
-            **self._common(step, around, identity),
-            "role": step.text("agentRole") or around.role,
+            **self._common(step, context, identity),
+            "role": step.text("agentRole") or context.role,
             "prompt": words or verbatim(step.text("title") or identity),
             "guidance": self.sentences([one for one in guidance if one not in shown], step.at("guidance")),
-            **self._terms(step, around, criteria),
+            **self._terms(step, context, criteria),
         }
         self._use(prompt.reads, len(self.slots))
         self._use(criteria.reads, len(self.slots) + 1)
@@ -164,12 +166,12 @@ class Steps:
             self.notes.note(step.at("hasValidation"), "the step has no `validationCriteria`: nothing is checked")
         return criteria_of(value, names, path, self.notes)
 
-    def _parallel(self, step: Reader, around: Around, identity: str) -> Step:
+    def _parallel(self, step: Reader, context: StepContext, identity: str) -> Step:
         step.note_unknown(PARALLEL_KEYS)
         if not step.inners("parallelDelegations"):
             self.notes.fault(step.path, "nothing is delegated", "add `parallelDelegations`")
-        prompt, reads = delegated(step, around.words)
-        data = self._agent_step(step, around, identity)
+        prompt, reads = delegated(step, context.words)
+        data = self._agent_step(step, context, identity)
         data["prompt"] = f"{data['prompt']}\n\n{prompt}"
         self._use(reads, len(self.slots) - 1)
         return data
@@ -180,80 +182,84 @@ class Steps:
         self.text_left -= len(kept["prompt"])
         return kept
 
-    def _common(self, step: Reader, around: Around, identity: str) -> Step:
+    def _common(self, step: Reader, context: StepContext, identity: str) -> Step:
         """What steps of all kinds have."""
-        condition = asked(step.value.get("runCondition"), around.words.names, step.at("runCondition"), self.notes)
+        condition = condition_of(
+            step.value.get("runCondition"), context.words.names, step.at("runCondition"), self.notes
+        )
         if condition is not None:
             self._use(condition.reads, len(self.slots))
-        whole = around.guard.joined(condition) if around.guard else condition
-        if around.decider and step.value.get("type") == "loop":
-            whole = begun_by(around.trail, around.decider).joined(whole)
+        whole = context.guard.joined(condition) if context.guard else condition
+        if context.decider and step.value.get("type") == "loop":
+            whole = started_by(context.trail, context.decider).joined(whole)
         return {"id": identity, "title": step.text("title")[:TITLE_MAX], "when": whole.source if whole else None}
 
-    def _terms(self, step: Reader, around: Around, criteria: Criteria) -> Step:
-        """On what terms the step counts as done, and by which model it should be."""
-        own = confirmation_of(step, around.words.names)
-        self._use(own.reads if own else (), len(self.slots) + 1)  # what is submitted with a step counts for this, too
-        confirm = either(around.confirm, own)
-        tier = step.text("modelTier") or around.tier
+    def _terms(self, step: Reader, context: StepContext, criteria: Criteria) -> Step:
+        """When the step counts as done, and which model should do it."""
+        own = confirmation_of(step, context.words.names)
+        self._use(
+            own.reads if own else (), len(self.slots) + 1
+        )  # variables that are submitted with the step itself count too
+        confirm = either(context.confirm, own)
+        tier = step.text("modelTier") or context.tier
         return {
             "confirm": True if confirm is ALWAYS else confirm.source if confirm else None,
-            "output": dict(DECISION) if around.words.decides else None,
+            "output": dict(DECISION) if context.words.decides else None,
             "checks": list(criteria.checks),
             "model": {"tier": tier} if tier else None,
         }
 
-    def _loop(self, step: Reader, around: Around, identity: str) -> Step | None:
+    def _loop(self, step: Reader, context: StepContext, identity: str) -> Step | None:
         step.note_unknown(LOOP_KEYS)
         body = self._body(step)
-        control = next((index for index, (one, _) in enumerate(body) if hands_in_decision(one)), None)
-        turning = turning_of(step, around.words.names, has_control=control is not None)
-        if turning is None or not body:
+        control = next((index for index, (one, _) in enumerate(body) if submits_decision(one)), None)
+        plan = loop_plan_of(step, context.words.names, has_control=control is not None)
+        if plan is None or not body:
             return None
         first = len(self.slots)
-        self._use(turning.before, first)
-        common = self._common(step, around if turning.is_decided else replace(around, decider=""), identity)
-        inside = self._inside(step, around, turning, (*around.trail, identity))
+        self._use(plan.before, first)
+        common = self._common(step, context if plan.is_decided else replace(context, decider=""), identity)
+        inside = self._inside(step, context, plan, (*context.trail, identity))
         exit_at = len(body) - 1 if control is None else control
-        steps = self._body_steps(body, inside, {exit_at: _decide(turning)} if turning.is_decided else {})
-        keys = self._ended(turning, steps, inside.trail, step.at("body"))
+        steps = self._body_steps(body, inside, {exit_at: _decide(plan)} if plan.is_decided else {})
+        keys = self._ended(plan, steps, inside.trail, step.at("body"))
         if not steps or keys is None:
             return None
-        self.uses += [Use(read=read, first=first, last=len(self.slots)) for read in turning.within]
-        self._tell_rest(step, first)
+        self.uses += [Use(read=read, first=first, last=len(self.slots)) for read in plan.within]
+        self._show_unused_functions(step, first)
         return {**{key: value for key, value in common.items() if value}, **keys, "steps": steps}
 
-    def _ended(self, turning: Turning, steps: Sequence[Step], trail: Sequence[str], path: Path) -> Step | None:
-        """How the loop goes round, and what ends it; None if nothing can."""
-        if not turning.is_decided:
-            return turning.keys
+    def _ended(self, plan: LoopPlan, steps: Sequence[Step], trail: Sequence[str], path: Path) -> Step | None:
+        """The keys of the loop, with its end condition; None if nothing can end it."""
+        if not plan.is_decided:
+            return plan.keys
         deciding = next((one["id"] for one in steps if one.get("output") == DECISION), None)
         if deciding is None:
-            self.notes.fault(path, "no step inside can decide whether the loop goes on")
+            self.notes.fault(path, "no step inside can decide whether the loop continues")
             return None
-        return {"repeat": {**turning.keys["repeat"], "until": decided_by(trail, deciding)}}
+        return {"repeat": {**plan.keys["repeat"], "until": decided_by(trail, deciding)}}
 
-    def _inside(self, step: Reader, around: Around, turning: Turning, trail: tuple[str, ...]) -> Around:
-        """What holds for the steps of a loop."""
-        says = prompt_of(Reader(_only(step.value, ("prompt", "promptBlocks")), step.path, self.notes), _bare(around))
+    def _inside(self, step: Reader, context: StepContext, plan: LoopPlan, trail: tuple[str, ...]) -> StepContext:
+        """The context for the steps of a loop."""
+        says = prompt_of(Reader(_only(step.value, ("prompt", "promptBlocks")), step.path, self.notes), _bare(context))
         guidance = bullets(step.texts("guidance"))
         preface = "\n\n".join(filter(None, (says.raw, guidance)))
         if preface:
             self.notes.note(step.path, "the loop's own text is shown with its first step")
-        confirm = confirmation_of(step, around.words.names)
+        confirm = confirmation_of(step, context.words.names)
         self._use(confirm.reads if confirm else (), len(self.slots))
-        functions = {**around.words.functions, **functions_in(step)}
-        return Around(
-            words=replace(around.words, names=turning.names, functions=functions, preface=preface, decides=""),
-            role=step.text("agentRole") or around.role,
-            tier=step.text("modelTier") or around.tier,
+        functions = {**context.words.functions, **functions_in(step)}
+        return StepContext(
+            words=replace(context.words, names=plan.names, functions=functions, preface=preface, decides=""),
+            role=step.text("agentRole") or context.role,
+            tier=step.text("modelTier") or context.tier,
             trail=trail,
-            guard=turning.guard,
+            guard=plan.guard,
             confirm=at_first(confirm, step),
         )
 
     def _body(self, step: Reader) -> list[Placed]:
-        """The steps of a loop: written there, or named and taken from where they stand."""
+        """The steps of a loop: written there, or named and defined elsewhere in the file."""
         body, path = step.value.get("body"), step.at("body")
         if isinstance(body, str):
             return self._named(body, path)
@@ -271,20 +277,20 @@ class Steps:
             self.notes.fault(path, f"there is no step `{name[:60]}`", "name a step of this file")
             return []
         if name.strip() in self.open:
-            self.notes.fault(path, f"the loop `{name[:60]}` holds itself", "take it out of its own body")
+            self.notes.fault(path, f"the loop `{name[:60]}` contains itself", "remove it from its own body")
             return []
         return [found]
 
-    def _body_steps(self, body: Sequence[Placed], inside: Around, exits: Mapping[int, str]) -> list[Step]:
+    def _body_steps(self, body: Sequence[Placed], inside: StepContext, exits: Mapping[int, str]) -> list[Step]:
         names = {str(one.get("id")) for one, _ in body if isinstance(one, Mapping)} - self.open
         self.open |= names
         steps = self.converted(body, inside, exits)
         self.open -= names
         return steps
 
-    def _tell_rest(self, step: Reader, first: int) -> None:
+    def _show_unused_functions(self, step: Reader, first: int) -> None:
         """A loop's functions that no step mentions are shown with its first step."""
-        rest = [one.text for name, one in functions_in(step).items() if name not in self.spoken_of]
+        rest = [one.text for name, one in functions_in(step).items() if name not in self.mentioned]
         if rest and first < len(self.slots):
             slot = self.slots[first]
             slot.step["prompt"] = appended(slot.step["prompt"], [section("Functions of the loop", bullets(rest))])
@@ -293,7 +299,7 @@ class Steps:
         self.uses += [Use(read=read, first=0, last=last) for read in reads]
 
     def sentences(self, texts: Iterable[str], path: Path) -> list[str]:
-        """Texts as sentences, and not too many."""
+        """Texts as sentences, up to a limit."""
         found = sentences(texts)
         if len(found) > SENTENCES_MAX:
             self.notes.note(path, f"only the first {SENTENCES_MAX} are kept")
@@ -304,16 +310,16 @@ def _deciders(steps: Sequence[Placed]) -> dict[int, str]:
     """Which steps of a list decide about a loop that follows, and what they show."""
     waiting = [index for index, (step, _) in enumerate(steps) if waits_for_decision(step)]
     last = waiting[-1] if waiting else 0
-    return {index: DECIDE for index, (step, _) in enumerate(steps[:last]) if hands_in_decision(step)}
+    return {index: DECIDE for index, (step, _) in enumerate(steps[:last]) if submits_decision(step)}
 
 
-def _decide(turning: Turning) -> str:
-    return f"{DECIDE} There are at most {turning.keys['repeat']['max']} rounds."
+def _decide(plan: LoopPlan) -> str:
+    return f"{DECIDE} There are at most {plan.keys['repeat']['max']} rounds."
 
 
 def _only(value: Mapping[str, Any], keys: Sequence[str]) -> dict[str, Any]:
     return {key: value[key] for key in keys if key in value}
 
 
-def _bare(around: Around) -> Words:
-    return replace(around.words, preface="", functions={}, decides="")
+def _bare(context: StepContext) -> PromptContext:
+    return replace(context.words, preface="", functions={}, decides="")

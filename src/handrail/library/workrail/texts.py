@@ -1,6 +1,6 @@
-"""Texts: their words in our templates. Placeholders are filled in, all other braces stay what they are.
+"""Converts texts to templates: placeholders become expressions, all other braces stay as they are.
 
-Also how a value that has no counterpart reads as text."""
+Also prints values that have no counterpart as text."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from handrail.library.workrail.naming import Names
 SENTENCE_MAX: Final = 2_000
 SENTENCES_MAX: Final = 100
 THEIR_OWN: Final = "wr"
-"""The prefixes of names of texts that WorkRail itself would fill in."""
+"""The prefix of placeholders that WorkRail itself fills in."""
 
 _OPENING: Final = re.compile(r"\{[{%#]")
 _PLACEHOLDER: Final = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+)*)\s*\}\}|\{[{%#]")
 
 
 def verbatim(text: str) -> str:
-    """A text in which no brace means anything."""
+    """A template that gives exactly this text: its braces have no meaning."""
     return _OPENING.sub(lambda found: f'{{{{ "{found[0]}" }}}}', text)
 
 
 def verbatim_value(value: Json) -> Any:
-    """A value in whose texts no brace means anything."""
+    """A value whose strings are all verbatim."""
     match value:
         case str():
             return verbatim(value)
@@ -41,7 +41,7 @@ def verbatim_value(value: Json) -> Any:
 
 
 def filled(text: str, names: Names) -> str:
-    """A text whose placeholders are filled in from the run; one that is not set shows as its name."""
+    """A text with expressions for its placeholders; a variable that is not set shows as its name."""
 
     def replaced(found: re.Match[str]) -> str:
         name = found[1]
@@ -56,12 +56,12 @@ def filled(text: str, names: Names) -> str:
 
 
 def placeholders(text: str) -> list[str]:
-    """The names that a text would have filled in, WorkRail's own not counted."""
+    """The names of a text's placeholders, without those that WorkRail itself fills in."""
     return [found for found in _PLACEHOLDER.findall(text) if found and not _is_their_own(found)]
 
 
 def own_placeholders(text: str) -> list[str]:
-    """The texts that only WorkRail itself could fill in."""
+    """The placeholders that only WorkRail itself could fill in."""
     return [found for found in _PLACEHOLDER.findall(text) if found and _is_their_own(found)]
 
 

@@ -1,6 +1,6 @@
-"""The whole: a WorkRail document in our format, with notes on everything that could not stay as it was.
+"""Converts a whole WorkRail document, with notes on everything that changes.
 
-The result says which part of the original each part was made of, so that later findings point there."""
+The result has the origin of each part, so that later findings point to the original."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from handrail.library.document import Document
 from handrail.library.importer import Conversion
 from handrail.library.schema_words import described
 from handrail.library.workrail.conditions import not_texts
-from handrail.library.workrail.functions import Function, functions_in
+from handrail.library.workrail.functions import WorkRailFunction, functions_in
 from handrail.library.workrail.naming import Names, workflow_id
-from handrail.library.workrail.needs import tell_needs
+from handrail.library.workrail.needs import request_variables
 from handrail.library.workrail.noting import Notes, Reader
-from handrail.library.workrail.prompts import Words
-from handrail.library.workrail.steps import Around, Placed, Steps
+from handrail.library.workrail.prompts import PromptContext
+from handrail.library.workrail.steps import Placed, StepContext, Steps
 from handrail.library.workrail.texts import plain
 
 DESCRIPTION_MAX: Final = 2_000
@@ -27,15 +27,15 @@ KEYS: Final = (
     *("functionDefinitions", "steps", "recommendedPreferences", "features", "assessments", "extensionPoints"),
     *("references", "modelTier", "metricsProfile", "about", "examples", "validatedAgainstSpecVersion"),
 )
-THEIR_WORDS: Final = ("continue_workflow", "complete_step", "notesMarkdown")
+WORKRAIL_TERMS: Final = ("continue_workflow", "complete_step", "notesMarkdown")
 TRANSLATED: Final = (
-    "This was written for WorkRail. Where it speaks of continue_workflow or complete_step, call workflow_next; its "
+    "This was written for WorkRail. Instead of continue_workflow or complete_step, call workflow_next; its "
     "`context` is `vars` here, and its notes and artifacts are the `output`."
 )
 LEFT_OUT: Final = ("metricsProfile", "validatedAgainstSpecVersion")
 AS_GUIDANCE: Final = {
     "recommendedPreferences": "Recommended preferences",
-    "features": "Features of WorkRail's that this was written for",
+    "features": "Features of WorkRail that this was written for",
     "extensionPoints": "Parts that a project may replace",
     "references": "References, to be read when they matter",
 }
@@ -48,7 +48,7 @@ ORIGINS: Final = {
     "repeat": "loop",
     "each": "loop",
 }
-"""Which key of theirs a key of ours was made of, where the name is another."""
+"""The original key of each of our keys, if the names differ."""
 
 
 def convert(document: Document) -> Conversion:
@@ -61,7 +61,7 @@ def convert(document: Document) -> Conversion:
     source.note_unknown(KEYS)
     functions = functions_in(source)
     steps, conversion = _steps(source, functions)
-    needed = tell_needs(conversion.slots, conversion.uses)
+    needed = request_variables(conversion.slots, conversion.uses)
     value = {
         **_head(source),
         "preconditions": conversion.sentences(
@@ -76,18 +76,18 @@ def convert(document: Document) -> Conversion:
     return Conversion(value=kept, flaws=notes.flaws(), origins=dict(_origins(steps, conversion.origins)))
 
 
-def _steps(source: Reader, functions: Mapping[str, Function]) -> tuple[list[dict[str, Any]], Steps]:
+def _steps(source: Reader, functions: Mapping[str, WorkRailFunction]) -> tuple[list[dict[str, Any]], Steps]:
     placed: list[Placed] = [(step, source.at("steps", index)) for index, step in enumerate(source.items("steps"))]
     if not placed:
         source.notes.fault(source.at("steps") if "steps" in source.value else (), "the workflow has no steps")
     conversion = Steps(source.notes, {name: one for one in placed if (name := _name_of(one))})
     inside = {name for step, _ in placed for name in _named_in_bodies(step)}
-    # A step that a loop names is done there, and nowhere else.
+    # A step that a loop names belongs to the loop only.
     own = [one for one in placed if _name_of(one) not in inside]
     assessments = {one.text("id"): one.value for one in source.inners("assessments")}
-    words = Words(names=Names(not_texts=not_texts(source.value)), functions=functions, assessments=assessments)
-    around = Around(words=words, tier=source.text("modelTier"))
-    steps = conversion.converted(own, around)
+    words = PromptContext(names=Names(not_texts=not_texts(source.value)), functions=functions, assessments=assessments)
+    context = StepContext(words=words, tier=source.text("modelTier"))
+    steps = conversion.converted(own, context)
     if not source.notes.has_faults:
         _refuse_unreached(placed, conversion)
     return steps, conversion
@@ -97,7 +97,7 @@ def _refuse_unreached(placed: Iterable[Placed], conversion: Steps) -> None:
     for _, path in placed:
         if path not in conversion.reached:
             message = "the step is only inside a loop that is never reached"
-            conversion.notes.fault(path, message, "take it out of the loop's body")
+            conversion.notes.fault(path, message, "remove it from the loop's body")
 
 
 def _name_of(placed: Placed) -> str:
@@ -112,7 +112,7 @@ def _named_in_bodies(step: Any) -> Iterator[str]:
 
 
 def _head(source: Reader) -> dict[str, Any]:
-    """What the workflow is called, and what it is for."""
+    """The id, name, version and description."""
     written = source.text("id")
     identity = workflow_id(written or source.text("name"))
     if not identity:
@@ -142,12 +142,12 @@ def _description(source: Reader) -> str:
     return description[:DESCRIPTION_MAX]
 
 
-def _guidance(source: Reader, conversion: Steps, functions: Mapping[str, Function]) -> list[str]:
-    """Rules for the whole run, and what else an agent should know of it at the start."""
+def _guidance(source: Reader, conversion: Steps, functions: Mapping[str, WorkRailFunction]) -> list[str]:
+    """Guidance for the whole run."""
     texts = source.texts("metaGuidance")
-    if any(word in slot.raw for slot in conversion.slots for word in THEIR_WORDS):
+    if any(word in slot.raw for slot in conversion.slots for word in WORKRAIL_TERMS):
         texts.insert(0, TRANSLATED)
-    texts += [f"Function {one.text}" for name, one in functions.items() if name not in conversion.spoken_of]
+    texts += [f"WorkRailFunction {one.text}" for name, one in functions.items() if name not in conversion.mentioned]
     for key, title in AS_GUIDANCE.items():
         value = source.value.get(key)
         if value:
@@ -157,7 +157,7 @@ def _guidance(source: Reader, conversion: Steps, functions: Mapping[str, Functio
 
 
 def _origins(steps: list[dict[str, Any]], made_of: Mapping[int, Path]) -> Iterator[tuple[Path, Path]]:
-    """What the parts of the converted document were made of, by path."""
+    """The path in the original for each part of the result."""
     for key in ("id", "name", "version", "description", "preconditions", "steps"):
         yield (key,), (key,)
     yield ("clarify",), ("clarificationPrompts",)

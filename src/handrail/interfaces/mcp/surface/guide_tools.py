@@ -43,7 +43,7 @@ from handrail.interfaces.mcp.surface.lazy_program import LazyProgram
 from handrail.interfaces.mcp.surface.paging import page_of
 from handrail.interfaces.mcp.surface.refusal import finding_data, finding_words
 from handrail.interfaces.mcp.surface.run_list import open_runs
-from handrail.library.book import Book
+from handrail.library.book import WorkflowEntry
 from handrail.library.inputs import check_inputs
 from handrail.library.loading import valid
 
@@ -56,12 +56,12 @@ DECISIONS_MAX: Final = 10
 
 async def workflow_list(lazy: LazyProgram, _: Caller, given: args.WorkflowListArguments) -> ToolReply:
     """The workflows that match."""
-    books = (await lazy.open()).books.search(given.query, category=given.category, tags=given.tags)
-    shown, cursor = page_of(books, given.limit, given.cursor, show=_listed)
-    data: dict[str, Any] = {"workflows": [_listed(book) for book in shown], "total": len(books)}
+    entries = (await lazy.open()).library.search(given.query, category=given.category, tags=given.tags)
+    shown, cursor = page_of(entries, given.limit, given.cursor, show=_listed)
+    data: dict[str, Any] = {"workflows": [_listed(entry) for entry in shown], "total": len(entries)}
     if cursor:
         data["cursor"] = cursor
-    lines = [f"{book.id}: {compact(book.description or book.name, 160)} ({book.steps} steps)" for book in shown]
+    lines = [f"{entry.id}: {compact(entry.description or entry.name, 160)} ({entry.steps} steps)" for entry in shown]
     more = [f"more: cursor {cursor}"] if cursor else []
     head = "1 workflow" if len(books) == 1 else f"{len(books)} workflows"
     return reply(data, "\n".join([head, *lines, *more]))
@@ -71,7 +71,7 @@ async def workflow_get(lazy: LazyProgram, _: Caller, given: args.WorkflowGetArgu
     """One workflow."""
     program = await lazy.open()
     name = f"{given.id}@{given.version}" if given.version else given.id
-    definition = valid(program.books.load(name), given.id)
+    definition = valid(program.library.load(name), given.id)
     data: dict[str, Any] = {"id": definition.id, "name": definition.name, "version": definition.version}
     if given.detail == "full":
         data["definition"] = definition_data(definition)
@@ -113,7 +113,7 @@ async def workflow_validate(lazy: LazyProgram, _: Caller, given: args.WorkflowVa
     program = await lazy.open()
     if given.definition is not None:
         await program.toolbox.connect(tools_named(given.definition))
-        loaded = program.books.load_plan(given.definition, survey=program.survey)
+        loaded = program.library.load_plan(given.definition, survey=program.survey)
         findings, is_valid = loaded.findings, loaded.is_valid
     elif given.step and given.output is not UNSET and (given.run or given.workflow):
         run, definition = await _run_to_check(program, given)
@@ -131,7 +131,7 @@ async def _run_to_check(program: Working, given: args.WorkflowValidateArguments)
         run = await program.handrail.dispatch.current(given.run)
         return run, await program.handrail.dispatch.definition(run.definition)
     # Without a run there are no earlier outputs: the checks then see only this one.
-    return Run(id="run_"), valid(program.books.load(given.workflow), given.workflow)
+    return Run(id="run_"), valid(program.library.load(given.workflow), given.workflow)
 
 
 def checked_inputs(program: Working, definition: Definition, given: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -145,7 +145,7 @@ def checked_inputs(program: Working, definition: Definition, given: Mapping[str,
 
 async def _start(lazy: LazyProgram, caller: Caller, given: args.WorkflowNextArguments, actor: str) -> ToolReply:
     program = await lazy.open()
-    definition = valid(program.books.load(given.workflow), given.workflow)
+    definition = valid(program.library.load(given.workflow), given.workflow)
     await program.toolbox.connect(tools_in(definition))
     inputs = checked_inputs(program, definition, given.inputs)
     run = await program.worker.start(definition, inputs, actor=actor, ask=StartRun(goal=given.goal, vars=given.vars))
@@ -225,16 +225,16 @@ async def _next(program: Working, caller: Caller, run: str, agent: str, actor: s
     return await program.guide.claim(seen, agent, actor=actor) if agent else seen
 
 
-def _listed(book: Book) -> dict[str, Any]:
+def _listed(entry: WorkflowEntry) -> dict[str, Any]:
     entry = {
-        "id": book.id,
-        "name": book.name,
-        "version": book.version,
-        "description": compact(book.description, 300),
-        "category": book.category,
-        "tags": list(book.tags),
-        "steps": book.steps,
-        "shadows": list(book.shadows),
+        "id": entry.id,
+        "name": entry.name,
+        "version": entry.version,
+        "description": compact(entry.description, 300),
+        "category": entry.category,
+        "tags": list(entry.tags),
+        "steps": entry.steps,
+        "shadows": list(entry.shadows),
     }
     return {key: value for key, value in entry.items() if value not in ("", [])}
 

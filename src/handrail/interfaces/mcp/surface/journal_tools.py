@@ -39,7 +39,7 @@ READY_MAX: Final = 50
 async def record_plan(lazy: LazyProgram, caller: Caller, given: args.RecordPlanArguments) -> ToolReply:
     """Save a plan that the agent carries out itself; handrail doesn't need to know its tools."""
     program = await lazy.open()
-    return await save(program, caller, program.books.load_plan(given.plan), "")
+    return await save(program, caller, program.library.load_plan(given.plan), "")
 
 
 async def record_execution_start(

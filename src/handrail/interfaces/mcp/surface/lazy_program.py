@@ -10,7 +10,7 @@ import logging
 from contextlib import AsyncExitStack
 from typing import Final
 
-from handrail.assembly import Working, bookcase_of, working
+from handrail.assembly import Working, library_of, working
 from handrail.domain.errors import HandrailError, Unavailable
 from handrail.settings import Settings
 
@@ -25,7 +25,7 @@ class LazyProgram:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self.books = bookcase_of(settings)
+        self.library = library_of(settings)
         self.offered: frozenset[str] = frozenset()
         """The tools that callers have: hints name only these."""
         self._resources = AsyncExitStack()

@@ -13,7 +13,7 @@ from handrail.interfaces.mcp.surface.answering import compact
 from handrail.interfaces.mcp.surface.caller import unknown
 from handrail.interfaces.mcp.surface.lazy_program import LazyProgram
 from handrail.interfaces.mcp.surface.offer import PromptArgument, PromptOffer
-from handrail.library.book import Book
+from handrail.library.book import WorkflowEntry
 
 LISTED_MAX: Final = 500
 COMPLETED_MAX: Final = 100
@@ -86,8 +86,8 @@ class Prompts:
             ),
         )
         taken = {prompt.name for prompt in own}  # a workflow with one of these names must not replace our prompt
-        books = [_prompt_of(book) for book in self.lazy.books.books()[:LISTED_MAX] if book.id not in taken]
-        return [*own, *books]
+        entries = [_prompt_of(entry) for entry in self.lazy.library.entries()[:LISTED_MAX] if entry.id not in taken]
+        return [*own, *entries]
 
     async def filled(self, name: str, arguments: Mapping[str, str]) -> str:
         """The text of a prompt; Unknown if there is none with that name."""
@@ -103,15 +103,15 @@ class Prompts:
                 return REVIEW_RUN.format(run=run or "(see status)")
             case "resume_work":
                 return RESUME_WORK.format(about=f" in {run}" if run else "")
-        book = next((book for book in self.lazy.books.books() if book.id == name), None)
-        return _text_of(book, given) if book is not None else unknown("prompt", name)
+        entry = next((entry for entry in self.lazy.library.entries() if entry.id == name), None)
+        return _text_of(entry, given) if entry is not None else unknown("prompt", name)
 
     async def completed(self, about: str, argument: str, value: str) -> Sequence[str]:
         """Ids that start with the value, then those that contain it."""
         if argument == "run":
             known = await self._runs()
         elif argument in {"id", "workflow"}:
-            known = [book.id for book in self.lazy.books.books()]
+            known = [entry.id for entry in self.lazy.library.entries()]
         else:
             return ()
         first = [one for one in known if one.startswith(value)]
@@ -125,27 +125,27 @@ class Prompts:
         return [row.id for row in sorted(await store.runs(limit=1_000), key=lambda row: -row.updated)]
 
 
-def _prompt_of(book: Book) -> PromptOffer:
+def _prompt_of(entry: WorkflowEntry) -> PromptOffer:
     inputs = [
         PromptArgument(
             name=name,
             description=str(schema.get("description", "")) if isinstance(schema, dict) else "",
             required=not (isinstance(schema, dict) and "default" in schema),
         )
-        for name, schema in book.inputs.items()
+        for name, schema in entry.inputs.items()
     ]
     return PromptOffer(
-        name=book.id, title=book.name, description=compact(book.description, 200), arguments=tuple(inputs)
+        name=entry.id, title=entry.name, description=compact(entry.description, 200), arguments=tuple(inputs)
     )
 
 
-def _text_of(book: Book, given: Mapping[str, str]) -> str:
-    known = {name: given[name] for name in book.inputs if name in given}
+def _text_of(entry: WorkflowEntry, given: Mapping[str, str]) -> str:
+    known = {name: given[name] for name in entry.inputs if name in given}
     inputs = "\n".join(f"- {name}: {value}" for name, value in known.items())
     with_inputs = f" with these inputs:\n{inputs}\n" if inputs else ".\n"
     return (
         f"Follow the workflow `{book.id}` ({book.name}){with_inputs}"
-        f'Start it: workflow_next {{"workflow": "{book.id}", "inputs": {{..}}, "goal": ".."}}. '
+        f'Start it: workflow_next {{"workflow": "{entry.id}", "inputs": {{..}}, "goal": ".."}}. '
         "Ask the user for missing inputs. Then do exactly the step you are given, submit its output with "
         "workflow_next, and continue until the run has ended."
     )

@@ -59,11 +59,11 @@ class Resources:
             Resource(uri=SCHEMA, name="workflow schema", description="the JSON Schema of workflows and plans"),
             Resource(uri=RUNS, name="runs", description="the open runs"),
         )
-        books = [
-            Resource(uri=f"{SCHEME}workflows/{book.id}", name=book.name, description=book.description)
-            for book in self.lazy.books.books()[:LISTED_MAX]
+        entries = [
+            Resource(uri=f"{SCHEME}workflows/{entry.id}", name=entry.name, description=entry.description)
+            for entry in self.lazy.library.entries()[:LISTED_MAX]
         ]
-        return [*fixed, *books]
+        return [*fixed, *entries]
 
     def templates(self) -> Sequence[ResourceTemplate]:
         """The URI templates of resources that have an id."""
@@ -89,7 +89,7 @@ class Resources:
         match parts:
             case ["workflows", *name] if name:
                 workflow = "/".join(name)
-                return _json(definition_data(valid(self.lazy.books.load(workflow), workflow)))
+                return _json(definition_data(valid(self.lazy.library.load(workflow), workflow)))
             case ["runs"]:
                 return await self._runs()
             case ["runs", run]:

@@ -54,8 +54,8 @@ class RunFeed:
             listener(change)
 
     async def _poll(self) -> None:
-        books = self.lazy.books
-        stamp, seen = books.fingerprint(), FAR_BEHIND
+        library = self.lazy.library
+        stamp, seen = library.fingerprint(), FAR_BEHIND
         while True:
             try:
                 program = await self.lazy.open()
@@ -67,7 +67,7 @@ class RunFeed:
                 self._notify_runs([head.stream for head in heads])
             except HandrailError as error:
                 log.debug("can't look for changes: %s", error)  # tried again at the next poll
-            if (now := books.fingerprint()) != stamp:
+            if (now := library.fingerprint()) != stamp:
                 stamp = now
                 self._notify(SurfaceChange(lists=("prompts", "resources")))
             with contextlib.suppress(TimeoutError):

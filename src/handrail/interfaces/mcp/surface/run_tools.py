@@ -50,7 +50,7 @@ async def save_plan(lazy: LazyProgram, caller: Caller, given: args.SavePlanArgum
     """Save a plan that can be run here."""
     program = await lazy.open()
     cards = await program.toolbox.connect(tools_named(given.plan))
-    loaded = program.books.load_plan(given.plan, survey=program.survey)
+    loaded = program.library.load_plan(given.plan, survey=program.survey)
     return await save(program, caller, loaded, given.note, cards)
 
 
@@ -109,10 +109,10 @@ async def _definition(program: Working, given: args.ExecutePlanArguments) -> tup
         )
     if given.definition is not None:
         await program.toolbox.connect(tools_named(given.definition))
-        loaded = program.books.load_plan(given.definition, survey=program.survey)
+        loaded = program.library.load_plan(given.definition, survey=program.survey)
         return valid(loaded, "the definition"), {}
     if given.workflow:
-        definition = valid(program.books.load(given.workflow), given.workflow)
+        definition = valid(program.library.load(given.workflow), given.workflow)
         await program.toolbox.connect(tools_in(definition))
         return definition, {}
     definition, pins = await program.handrail.plans.newest(given.plan)
