@@ -117,7 +117,9 @@ def test_a_run_starts_by_the_id_of_a_workflow_or_of_a_saved_plan(shell: Shell) -
 
 
 def test_a_saved_plan_whose_tools_are_gone_is_refused(shell: Shell) -> None:
-    shell.run("plan", "save", shell.write("id: gone\nsteps: [{id: a, tool: nowhere.do}]"))
+    declared = shell.write('{"mcpServers": {"nowhere": {"command": "nowhere"}}}', ".handrail/tools.json")
+    shell.json("plan", "save", shell.write("id: gone\nsteps: [{id: a, tool: nowhere.do}]"))
+    Path(declared).unlink()
     assert "nowhere.do" in json.dumps(shell.json("run", "start", "gone", code=5))
 
 

@@ -86,8 +86,10 @@ CASES: list[tuple[Json, Json, str]] = [
     (
         {"anyOf": [{"type": "integer", "minimum": 5}, {"type": "string"}]},
         [],
-        "form: a list fits none of the allowed forms "
-        "(for the nearest form: a whole number is expected here, not a list)",
+        (
+            "form: a list fits none of the allowed forms "
+            "(for the nearest form: a whole number is expected here, not a list)"
+        ),
     ),
     (
         {"anyOf": [False]},
