@@ -10,13 +10,13 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from handrail.assembly import Handrail, bookcase_of, opened, rules_of, survey_of, toolbox_of, working
+from handrail.assembly import Handrail, library_of, opened, rules_of, survey_of, toolbox_of, working
 from handrail.definitions import Definitions
 from handrail.engine.audit import AuditResult
 from handrail.engine.control import Control
 from handrail.engine.lookout import RunReader
 from handrail.engine.plans import Plans
-from handrail.library.bookcase import Bookcase
+from handrail.library.bookcase import WorkflowLibrary
 from handrail.runs import Execution, Runs
 from handrail.settings import Settings, read_settings
 from handrail.tools.registry import Registry
@@ -30,7 +30,7 @@ class Program:
     settings: Settings
     runs: Runs
     plans: Plans
-    workflows: Bookcase
+    workflows: WorkflowLibrary
     tools: Registry
     _store: Handrail
 
@@ -88,7 +88,7 @@ def _program(
     control: Control,
     execution: Execution | None = None,
 ) -> Program:
-    library = bookcase_of(settings)
+    library = library_of(settings)
     survey = survey_of(rules_of(settings, toolbox), toolbox)
     runs = Runs(
         definitions=Definitions(library, store.plans, store.look.store, toolbox, survey),

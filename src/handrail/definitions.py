@@ -17,7 +17,7 @@ from handrail.domain.works import tools_in
 from handrail.engine.journal import ProjectionReader
 from handrail.engine.plans import Plans
 from handrail.engine.tool import Toolbox
-from handrail.library.bookcase import Bookcase
+from handrail.library.bookcase import WorkflowLibrary
 from handrail.library.catalog import SUFFIXES
 from handrail.library.loading import FolderCatalog, Loaded, load_definition, valid
 
@@ -29,7 +29,7 @@ KNOWN_MAX = 1_000
 class Definitions:
     """Finds definitions, ready to be run."""
 
-    library: Bookcase
+    library: WorkflowLibrary
     plans: Plans
     store: ProjectionReader
     toolbox: Toolbox
@@ -62,7 +62,7 @@ class Definitions:
 
     async def _hint(self, name: str) -> str:
         rows = await self.store.plans(limit=KNOWN_MAX)
-        known = [*(book.id for book in self.library.books()), *(row.id for row in rows if row.retired is None)]
+        known = [*(entry.id for entry in self.library.entries()), *(row.id for row in rows if row.retired is None)]
         return did_you_mean(name, known) or "give a file, or save a plan first: `handrail plan save FILE`"
 
 
@@ -71,7 +71,7 @@ def is_file_name(name: str) -> bool:
     return name.endswith(SUFFIXES) or Path(name).is_file()
 
 
-def load_file(file: str, library: Bookcase, survey: Survey) -> Loaded:
+def load_file(file: str, library: WorkflowLibrary, survey: Survey) -> Loaded:
     """The definition in a file with all findings; what it extends or inlines is looked up beside it, then in
     the library."""
     path = Path(file)

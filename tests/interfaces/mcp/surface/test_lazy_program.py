@@ -43,7 +43,7 @@ async def test_it_closes_however_soon_after_a_write(place: Place, ticks: int) ->
     """Whatever the worker does after the write, it must notice that it has to stop."""
     lazy = LazyProgram(place.settings())
     program = await lazy.open()
-    definition = program.books.load_plan({"name": "P", "steps": [{"id": "a", "prompt": "A."}]}).definition
+    definition = program.library.load_plan({"name": "P", "steps": [{"id": "a", "prompt": "A."}]}).definition
     assert definition is not None
     run = await program.worker.start(definition, {}, actor="agent:a")
     await asyncio.sleep(REST_S)

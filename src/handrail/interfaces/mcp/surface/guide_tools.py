@@ -63,7 +63,7 @@ async def workflow_list(lazy: LazyProgram, _: Caller, given: args.WorkflowListAr
         data["cursor"] = cursor
     lines = [f"{entry.id}: {compact(entry.description or entry.name, 160)} ({entry.steps} steps)" for entry in shown]
     more = [f"more: cursor {cursor}"] if cursor else []
-    head = "1 workflow" if len(books) == 1 else f"{len(books)} workflows"
+    head = "1 workflow" if len(entries) == 1 else f"{len(entries)} workflows"
     return reply(data, "\n".join([head, *lines, *more]))
 
 
@@ -226,7 +226,7 @@ async def _next(program: Working, caller: Caller, run: str, agent: str, actor: s
 
 
 def _listed(entry: WorkflowEntry) -> dict[str, Any]:
-    entry = {
+    shown = {
         "id": entry.id,
         "name": entry.name,
         "version": entry.version,
@@ -236,7 +236,7 @@ def _listed(entry: WorkflowEntry) -> dict[str, Any]:
         "steps": entry.steps,
         "shadows": list(entry.shadows),
     }
-    return {key: value for key, value in entry.items() if value not in ("", [])}
+    return {key: value for key, value in shown.items() if value not in ("", [])}
 
 
 def _guide_reply(lazy: LazyProgram, program: Working, seen: RunForAgent, about: ReplyContext) -> ToolReply:

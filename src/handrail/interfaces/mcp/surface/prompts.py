@@ -144,7 +144,7 @@ def _text_of(entry: WorkflowEntry, given: Mapping[str, str]) -> str:
     inputs = "\n".join(f"- {name}: {value}" for name, value in known.items())
     with_inputs = f" with these inputs:\n{inputs}\n" if inputs else ".\n"
     return (
-        f"Follow the workflow `{book.id}` ({book.name}){with_inputs}"
+        f"Follow the workflow `{entry.id}` ({entry.name}){with_inputs}"
         f'Start it: workflow_next {{"workflow": "{entry.id}", "inputs": {{..}}, "goal": ".."}}. '
         "Ask the user for missing inputs. Then do exactly the step you are given, submit its output with "
         "workflow_next, and continue until the run has ended."
