@@ -72,8 +72,8 @@ async def program(servers: dict[str, Any]) -> AsyncIterator[Working]:
         (Path(folder) / ".handrail").mkdir()
         (Path(folder) / ".handrail" / "tools.json").write_text(json.dumps({"mcpServers": servers}))
         chosen = {"home": str(Path(folder) / "home"), "project": folder}
-        async with working(read_settings(chosen, {})) as at_work:
-            yield at_work
+        async with working(read_settings(chosen, {})) as engine:
+            yield engine
 
 
 def plan(tool: str, steps: int) -> Definition:
@@ -86,15 +86,15 @@ async def overhead(asked: Namespace) -> None:
     steps: dict[str, list[float]] = {"look": [], "note": []}
     beyond: dict[str, list[float]] = {"look": [], "note": []}
     command = StdioServerParameters(command=sys.executable, args=[str(SERVER)])
-    async with program({LOCAL: {"command": command.command, "args": command.args}}) as at_work, Client(command) as sdk:
+    async with program({LOCAL: {"command": command.command, "args": command.args}}) as engine, Client(command) as sdk:
         await called(sdk, asked.steps)
         for tool in steps:
-            await stepped(at_work, plan(f"{LOCAL}.{tool}", asked.steps))
+            await stepped(engine, plan(f"{LOCAL}.{tool}", asked.steps))
         for _ in range(asked.rounds):
             alone = await called(sdk, asked.steps)
             bare += alone
             for tool, times in steps.items():
-                took = await stepped(at_work, plan(f"{LOCAL}.{tool}", asked.steps))
+                took = await stepped(engine, plan(f"{LOCAL}.{tool}", asked.steps))
                 times += took
                 beyond[tool].append(statistics.median(took) - statistics.median(alone))
     told("a call by the bare SDK client, p50", statistics.median(bare), None, "ms")
@@ -110,9 +110,9 @@ async def called(sdk: Client, calls: int) -> list[float]:
     return between([answer["at"] for answer in answers if answer])
 
 
-async def stepped(at_work: Working, definition: Definition) -> list[float]:
+async def stepped(engine: Working, definition: Definition) -> list[float]:
     """The same of the steps of one run."""
-    run = await at_work.worker.settled((await at_work.worker.start(definition, {}, actor="person:bench")).id)
+    run = await engine.worker.settled((await engine.worker.start(definition, {}, actor="person:bench")).id)
     return between([run.step(step.id).output["at"] for step in definition.steps])
 
 
@@ -127,24 +127,24 @@ def quantile(values: Sequence[float], share: float) -> float:
 async def breaker(ill_s: float) -> None:
     """A server that is well, then ill for so long, then well again."""
     with served() as address:
-        async with program({FLAKY: {"url": f"{address}/mcp"}}) as at_work:
-            lanes = [asyncio.create_task(lane(at_work)) for _ in range(LANES)]
+        async with program({FLAKY: {"url": f"{address}/mcp"}}) as engine:
+            lanes = [asyncio.create_task(lane(engine)) for _ in range(LANES)]
             try:
-                await judged(at_work, address, ill_s)
+                await judged(engine, address, ill_s)
             finally:
                 for one in lanes:
                     one.cancel()
                 await asyncio.gather(*lanes, return_exceptions=True)
 
 
-async def lane(at_work: Working) -> None:
+async def lane(engine: Working) -> None:
     """One run after the other."""
     definition = plan(f"{FLAKY}.look", LANE_STEPS)
     while True:
-        await at_work.worker.settled((await at_work.worker.start(definition, {}, actor="person:bench")).id)
+        await engine.worker.settled((await engine.worker.start(definition, {}, actor="person:bench")).id)
 
 
-async def judged(at_work: Working, address: str, ill_s: float) -> None:
+async def judged(engine: Working, address: str, ill_s: float) -> None:
     await asyncio.sleep(HEALTHY_S)
     healthy = await rate(address, WINDOW_S)
     await mood(address, "ill")
@@ -152,7 +152,7 @@ async def judged(at_work: Working, address: str, ill_s: float) -> None:
     first = await rate(address, 1.0)
     await asyncio.sleep(began + ill_s - WINDOW_S - time.monotonic())
     left = await rate(address, WINDOW_S)
-    held = await shown(at_work)
+    held = await shown(engine)
     await mood(address, "well")
     well = time.monotonic()
     print(f"a server that fails every request for {ill_s:g} s, under the load of {LANES} runs")
@@ -161,11 +161,11 @@ async def judged(at_work: Working, address: str, ill_s: float) -> None:
     told(f"  requests a second after {ill_s:g} s", left, None)
     told("  less than before", 100 * (1 - left / healthy), 95, "%", least=True)
     told("  runs whose status shows the breaker", held, None)
-    closed = await closing(at_work)
+    closed = await closing(engine)
     told("  seconds from well to closed", closed - well, 30, "s")
     await asyncio.sleep(1)
     told("  requests a second afterwards", await rate(address, WINDOW_S), None)
-    print(f"  the journal of {SERVER_PREFIX}{FLAKY}: {', '.join(await kinds(at_work))}")
+    print(f"  the journal of {SERVER_PREFIX}{FLAKY}: {', '.join(await kinds(engine))}")
 
 
 async def rate(address: str, seconds: float) -> float:
@@ -187,29 +187,29 @@ async def mood(address: str, word: str = "") -> int:
     return await asyncio.to_thread(ask)
 
 
-async def shown(at_work: Working) -> int:
+async def shown(engine: Working) -> int:
     """How many open runs say in their status that they wait for the breaker."""
-    rows = await at_work.lookout.runs(status=("running", "waiting"), limit=LANES)
+    rows = await engine.run_reader.runs(status=("running", "waiting"), limit=LANES)
     held = 0
     for row in rows:
-        view = await at_work.lookout.status(row.run, detail=Detail.FULL, within=at_work.worker.within(row.run))
+        view = await engine.run_reader.status(row.run, detail=Detail.FULL, within=engine.worker.within(row.run))
         held += any("breaker" in why.reason for step in view.steps for why in step.waits_for)
     return held
 
 
-async def closing(at_work: Working) -> float:
+async def closing(engine: Working) -> float:
     """The moment at which the breaker is seen to be closed."""
     end = time.monotonic() + CLOSED_WITHIN_S
     while time.monotonic() < end:
-        found = await kinds(at_work)
+        found = await kinds(engine)
         if found and found[-1] == "breaker_closed":
             return time.monotonic()
         await asyncio.sleep(0.05)
     return float("inf")
 
 
-async def kinds(at_work: Working) -> list[str]:
-    entries = await entries_of(at_work.handrail.look.store, SERVER_PREFIX + FLAKY)
+async def kinds(engine: Working) -> list[str]:
+    entries = await entries_of(engine.writer.reader.store, SERVER_PREFIX + FLAKY)
     return [kind_of(entry.event) for entry in entries]
 
 

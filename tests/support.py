@@ -25,5 +25,5 @@ def seeded_entropy(seed: int = 0) -> Entropy:
     return draw
 
 
-def scribe(seed: int = 0) -> Scribe:
+def record_writer(seed: int = 0) -> Scribe:
     return Scribe(ticking_clock(), seeded_entropy(seed))

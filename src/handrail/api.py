@@ -36,7 +36,7 @@ class Program:
 
     async def verify(self, run: str | None = None, *, replay: bool = False) -> AuditResult:
         """Verify the journal, or the events of one run; `replay` also folds them and compares the stored state."""
-        return await self._store.look.verify(stream=run, replay=replay)
+        return await self._store.reader.verify(stream=run, replay=replay)
 
 
 @asynccontextmanager
@@ -54,8 +54,8 @@ async def open_program(
     settings = _settings(home, project)
     async with working(settings, picks_up=False, tools=tools) as engine:
         execution = Execution(engine.worker, engine.guide)
-        store, control = engine.handrail, engine.control
-        yield _program(settings, store, engine.toolbox, engine.lookout, actor, control=control, execution=execution)
+        store, control = engine.writer, engine.control
+        yield _program(settings, store, engine.toolbox, engine.run_reader, actor, control=control, execution=execution)
 
 
 @asynccontextmanager
@@ -67,7 +67,7 @@ async def connect(
     async with opened(settings) as store:
         toolbox = toolbox_of(settings)
         try:
-            reader = RunReader(store.look.store, store.control.clock, toolbox)
+            reader = RunReader(store.reader.store, store.control.clock, toolbox)
             yield _program(settings, store, toolbox, reader, actor, control=store.control)
         finally:
             await toolbox.close()
@@ -91,11 +91,11 @@ def _program(
     library = library_of(settings)
     survey = survey_of(rules_of(settings, toolbox), toolbox)
     runs = Runs(
-        definitions=Definitions(library, store.plans, store.look.store, toolbox, survey),
+        definitions=Definitions(library, store.plans, store.reader.store, toolbox, survey),
         dispatch=store.dispatch,
         control=control,
         reader=reader,
-        ledger=store.look.ledger,
+        ledger=store.reader.ledger,
         actor=actor or local_person(),
         execution=execution,
     )

@@ -102,28 +102,28 @@ class Reading:
 class Handrail:
     """The whole program over one open store."""
 
-    look: Reading
-    scribe: Scribe
-    notary: Notary
+    reader: Reading
+    record_writer: Scribe
+    checkpointer: Notary
     dispatch: Dispatch
     plans: Plans
     control: Control
 
     async def accept(self, *, reason: str, actor: str) -> None:
         """Go on with a journal that differs from its checkpoints; who did so and why becomes an event."""
-        found = found_text(await self.notary.compare())
-        await custody.accept(self.look.store, self.scribe, reason=reason, found=found, actor=actor)
-        await self.notary.seal(restart=True)
+        found = found_text(await self.checkpointer.compare())
+        await custody.accept(self.reader.store, self.record_writer, reason=reason, found=found, actor=actor)
+        await self.checkpointer.seal(restart=True)
 
     async def rebuild(self) -> int:
         """Mend projections that differ from their events; how many streams were mended."""
-        return await rebuild(self.look.store)
+        return await rebuild(self.reader.store)
 
     async def erase(self, stream: str, n: int, *, reason: str, actor: str) -> Record:
         """Take the words out of one event, for ever."""
-        store, scribe = self.look.store, self.scribe
+        store, record_writer = self.reader.store, self.record_writer
         return await erase_payload(
-            store, store, stream, n, reason=reason, actor=actor, clock=scribe.clock, entropy=scribe.entropy
+            store, store, stream, n, reason=reason, actor=actor, clock=record_writer.clock, entropy=record_writer.entropy
         )
 
 
@@ -133,23 +133,23 @@ async def opened(settings: Settings, *, compare: bool = True) -> AsyncIterator[H
 
     A journal that is not what its last checkpoint says is refused, unless the caller will deal with that."""
     _require_sqlite(settings)
-    scribe = Scribe(system_clock, system_entropy)
+    record_writer = Scribe(system_clock, system_entropy)
     async with await SqliteStore.open(settings.journal, busy_ms=duration_ms(settings.choices.busy)) as store:
-        look = _reading(settings, store, scribe)
+        look = _reading(settings, store, record_writer)
         has_checkpoints = await look.checkpoints.last() is not None if compare else False
         if compare and not has_checkpoints:
             await _warn_of_missing_checkpoints(store)
         key = open_key(settings.keys, has_checkpoints=has_checkpoints)
-        notary = Notary(store, look.checkpoints, key, scribe.clock)
-        if compare and (breaks := await notary.compare()):
+        checkpointer = Notary(store, look.checkpoints, key, record_writer.clock)
+        if compare and (breaks := await checkpointer.compare()):
             raise IntegrityBroken(f"the journal is not what its last checkpoint says: {found_text(breaks)}")
-        journal = SealingJournal(store, notary, every=settings.choices.checkpoint_every)
+        journal = SealingJournal(store, checkpointer, every=settings.choices.checkpoint_every)
         try:
-            await custody.create(journal, scribe, key=key.public)
-            steady = steady_clock(scribe.clock)
-            dispatch = Dispatch(journal, scribe, steady)
+            await custody.create(journal, record_writer, key=key.public)
+            steady = steady_clock(record_writer.clock)
+            dispatch = Dispatch(journal, record_writer, steady)
             control = Control(dispatch, steady, _say(settings), fits=_misfits)
-            yield Handrail(look, scribe, notary, dispatch, Plans(journal, scribe), control)
+            yield Handrail(look, record_writer, checkpointer, dispatch, Plans(journal, record_writer), control)
         finally:
             await journal.close()
 
@@ -158,11 +158,11 @@ async def opened(settings: Settings, *, compare: bool = True) -> AsyncIterator[H
 class Working:
     """The program, with a worker that executes runs, and a guide for agents."""
 
-    handrail: Handrail
+    writer: Handrail
     worker: Worker
     control: Control
     guide: Guide
-    lookout: RunReader
+    run_reader: RunReader
     library: WorkflowLibrary
     toolbox: Registry
     models: tuple[Model, ...]
@@ -186,7 +186,7 @@ async def working(
     toolbox = toolbox or toolbox_of(settings, tools)
     try:
         async with opened(settings) as handrail:
-            owner = new_id("w-", handrail.scribe.entropy)
+            owner = new_id("w-", handrail.record_writer.entropy)
             presence = ProcessPresence.enter(settings.workers, owner)
             gate = gate_of(settings, toolbox)
             survey = survey_of(rules_of(settings, toolbox), toolbox)
@@ -201,13 +201,13 @@ async def working(
                 calls_max=settings.choices.calls,
                 picks_up=picks_up,
             )
-            worker = Worker(handrail.dispatch, handrail.look.store, toolbox, presence, terms)
+            worker = Worker(handrail.dispatch, handrail.reader.store, toolbox, presence, terms)
             try:
                 await worker.open()
                 control = replace(handrail.control, worker=worker)
-                guide = Guide(handrail.dispatch, worker.horizon, Bell(handrail.dispatch), terms, gate)
-                lookout = RunReader(handrail.look.store, terms.clock, toolbox, worker.horizon)
-                yield Working(handrail, worker, control, guide, lookout, library_of(settings), toolbox, models, survey)
+                guide = Guide(handrail.dispatch, worker.agenda_cache, Bell(handrail.dispatch), terms, gate)
+                run_reader = RunReader(handrail.reader.store, terms.clock, toolbox, worker.agenda_cache)
+                yield Working(handrail, worker, control, guide, run_reader, library_of(settings), toolbox, models, survey)
             finally:
                 await worker.close()
                 presence.leave()
@@ -366,18 +366,18 @@ def _say(settings: Settings) -> Say:
 async def reading(settings: Settings) -> AsyncIterator[Reading]:
     """The store that the settings name, for looking only; an empty one if there is none yet. Nothing is written."""
     _require_sqlite(settings)
-    scribe = Scribe(system_clock, system_entropy)
+    record_writer = Scribe(system_clock, system_entropy)
     if not settings.journal.exists():
         async with MemoryStore() as nothing:
-            yield _reading(settings, nothing, scribe)
+            yield _reading(settings, nothing, record_writer)
         return
     busy_ms = duration_ms(settings.choices.busy)
     async with await SqliteStore.open(settings.journal, busy_ms=busy_ms, read_only=True) as store:
-        yield _reading(settings, store, scribe)
+        yield _reading(settings, store, record_writer)
 
 
-def _reading(settings: Settings, store: WholeStore, scribe: Scribe) -> Reading:
-    return Reading(settings, store, CheckpointFile(settings.checkpoints), Ledger(store, store), Plans(store, scribe))
+def _reading(settings: Settings, store: WholeStore, record_writer: Scribe) -> Reading:
+    return Reading(settings, store, CheckpointFile(settings.checkpoints), Ledger(store, store), Plans(store, record_writer))
 
 
 async def _warn_of_missing_checkpoints(store: WholeStore) -> None:

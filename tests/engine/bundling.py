@@ -50,7 +50,7 @@ from handrail.engine.bundle_check import Proven, check_bundle
 from handrail.storage.checkpoint_log import CheckpointFile
 from handrail.storage.keys import PrivateKey
 from handrail.storage.memory import MemoryStore
-from support import scribe, ticking_clock
+from support import record_writer, ticking_clock
 
 RUN = "run_dddddddd"
 CARD: JsonObject = {"name": "git.tag", "description": "Tags a commit.", "args": {"type": "object"}}
@@ -90,7 +90,7 @@ EVENTS: Sequence[tuple[str, Event]] = (
 
 async def store_with(*said: tuple[str, Event], texts: Sequence[Any] = (PLAN, CARD)) -> MemoryStore:
     """A store that holds one run with these events, and these texts."""
-    store, by = MemoryStore(), scribe()
+    store, by = MemoryStore(), record_writer()
     created, _ = by.write(Head(STORE_STREAM), [StoreCreated(store="st_one", key=KEY.public)], actor="handrail")
     await store.append(created, Change())
     head = Head(RUN)
@@ -138,7 +138,7 @@ def parts_in(data: bytes) -> Sequence[Part]:
 
 def made_up(definition: Any, events: Sequence[Event], *, made: int = 0, **last: Any) -> bytes:
     """A bundle that somebody has made out of thin air, with a key of their own; `last` is put into the last event."""
-    records, _ = scribe().write(Head(RUN), events, actor="eve")
+    records, _ = record_writer().write(Head(RUN), events, actor="eve")
     befores = [GENESIS, *(record.hash for record in records)]
     records[-1] = chained(befores[-2], replace(records[-1], **last))
     parts: list[Part] = [DefinitionPart(hash=digest(definition), text=canonical_bytes(definition).decode())]

@@ -38,7 +38,7 @@ def judge(schema: Any, value: Any) -> Sequence[Finding]:
 def guide_of(stage: Stage) -> Guide:
     """A guide beside the stage's worker."""
     worker = stage.worker
-    return Guide(worker.dispatch, worker.horizon, Bell(worker.dispatch), worker.settings, gate_of(is_plain=True))
+    return Guide(worker.dispatch, worker.agenda_cache, Bell(worker.dispatch), worker.settings, gate_of(is_plain=True))
 
 
 def gate_of(*rules: Rule, **more: Any) -> QualityGate:

@@ -31,7 +31,7 @@ from handrail.engine.scribe import Scribe
 from handrail.engine.stream import records_of
 from handrail.storage.checkpoint_log import CheckpointFile
 from handrail.storage.keys import PrivateKey
-from support import scribe, ticking_clock
+from support import record_writer, ticking_clock
 
 KEY = PrivateKey(bytes(range(32)))
 OTHER_KEY = PrivateKey(bytes(32))
@@ -56,7 +56,7 @@ async def write(store: WholeStore, stream: str, *events: Event, by: Scribe, acto
 
 async def fill(store: WholeStore, *, name: str = "st_one", key: str = KEY.public, seed: int = 0) -> Scribe:
     """Sixteen events in five streams; the scribe, to write more."""
-    by = scribe(seed)
+    by = record_writer(seed)
     await write(store, STORE_STREAM, StoreCreated(store=name, key=key), by=by)
     await write(store, PLAN, SAVED, by=by)
     await write(store, RUN_A, STARTED, by=by)

@@ -21,7 +21,7 @@ from handrail.engine.journal import Placed
 from handrail.engine.mending import rebuild
 from handrail.storage.checkpoint_log import CheckpointFile
 from handrail.storage.memory import MemoryStore
-from support import scribe
+from support import record_writer
 
 
 class Tampered(MemoryStore):
@@ -80,7 +80,7 @@ def places(verdict: AuditResult) -> list[tuple[str, int]]:
 
 async def test_a_journal_as_it_was_written_is_proved(store: Tampered, tmp_path: Path) -> None:
     await notary_of(store, tmp_path).seal()
-    await write(store, RUN_B, RunPaused(reason="x"), by=scribe(5))
+    await write(store, RUN_B, RunPaused(reason="x"), by=record_writer(5))
     verdict = await audited(store, tmp_path, replay=True)
     assert verdict == AuditResult(
         ok=True,
@@ -115,7 +115,7 @@ async def test_without_a_key_the_chain_is_proved_and_the_verdict_says_what_was_n
 class Busy(Tampered):
     """A store to which others append while it is looked at."""
 
-    by = scribe(6)
+    by = record_writer(6)
     appends = 2
 
     async def plans(self, *, after: str = "", limit: int = 50) -> list[PlanRow]:
@@ -209,11 +209,11 @@ async def test_an_event_of_the_store_that_no_handrail_knows_is_named(store: Tamp
 
 
 async def sealed_thrice(store: Tampered, folder: Path) -> list[bytes]:
-    notary = notary_of(store, folder)
-    by = scribe(8)
+    checkpointer = notary_of(store, folder)
+    by = record_writer(8)
     for n in range(3):
         await write(store, RUN_B, RunPaused(reason=str(n)), by=by)
-        await notary.seal()
+        await checkpointer.seal()
     return (folder / "log.jsonl").read_bytes().splitlines(keepends=True)
 
 
@@ -264,7 +264,7 @@ async def test_a_store_made_with_another_key_is_named_until_somebody_accepts_it(
     assert places(verdict) == [("store", 1)]
     assert "created with a different key" in verdict.breaks[0].reason
     accepted = JournalAccepted(reason="the key was lost", found="another key")
-    await write(store, "store", accepted, by=scribe(9), actor="person:ada")
+    await write(store, "store", accepted, by=record_writer(9), actor="person:ada")
     assert not (await audited(store, tmp_path)).ok  # whoever has no key can write this too
     await notary_of(store, tmp_path).seal(restart=True)
     verdict = await audited(store, tmp_path)
@@ -322,7 +322,7 @@ async def test_what_an_erasure_left_must_be_what_its_note_says(
     record = (await store.read(RUN_B))[2]
     digest = digest or body_of(record).hex()
     note = PayloadErased(stream=RUN_B, event=3, digest=digest, residue=body_digest(b"", b"{}").hex(), reason="asked")
-    await write(store, "store", note, by=scribe(9))
+    await write(store, "store", note, by=record_writer(9))
     store.change(RUN_B, 3, salt=salt, body=body, erased=body_of(record))
     verdict = await audited(store, tmp_path)
     assert places(verdict) == [(RUN_B, 3)]
@@ -332,7 +332,7 @@ async def test_what_an_erasure_left_must_be_what_its_note_says(
 
 async def test_words_that_stand_where_an_erasure_was_noted_are_named(store: Tampered, tmp_path: Path) -> None:
     note = PayloadErased(stream=RUN_B, event=3, digest="00", residue="00", reason="asked")
-    await write(store, "store", note, by=scribe(9))
+    await write(store, "store", note, by=record_writer(9))
     verdict = await audited(store, tmp_path)
     assert verdict.breaks == (Break(RUN_B, 3, "it was erased, but has content again"),)
 
@@ -472,7 +472,7 @@ async def test_a_history_that_makes_no_sense_is_a_break_and_no_crash(store: Tamp
 
 async def test_one_stream_is_proved_by_itself(store: Tampered, tmp_path: Path) -> None:
     await notary_of(store, tmp_path).seal()
-    await write(store, RUN_B, RunPaused(reason="x"), by=scribe(5))
+    await write(store, RUN_B, RunPaused(reason="x"), by=record_writer(5))
     store.change(RUN_A, 3, actor="eve")
     verdict = await audited(store, tmp_path, stream=RUN_B, replay=True)
     assert (verdict.ok, verdict.events, verdict.streams, verdict.signed_events) == (True, 5, 1, 4)

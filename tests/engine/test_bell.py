@@ -9,7 +9,7 @@ from handrail.domain.command import RecordDecision
 from handrail.engine.bell import LOOK_S, Bell
 from handrail.engine.dispatch import Dispatch
 from handrail.storage.memory import MemoryStore
-from support import scribe
+from support import record_writer
 from virtual_time import in_virtual_time
 
 NOTE = RecordDecision(decision="go", reason="why not")
@@ -26,7 +26,7 @@ async def waited(bell: Bell, run: str, within_s: float = 100) -> float:
 
 def test_a_change_wakes_everybody_who_waits_for_that_run_and_nobody_else() -> None:
     async def scene() -> tuple[list[float], int]:
-        dispatch = Dispatch(MemoryStore(), scribe())
+        dispatch = Dispatch(MemoryStore(), record_writer())
         bell = Bell(dispatch)
         run, other = [(await dispatch.start(CHAIN, {}, actor="a")).id for _ in range(2)]
         waiting = [asyncio.ensure_future(waited(bell, name)) for name in (run, run, other)]
@@ -43,7 +43,7 @@ def test_a_change_wakes_everybody_who_waits_for_that_run_and_nobody_else() -> No
 
 def test_a_change_between_the_look_and_the_wait_is_heard_once() -> None:
     async def scene() -> list[float]:
-        dispatch = Dispatch(MemoryStore(), scribe())
+        dispatch = Dispatch(MemoryStore(), record_writer())
         bell, loop = Bell(dispatch), asyncio.get_running_loop()
         run = (await dispatch.start(CHAIN, {}, actor="a")).id
         times = []
@@ -62,7 +62,7 @@ def test_a_change_between_the_look_and_the_wait_is_heard_once() -> None:
 
 def test_nobody_waits_longer_than_a_look_or_than_asked() -> None:
     async def scene() -> list[float]:
-        bell = Bell(Dispatch(MemoryStore(), scribe()))
+        bell = Bell(Dispatch(MemoryStore(), record_writer()))
         return [await waited(bell, "run_a", within_s) for within_s in (100, LOOK_S / 4, 0, -1)]
 
     long, short, *none = in_virtual_time(scene)
@@ -73,7 +73,7 @@ def test_nobody_waits_longer_than_a_look_or_than_asked() -> None:
 
 def test_whoever_gives_up_leaves_nothing_behind_and_disturbs_nobody() -> None:
     async def scene() -> tuple[int, float, int]:
-        dispatch = Dispatch(MemoryStore(), scribe())
+        dispatch = Dispatch(MemoryStore(), record_writer())
         bell = Bell(dispatch)
         run = (await dispatch.start(CHAIN, {}, actor="a")).id
         gone, stays = (asyncio.ensure_future(waited(bell, run)) for _ in range(2))

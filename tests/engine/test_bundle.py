@@ -63,7 +63,7 @@ from handrail.engine.erasure import erase_payload
 from handrail.engine.signature import fingerprint, holds, trusted
 from handrail.storage.checkpoint_log import CheckpointFile
 from handrail.storage.memory import MemoryStore
-from support import scribe, seeded_entropy, ticking_clock
+from support import record_writer, seeded_entropy, ticking_clock
 
 
 async def test_a_bundle_shows_the_evidence_of_what_was_refused_and_of_what_passed(tmp_path: Path) -> None:
@@ -206,7 +206,7 @@ async def test_a_checkpoint_of_the_runs_beginning_counts_as_far_as_it_goes(tmp_p
     store = await store_with(*EVENTS[:3])
     await notary_of(store, tmp_path).seal()
     end = (await store.read(RUN))[-1]
-    records, _ = scribe(1).write(Head(RUN, end.n, end.hash), [RunPaused(reason="tea")], actor="person:ada")
+    records, _ = record_writer(1).write(Head(RUN, end.n, end.hash), [RunPaused(reason="tea")], actor="person:ada")
     await store.append(records, Change())
     data, _ = await make_bundle(store, CheckpointFile(tmp_path), RUN, signer=KEY, clock=ticking_clock())
     told = account(data)

@@ -27,7 +27,7 @@ from handrail.engine import dispatch as dispatching
 from handrail.engine.dispatch import Dispatch
 from handrail.engine.lease import Lease
 from handrail.storage.memory import MemoryStore
-from support import scribe
+from support import record_writer
 
 ADA = "person:ada"
 WIDE = plan(*({"id": f"s{n}", "tool": "x.y", "effect": "none", "after": []} for n in range(50)))
@@ -49,7 +49,7 @@ class Flaky(MemoryStore):
 
 
 def make(store: MemoryStore, seed: int = 0) -> Dispatch:
-    return Dispatch(store, scribe(seed))
+    return Dispatch(store, record_writer(seed))
 
 
 async def start(dispatch: Dispatch) -> Run:
@@ -267,7 +267,7 @@ async def test_a_run_longer_than_a_page_is_read_to_its_end() -> None:
 
 async def test_an_id_that_is_taken_is_not_used_twice() -> None:
     store = MemoryStore()
-    first, second = Dispatch(store, scribe(7)), Dispatch(store, scribe(7))  # the same time, the same chance
+    first, second = Dispatch(store, record_writer(7)), Dispatch(store, record_writer(7))  # the same time, the same chance
     taken = await first.start(CHAIN, {}, actor=ADA)
     other = await second.start(CHAIN, {}, actor=ADA, owner="w-one")
     assert other.id != taken.id

@@ -21,7 +21,7 @@ from handrail.engine.mending import WholeStore
 from handrail.storage.checkpoint_log import CheckpointFile
 from handrail.storage.memory import MemoryStore
 from handrail.storage.sqlite import SqliteStore
-from support import scribe, seeded_entropy, ticking_clock
+from support import record_writer, seeded_entropy, ticking_clock
 
 
 @pytest.fixture(params=["memory", "sqlite"])
@@ -117,10 +117,10 @@ class Raced(MemoryStore):
     async def erase(self, record: Record, note: Sequence[Record], change: Change) -> None:
         if self.races:
             self.races -= 1
-            await write(self, "store", JournalAccepted(reason="meanwhile", found="nothing"), by=scribe(self.races))
+            await write(self, "store", JournalAccepted(reason="meanwhile", found="nothing"), by=record_writer(self.races))
         if self.late:
             self.late -= 1
-            await write(self, RUN_B, RunPaused(reason="meanwhile"), by=scribe(9))
+            await write(self, RUN_B, RunPaused(reason="meanwhile"), by=record_writer(9))
         await super().erase(record, note, change)
 
 

@@ -21,7 +21,7 @@ from handrail.engine.dispatch import Dispatch
 from handrail.engine.replay import change_of
 from handrail.storage.memory import MemoryStore
 from handrail.storage.sqlite import SqliteStore
-from support import scribe
+from support import record_writer
 
 PLAN = plan(
     {"id": "notes", "prompt": "write", "effect": "compensatable", "undo": {"prompt": "throw away"}},
@@ -74,7 +74,7 @@ SCRIPTS = st.lists(COMMANDS, max_size=60)
 
 async def play(store: MemoryStore | SqliteStore, script: list[ask.Command], mode: Mode) -> Run:
     """Ask for everything in the script; after each granted command, compare the store with the fold."""
-    dispatch = Dispatch(store, scribe())
+    dispatch = Dispatch(store, record_writer())
     run = await dispatch.start(PLAN, {"t": [1, 2]}, actor="person:ada", ask=ask.StartRun(mode=mode))
     for command in script:
         try:

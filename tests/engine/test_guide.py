@@ -65,7 +65,7 @@ def test_whoever_can_not_wait_for_handrails_own_steps_is_shown_that_they_go_on()
     async def scene() -> tuple[str, bool, str]:
         climb = await led(definition, puppets=[puppet("x.slow", taking(60))])
         early = await climb.next(within_s=10)
-        return early.step, early.outlook.is_settled, (await climb.next(within_s=60)).step
+        return early.step, early.prospect.is_settled, (await climb.next(within_s=60)).step
 
     assert in_virtual_time(scene) == ("", False, "read")
 

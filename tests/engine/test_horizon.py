@@ -53,8 +53,8 @@ PLANS: dict[str, tuple[Any, ...]] = {
 }
 
 
-def seen(outlook: Prospect) -> tuple[Any, ...]:
-    return outlook.can_move, outlook.for_agent, outlook.asked, outlook.undecided
+def seen(prospect: Prospect) -> tuple[Any, ...]:
+    return prospect.can_move, prospect.for_agent, prospect.asked, prospect.undecided
 
 
 class Watch:
@@ -62,7 +62,7 @@ class Watch:
 
     def __init__(self, stage: Stage, definition: Definition) -> None:
         self.stage, self.definition = stage, definition
-        self.horizon = AgendaCache(stage.worker.dispatch)
+        self.agenda_cache = AgendaCache(stage.worker.dispatch)
         self.looks = 0
         self.flaws: list[str] = []  # told at the end: a conductor would swallow what a watcher raises
         stage.worker.dispatch.watchers.append(self.notice)
@@ -72,18 +72,18 @@ class Watch:
 
     def look(self, run: Run) -> None:
         now = self.stage.clock()
-        kept = self.horizon.outlook(run, self.definition, now=now)
+        kept = self.agenda_cache.prospect(run, self.definition, now=now)
         fresh = outlook_of(run, self.definition, now=now)
         if seen(kept) != seen(fresh):
             self.flaws.append(f"event {run.n}: {seen(kept)} is not {seen(fresh)}")
         self.looks += 1
 
 
-def next_move(outlook: Prospect, run: Run, number: int) -> list[Command]:
+def next_move(prospect: Prospect, run: Run, number: int) -> list[Command]:
     """What an agent does with the first step that waits for it."""
-    if not outlook.for_agent or run.step(outlook.for_agent[0]).status.value == "compensating":
+    if not prospect.for_agent or run.step(prospect.for_agent[0]).status.value == "compensating":
         return []
-    step = outlook.for_agent[0]
+    step = prospect.for_agent[0]
     return [HandOutStep(step=step)] if number % 2 == 0 else [CompleteStep(step=step, output=number)]
 
 
@@ -145,14 +145,14 @@ def test_a_look_at_an_earlier_state_does_not_spoil_a_later_one() -> None:
         stage = Stage()
         await stage.open(picks_up=False)
         dispatch = stage.worker.dispatch
-        horizon = AgendaCache(dispatch)
+        agenda_cache = AgendaCache(dispatch)
         run = await dispatch.start(definition, {}, actor=ADA)
         now = stage.clock()
-        horizon.outlook(run, definition, now=now)
+        agenda_cache.prospect(run, definition, now=now)
         one = await dispatch.grant(run.id, SkipStep(step="a", reason="x"), actor=ADA)
         two = await dispatch.grant(run.id, SkipStep(step="b", reason="x"), actor=ADA)
         for state in (one, two, one, run, two):
-            assert seen(horizon.outlook(state, definition, now=now)) == seen(outlook_of(state, definition, now=now))
+            assert seen(agenda_cache.prospect(state, definition, now=now)) == seen(outlook_of(state, definition, now=now))
 
     in_virtual_time(scene)
 
@@ -164,11 +164,11 @@ def test_a_first_look_that_is_behind_what_was_reported_does_not_spoil_a_later_on
         stage = Stage()
         await stage.open(picks_up=False)
         dispatch = stage.worker.dispatch
-        horizon = AgendaCache(dispatch)
+        agenda_cache = AgendaCache(dispatch)
         earlier = await dispatch.start(definition, {}, actor=ADA)
         later = await dispatch.grant(earlier.id, HandOutStep(step="a"), CompleteStep(step="a"), actor=ADA)
-        behind = horizon.outlook(earlier, definition, now=stage.clock()).for_agent
-        return behind, horizon.outlook(later, definition, now=stage.clock()).for_agent
+        behind = agenda_cache.prospect(earlier, definition, now=stage.clock()).for_agent
+        return behind, agenda_cache.prospect(later, definition, now=stage.clock()).for_agent
 
     assert in_virtual_time(scene) == (("a",), ("b",))
 
@@ -179,11 +179,11 @@ def test_only_the_runs_that_were_looked_at_last_are_kept() -> None:
     async def scene() -> tuple[int, bool]:
         stage = Stage()
         await stage.open(picks_up=False)
-        horizon = AgendaCache(stage.worker.dispatch)
+        agenda_cache = AgendaCache(stage.worker.dispatch)
         runs = [await stage.worker.dispatch.start(definition, {}, actor=ADA) for _ in range(RUNS_KEPT + 3)]
         for run in runs:
-            await horizon.look(run.id, now=stage.clock())
-        return len(horizon._agendas), runs[0].id in horizon._agendas
+            await agenda_cache.look(run.id, now=stage.clock())
+        return len(agenda_cache._agendas), runs[0].id in agenda_cache._agendas
 
     assert in_virtual_time(scene) == (RUNS_KEPT, False)
 
@@ -194,13 +194,13 @@ def test_a_run_that_another_process_has_moved_is_read_again() -> None:
     async def scene() -> tuple[tuple[str, ...], tuple[str, ...]]:
         stage = Stage()
         await stage.open(picks_up=False)
-        horizon = AgendaCache(stage.worker.dispatch)
+        agenda_cache = AgendaCache(stage.worker.dispatch)
         run = await stage.worker.dispatch.start(definition, {}, actor=ADA)
-        _, _, before = await horizon.look(run.id, now=stage.clock())
+        _, _, before = await agenda_cache.look(run.id, now=stage.clock())
         other = Stage(store=stage.store)
         await other.open("w-two", picks_up=False)
         await other.worker.dispatch.grant(run.id, SkipStep(step="a", reason="x"), actor=ADA)
-        _, _, after = await horizon.look(run.id, now=stage.clock())
+        _, _, after = await agenda_cache.look(run.id, now=stage.clock())
         return before.for_agent, after.for_agent
 
     assert in_virtual_time(scene) == (("a",), ("b",))
@@ -213,12 +213,12 @@ def test_what_only_the_conductor_says_is_seen_at_every_look_until_it_is_said() -
         stage = Stage()
         await stage.open(picks_up=False)
         dispatch = stage.worker.dispatch
-        horizon = AgendaCache(dispatch)
+        agenda_cache = AgendaCache(dispatch)
         run = await dispatch.start(definition, {}, actor=ADA)
-        looks = [horizon.outlook(run, definition, now=stage.clock())]
+        looks = [agenda_cache.prospect(run, definition, now=stage.clock())]
         await stage.worker.close()
         run = await dispatch.grant(run.id, OpenStep(step="e", rounds=0, values=[]), actor=ADA)
-        looks += [horizon.outlook(run, definition, now=stage.clock()) for _ in range(3)]
+        looks += [agenda_cache.prospect(run, definition, now=stage.clock()) for _ in range(3)]
         return [one.can_move for one in looks]
 
     assert in_virtual_time(scene) == [True] * 4
@@ -233,9 +233,9 @@ def test_a_run_that_had_to_be_read_again_is_read_again(monkeypatch: pytest.Monke
     async def scene() -> tuple[str, ...]:
         stage = Stage()
         await stage.open(picks_up=False)
-        horizon = AgendaCache(stage.worker.dispatch)
+        agenda_cache = AgendaCache(stage.worker.dispatch)
         run = await stage.worker.dispatch.start(definition, {}, actor=ADA)
-        await horizon.look(run.id, now=stage.clock())
+        await agenda_cache.look(run.id, now=stage.clock())
         with monkeypatch.context() as full:
             full.setattr(stage.store, "append", refuse)
             with pytest.raises(Unavailable):
@@ -243,8 +243,8 @@ def test_a_run_that_had_to_be_read_again_is_read_again(monkeypatch: pytest.Monke
         other = Stage(store=stage.store)
         await other.open("w-two", picks_up=False)
         await other.worker.dispatch.grant(run.id, SkipStep(step="a", reason="x"), actor=ADA)
-        _, _, outlook = await horizon.look(run.id, now=stage.clock())
-        return outlook.for_agent
+        _, _, prospect = await agenda_cache.look(run.id, now=stage.clock())
+        return prospect.for_agent
 
     assert in_virtual_time(scene) == ("b",)
 
@@ -257,8 +257,8 @@ def test_a_conductor_and_all_who_look_share_one_agenda() -> None:
         await stage.open()
         run = await stage.start(definition)
         await asyncio.sleep(1)
-        _, _, outlook = await stage.worker.horizon.look(run.id, now=stage.clock())
-        return outlook.agenda is stage.worker.conductors[run.id].agenda
+        _, _, prospect = await stage.worker.agenda_cache.look(run.id, now=stage.clock())
+        return prospect.agenda is stage.worker.conductors[run.id].agenda
 
     assert in_virtual_time(scene)
 
@@ -284,8 +284,8 @@ def test_an_agenda_that_missed_a_report_is_made_again_for_readers_and_for_the_co
         dispatch.watchers.extend(watchers)
         await dispatch.grant(run.id, SkipStep(step="b", reason="x"), actor=ADA)
         await asyncio.sleep(1)
-        run, _, outlook = await stage.worker.horizon.look(run.id, now=stage.clock())
-        return outlook.for_agent, run.step("c").status.value
+        run, _, prospect = await stage.worker.agenda_cache.look(run.id, now=stage.clock())
+        return prospect.for_agent, run.step("c").status.value
 
     assert in_virtual_time(scene) == ((), "completed")
 
@@ -311,7 +311,7 @@ def test_what_comes_due_at_a_readers_look_while_tools_are_asked_is_done_all_the_
         monkeypatch.setattr(stage.worker._parts.breakers, "open_until", held)
         run = await stage.start(definition)
         await asyncio.sleep(30)  # the round has come due, and the conductor still asks for `b`
-        await stage.worker.horizon.look(run.id, now=stage.clock())
+        await stage.worker.agenda_cache.look(run.id, now=stage.clock())
         await asyncio.sleep(60)
         return (await stage.worker.dispatch.current(run.id)).step("r").status.value
 
@@ -327,7 +327,7 @@ def test_a_run_is_not_settled_while_something_that_came_due_at_a_look_is_still_t
         run = await stage.start(definition)
         await asyncio.sleep(1)
         conductor = stage.worker.conductors[run.id]
-        await stage.worker.horizon.look(run.id, now=stage.clock() + 60_000)  # before the alarm rings
+        await stage.worker.agenda_cache.look(run.id, now=stage.clock() + 60_000)  # before the alarm rings
         return conductor.is_settled
 
     assert in_virtual_time(scene) is False

@@ -20,7 +20,7 @@ from handrail.engine.dispatch import Dispatch
 from handrail.engine.ledger import Hit, Ledger, Query
 from handrail.storage.memory import MemoryStore
 from handrail.storage.sqlite import SqliteStore
-from support import scribe
+from support import record_writer
 
 
 @dataclass
@@ -57,7 +57,7 @@ def joined(pages: list[list[tuple[str, int]]]) -> list[tuple[str, int]]:
 @pytest.fixture(params=["memory", "sqlite"])
 async def shelf(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Shelf]:
     store: Any = MemoryStore() if request.param == "memory" else await SqliteStore.open(tmp_path / "journal.db")
-    yield Shelf(store, Dispatch(store, scribe()), Ledger(store, store))
+    yield Shelf(store, Dispatch(store, record_writer()), Ledger(store, store))
     await store.close()
 
 

@@ -19,7 +19,7 @@ from handrail.engine import notary as notaries
 from handrail.engine.notary import Notary, found_text, signature_problem, store_id
 from handrail.storage.checkpoint_log import CheckpointFile
 from handrail.storage.memory import MemoryStore
-from support import scribe, ticking_clock
+from support import record_writer, ticking_clock
 
 
 class Tampered(MemoryStore):
@@ -49,8 +49,8 @@ class Unreadable(MemoryStore):
 async def test_a_seal_names_the_ends_of_all_streams_and_the_next_only_those_that_changed(tmp_path: Path) -> None:
     store = MemoryStore()
     by = await fill(store)
-    notary = notary_of(store, tmp_path)
-    first = await notary.seal()
+    checkpointer = notary_of(store, tmp_path)
+    first = await checkpointer.seal()
     assert first is not None
     assert (first.number, first.store, first.events, first.previous) == (1, "st_one", 16, "")
     assert [(stream, n) for stream, n, _ in first.heads] == [
@@ -61,7 +61,7 @@ async def test_a_seal_names_the_ends_of_all_streams_and_the_next_only_those_that
         ("store", 1),
     ]
     records = await write(store, RUN_B, RunPaused(reason="lunch"), by=by)
-    second = await notary.seal()
+    second = await checkpointer.seal()
     assert second is not None
     assert (second.number, second.events) == (2, 17)
     assert second.heads == ((RUN_B, 5, records[0].hash.hex()),)
@@ -70,20 +70,20 @@ async def test_a_seal_names_the_ends_of_all_streams_and_the_next_only_those_that
 
 async def test_nothing_is_sealed_twice(tmp_path: Path) -> None:
     store = MemoryStore()
-    notary = notary_of(store, tmp_path)
-    assert await notary.seal() is None
+    checkpointer = notary_of(store, tmp_path)
+    assert await checkpointer.seal() is None
     await fill(store)
-    assert await notary.seal() is not None
-    assert await notary.seal() is None
-    assert len([one async for one in notary.log.all()]) == 1
+    assert await checkpointer.seal() is not None
+    assert await checkpointer.seal() is None
+    assert len([one async for one in checkpointer.log.all()]) == 1
 
 
 async def test_a_seal_is_signed_over_its_exact_bytes(tmp_path: Path) -> None:
     store = MemoryStore()
     await fill(store)
-    notary = notary_of(store, tmp_path)
-    checkpoint = await notary.seal()
-    sealed = await notary.log.last()
+    checkpointer = notary_of(store, tmp_path)
+    checkpoint = await checkpointer.seal()
+    sealed = await checkpointer.log.last()
     assert sealed is not None
     assert sealed.checkpoint == checkpoint
     assert KEY.holds(checkpoint_bytes(sealed.checkpoint), sealed.signature_bytes)
@@ -115,28 +115,28 @@ async def test_a_notary_that_is_always_second_gives_up(tmp_path: Path, monkeypat
 
 async def test_a_store_that_nobody_touched_is_what_its_checkpoint_says(tmp_path: Path) -> None:
     store = MemoryStore()
-    notary = notary_of(store, tmp_path)
-    assert await notary.compare() == []
+    checkpointer = notary_of(store, tmp_path)
+    assert await checkpointer.compare() == []
     by = await fill(store)
-    assert await notary.compare() == []
-    await notary.seal()
-    assert await notary.compare() == []
+    assert await checkpointer.compare() == []
+    await checkpointer.seal()
+    assert await checkpointer.compare() == []
     await write(store, RUN_B, RunPaused(reason="more"), by=by)
-    assert await notary.compare() == []
+    assert await checkpointer.compare() == []
 
 
 async def test_a_cut_journal_is_seen_at_start(tmp_path: Path) -> None:
     store = Tampered()
     await fill(store)
-    notary = notary_of(store, tmp_path)
-    await notary.seal()
+    checkpointer = notary_of(store, tmp_path)
+    await checkpointer.seal()
     store.cut(14)
-    journal, *streams = await notary.compare()
+    journal, *streams = await checkpointer.compare()
     words = "the journal is shorter than its last checkpoint (14 < 16): it was cut, or an older copy was restored"
     assert journal == Break("journal", 15, words)
     assert {(broken.stream, broken.n) for broken in streams} == {(PLAN, 2), (RUN_C, 5)}
     with pytest.raises(IntegrityBroken, match="14 < 16"):
-        await notary.seal()
+        await checkpointer.seal()
 
 
 async def test_an_emptied_journal_is_seen_at_start(tmp_path: Path) -> None:
@@ -163,10 +163,10 @@ async def test_a_rewritten_end_of_a_stream_is_seen_at_start(tmp_path: Path) -> N
     store, forged = Tampered(), MemoryStore()
     await fill(store)
     await fill(forged, seed=1)
-    notary = notary_of(store, tmp_path)
-    await notary.seal()
+    checkpointer = notary_of(store, tmp_path)
+    await checkpointer.seal()
     store.rewrite(RUN_A, 4, (await forged.read(RUN_A))[-1])
-    (broken,) = await notary.compare()
+    (broken,) = await checkpointer.compare()
     assert (broken.stream, broken.n) == (RUN_A, 4)
     assert "the stream was rewritten" in broken.reason
 
@@ -174,23 +174,23 @@ async def test_a_rewritten_end_of_a_stream_is_seen_at_start(tmp_path: Path) -> N
 async def test_changed_words_at_the_end_of_a_stream_are_seen_at_start(tmp_path: Path) -> None:
     store = Tampered()
     await fill(store)
-    notary = notary_of(store, tmp_path)
-    await notary.seal()
+    checkpointer = notary_of(store, tmp_path)
+    await checkpointer.seal()
     for stream, n in ((RUN_A, 4), ("store", 1)):
         record = (await store.read(stream))[n - 1]
         store.rewrite(stream, n, replace(record, actor="eve"))
-    assert [(broken.stream, broken.n) for broken in await notary.compare()] == [(RUN_A, 4), ("store", 1)]
+    assert [(broken.stream, broken.n) for broken in await checkpointer.compare()] == [(RUN_A, 4), ("store", 1)]
 
 
 async def test_a_stream_that_can_not_be_read_is_named_at_start(tmp_path: Path) -> None:
     store = Unreadable()
     await fill(store)
-    notary = notary_of(store, tmp_path)
-    await notary.seal()
+    checkpointer = notary_of(store, tmp_path)
+    await checkpointer.seal()
     store.damaged = RUN_A
-    assert await notary.compare() == [Break(RUN_A, 4, "the event at place 3 can't be read")]
+    assert await checkpointer.compare() == [Break(RUN_A, 4, "the event at place 3 can't be read")]
     store.damaged = "store"
-    assert await notary.compare() == [Break("journal", 0, "the event at place 3 can't be read")]
+    assert await checkpointer.compare() == [Break("journal", 0, "the event at place 3 can't be read")]
 
 
 async def test_a_checkpoint_of_another_key_or_an_edited_one_counts_for_nothing(tmp_path: Path) -> None:
@@ -220,17 +220,17 @@ async def test_a_damaged_log_is_shown_at_start(tmp_path: Path) -> None:
 async def test_sealing_anew_starts_from_what_is_there_and_keeps_the_old_log(tmp_path: Path) -> None:
     store = Tampered()
     await fill(store)
-    notary = notary_of(store, tmp_path)
-    await notary.seal()
+    checkpointer = notary_of(store, tmp_path)
+    await checkpointer.seal()
     store.cut(14)
-    assert await notary.compare() != []
-    checkpoint = await notary.seal(restart=True)
+    assert await checkpointer.compare() != []
+    checkpoint = await checkpointer.seal(restart=True)
     assert checkpoint is not None
     assert (checkpoint.number, checkpoint.events, checkpoint.previous) == (1, 14, "")
-    assert await notary.compare() == []
+    assert await checkpointer.compare() == []
     assert (tmp_path / "log.1.jsonl").exists()
-    await write(store, RUN_B, RunPaused(reason="on we go"), by=scribe(7))
-    after = await notary.seal()
+    await write(store, RUN_B, RunPaused(reason="on we go"), by=record_writer(7))
+    after = await checkpointer.seal()
     assert after is not None
     assert after.number == 2
 
@@ -238,26 +238,26 @@ async def test_sealing_anew_starts_from_what_is_there_and_keeps_the_old_log(tmp_
 async def test_a_damaged_end_that_an_operator_has_accepted_is_no_news_at_the_next_start(tmp_path: Path) -> None:
     store = Tampered()
     await fill(store)
-    notary = notary_of(store, tmp_path)
-    await notary.seal()
+    checkpointer = notary_of(store, tmp_path)
+    await checkpointer.seal()
     store.rewrite(RUN_A, 4, replace((await store.read(RUN_A))[3], actor="eve"))
-    assert [(broken.stream, broken.n) for broken in await notary.compare()] == [(RUN_A, 4)]
-    checkpoint = await notary.seal(restart=True)
+    assert [(broken.stream, broken.n) for broken in await checkpointer.compare()] == [(RUN_A, 4)]
+    checkpoint = await checkpointer.seal(restart=True)
     assert checkpoint is not None
     assert checkpoint.is_restart
-    assert await notary.compare() == []
+    assert await checkpointer.compare() == []
     store.cut(14)
-    assert await notary.compare() != []
+    assert await checkpointer.compare() != []
 
 
 async def test_nobody_without_the_key_can_accept_a_journal(tmp_path: Path) -> None:
     store = Tampered()
     await fill(store)
-    notary = notary_of(store, tmp_path)
-    await notary.seal()
+    checkpointer = notary_of(store, tmp_path)
+    await checkpointer.seal()
     store.rewrite(RUN_A, 4, replace((await store.read(RUN_A))[3], actor="eve"))
-    await write(store, "store", JournalAccepted(reason="nothing to see", found="nothing"), by=scribe(7))
-    assert [(broken.stream, broken.n) for broken in await notary.compare()] == [(RUN_A, 4)]
+    await write(store, "store", JournalAccepted(reason="nothing to see", found="nothing"), by=record_writer(7))
+    assert [(broken.stream, broken.n) for broken in await checkpointer.compare()] == [(RUN_A, 4)]
 
 
 async def test_an_empty_store_is_not_sealed_again(tmp_path: Path) -> None:

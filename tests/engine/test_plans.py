@@ -16,14 +16,14 @@ from handrail.domain.projection import Change
 from handrail.engine.lease import Lease
 from handrail.engine.plans import Plans, version_of
 from handrail.storage.memory import MemoryStore
-from support import scribe
+from support import record_writer
 
 ADA = "person:ada"
 SECOND = replace(CHAIN, name="A better plan")
 
 
 def make(store: MemoryStore, seed: int = 0) -> Plans:
-    return Plans(store, scribe(seed))
+    return Plans(store, record_writer(seed))
 
 
 async def test_each_new_text_is_a_version_and_the_same_text_twice_is_one() -> None:

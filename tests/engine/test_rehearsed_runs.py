@@ -37,7 +37,7 @@ class Company:
     async def work(self) -> None:
         for _ in range(HAND_INS_MAX):
             seen = await self.run.next()
-            asked = seen.outlook.asked
+            asked = seen.prospect.asked
             if asked:
                 said = self.approvals.next(asked[0], "approve")
                 await self.run.act(Action.APPROVE if said == "approve" else Action.REJECT, step=asked[0])

@@ -6,14 +6,14 @@ from handrail.domain.chain import Head, first_break
 from handrail.domain.codec import FORMAT, entry_of
 from handrail.domain.event import AttemptStarted, DecisionRecorded, Event, RunPaused
 from handrail.engine.clock import ID_ALPHABET, instant_text, new_id, system_clock, system_entropy
-from support import START, scribe, seeded_entropy
+from support import START, record_writer, seeded_entropy
 
 HEAD = Head("run_a")
 
 
 def test_records_carry_the_header_and_follow_each_other() -> None:
     events: list[Event] = [AttemptStarted(step="tag", attempt=2), RunPaused(reason="lunch")]
-    records, entries = scribe().write(HEAD, events, actor="handrail")
+    records, entries = record_writer().write(HEAD, events, actor="handrail")
     assert [(record.n, record.kind, record.step, record.attempt) for record in records] == [
         (1, "attempt_started", "tag", 2),
         (2, "run_paused", None, None),
@@ -25,13 +25,13 @@ def test_records_carry_the_header_and_follow_each_other() -> None:
 
 
 def test_every_record_has_its_own_salt() -> None:
-    records, _ = scribe().write(HEAD, [RunPaused(reason="x")] * 3, actor="a")
+    records, _ = record_writer().write(HEAD, [RunPaused(reason="x")] * 3, actor="a")
     assert len({record.salt for record in records}) == 3
 
 
 def test_secrets_are_neither_in_the_record_nor_in_the_entry() -> None:
     said = DecisionRecorded(decision="use ghp_" + "a1B2" * 9, reason="the word is swordfish")
-    records, entries = scribe().write(HEAD, [said], actor="a", known=["swordfish"])
+    records, entries = record_writer().write(HEAD, [said], actor="a", known=["swordfish"])
     assert b"ghp_" not in records[0].body
     assert b"swordfish" not in records[0].body
     assert entries == [entry_of(records[0])]

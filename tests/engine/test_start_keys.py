@@ -25,7 +25,7 @@ from handrail.engine.erasure import erase_payload
 from handrail.engine.worker import Worker
 from handrail.storage.memory import MemoryStore
 from handrail.storage.sqlite import SqliteStore
-from support import scribe, seeded_entropy, ticking_clock
+from support import record_writer, seeded_entropy, ticking_clock
 from virtual_time import in_virtual_time
 
 ONE = plan({"id": "write", "prompt": "write"})
@@ -168,12 +168,12 @@ def test_a_key_that_is_also_a_secret_input_is_known_again() -> None:
 
 async def test_a_key_is_known_though_the_words_of_the_start_were_erased() -> None:
     store = MemoryStore()
-    one = Dispatch(store, scribe())
+    one = Dispatch(store, record_writer())
     ask = StartRun(key="k", asked="sha256:a", goal="fire Bob")
     run = await one.start(ONE, {}, actor=ADA, ask=ask)
     entropy = seeded_entropy(1)
     await erase_payload(store, store, run.id, 1, reason="a name", actor=ADA, clock=ticking_clock(), entropy=entropy)
-    anew = Dispatch(store, scribe(2))
+    anew = Dispatch(store, record_writer(2))
     known = await anew.started_under_key(ask)
     assert known is not None
     assert (known.id, known.goal) == (run.id, "[erased]")
@@ -190,7 +190,7 @@ def test_the_id_of_a_key_looks_like_any_other_and_is_distinguished_by_its_number
 
 async def test_two_keys_that_stand_for_one_id_still_begin_two_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dispatch, "keyed_id", lambda prefix, _, number=0: f"{prefix}same{number}")
-    books = Dispatch(MemoryStore(), scribe())
+    books = Dispatch(MemoryStore(), record_writer())
     asks = [StartRun(key=key, asked="sha256:a") for key in ("k", "l")]
     runs = [await books.start(ONE, {}, actor=ADA, ask=ask) for ask in asks]
     assert [run.id for run in runs] == ["run_same0", "run_same1"]
@@ -205,7 +205,7 @@ async def test_a_start_that_could_not_be_written_leaves_the_key_free(monkeypatch
         raise Unavailable("the disk is full")
 
     store = MemoryStore()
-    books = Dispatch(store, scribe())
+    books = Dispatch(store, record_writer())
     ask = StartRun(key="k", asked="sha256:a")
     with monkeypatch.context() as full:
         full.setattr(store, "append", refuse)
@@ -217,6 +217,6 @@ async def test_a_start_that_could_not_be_written_leaves_the_key_free(monkeypatch
 
 def test_what_a_run_was_started_with_is_in_its_first_event() -> None:
     started = RunStarted(definition="sha256:0", workflow="a-plan", key=key_digest("k"), asked="sha256:a")
-    (record,), (entry,) = scribe().write(Head("run_a"), [started], actor=ADA)
+    (record,), (entry,) = record_writer().write(Head("run_a"), [started], actor=ADA)
     assert entry.event == started
     assert key_digest("k").encode() in record.body

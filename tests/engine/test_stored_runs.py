@@ -37,12 +37,12 @@ def test_a_run_that_is_watched_is_read_from_where_the_last_look_ended() -> None:
         run = await stage.worker.dispatch.start(
             plan({"id": "a", "prompt": "a"}, {"id": "b", "prompt": "b"}), {}, actor=ADA
         )
-        horizon = AgendaCache(StoredRuns(store))
-        seen = [(await horizon.look(run.id, now=stage.clock()))[2]]
+        agenda_cache = AgendaCache(StoredRuns(store))
+        seen = [(await agenda_cache.look(run.id, now=stage.clock()))[2]]
         await stage.worker.dispatch.grant(run.id, SkipStep(step="a", reason="x"), actor=ADA)
         await stage.worker.close()  # it reads, too
         store.reads.clear()
-        seen += [(await horizon.look(run.id, now=stage.clock()))[2] for _ in range(2)]
+        seen += [(await agenda_cache.look(run.id, now=stage.clock()))[2] for _ in range(2)]
         assert seen[1].agenda is seen[2].agenda is seen[0].agenda
         return store.reads, [one.for_agent for one in seen]
 

@@ -48,7 +48,7 @@ from handrail.engine.tool import ToolSpec
 from handrail.engine.view import Detail, Status, status_of
 from handrail.engine.worker import limit_of
 from handrail.storage.memory import MemoryStore
-from support import scribe
+from support import record_writer
 
 NOW = 100_000
 MIXED = plan(
@@ -383,38 +383,38 @@ class OneTool:
 
 async def test_the_lookout_shows_open_breakers_and_marks_who_waits_in_lists() -> None:
     async with MemoryStore() as store:
-        writing = scribe()
+        writing = record_writer()
         dispatch = Dispatch(store, writing)
         working = await dispatch.start(CHAIN, {}, actor="person:ada")
         waiting = await dispatch.start(plan({"id": "notes", "prompt": "Write."}), {}, actor="person:ada")
         opened = BreakerOpened(server="git:1", failures=TRIPS_AFTER, until=160_000, message="503")
         records, _ = writing.write(Head(f"{SERVER_PREFIX}git:1"), [opened], actor="handrail")
         await store.append(records, NO_CHANGE)
-        lookout = RunReader(store, lambda: NOW, OneTool())
-        status = await lookout.status(
+        run_reader = RunReader(store, lambda: NOW, OneTool())
+        status = await run_reader.status(
             working.id, detail=Detail.FULL, within=LiveState({"build": limit_of(Postponed("full", 1_000))})
         )
         postponed = PostponedView(kind=Why.BREAKER, until="1970-01-01T00:02:40Z", reason="git:1: 503")
         assert step(status, "tag").waits_for == (postponed,)
         assert step(status, "build").waits_for[0].kind is Why.LIMIT
-        assert not await lookout.is_settled(working.id)
-        assert await lookout.is_settled(waiting.id)
-        statuses = {one.run: one.status for one in await lookout.runs()}
+        assert not await run_reader.is_settled(working.id)
+        assert await run_reader.is_settled(waiting.id)
+        statuses = {one.run: one.status for one in await run_reader.runs()}
         assert statuses == {working.id: "running", waiting.id: "waiting"}
-        assert [one.run for one in await lookout.runs(status=["waiting"])] == [waiting.id]
-        assert [one.run for one in await lookout.runs(status=["running"], limit=1)] == [working.id]
+        assert [one.run for one in await run_reader.runs(status=["waiting"])] == [waiting.id]
+        assert [one.run for one in await run_reader.runs(status=["running"], limit=1)] == [working.id]
         with pytest.raises(NotFound) as refused:
-            await lookout.status(working.id[:-1])
+            await run_reader.status(working.id[:-1])
         assert working.id in refused.value.hint
 
 
 async def test_what_can_not_be_read_closely_is_still_listed() -> None:
     async with MemoryStore() as store:
-        run = await Dispatch(store, scribe()).start(CHAIN, {}, actor="person:ada")
-        lookout = RunReader(_WithoutTexts(store), lambda: NOW)
-        assert [(one.run, one.status) for one in await lookout.runs()] == [(run.id, "running")]
+        run = await Dispatch(store, record_writer()).start(CHAIN, {}, actor="person:ada")
+        run_reader = RunReader(_WithoutTexts(store), lambda: NOW)
+        assert [(one.run, one.status) for one in await run_reader.runs()] == [(run.id, "running")]
         with pytest.raises(IntegrityBroken):
-            await lookout.status(run.id)
+            await run_reader.status(run.id)
 
 
 class _WithoutTexts:
@@ -437,7 +437,7 @@ async def test_steps_that_reach_no_server_are_held_by_none() -> None:
         {"id": "tag", "tool": "git.tag", "after": []},
     )
     async with MemoryStore() as store:
-        run = await Dispatch(store, scribe()).start(definition, {}, actor="person:ada")
+        run = await Dispatch(store, record_writer()).start(definition, {}, actor="person:ada")
         status = await RunReader(store, lambda: NOW, OneTool()).status(run.id, detail=Detail.FULL)
         assert [one.waits_for for one in status.steps if one.id != "ask"] == [(), (), ()]
 

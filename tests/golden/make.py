@@ -20,7 +20,7 @@ from handrail.domain.codec import FORMAT, entry_of
 from handrail.domain.definition import Category, Effect
 from handrail.domain.event import About, Event, How, Mode, Outcome, Proof
 from handrail.engine.replay import change_of
-from support import scribe
+from support import record_writer
 
 HERE = Path(__file__).parent
 AGENT = "agent:claude"
@@ -291,7 +291,7 @@ JOURNALS: dict[str, dict[str, list[Event]]] = {
 
 
 def records_of(streams: dict[str, list[Event]]) -> list[Record]:
-    writer = scribe(seed=FORMAT)
+    writer = record_writer(seed=FORMAT)
     written = [writer.write(Head(stream), events, actor=AGENT)[0] for stream, events in streams.items()]
     return [record for records in written for record in records]
 

@@ -78,7 +78,7 @@ def test_one_server_can_be_listed_or_none_started(desk: Desk) -> None:
 async def leave_alone(desk: Desk, *, at: int) -> None:
     """What a worker writes when a server has failed five times in a row."""
     async with opened(read_settings({"home": str(desk.home), "project": str(desk.folder)}, {})) as handrail:
-        breakers = Breakers(handrail.look.store, handrail.scribe, "handrail")
+        breakers = Breakers(handrail.reader.store, handrail.record_writer, "handrail")
         for _ in range(TRIPS_AFTER):
             await breakers.note("git", Category.TIMEOUT, "it hangs", now=at)
 

@@ -79,7 +79,7 @@ async def until(holds: Callable[[], bool], *, within_s: float = PATIENCE_S) -> N
             await asyncio.sleep(0.02)
 
 
-def at_work(world: World) -> Callable[[], bool]:
+def engine(world: World) -> Callable[[], bool]:
     return lambda: all(servers_alone(world, kind) for kind in KINDS)
 
 
@@ -102,7 +102,7 @@ def frozen(processes: Sequence[int]) -> Iterator[None]:
 
 async def test_killing_the_command_line_leaves_no_server_behind(world: World) -> None:
     async with handrail(world.place, "run", "start", world.write("plan.json", all_kinds(world))) as process:
-        await until(at_work(world))
+        await until(engine(world))
         with frozen(servers_of_all_kinds(world)):
             await process.kill()
             await until(lambda: not servers_of(world), within_s=GONE_WITHIN_S)
@@ -111,7 +111,7 @@ async def test_killing_the_command_line_leaves_no_server_behind(world: World) ->
 async def test_killing_an_agents_server_leaves_no_tool_server_behind(world: World) -> None:
     async with mcp_server(world.place.home, world.project) as client:
         await client.call("execute_plan", definition=all_kinds(world))
-        await until(at_work(world))
+        await until(engine(world))
         with frozen(servers_of_all_kinds(world)):
             await client.kill()
             await until(lambda: not servers_of(world), within_s=GONE_WITHIN_S)
@@ -121,7 +121,7 @@ async def test_a_client_that_goes_away_takes_all_servers_with_it(world: World) -
     async with mcp_server(world.place.home, world.project) as client:
         ended = await client.call("execute_plan", definition=all_kinds(world, long_s=0), wait="25s")
         assert ended["status"] == "completed", ended
-        assert at_work(world)()
+        assert engine(world)()
         await client.close()
         assert not servers_of(world)
 

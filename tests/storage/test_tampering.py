@@ -23,7 +23,7 @@ from handrail.engine.erasure import erase_payload
 from handrail.storage.checkpoint_log import CheckpointFile
 from handrail.storage.keys import PrivateKey
 from handrail.storage.sqlite import SqliteStore
-from support import scribe, seeded_entropy, ticking_clock
+from support import record_writer, seeded_entropy, ticking_clock
 
 COLUMNS = "seq, stream, n, at, kind, actor, step, attempt, format, salt, body, hash, erased"
 FLIPS = 1_000
@@ -38,17 +38,17 @@ async def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = tmp_path_factory.mktemp("home")
     async with await SqliteStore.open(home / "journal.db") as store:
         by = await fill(store)
-        notary = notary_of(store, home / "checkpoints")
-        await notary.seal()
+        checkpointer = notary_of(store, home / "checkpoints")
+        await checkpointer.seal()
     shutil.copy(home / "journal.db", home / "older.db")
     async with await SqliteStore.open(home / "journal.db") as store:
-        notary = notary_of(store, home / "checkpoints")
+        checkpointer = notary_of(store, home / "checkpoints")
         await write(store, RUN_B, DecisionRecorded(decision="go", reason="all green"), by=by)
         await write(store, RUN_C, ActionRecorded(description="told the team"), by=by)
         clock, entropy = ticking_clock(), seeded_entropy(3)
         await erase_payload(store, store, RUN_B, 3, reason="asked", actor="ada", clock=clock, entropy=entropy)
         await write(store, RUN_A, DecisionRecorded(decision="keep", reason="useful"), by=by)
-        await notary.seal()
+        await checkpointer.seal()
         await write(store, RUN_C, DecisionRecorded(decision="again", reason="tomorrow"), by=by)
         await write(store, RUN_A, DecisionRecorded(decision="well", reason="done"), by=by)
     return home
@@ -339,7 +339,7 @@ async def test_an_older_copy_that_went_on_is_seen(home: Path) -> None:
     shutil.copy(home / "older.db", home / "journal.db")
     async with await SqliteStore.open(home / "journal.db") as store:
         for n in range(10):
-            await write(store, RUN_B, DecisionRecorded(decision=str(n), reason="other"), by=scribe(n + 20))
+            await write(store, RUN_B, DecisionRecorded(decision=str(n), reason="other"), by=record_writer(n + 20))
     verdict = await audited(home)
     assert {(broken.stream, broken.n) for broken in verdict.breaks} == {(RUN_A, 5), (RUN_C, 6), ("store", 2)}
 
@@ -366,7 +366,7 @@ async def test_another_database_that_claims_to_be_this_one_is_seen(home: Path) -
 
 async def fill_up(store: SqliteStore) -> None:
     for n in range(10):
-        await write(store, RUN_B, DecisionRecorded(decision=str(n), reason="other"), by=scribe(n + 20))
+        await write(store, RUN_B, DecisionRecorded(decision=str(n), reason="other"), by=record_writer(n + 20))
 
 
 # --- the checkpoint log ---------------------------------------------------------------------------

@@ -27,8 +27,8 @@ BOOKED = {
 async def test_a_declared_undo_by_the_same_tool_is_done_and_not_taken_for_the_tools_own(tmp_path: Path) -> None:
     settings = read_settings({"home": str(tmp_path / "home"), "project": str(tmp_path)}, {})
     (tmp_path / "ledger.txt").write_text("opened\n")
-    async with working(settings) as at_work:
-        run = await at_work.worker.start(definition_from(BOOKED), {}, actor="person:ada")
-        end = await at_work.worker.settled(run.id)
+    async with working(settings) as engine:
+        run = await engine.worker.start(definition_from(BOOKED), {}, actor="person:ada")
+        end = await engine.worker.settled(run.id)
     assert end.status is RunStatus.COMPENSATED
     assert (tmp_path / "ledger.txt").read_text() == "opened\npaid 10\nrefunded 10\n"

@@ -14,7 +14,7 @@ from handrail.engine.dispatch import Dispatch
 from handrail.engine.ledger import Ledger, event_view
 from handrail.library.loading import load_definition
 from handrail.storage.sqlite import SqliteStore
-from support import scribe
+from support import record_writer
 
 TEXT = """
 id: greet
@@ -27,7 +27,7 @@ async def test_a_definition_goes_in_an_event_is_appended_a_fold_comes_out_and_a_
     definition = load_definition(TEXT, name="greet.yaml").definition
     assert definition is not None
     async with await SqliteStore.open(tmp_path / "journal.db") as store:
-        dispatch = Dispatch(store, scribe())
+        dispatch = Dispatch(store, record_writer())
         started = await dispatch.start(definition, {}, actor="person:ada")
 
         command = StartAttempt(step="write")  # 1 interface: arguments become a command

@@ -38,7 +38,7 @@ class Breakers:
     """Says whether a server may be called, and records how calls ended."""
 
     journal: Journal
-    scribe: Scribe
+    record_writer: Scribe
     actor: str
     _known: dict[str, Breaker] = field(default_factory=dict)
     _ends: dict[str, Head] = field(default_factory=dict)
@@ -90,7 +90,7 @@ class Breakers:
         self._known[server] = breaker
 
     async def _write(self, server: str, events: Sequence[ServerEvent]) -> None:
-        records, _ = self.scribe.write(self._ends[server], events, actor=self.actor)
+        records, _ = self.record_writer.write(self._ends[server], events, actor=self.actor)
         for event in events:
             self._known[server] = apply_to_breaker(self._known[server], event)
         self._ends[server] = Head(records[-1].stream, records[-1].n, records[-1].hash)

@@ -48,14 +48,14 @@ class Conductor:
         run: Run,
         lease: Lease,
         *,
-        horizon: AgendaCache,
+        agenda_cache: AgendaCache,
         on_idle: Callable[[Conductor], None],
     ) -> None:
         self.parts = parts
         self.definition = definition
         self.lease = lease
-        self.horizon = horizon
-        self.agenda: Agenda = horizon.agenda(run, definition)
+        self.agenda_cache = agenda_cache
+        self.agenda: Agenda = agenda_cache.agenda(run, definition)
         """Shared with the readers of the run; horizon.py keeps it up to date."""
         self.calls: dict[str, asyncio.Task[None]] = {}
         """The calls in progress: of steps by path, of undos by path with `!undo`."""
@@ -162,7 +162,7 @@ class Conductor:
         """Read the run from the journal: an append without an answer may have succeeded."""
         self._is_behind = False  # before reading: a change reported during the read must set it again
         run = await self.parts.dispatch.current(self.lease.run)
-        self.agenda = self.horizon.renewed(run, self.definition)
+        self.agenda = self.agenda_cache.renewed(run, self.definition)
         self._stop_what_ended()
 
     async def _turn(self) -> bool:

@@ -20,27 +20,27 @@ CONFLICTS_MAX: Final = 50
 STORE_PREFIX: Final = "store_"
 
 
-async def create(journal: Journal, scribe: Scribe, *, key: str) -> None:
+async def create(journal: Journal, record_writer: Scribe, *, key: str) -> None:
     """Record that the store was created, and with which public key, unless that is recorded already."""
     if not await journal.read(STORE_STREAM, limit=1):
-        created = StoreCreated(store=new_id(STORE_PREFIX, scribe.entropy), key=key)
+        created = StoreCreated(store=new_id(STORE_PREFIX, record_writer.entropy), key=key)
         try:
-            await _note(journal, scribe, Head(STORE_STREAM), created, actor="handrail")
+            await _note(journal, record_writer, Head(STORE_STREAM), created, actor="handrail")
         except JournalConflict:
             return  # another process created it at the same time
 
 
-async def accept(journal: Journal, scribe: Scribe, *, reason: str, found: str, actor: str) -> None:
+async def accept(journal: Journal, record_writer: Scribe, *, reason: str, found: str, actor: str) -> None:
     """Record that an operator accepted a journal that differs from its last checkpoint."""
     accepted = JournalAccepted(reason=reason, found=found)
     for _ in range(CONFLICTS_MAX):
         try:
-            return await _note(journal, scribe, await end_of(journal, STORE_STREAM), accepted, actor=actor)
+            return await _note(journal, record_writer, await end_of(journal, STORE_STREAM), accepted, actor=actor)
         except JournalConflict:
             continue
     raise JournalConflict("too many writers append to the store's stream at once")
 
 
-async def _note(journal: Journal, scribe: Scribe, head: Head, event: StoreEvent, *, actor: str) -> None:
-    records, _ = scribe.write(head, [event], actor=actor)
+async def _note(journal: Journal, record_writer: Scribe, head: Head, event: StoreEvent, *, actor: str) -> None:
+    records, _ = record_writer.write(head, [event], actor=actor)
     await journal.append(records, NO_CHANGE)

@@ -72,7 +72,7 @@ class Dispatch:
     """Grants commands on runs, and caches the state of recent runs."""
 
     journal: Journal
-    scribe: Scribe
+    record_writer: Scribe
     clock: Clock | None = None
     """The clock for due times; the scribe's if no steadier one is given."""
     watchers: list[Watcher] = field(default_factory=list)
@@ -100,7 +100,7 @@ class Dispatch:
         content_hash, text = self._pinned(definition)
         kept, secrets = redact_inputs(inputs, definition.inputs)
         workflow = f"{definition.id}@{definition.version}" if definition.version else definition.id
-        now = (self.clock or self.scribe.clock)()
+        now = (self.clock or self.record_writer.clock)()
         deadline = now + duration_ms(definition.deadline) if definition.deadline else None
         known_by = key_digest(ask.key) if ask.key else ""
         command = replace(ask, definition=content_hash, workflow=workflow, inputs=kept, deadline=deadline, key=known_by)
@@ -140,7 +140,7 @@ class Dispatch:
 
     async def _unstarted(self, key: str, now: int) -> Run:
         if not key:
-            return Run(id=timed_id(RUN_PREFIX, now, self.scribe.entropy))
+            return Run(id=timed_id(RUN_PREFIX, now, self.record_writer.entropy))
         run = await self._keyed(key)
         if run.n:
             raise Conflict(f"the key {key!r} has started {run.id} already")
@@ -177,7 +177,7 @@ class Dispatch:
 
     def kept(self, run_id: str, event: EventT) -> EventT:
         """An event of a run as the journal would store it, without secrets, to compare it with a stored one."""
-        return cast("EventT", self.scribe.kept(event, self._secrets.get(run_id, ())))
+        return cast("EventT", self.record_writer.kept(event, self._secrets.get(run_id, ())))
 
     async def text(self, content_hash: str) -> bytes | None:
         """The text stored under a content hash: a definition, or a tool's description."""
@@ -236,7 +236,7 @@ class Dispatch:
         entries: list[Entry] = []
         for command in commands:
             events = decide(run, command, definition)
-            more, written = self.scribe.write(Head(run.id, run.n, run.head), events, actor=actor, known=known)
+            more, written = self.record_writer.write(Head(run.id, run.n, run.head), events, actor=actor, known=known)
             run = replay(written, run)
             records += more
             entries += written

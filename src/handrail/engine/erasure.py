@@ -38,11 +38,11 @@ async def erase_payload(
     fold: ChangeOf = change_of,
 ) -> Record:
     """Remove the content of one event permanently; returns the event as it is now."""
-    scribe = Scribe(clock, entropy)
+    record_writer = Scribe(clock, entropy)
     for _ in range(TRIES_MAX):
         records = await records_of(journal, stream)
         erased = _erased(_erasable(records, stream, n))
-        note, _ = scribe.write(await end_of(journal, STORE_STREAM), [_note(erased, reason)], actor=actor)
+        note, _ = record_writer.write(await end_of(journal, STORE_STREAM), [_note(erased, reason)], actor=actor)
         left = [erased if record.n == n else record for record in records]
         try:
             await archive.erase(erased, note, fold(stream, map(entry_of, left)))

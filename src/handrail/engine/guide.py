@@ -56,7 +56,7 @@ class RunForAgent(Struct, frozen=True, kw_only=True):
 
     run: Run
     definition: Definition
-    outlook: Prospect
+    prospect: Prospect
     step: str = ""
 
 
@@ -65,7 +65,7 @@ class Guide:
     """Guides agents through runs."""
 
     dispatch: Dispatch
-    horizon: AgendaCache
+    agenda_cache: AgendaCache
     bell: Bell
     settings: WorkerSettings
     gate: QualityGate
@@ -81,7 +81,7 @@ class Guide:
             while True:
                 seen = await self._seen(run_id, agent)
                 left_s = until_s - asyncio.get_running_loop().time()
-                if seen.step or seen.outlook.is_settled or left_s <= 0:
+                if seen.step or seen.prospect.is_settled or left_s <= 0:
                     return seen
                 if report is not None and seen.run.done > reported:
                     reported = seen.run.done
@@ -106,12 +106,12 @@ class Guide:
 
         `progress` gets messages about what slow checks are doing."""
         now = self.settings.clock()
-        run, definition, outlook = await self.horizon.look(run_id, now=now)
+        run, definition, prospect = await self.agenda_cache.look(run_id, now=now)
         given = meant(run, given)
         kept = partial(self._kept, run_id, given.step)
         if (verdict := repetition(run, definition, given, kept)) is not None:
             return verdict
-        require_turn(run, definition, given, for_agent=outlook.for_agent, now=now, check=self.settings.check)
+        require_turn(run, definition, given, for_agent=prospect.for_agent, now=now, check=self.settings.check)
         verdict = await self._verdict(run, definition, given, progress)
         if verdict.unconfirmed:
             return verdict
@@ -142,9 +142,9 @@ class Guide:
 
     async def _seen(self, run_id: str, agent: str) -> RunForAgent:
         now = self.settings.clock()
-        run, definition, outlook = await self.horizon.look(run_id, now=now)
-        mine = offered(run, outlook.for_agent, agent=agent, now=now)
-        return RunForAgent(run=run, definition=definition, outlook=outlook, step=mine[0] if mine else "")
+        run, definition, prospect = await self.agenda_cache.look(run_id, now=now)
+        mine = offered(run, prospect.for_agent, agent=agent, now=now)
+        return RunForAgent(run=run, definition=definition, prospect=prospect, step=mine[0] if mine else "")
 
     async def _verdict(self, run: Run, definition: Definition, given: Submission, progress: ToolProgress) -> Verdict:
         if given.outcome is not Outcome.DONE:

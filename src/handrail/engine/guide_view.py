@@ -95,7 +95,7 @@ PLAIN: Final = ReplyContext()
 def guided(seen: RunForAgent, *, now: int, about: ReplyContext = PLAIN) -> Guided:
     """The answer to an agent: the whole next step, or only its name if its output was refused, since it has read it."""
     run, definition, verdict = seen.run, seen.definition, about.verdict
-    status = status_of(run, definition, now=now, outlook=seen.outlook)
+    status = status_of(run, definition, now=now, prospect=seen.prospect)
     path = about.submitted.removesuffix(UNDO) if about.is_refused else seen.step
     return Guided(
         run=run.id,
@@ -107,7 +107,7 @@ def guided(seen: RunForAgent, *, now: int, about: ReplyContext = PLAIN) -> Guide
         tries=run.step(path).tries if about.is_refused else 0,
         findings=verdict.findings if verdict else (),
         step=_step(seen, path, about),
-        ready=tuple(name_for_agent(run, one) for one in seen.outlook.for_agent[:READY_MAX]),
+        ready=tuple(name_for_agent(run, one) for one in seen.prospect.for_agent[:READY_MAX]),
         waiting_for=_waiting(status, about.unconfirmed),
         failure=status.failure,
         options=status.options,

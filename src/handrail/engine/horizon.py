@@ -54,9 +54,9 @@ class AgendaCache:
         """The current state of a run, its definition, and what it can do next."""
         run = await self.runs.current(run_id)
         definition = await self.runs.definition(run.definition)
-        return run, definition, self.outlook(run, definition, now=now)
+        return run, definition, self.prospect(run, definition, now=now)
 
-    def outlook(self, run: Run, definition: Definition, *, now: int) -> Prospect:
+    def prospect(self, run: Run, definition: Definition, *, now: int) -> Prospect:
         """What a run can do next from this state."""
         agenda = self.agenda(run, definition)
         if agenda.run.n > run.n:

@@ -54,7 +54,7 @@ class RunReader:
     store: RunStore
     clock: Clock
     toolbox: Toolbox | None = None
-    horizon: AgendaCache | None = None
+    agenda_cache: AgendaCache | None = None
     """The agendas of a process that executes runs; without it, only the store is read."""
     _agendas: AgendaCache = field(init=False)
     _ended: BoundedCache[str, Run] = field(default_factory=lambda: BoundedCache(RUNS_KEPT))
@@ -62,7 +62,7 @@ class RunReader:
     """By run: the attempts of the failed step, as of this event."""
 
     def __post_init__(self) -> None:
-        self._agendas = self.horizon or AgendaCache(StoredRuns(self.store))
+        self._agendas = self.agenda_cache or AgendaCache(StoredRuns(self.store))
 
     async def run(self, run_id: str) -> Run:
         """The current state of a run; NotFound suggests similar ids."""
@@ -92,8 +92,8 @@ class RunReader:
         postponed = await self._postponed(run, definition) if detail is Detail.FULL else {}
         within = LiveState({**within.postponed, **postponed}, within.words)
         now = self.clock()
-        outlook = self._agendas.outlook(run, definition, now=now)
-        seen = status_of(run, definition, now=now, detail=detail, within=within, outlook=outlook)
+        prospect = self._agendas.prospect(run, definition, now=now)
+        seen = status_of(run, definition, now=now, detail=detail, within=within, prospect=prospect)
         if seen.failure is None:
             return seen
         return replace(seen, failure=replace(seen.failure, tries=await self._tries(run, seen.failure.step)))
@@ -117,7 +117,7 @@ class RunReader:
     async def is_settled(self, run_id: str) -> bool:
         """Whether nothing happens to a run until an agent or a person acts."""
         run = await self.run(run_id)
-        return self._agendas.outlook(run, await self.definition(run), now=self.clock()).is_settled
+        return self._agendas.prospect(run, await self.definition(run), now=self.clock()).is_settled
 
     async def runs(self, *, status: Collection[str] = (), after: str = "", limit: int = 50) -> list[RunSummary]:
         """Runs by id. Open ones are read in full, to tell waiting runs from running ones."""
@@ -150,7 +150,7 @@ class RunReader:
             return {}
         postponed: dict[str, PostponedView] = {}
         breakers: dict[str, Breaker] = {}
-        ready = self._agendas.outlook(run, definition, now=self.clock()).agenda.ready
+        ready = self._agendas.prospect(run, definition, now=self.clock()).agenda.ready
         for path in sorted(ready)[:POSTPONED_MAX]:
             server = self._server(run, definition, path)
             if not server:

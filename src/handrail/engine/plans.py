@@ -35,7 +35,7 @@ class Plans:
     """The plans of a store."""
 
     journal: Journal
-    scribe: Scribe
+    record_writer: Scribe
 
     async def save(
         self, definition: Definition, *, actor: str, note: str = "", cards: Mapping[str, Card] = NO_CARDS
@@ -79,7 +79,7 @@ class Plans:
             events = decide_plan(plan, command)
             if not events:
                 return plan
-            records, entries = self.scribe.write(Head(PLAN_PREFIX + plan_id, plan.n, plan.head), events, actor=actor)
+            records, entries = self.record_writer.write(Head(PLAN_PREFIX + plan_id, plan.n, plan.head), events, actor=actor)
             after = replay_plan(entries, plan)
             try:
                 await self.journal.append(records, replace(project_plan(after), definitions=texts))

@@ -40,7 +40,7 @@ class SealingJournal:
     """Passes everything on to the journal, and asks for a checkpoint when one is due."""
 
     journal: Journal
-    notary: Sealer
+    checkpointer: Sealer
     every: int
     rest_s: float = REST_S
     _unsealed: int = 0
@@ -83,7 +83,7 @@ class SealingJournal:
     async def _seal(self) -> None:
         self._unsealed = 0
         try:
-            checkpoint = await self.notary.seal()
+            checkpoint = await self.checkpointer.seal()
         except HandrailError as error:
             log.warning("no checkpoint could be signed: %s (%s)", error, error.hint)
         else:

@@ -79,10 +79,10 @@ class StepView(Shown, frozen=True):
 
 
 def steps_of(
-    run: Run, definition: Definition, outlook: Prospect, within: LiveState, lasting: Sequence[str]
+    run: Run, definition: Definition, prospect: Prospect, within: LiveState, lasting: Sequence[str]
 ) -> tuple[StepView, ...]:
     """Every step that is known so far."""
-    lister = _StepLister(run, definition, outlook, within, frozenset(lasting))
+    lister = _StepLister(run, definition, prospect, within, frozenset(lasting))
     return tuple(lister.views(definition.steps, ""))
 
 
@@ -90,18 +90,18 @@ class _StepLister:
     """Lists the steps of one run."""
 
     def __init__(
-        self, run: Run, definition: Definition, outlook: Prospect, within: LiveState, lasting: frozenset[str]
+        self, run: Run, definition: Definition, prospect: Prospect, within: LiveState, lasting: frozenset[str]
     ) -> None:
         self.run = run
         self.definition = definition
         self.postponed = within.postponed
         self.words = within.words
         self.lasting = lasting
-        self.lanes = outlook.agenda.lanes
-        self.for_agent = frozenset(outlook.for_agent)
-        self.undecided = frozenset(outlook.undecided)
-        may_begin = run.status is RunStatus.RUNNING and outlook.agenda.halt is None
-        self.ready = outlook.agenda.ready if may_begin else frozenset()
+        self.lanes = prospect.agenda.lanes
+        self.for_agent = frozenset(prospect.for_agent)
+        self.undecided = frozenset(prospect.undecided)
+        may_begin = run.status is RunStatus.RUNNING and prospect.agenda.halt is None
+        self.ready = prospect.agenda.ready if may_begin else frozenset()
         self.touched = {path.rpartition(".")[0] for path in run.steps}
 
     def views(self, steps: Sequence[Step], prefix: str) -> Iterator[StepView]:

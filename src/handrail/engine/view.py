@@ -149,21 +149,21 @@ def status_of(
     now: int,
     detail: Detail = Detail.SUMMARY,
     within: LiveState = NOTHING,
-    outlook: Prospect | None = None,
+    prospect: Prospect | None = None,
 ) -> Status:
     """The state of a run; `within` is known only to the process that executes it; `outlook` can be passed in if it was
     computed already."""
-    outlook = outlook or outlook_of(run, definition, now=now)
+    prospect = prospect or outlook_of(run, definition, now=now)
     lasting = _lasting(run, definition)
-    steps = steps_of(run, definition, outlook, within, lasting) if detail is Detail.FULL else ()
+    steps = steps_of(run, definition, prospect, within, lasting) if detail is Detail.FULL else ()
     return Status(
         run=run.id,
         workflow=run.workflow,
-        status=shown_status(run, outlook),
-        progress=_progress(run, definition, outlook),
+        status=shown_status(run, prospect),
+        progress=_progress(run, definition, prospect),
         goal=run.goal,
-        waiting_for=waiting_for(run, outlook),
-        failure=_failure(run, definition, outlook),
+        waiting_for=waiting_for(run, prospect),
+        failure=_failure(run, definition, prospect),
         options=_options(run, definition) if run.status is RunStatus.CANCELLED else (),
         reason=run.reason if run.status in RUN_WITH_REASON else "",
         priority=run.priority,
@@ -178,9 +178,9 @@ def status_of(
     )
 
 
-def shown_status(run: Run, outlook: Prospect) -> RunStatus:
+def shown_status(run: Run, prospect: Prospect) -> RunStatus:
     """The status to show: a run that only an agent or a person can move is waiting."""
-    is_waiting = run.status is RunStatus.RUNNING and outlook.is_settled
+    is_waiting = run.status is RunStatus.RUNNING and prospect.is_settled
     return RunStatus.WAITING if is_waiting else run.status
 
 
@@ -199,7 +199,7 @@ def listed(row: RunRow, seen: Status | None = None) -> RunSummary:
     )
 
 
-def waiting_for(run: Run, outlook: Prospect) -> tuple[WaitingFor, ...]:
+def waiting_for(run: Run, prospect: Prospect) -> tuple[WaitingFor, ...]:
     """Everyone a run waits for, and what for."""
     agents = [
         WaitingFor(
@@ -208,12 +208,12 @@ def waiting_for(run: Run, outlook: Prospect) -> tuple[WaitingFor, ...]:
             since=_instant(run.step(path).started),
             by=_agent(run.step(path)),
         )
-        for path in outlook.for_agent
+        for path in prospect.for_agent
     ]
-    asked = [_question(path, run.step(path)) for path in outlook.asked]
+    asked = [_question(path, run.step(path)) for path in prospect.asked]
     undecided = [
         WaitingFor(kind=Whom.DECISION, step=path, since=_instant(run.step(path).ended or run.step(path).started))
-        for path in outlook.undecided
+        for path in prospect.undecided
     ]
     return (*undecided, *asked, *agents)
 
@@ -235,17 +235,17 @@ def _agent(state: StepState) -> tuple[str, ...]:
     return (state.agent,) if state.agent else ()
 
 
-def _progress(run: Run, definition: Definition, outlook: Prospect) -> Progress:
+def _progress(run: Run, definition: Definition, prospect: Prospect) -> Progress:
     skipped = sum(state.status is StepStatus.SKIPPED for state in run.steps.values())
-    return Progress(done=run.done, total=_total(run, definition, outlook), skipped=skipped)
+    return Progress(done=run.done, total=_total(run, definition, prospect), skipped=skipped)
 
 
-def _total(run: Run, definition: Definition, outlook: Prospect) -> int:
+def _total(run: Run, definition: Definition, prospect: Prospect) -> int:
     """How many steps are known: those with events, and those to come in lists that are open."""
-    top = outlook.agenda.lanes.get("")
+    top = prospect.agenda.lanes.get("")
     names = top.left if top is not None else [step.id for step in definition.steps]
     to_come = sum(name not in run.steps for name in names)
-    inner = (opened for prefix, opened in outlook.agenda.lanes.items() if prefix)
+    inner = (opened for prefix, opened in prospect.agenda.lanes.items() if prefix)
     return (
         len(run.steps)
         + to_come
@@ -265,8 +265,8 @@ def _origin(run: Run) -> ForkView | None:
     return ForkView(run=fork.run, step=fork.step, effects=fork.effects) if fork else None
 
 
-def _failure(run: Run, definition: Definition, outlook: Prospect) -> Failure | None:
-    path = _failed_step(run, outlook)
+def _failure(run: Run, definition: Definition, prospect: Prospect) -> Failure | None:
+    path = _failed_step(run, prospect)
     if path is None:
         return None
     state = run.step(path)
@@ -292,9 +292,9 @@ def _untried(run: Run, definition: Definition) -> str:
     return f"; not undone because of that: {named(left)}" if left else ""
 
 
-def _failed_step(run: Run, outlook: Prospect) -> str | None:
-    if outlook.undecided:
-        return outlook.undecided[0]
+def _failed_step(run: Run, prospect: Prospect) -> str | None:
+    if prospect.undecided:
+        return prospect.undecided[0]
     if run.status is not RunStatus.FAILED:
         return None
     return next((path for path, state in run.steps.items() if state.status is StepStatus.FAILED), None)

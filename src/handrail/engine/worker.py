@@ -95,7 +95,7 @@ class Worker:
     presence: OwnerPresence
     settings: WorkerSettings
     conductors: dict[str, Conductor] = field(default_factory=dict)
-    horizon: AgendaCache = field(init=False)
+    agenda_cache: AgendaCache = field(init=False)
     _parts: AttemptServices = field(init=False)
     _parked: dict[str, int] = field(default_factory=dict)
     """Runs that wait for an agent or a person, with the last event that was seen."""
@@ -114,14 +114,14 @@ class Worker:
 
     def __post_init__(self) -> None:
         settings = self.settings
-        self.horizon = AgendaCache(self.dispatch)
+        self.agenda_cache = AgendaCache(self.dispatch)
         self._parts = AttemptServices(
             dispatch=self.dispatch,
             toolbox=self.toolbox,
             throttle=Throttle(self._wake, calls_max=settings.calls_max),
-            breakers=Breakers(self.dispatch.journal, self.dispatch.scribe, settings.actor),
+            breakers=Breakers(self.dispatch.journal, self.dispatch.record_writer, settings.actor),
             clock=settings.clock,
-            entropy=self.dispatch.scribe.entropy,
+            entropy=self.dispatch.record_writer.entropy,
             actor=settings.actor,
             check=settings.check,
             fits=settings.fits,
@@ -216,7 +216,7 @@ class Worker:
     def _conduct(self, definition: Definition, run: Run, lease: Lease) -> None:
         self._wanted.discard(run.id)
         self._parked.pop(run.id, None)
-        conductor = Conductor(self._parts, definition, run, lease, horizon=self.horizon, on_idle=self._went_idle)
+        conductor = Conductor(self._parts, definition, run, lease, agenda_cache=self.agenda_cache, on_idle=self._went_idle)
         self.conductors[run.id] = conductor
         conductor.wake()
 
@@ -312,10 +312,10 @@ class Worker:
         """Whether a run needs no worker now: it waits for an agent or a person, and for no timer."""
         if run_id in self.conductors:
             return False
-        run, _, outlook = await self.horizon.look(run_id, now=self.settings.clock())
+        run, _, prospect = await self.agenda_cache.look(run_id, now=self.settings.clock())
         if run.status not in RUN_WORKING:
             return True
-        if not outlook.is_settled or run.deadline is not None or outlook.agenda.next_due is not None:
+        if not prospect.is_settled or run.deadline is not None or prospect.agenda.next_due is not None:
             return False
         self._parked[run_id] = run.n
         self._notify_settled(run)

@@ -92,8 +92,8 @@ def steps_completer(choose: Callable[[Status], Iterable[str]]) -> Completer:
 
     async def steps(settings: Settings, ctx: click.Context) -> Iterable[Item]:
         async with reading(settings) as look:
-            lookout = RunReader(look.store, system_clock)
-            status = await lookout.status(str(ctx.params["run_id"]), detail=Detail.FULL)
+            run_reader = RunReader(look.store, system_clock)
+            status = await run_reader.status(str(ctx.params["run_id"]), detail=Detail.FULL)
         titles = {step.id: step.title for step in status.steps}
         return [CompletionItem(step, help=titles.get(step, "")) for step in choose(status)]
 

@@ -90,12 +90,12 @@ def _check(file: Path, settings: Settings) -> None:
 
 
 async def _tour(file: Path, settings: Settings, registry: DemoRegistry) -> None:
-    async with working(settings, picks_up=False) as at_work:
-        await at_work.handrail.plans.save(load_valid(str(file), settings)[0], actor=ACTOR, note="first try")
-        await _fail(file, at_work, registry)
-        run = await _succeed(file, at_work, registry)
+    async with working(settings, picks_up=False) as engine:
+        await engine.writer.plans.save(load_valid(str(file), settings)[0], actor=ACTOR, note="first try")
+        await _fail(file, engine, registry)
+        run = await _succeed(file, engine, registry)
         _title("6. The journal of the second run, and the proof that no event was changed")
-        for entry in await entries_of(at_work.handrail.look.store, run.id):
+        for entry in await entries_of(engine.writer.reader.store, run.id):
             click.echo(f"  {event_line(entry)}")
         click.echo(f"  receipt: {run.receipt}")
     async with reading(settings) as look:
@@ -104,47 +104,47 @@ async def _tour(file: Path, settings: Settings, registry: DemoRegistry) -> None:
     click.secho(f"  journal verified: {plural(verdict.events, 'event')}, {signed}", fg="green")
 
 
-async def _fail(file: Path, at_work: Working, registry: DemoRegistry) -> None:
+async def _fail(file: Path, engine: Working, registry: DemoRegistry) -> None:
     _title("3. It runs: two writes in parallel, a retry, and a permanent failure")
-    _print_files(at_work, "before")
-    run = await _started(file, at_work, registry)
-    seen = await _watched(at_work, run.id)
-    failure = (await _lookout(at_work).status(run.id)).failure
-    _print_files(at_work, "now")
+    _print_files(engine, "before")
+    run = await _started(file, engine, registry)
+    seen = await _watched(engine, run.id)
+    failure = (await _lookout(engine).status(run.id)).failure
+    _print_files(engine, "now")
     click.secho("  The run stopped and asks what to do.", fg="yellow")
     for option in failure.options if failure else ():
         click.echo(f"    {option.action.value:12} {option.means}")
     await _pause()
     _title("4. We choose `compensate`: what was done is undone, newest first")
-    await at_work.control.act(run.id, Action.COMPENSATE, actor=ACTOR, reason="no permission to publish")
-    await _watched(at_work, run.id, after=seen)
-    _print_files(at_work, "after")
+    await engine.control.act(run.id, Action.COMPENSATE, actor=ACTOR, reason="no permission to publish")
+    await _watched(engine, run.id, after=seen)
+    _print_files(engine, "after")
     await _pause()
 
 
-async def _watched(at_work: Working, run_id: str, *, after: int = 0) -> int:
+async def _watched(engine: Working, run_id: str, *, after: int = 0) -> int:
     """Print the events of a run until it stops; returns the number of its last event."""
-    until = asyncio.ensure_future(at_work.worker.settled(run_id))
-    await watch(_lookout(at_work), run_id, LineView(err=False, indent="  "), until, after=after)
+    until = asyncio.ensure_future(engine.worker.settled(run_id))
+    await watch(_lookout(engine), run_id, LineView(err=False, indent="  "), until, after=after)
     return until.result().n
 
 
-async def _succeed(file: Path, at_work: Working, registry: DemoRegistry) -> Run:
+async def _succeed(file: Path, engine: Working, registry: DemoRegistry) -> Run:
     _title("5. The token gets permission, the plan runs again, and asks for approval before the announcement")
     registry.takes_packages = True
-    run = await _started(file, at_work, registry)
-    run = await at_work.worker.settled(run.id)
-    (asked,) = (await _lookout(at_work).status(run.id)).waiting_for
+    run = await _started(file, engine, registry)
+    run = await engine.worker.settled(run.id)
+    (asked,) = (await _lookout(engine).status(run.id)).waiting_for
     click.echo(f"  {run.id} is waiting for approval: {asked.text}")
     action, reason = await _answer()
-    await at_work.control.act(run.id, action, actor=ACTOR, reason=reason, step=asked.step)
+    await engine.control.act(run.id, action, actor=ACTOR, reason=reason, step=asked.step)
     if action is Action.REJECT:
-        await at_work.control.act(run.id, Action.COMPENSATE, actor=ACTOR, reason="rejected: undo all of it")
-    run = await at_work.worker.settled(run.id)
+        await engine.control.act(run.id, Action.COMPENSATE, actor=ACTOR, reason="rejected: undo all of it")
+    run = await engine.worker.settled(run.id)
     color = "green" if run.status is RunStatus.COMPLETED else "magenta"
     published = ", ".join(registry.published) or "nothing"
     click.secho(f"  {run.id} is {run.status.value}; published on the server: {published}", fg=color)
-    _print_files(at_work, "after")
+    _print_files(engine, "after")
     await _pause()
     return run
 
@@ -154,10 +154,10 @@ async def _pause() -> None:
     await asyncio.sleep(PAUSE_S if sys.stdout.isatty() else 0)
 
 
-async def _started(file: Path, at_work: Working, registry: DemoRegistry) -> Run:
-    definition, _ = load_valid(str(file), at_work.handrail.look.settings)
+async def _started(file: Path, engine: Working, registry: DemoRegistry) -> Run:
+    definition, _ = load_valid(str(file), engine.writer.reader.settings)
     inputs = {"version": NEW_VERSION, "registry": registry.address}
-    return await at_work.worker.start(definition, inputs, actor=ACTOR)
+    return await engine.worker.start(definition, inputs, actor=ACTOR)
 
 
 async def _answer() -> tuple[Action, str]:
@@ -182,12 +182,12 @@ def _typed() -> str | None:
     return None
 
 
-def _lookout(at_work: Working) -> RunReader:
-    return at_work.lookout
+def _lookout(engine: Working) -> RunReader:
+    return engine.run_reader
 
 
-def _print_files(at_work: Working, when: str) -> None:
-    project = at_work.handrail.look.settings.project
+def _print_files(engine: Working, when: str) -> None:
+    project = engine.writer.reader.settings.project
     for file in sorted(path for path in project.iterdir() if path.is_file()):
         last_line = file.read_text(encoding="utf-8").splitlines()[-1]
         click.secho(f"  {when:7} {file.name:10} {last_line}", bold=True)

@@ -68,19 +68,19 @@ def stoppable() -> Iterator[asyncio.Future[None]]:
 
 async def execute(working: Working, run_id: str, *, is_watched: bool, as_json: bool, after: int = 0) -> Status:
     """Execute a run until nothing is left to execute: its status then. Ctrl-C releases it, and ends this process."""
-    lookout = working.lookout
+    run_reader = working.run_reader
     worker = working.worker
 
     def within() -> LiveState:
         return worker.within(run_id)
 
     with stoppable() as stop:
-        task = asyncio.ensure_future(_executed(worker, lookout, run_id))
+        task = asyncio.ensure_future(_executed(worker, run_reader, run_id))
         until = asyncio.ensure_future(first_of(task, stop))
         try:
             if is_watched:
                 with run_viewer(err=as_json, within=within) as shown:
-                    await watch(lookout, run_id, shown, until, after=after)
+                    await watch(run_reader, run_id, shown, until, after=after)
             await until
         except Stopped as stopped:
             _print_released(run_id)
@@ -89,7 +89,7 @@ async def execute(working: Working, run_id: str, *, is_watched: bool, as_json: b
             for one in (task, until):
                 one.cancel()
             await asyncio.wait({task, until})
-    return await lookout.status(run_id)
+    return await run_reader.status(run_id)
 
 
 async def first_of(task: asyncio.Future[None], stop: asyncio.Future[None]) -> None:
@@ -99,20 +99,20 @@ async def first_of(task: asyncio.Future[None], stop: asyncio.Future[None]) -> No
         one.result()
 
 
-async def settled(lookout: RunReader, run_id: str) -> None:
+async def settled(run_reader: RunReader, run_id: str) -> None:
     """Wait until nothing is left to execute in a run, whichever process executes it."""
     while True:
-        if await lookout.is_settled(run_id):
+        if await run_reader.is_settled(run_id):
             return
         await asyncio.sleep(POLL_S)
 
 
-async def _executed(worker: Worker, lookout: RunReader, run_id: str) -> None:
+async def _executed(worker: Worker, run_reader: RunReader, run_id: str) -> None:
     # Another worker may hold the run, lose it or release it: poll until only an agent or a person can move it.
     while True:
         if await worker.take(run_id):
             await worker.settled(run_id)
-        if await lookout.is_settled(run_id):
+        if await run_reader.is_settled(run_id):
             return
         await asyncio.sleep(POLL_S)
 

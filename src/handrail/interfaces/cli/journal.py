@@ -175,8 +175,8 @@ async def checkpoint(ctx: click.Context, accept: bool, reason: str, as_json: boo
     async with opened(settings_of(ctx), compare=not accept) as handrail:
         if accept:
             await handrail.accept(reason=reason, actor=person())
-        sealed = await handrail.notary.seal()
-        last = await handrail.look.checkpoints.last()
+        sealed = await handrail.checkpointer.seal()
+        last = await handrail.reader.checkpoints.last()
     newest = last.checkpoint if last else None
     data: dict[str, Any] = {"new": sealed is not None, "checkpoint": newest}
     what = f"checkpoint {newest.number} covers {plural(newest.events, 'event')}" if newest else "no events to sign yet"

@@ -42,10 +42,10 @@ async def write_bundle(settings: Settings, run: str, file: Path, *, as_json: boo
     async with reading(settings) as look:
         await look.ledger.of_stream(run, limit=1)  # don't create a store for a run that does not exist
     async with opened(settings) as handrail:
-        notary, store = handrail.notary, handrail.look.store
-        await notary.seal()  # so that a checkpoint covers the run's latest event
+        checkpointer, store = handrail.checkpointer, handrail.reader.store
+        await checkpointer.seal()  # so that a checkpoint covers the run's latest event
         data, proven = await make_bundle(
-            store, handrail.look.checkpoints, run, signer=notary.signer, clock=notary.clock
+            store, handrail.reader.checkpoints, run, signer=checkpointer.signer, clock=checkpointer.clock
         )
     account = account_of(proven)
     with click.open_file(str(file), "wb", atomic=True) as target:

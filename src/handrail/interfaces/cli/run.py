@@ -77,10 +77,10 @@ async def start(
             status = await _started_for_a_worker(settings, toolbox, definition, inputs, ask)
             _print_id(status.run, as_json=as_json)
         else:
-            async with working(settings, picks_up=False, toolbox=toolbox) as at_work:
-                run = await at_work.worker.start(definition, inputs, actor=person(), ask=ask)
+            async with working(settings, picks_up=False, toolbox=toolbox) as engine:
+                run = await engine.worker.start(definition, inputs, actor=person(), ask=ask)
                 _print_id(run.id, as_json=as_json)
-                status = await execute(at_work, run.id, is_watched=is_watched, as_json=as_json)
+                status = await execute(engine, run.id, is_watched=is_watched, as_json=as_json)
     finally:
         await toolbox.close()
     end_with(status, as_json=as_json)
@@ -94,7 +94,7 @@ async def _started_for_a_worker(
     async with opened(settings) as handrail:
         texts = texts_of(cards)
         run = await handrail.dispatch.start(definition, inputs, actor=person(), ask=ask, texts=texts)
-        return await RunReader(handrail.look.store, system_clock).status(run.id)
+        return await RunReader(handrail.reader.store, system_clock).status(run.id)
 
 
 def _print_id(run_id: str, *, as_json: bool) -> None:
@@ -140,8 +140,8 @@ async def show(ctx: click.Context, run_id: str, full: bool, is_utc: bool, as_jso
     """Show the status of RUN, what it waits for, and how to continue."""
     settings = settings_of(ctx)
     async with reading(settings) as look:
-        lookout = RunReader(look.store, system_clock, toolbox_of(settings))
-        status = await lookout.status(run_id, detail=Detail.FULL if full else Detail.SUMMARY)
+        run_reader = RunReader(look.store, system_clock, toolbox_of(settings))
+        status = await run_reader.status(run_id, detail=Detail.FULL if full else Detail.SUMMARY)
         await _warn_if_not_executed(look, status)
 
     def print_text() -> None:
@@ -165,20 +165,20 @@ async def watch_(ctx: click.Context, run_id: str, as_json: bool) -> None:
 
 async def _watched(settings: Settings, run_id: str, *, as_json: bool) -> Status:
     async with reading(settings) as look:
-        lookout = RunReader(look.store, system_clock, toolbox_of(settings))
-        await _warn_if_not_executed(look, await lookout.status(run_id))
+        run_reader = RunReader(look.store, system_clock, toolbox_of(settings))
+        await _warn_if_not_executed(look, await run_reader.status(run_id))
         with stoppable() as stop:
-            task = asyncio.ensure_future(settled(lookout, run_id))
+            task = asyncio.ensure_future(settled(run_reader, run_id))
             until = asyncio.ensure_future(first_of(task, stop))
             try:
                 with run_viewer(err=as_json) as shown:
-                    await watch(lookout, run_id, shown, until)
+                    await watch(run_reader, run_id, shown, until)
                 await until
             except Stopped:
                 pass  # only the watching ends; the run continues
             finally:
                 task.cancel()
-        return await lookout.status(run_id)
+        return await run_reader.status(run_id)
 
 
 async def _warn_if_not_executed(look: Reading, status: Status) -> None:

@@ -109,36 +109,36 @@ async def _act(ctx: click.Context, request: _ControlRequest, *, detach: bool, is
                 step=request.step,
                 output=request.output,
             )
-            status = await RunReader(handrail.look.store, system_clock).status(run.id)
+            status = await RunReader(handrail.reader.store, system_clock).status(run.id)
         answer(status_data(status), as_json=as_json, as_text=lambda: print_status(status))
         return
-    async with working(settings, picks_up=False) as at_work:
-        before = await at_work.handrail.dispatch.current(request.run)
-        run_id = await _apply(at_work, request)
+    async with working(settings, picks_up=False) as engine:
+        before = await engine.writer.dispatch.current(request.run)
+        run_id = await _apply(engine, request)
         if run_id != request.run:
             click.echo(run_id, err=as_json)
         after = before.n if run_id == request.run else 0
-        end: Status = await execute(at_work, run_id, is_watched=is_watched, as_json=as_json, after=after)
+        end: Status = await execute(engine, run_id, is_watched=is_watched, as_json=as_json, after=after)
     end_with(end, as_json=as_json)
 
 
-async def _apply(at_work: Working, request: _ControlRequest) -> str:
+async def _apply(engine: Working, request: _ControlRequest) -> str:
     """Apply the action; returns the id of the run that continues, which is a new one after a fork."""
-    if request.action is Action.RESUME and await _needs_only_a_worker(at_work, request.run):
+    if request.action is Action.RESUME and await _needs_only_a_worker(engine, request.run):
         return request.run
     reason = request.reason or ("resumed by hand" if request.action is Action.RESUME else "")
-    run = await at_work.control.act(
+    run = await engine.control.act(
         request.run, request.action, actor=person(), reason=reason, step=request.step, output=request.output
     )
     return run.id
 
 
-async def _needs_only_a_worker(at_work: Working, run_id: str) -> bool:
+async def _needs_only_a_worker(engine: Working, run_id: str) -> bool:
     """Whether a run is not paused, but no process executed it; this worker has it now."""
-    run = await at_work.handrail.dispatch.current(run_id)
+    run = await engine.writer.dispatch.current(run_id)
     if run.status not in RUN_WORKING:
         return False
-    if await at_work.worker.take(run_id):
+    if await engine.worker.take(run_id):
         return True
     raise Conflict(f"run {run_id} is not paused: another process executes it", hint=f"`handrail run watch {run_id}`")
 

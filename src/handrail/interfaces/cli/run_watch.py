@@ -56,7 +56,7 @@ ReadWithin: TypeAlias = Callable[[], LiveState]
 class RunViewer(Protocol):
     """Shows a run to a person."""
 
-    async def show(self, lookout: RunReader, run_id: str, entries: Sequence[Entry]) -> None:
+    async def show(self, run_reader: RunReader, run_id: str, entries: Sequence[Entry]) -> None:
         """Show the run's status, and its new events."""
 
 
@@ -67,7 +67,7 @@ class LineView:
         self.err = err
         self.indent = indent
 
-    async def show(self, lookout: RunReader, run_id: str, entries: Sequence[Entry]) -> None:
+    async def show(self, run_reader: RunReader, run_id: str, entries: Sequence[Entry]) -> None:
         """Print the new events."""
         for entry in entries:
             click.echo(self.indent + event_line(entry), err=self.err)
@@ -82,10 +82,10 @@ class LiveView:
         self.within = within
         self.latest: list[Entry] = []
 
-    async def show(self, lookout: RunReader, run_id: str, entries: Sequence[Entry]) -> None:
+    async def show(self, run_reader: RunReader, run_id: str, entries: Sequence[Entry]) -> None:
         """Redraw it."""
         self.latest = [*self.latest, *entries][-EVENTS_SHOWN:]
-        status = await lookout.status(run_id, detail=Detail.FULL, within=self.within())
+        status = await run_reader.status(run_id, detail=Detail.FULL, within=self.within())
         self.live.update(self.drawn(status), refresh=True)
 
     def drawn(self, status: Status) -> Group:
@@ -159,7 +159,7 @@ def run_viewer(*, err: bool, within: ReadWithin = LiveState) -> Iterator[RunView
 
 
 async def watch(
-    lookout: RunReader, run_id: str, shown: RunViewer, until: asyncio.Future[Any], *, after: int = 0
+    run_reader: RunReader, run_id: str, shown: RunViewer, until: asyncio.Future[Any], *, after: int = 0
 ) -> None:
     """Show a run until `until` is done; its events from after the number `after`."""
     loop = asyncio.get_running_loop()
@@ -167,10 +167,10 @@ async def watch(
     while True:
         is_over = until.done()
         started_s = loop.time()
-        entries = await entries_of(lookout.store, run_id, after=seen)
+        entries = await entries_of(run_reader.store, run_id, after=seen)
         if entries or is_over or started_s - drawn_s > REDRAW_S:
             seen, drawn_s = entries[-1].n if entries else seen, started_s
-            await shown.show(lookout, run_id, entries)
+            await shown.show(run_reader, run_id, entries)
         if is_over:
             return
         # A view of thousands of steps takes a while to compute: it must not slow down the run itself.

@@ -24,9 +24,9 @@ IDLE_POLLS: Final = 3
 @reports_errors
 async def command(ctx: click.Context, until_idle: bool) -> None:
     """Execute the store's runs that no other process executes, until stopped."""
-    async with working(settings_of(ctx), actor="worker") as at_work:
-        _log(f"worker {at_work.worker.settings.owner} started; Ctrl-C stops it")
-        worker_log = _WorkerLog(at_work)
+    async with working(settings_of(ctx), actor="worker") as engine:
+        _log(f"worker {engine.worker.settings.owner} started; Ctrl-C stops it")
+        worker_log = _WorkerLog(engine)
         with stoppable() as stop:
             task = asyncio.ensure_future(worker_log.follow(until_idle=until_idle))
             try:
@@ -46,15 +46,15 @@ def _log(text: str) -> None:
 class _WorkerLog:
     """Prints what a worker does. Polls, because picking up and waiting are no events of a run."""
 
-    def __init__(self, at_work: Working) -> None:
-        self.worker = at_work.worker
-        self.store = at_work.handrail.look.store
-        self.lookout = at_work.lookout
+    def __init__(self, engine: Working) -> None:
+        self.worker = engine.worker
+        self.store = engine.writer.reader.store
+        self.run_reader = engine.run_reader
         self.seen: set[str] = set()
         self.ended: dict[str, RunStatus] = {}
         self.waits: dict[str, int] = {}
         """Which runs were reported as waiting, as of which event."""
-        at_work.handrail.dispatch.watchers.append(self._notice)
+        engine.writer.dispatch.watchers.append(self._notice)
 
     def _notice(self, run: Run, *_: object) -> None:
         is_own = run.id in self.worker.conductors or run.id in self.seen
@@ -86,11 +86,11 @@ class _WorkerLog:
             idle = idle + 1 if until_idle and await self._is_idle() else 0
 
     async def _print_waiting(self, run_id: str) -> None:
-        n = (await self.lookout.run(run_id)).n
+        n = (await self.run_reader.run(run_id)).n
         if self.waits.get(run_id) == n:
             return
         self.waits[run_id] = n
-        status = await self.lookout.status(run_id)
+        status = await self.run_reader.status(run_id)
         if status.status is RunStatus.WAITING:
             waits = ", ".join(f"{one.kind.value} {one.step}" for one in status.waiting_for)
             _log(f"{run_id} waiting for {waits}")
@@ -103,6 +103,6 @@ class _WorkerLog:
         while lease_holders := await self.store.lease_holders(after=after):
             after = lease_holders[-1].run
             for lease_holder in lease_holders:
-                if not await self.lookout.is_settled(lease_holder.run):
+                if not await self.run_reader.is_settled(lease_holder.run):
                     return False
         return True

@@ -81,8 +81,8 @@ async def _store(settings: Settings) -> DoctorCheck:
         return fail("store", f"{settings.journal} is not writable", f"chmod u+w {settings.journal}")
     try:
         async with opened(settings) as handrail:
-            events, _ = await handrail.look.store.heads(after=FAR_BEHIND)
-            is_signed = await handrail.look.checkpoints.last() is not None
+            events, _ = await handrail.reader.store.heads(after=FAR_BEHIND)
+            is_signed = await handrail.reader.checkpoints.last() is not None
     except HandrailError as error:
         return fail("store", str(error), error.hint)
     signed = "matches its checkpoints" if is_signed else "no checkpoint yet"

@@ -40,7 +40,7 @@ async def open_server_and_readiness(
     program = LazyProgram(settings)
 
     async def ready() -> None:
-        await (await program.open()).handrail.look.store.runs(limit=1)
+        await (await program.open()).writer.reader.store.runs(limit=1)
 
     surface = surface_of(program, version=version("handrail"), toolsets=[Toolset(name) for name in toolsets])
     opening = asyncio.get_running_loop().create_task(_open(program))

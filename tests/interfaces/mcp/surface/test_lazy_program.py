@@ -47,7 +47,7 @@ async def test_it_closes_however_soon_after_a_write(place: Place, ticks: int) ->
     assert definition is not None
     run = await program.worker.start(definition, {}, actor="agent:a")
     await asyncio.sleep(REST_S)
-    await program.handrail.dispatch.grant(run.id, RecordDecision(decision="d", reason="r"), actor="agent:a")
+    await program.writer.dispatch.grant(run.id, RecordDecision(decision="d", reason="r"), actor="agent:a")
     for _ in range(ticks):
         await asyncio.sleep(0)
     async with asyncio.timeout(PATIENCE_S):

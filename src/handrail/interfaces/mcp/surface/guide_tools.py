@@ -128,8 +128,8 @@ async def workflow_validate(lazy: LazyProgram, _: Caller, given: args.WorkflowVa
 
 async def _run_to_check(program: Working, given: args.WorkflowValidateArguments) -> tuple[Run, Definition]:
     if given.run:
-        run = await program.handrail.dispatch.current(given.run)
-        return run, await program.handrail.dispatch.definition(run.definition)
+        run = await program.writer.dispatch.current(given.run)
+        return run, await program.writer.dispatch.definition(run.definition)
     # Without a run there are no earlier outputs: the checks then see only this one.
     return Run(id="run_"), valid(program.library.load(given.workflow), given.workflow)
 
@@ -156,7 +156,7 @@ async def _start(lazy: LazyProgram, caller: Caller, given: args.WorkflowNextArgu
 async def _resume(lazy: LazyProgram, caller: Caller, given: args.WorkflowNextArguments, actor: str) -> ToolReply:
     program = await lazy.open()
     seen = await _next(program, caller, given.run, given.agent, actor)
-    decisions = await program.handrail.look.ledger.decisions(given.run, limit=DECISIONS_MAX)
+    decisions = await program.writer.reader.ledger.decisions(given.run, limit=DECISIONS_MAX)
     return _guide_reply(lazy, program, seen, ReplyContext(recap=recap_of(seen, decisions)))
 
 

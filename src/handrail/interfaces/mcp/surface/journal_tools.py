@@ -47,7 +47,7 @@ async def record_execution_start(
 ) -> ToolReply:
     """Start a run whose steps the agent carries out itself."""
     program = await lazy.open()
-    definition, _ = await program.handrail.plans.newest(given.plan)
+    definition, _ = await program.writer.plans.newest(given.plan)
     inputs, findings = check_inputs(definition, dict(given.inputs))
     if blocks(findings):
         raise Invalid(f"{given.plan} can't start with these inputs", findings=findings)
@@ -66,11 +66,11 @@ async def record_decision(lazy: LazyProgram, caller: Caller, given: args.RecordD
         details=given.details,
     )
     program = await lazy.open()
-    run = await program.handrail.dispatch.current(given.run)
+    run = await program.writer.dispatch.current(given.run)
     event = granted(DecisionRecorded, command)
     if known := await was_recorded(program, run, event, actor=caller.actor):
         return _receipt_reply(run, f"{known.n}:{known.hash.hex()[:16]}", is_repeated=True)
-    run = await program.handrail.dispatch.grant(given.run, command, actor=caller.actor)
+    run = await program.writer.dispatch.grant(given.run, command, actor=caller.actor)
     return _receipt_reply(run, run.receipt, is_repeated=False)
 
 
@@ -84,7 +84,7 @@ def _receipt_reply(run: Run, receipt: str, *, is_repeated: bool) -> ToolReply:
 async def record_action(lazy: LazyProgram, caller: Caller, given: args.RecordActionArguments) -> ToolReply:
     """Record an action of the agent; in a recorded run its outcome changes the step's status."""
     program = await lazy.open()
-    dispatch = program.handrail.dispatch
+    dispatch = program.writer.dispatch
     run = await dispatch.current(given.run)
     outcome = None if given.outcome is UNSET else Outcome(given.outcome)
     command = RecordAction(
@@ -119,7 +119,7 @@ async def _finish_if_done(program: Working, run: Run, actor: str) -> Run:
     """The run, finished if the agent has recorded every step."""
     if run.mode is not Mode.RECORD or run.status is not RunStatus.RUNNING:
         return run
-    definition = await program.handrail.dispatch.definition(run.definition)
+    definition = await program.writer.dispatch.definition(run.definition)
     if any(run.step(step.id).status not in STEP_SATISFIED for step in definition.steps):
         return run
     try:
@@ -127,16 +127,16 @@ async def _finish_if_done(program: Working, run: Run, actor: str) -> Run:
     except Invalid as error:
         command = FinishRun(flaw=f"the outputs can't be computed: {error}")
     try:
-        return await program.handrail.dispatch.grant(run.id, command, actor=actor)
+        return await program.writer.dispatch.grant(run.id, command, actor=actor)
     except Conflict:  # another call has finished it in the meantime
-        return await program.handrail.dispatch.current(run.id)
+        return await program.writer.dispatch.current(run.id)
 
 
 async def _progress_reply(program: Working, run: Run, *, repeated: bool = False) -> ToolReply:
-    definition = await program.handrail.dispatch.definition(run.definition)
-    outlook = program.guide.horizon.outlook(run, definition, now=program.worker.settings.clock())
-    ready = list(outlook.for_agent[:READY_MAX])
-    status = shown_status(run, outlook).value
+    definition = await program.writer.dispatch.definition(run.definition)
+    prospect = program.guide.agenda_cache.prospect(run, definition, now=program.worker.settings.clock())
+    ready = list(prospect.for_agent[:READY_MAX])
+    status = shown_status(run, prospect).value
     data: dict[str, Any] = {"run": run.id, "status": status, "ready": ready, "receipt": run.receipt}
     if repeated:
         data["repeated"] = True
@@ -159,10 +159,10 @@ async def query_ledger(lazy: LazyProgram, _caller: Caller, given: args.QueryLedg
         limit=given.limit,
         after=place_of(place),
     )
-    found = await program.handrail.look.ledger.query(query)
+    found = await program.writer.reader.ledger.query(query)
     data, lines = ledger_page(found, offset=place_of(offset) or 0)
     if given.verify:
-        verdict = await program.handrail.look.verify(stream=given.run or None)
+        verdict = await program.writer.reader.verify(stream=given.run or None)
         data["verified"] = {"ok": verdict.ok, "events": verdict.events}
         if verdict.first_bad is not None:
             data["verified"]["first_bad"] = msgspec.to_builtins(verdict.first_bad)

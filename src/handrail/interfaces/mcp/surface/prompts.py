@@ -119,7 +119,7 @@ class Prompts:
 
     async def _runs(self) -> list[str]:
         try:
-            store = (await self.lazy.open()).handrail.look.store
+            store = (await self.lazy.open()).writer.reader.store
         except HandrailError:
             return []  # completions have no error answer; the tools report why
         return [row.id for row in sorted(await store.runs(limit=1_000), key=lambda row: -row.updated)]

@@ -53,7 +53,7 @@ async def was_recorded(
 ) -> Record | None:
     """The record of the same event, if it is the actor's last one; kinds in `then` are ignored, because the same call
     causes them. With `is_last=False` the record may be an earlier one."""
-    kept = program.handrail.dispatch.kept(run.id, event)
+    kept = program.writer.dispatch.kept(run.id, event)
     wanted = (kind_of(kept), encode_body(kept))
     for record in reversed(await _last_records(program, run.id)):
         if record.actor != actor or record.kind in then:
@@ -68,9 +68,9 @@ async def was_recorded(
 def _stored_reason(program: Working, run: str, reason: str) -> str:
     """A reason as the journal stores it: with secrets redacted."""
     event = DecisionRecorded(decision="", reason=reason.strip())
-    return program.handrail.dispatch.kept(run, event).reason
+    return program.writer.dispatch.kept(run, event).reason
 
 
 async def _last_records(program: Working, run: str) -> list[Record]:
-    current = await program.handrail.dispatch.current(run)
-    return await program.handrail.look.store.read(run, after=max(0, current.n - LOOKED_AT_MAX))
+    current = await program.writer.dispatch.current(run)
+    return await program.writer.reader.store.read(run, after=max(0, current.n - LOOKED_AT_MAX))

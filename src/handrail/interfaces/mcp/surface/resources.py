@@ -94,7 +94,7 @@ class Resources:
                 return await self._runs()
             case ["runs", run]:
                 program = await self.lazy.open()
-                return _json(status_data(await program.lookout.status(run, detail=Detail.FULL)))
+                return _json(status_data(await program.run_reader.status(run, detail=Detail.FULL)))
             case ["runs", run, "journal"]:
                 return await self._journal(run)
             case ["runs", run, "graph"]:
@@ -104,11 +104,11 @@ class Resources:
 
     async def _runs(self) -> Content:
         program = await self.lazy.open()
-        runs = await program.lookout.runs(status=RUN_SHOWN_OPEN, limit=LISTED_MAX)
+        runs = await program.run_reader.runs(status=RUN_SHOWN_OPEN, limit=LISTED_MAX)
         return _json({"runs": msgspec.to_builtins(runs)})
 
     async def _journal(self, run: str) -> Content:
-        ledger = (await self.lazy.open()).handrail.look.ledger
+        ledger = (await self.lazy.open()).writer.reader.ledger
         found = await ledger.query(Query(stream=run, limit=EVENTS_MAX))
         data: dict[str, Any] = {"events": [event_view(hit.record) for hit in found.hits]}
         if found.after is not None:
@@ -117,9 +117,9 @@ class Resources:
         return _json(data)
 
     async def _graph(self, run: str) -> Content:
-        lookout = (await self.lazy.open()).lookout
-        current = await lookout.run(run)
-        definition = await lookout.definition(current)
+        run_reader = (await self.lazy.open()).run_reader
+        current = await run_reader.run(run)
+        definition = await run_reader.definition(current)
         statuses = {step.id: current.step(step.id).status.value for step in definition.steps}
         return Content(text=mermaid_text(definition, statuses), type=MERMAID_TYPE)
 

@@ -60,9 +60,9 @@ class RunFeed:
             try:
                 program = await self.lazy.open()
                 # In the loop, because the program may not be open yet.
-                if self._on_write not in program.handrail.dispatch.watchers:
-                    program.handrail.dispatch.watchers.append(self._on_write)
-                last, heads = await program.handrail.look.store.heads(after=seen)
+                if self._on_write not in program.writer.dispatch.watchers:
+                    program.writer.dispatch.watchers.append(self._on_write)
+                last, heads = await program.writer.reader.store.heads(after=seen)
                 seen = last
                 self._notify_runs([head.stream for head in heads])
             except HandrailError as error:

@@ -16,7 +16,7 @@ LISTED_MAX: Final = 50
 
 async def open_runs(program: Working, tool: str) -> ToolReply:
     """All runs that have not ended, latest first, with the call that continues one."""
-    runs = await program.lookout.runs(status=RUN_SHOWN_OPEN, limit=1_000)
+    runs = await program.run_reader.runs(status=RUN_SHOWN_OPEN, limit=1_000)
     latest = sorted(runs, key=lambda one: one.updated, reverse=True)
     data: dict[str, Any] = {"runs": msgspec.to_builtins(latest[:LISTED_MAX]), "total": len(runs)}
     lines = [f"{one.run} {one.status.value} {one.workflow} {compact(one.goal, 100)}".rstrip() for one in latest]

@@ -32,8 +32,8 @@ POLL_MS: Final = 1_000
 
 async def task_of(program: Working, run_id: str) -> TaskView:
     """A run as a task."""
-    run = await program.handrail.dispatch.current(run_id)
-    seen = await program.lookout.status(run_id)
+    run = await program.writer.dispatch.current(run_id)
+    seen = await program.run_reader.status(run_id)
     questions = _questions(seen)
     status = _status(seen, has_questions=bool(questions))
     is_complete = status is TaskStatus.COMPLETED

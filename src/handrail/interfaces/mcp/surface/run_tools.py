@@ -59,8 +59,8 @@ async def save(
 ) -> ToolReply:
     """Save a valid plan, pinned to the current descriptions of its tools."""
     definition = valid(loaded, "the plan")
-    before = await program.handrail.plans.get(definition.id)
-    plan = await program.handrail.plans.save(definition, actor=caller.actor, note=note, cards=cards)
+    before = await program.writer.plans.get(definition.id)
+    plan = await program.writer.plans.save(definition, actor=caller.actor, note=note, cards=cards)
     return _plan_reply(plan, definition, loaded, is_repeated=plan.n == before.n)
 
 
@@ -91,13 +91,13 @@ async def execute_plan(lazy: LazyProgram, caller: Caller, given: args.ExecutePla
         return reply({"status": "dry_run", "workflow": definition.id, "waves": steps}, "\n".join(lines))
     asked = digest([given.plan, given.workflow, given.definition, given.inputs])
     ask = StartRun(key=given.idempotency_key, asked=asked if given.idempotency_key else "", pins=pins)
-    known = await program.handrail.dispatch.started_under_key(ask)
+    known = await program.writer.dispatch.started_under_key(ask)
     run = known or await program.worker.start(definition, inputs, actor=caller.actor, ask=ask)
     if wait_ms and caller.wants_tasks:
         return await task_of(program, run.id)
     await _wait_until_settled(program, caller, run.id, wait_ms / 1_000)
     more = {"repeated": True} if known else {}
-    return status_reply(await program.lookout.status(run.id), **more)
+    return status_reply(await program.run_reader.status(run.id), **more)
 
 
 async def _definition(program: Working, given: args.ExecutePlanArguments) -> tuple[Definition, Mapping[str, str]]:
@@ -115,7 +115,7 @@ async def _definition(program: Working, given: args.ExecutePlanArguments) -> tup
         definition = valid(program.library.load(given.workflow), given.workflow)
         await program.toolbox.connect(tools_in(definition))
         return definition, {}
-    definition, pins = await program.handrail.plans.newest(given.plan)
+    definition, pins = await program.writer.plans.newest(given.plan)
     await program.toolbox.connect(tools_in(definition))
     return definition, pins
 
@@ -125,8 +125,8 @@ async def _wait_until_settled(program: Working, caller: Caller, run: str, within
     loop = asyncio.get_running_loop()
     until_s, reported = loop.time() + within_s, -1
     with program.guide.bell.listening(run) as ear:
-        while (left_s := until_s - loop.time()) > 0 and not await program.lookout.is_settled(run):
-            seen = await program.lookout.status(run)
+        while (left_s := until_s - loop.time()) > 0 and not await program.run_reader.is_settled(run):
+            seen = await program.run_reader.status(run)
             if seen.progress.done > reported:  # MCP requires that progress increases
                 reported = seen.progress.done
                 await caller.progress(reported, seen.progress.total, seen.status.value)
@@ -139,7 +139,7 @@ async def status(lazy: LazyProgram, _: Caller, given: args.StatusArguments) -> T
     if not given.run:
         return await open_runs(program, "status")
     within = program.worker.within(given.run)
-    return status_reply(await program.lookout.status(given.run, detail=Detail(given.detail), within=within))
+    return status_reply(await program.run_reader.status(given.run, detail=Detail(given.detail), within=within))
 
 
 def status_reply(seen: Status, **more: Any) -> ToolReply:
@@ -157,19 +157,19 @@ async def control(lazy: LazyProgram, caller: Caller, given: args.ControlArgument
     if action in ANSWERS and caller.can_ask and not lazy.settings.choices.agents_may_approve:
         action, reason, actor = await _ask_user(program, caller, given)
     output = None if given.output is UNSET else given.output
-    before = await program.handrail.dispatch.current(given.run)
+    before = await program.writer.dispatch.current(given.run)
     if action is Action.FORK:
         key = fork_key(before, given.step, actor=actor, reason=reason.strip())
-        before = await program.handrail.dispatch.started_under_key(StartRun(key=key)) or before
+        before = await program.writer.dispatch.started_under_key(StartRun(key=key)) or before
     try:
         run = await program.control.act(given.run, action, actor=actor, reason=reason, step=given.step, output=output)
     except (Conflict, Forbidden):
         # Refused, because the first call has already done it: that is not an error for the caller.
         if await _was_done_before(program, caller, given, (action, reason, actor)):
-            return status_reply(await program.lookout.status(given.run), repeated=True)
+            return status_reply(await program.run_reader.status(given.run), repeated=True)
         raise
     more = {"repeated": True} if (run.id, run.n) == (before.id, before.n) else {}
-    return status_reply(await program.lookout.status(run.id), **more)
+    return status_reply(await program.run_reader.status(run.id), **more)
 
 
 async def _was_done_before(
@@ -186,7 +186,7 @@ async def _was_done_before(
 
 async def _ask_user(program: Working, caller: Caller, given: args.ControlArguments) -> tuple[Action, str, str]:
     """Ask the user for an approval: their decision, reason and name."""
-    run = await program.handrail.dispatch.current(given.run)
+    run = await program.writer.dispatch.current(given.run)
     step = given.step or _asked_step(run)
     state = run.step(step)
     if state.status is not StepStatus.WAITING or not state.digest:
@@ -213,12 +213,12 @@ def _asked_step(run: Run) -> str:
 async def record_compensation(lazy: LazyProgram, caller: Caller, given: args.RecordCompensationArguments) -> ToolReply:
     """Record that a step was undone by hand, needs no undo, or could not be undone."""
     program = await lazy.open()
-    run = await program.handrail.dispatch.current(given.run)
+    run = await program.writer.dispatch.current(given.run)
     event = _undo_event(given)
     known = await was_recorded(program, run, event, actor=caller.actor, then=OF_UNDO)
     if known is None:
         run = await _record(program, caller, run, event)
-    seen = await program.lookout.status(run.id)
+    seen = await program.run_reader.status(run.id)
     data: dict[str, Any] = {"run": run.id, "step": given.step, "status": seen.status.value, "receipt": seen.receipt}
     if known is not None:
         data["repeated"] = True
@@ -251,7 +251,7 @@ async def _record(program: Working, caller: Caller, run: Run, event: StepCompens
             details=event.details,
             actor=caller.actor,
         )
-    dispatch, step = program.handrail.dispatch, event.step or ""
+    dispatch, step = program.writer.dispatch, event.step or ""
     locate(await dispatch.definition(run.definition), step)
     note = RecordAction(**msgspec.structs.asdict(event))
     failed = FailUndo(step=step, category=Category.TOOL_ERROR, message=event.description)
