@@ -20,14 +20,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from handrail.assembly import gate_of
-from handrail.domain.authoring import definition_from
-from handrail.domain.definition import Prompt
-from handrail.domain.judgement import Judgement
-from handrail.domain.path import top_lane
-from handrail.domain.run import Run
-from handrail.engine.gate import QualityGate
+from handrail.domain.checks.judgement import Judgement
+from handrail.domain.definition.authoring import definition_from
+from handrail.domain.definition.model import Prompt
+from handrail.domain.run.state import Run
+from handrail.domain.run.step_path import top_lane
+from handrail.engine.checking.gate import QualityGate
 from handrail.settings import Settings, read_settings
-from handrail.tools.unconfined import Unconfined
+from handrail.tools.sandbox.unconfined import Unconfined
 
 TRIVIAL: Final[list[dict[str, Any]]] = [
     {"rule": "contains", "of": "text", "text": "done"},

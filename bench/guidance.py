@@ -25,7 +25,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from handrail.library.bookcase import WorkflowLibrary
+from handrail.library.shelf.workflow_library import WorkflowLibrary
 
 ROOT: Final = Path(__file__).parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from bench.peers.floor import ONE_RUN, WARM_RUNS, WARM_STEPS, Clock, Spent, at_once, command_line, report
-from handrail.assembly import working
-from handrail.domain.definition import Definition
-from handrail.engine.worker import Worker
+from handrail.assembly import open_engine
+from handrail.domain.definition.model import Definition
+from handrail.engine.running.worker import Worker
 from handrail.library.loading import load_data
 from handrail.settings import read_settings
 from handrail.tools.sdk import PythonTool, ToolContext, tool
@@ -35,7 +35,7 @@ PURE, NOTE, HOLD = "value.set", "bench.note", "bench.hold"
 async def engine(home: Path, tools: Sequence[PythonTool] = ()) -> AsyncIterator[Worker]:
     """Handrail's worker, over the journal in this folder, with these tools beside its own."""
     settings = read_settings({"home": str(home), "project": str(home)}, {"HANDRAIL_CALLS": "10000"})
-    async with working(settings, tools=tools) as program:
+    async with open_engine(settings, tools=tools) as program:
         yield program.worker
 
 

@@ -26,17 +26,17 @@ from typing import Any
 
 from msgspec.structs import astuple
 
-from handrail.domain.chain import GENESIS, SALT_BYTES, Record, chained
-from handrail.domain.codec import FORMAT, encode_body, kind_of
-from handrail.domain.event import RUN_PREFIX, StepCompleted
+from handrail.domain.journal.chain import GENESIS, SALT_BYTES, Record, chained
+from handrail.domain.journal.codec import FORMAT, encode_body, kind_of
+from handrail.domain.journal.event import RUN_PREFIX, StepCompleted
+from handrail.domain.journal.projection import Change, RunRow, StepRow
 from handrail.domain.json import canonical_bytes, digest
-from handrail.domain.projection import Change, RunRow, StepRow
-from handrail.engine.audit import verify
 from handrail.engine.clock import new_id, system_entropy
+from handrail.engine.proving.audit import verify
 from handrail.storage.checkpoint_log import CheckpointFile
-from handrail.storage.migration import shipped, statements
-from handrail.storage.queries import PUT_EVENT, PUT_RUN, PUT_STEP
-from handrail.storage.sqlite import SqliteStore
+from handrail.storage.sqlite.migration import shipped, statements
+from handrail.storage.sqlite.queries import PUT_EVENT, PUT_RUN, PUT_STEP
+from handrail.storage.sqlite.store import SqliteStore
 
 REPEATS = 7
 WRITERS = 64

@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from handrail.domain.analysis.local import KnownTool, Local, LocalTools
-from handrail.domain.definition import Effect
+from handrail.domain.definition.model import Effect
 from handrail.library.loading import Loaded, load_definition
 
 CORE: Final = "handrail.assembly"

@@ -27,13 +27,13 @@ from typing import Any, Final
 from mcp import StdioServerParameters
 from mcp.client import Client
 
-from handrail.assembly import Working, working
-from handrail.domain.authoring import definition_from
-from handrail.domain.codec import kind_of
-from handrail.domain.definition import Definition
-from handrail.domain.event import SERVER_PREFIX
-from handrail.engine.stream import entries_of
-from handrail.engine.view import Detail
+from handrail.assembly import Engine, open_engine
+from handrail.domain.definition.authoring import definition_from
+from handrail.domain.definition.model import Definition
+from handrail.domain.journal.codec import kind_of
+from handrail.domain.journal.event import SERVER_PREFIX
+from handrail.engine.reading.run_view import Detail
+from handrail.engine.stream_pages import entries_of
 from handrail.settings import read_settings
 
 SERVER: Final = Path(__file__).parent / "peers" / "tool_server.py"
@@ -66,13 +66,13 @@ def told(title: str, figure: float, target: float | None, unit: str = "", *, lea
 
 
 @asynccontextmanager
-async def program(servers: dict[str, Any]) -> AsyncIterator[Working]:
+async def program(servers: dict[str, Any]) -> AsyncIterator[Engine]:
     """Handrail at work in a project that declares these servers."""
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / ".handrail").mkdir()
         (Path(folder) / ".handrail" / "tools.json").write_text(json.dumps({"mcpServers": servers}))
         chosen = {"home": str(Path(folder) / "home"), "project": folder}
-        async with working(read_settings(chosen, {})) as engine:
+        async with open_engine(read_settings(chosen, {})) as engine:
             yield engine
 
 
@@ -110,7 +110,7 @@ async def called(sdk: Client, calls: int) -> list[float]:
     return between([answer["at"] for answer in answers if answer])
 
 
-async def stepped(engine: Working, definition: Definition) -> list[float]:
+async def stepped(engine: Engine, definition: Definition) -> list[float]:
     """The same of the steps of one run."""
     run = await engine.worker.settled((await engine.worker.start(definition, {}, actor="person:bench")).id)
     return between([run.step(step.id).output["at"] for step in definition.steps])
@@ -137,14 +137,14 @@ async def breaker(ill_s: float) -> None:
                 await asyncio.gather(*lanes, return_exceptions=True)
 
 
-async def lane(engine: Working) -> None:
+async def lane(engine: Engine) -> None:
     """One run after the other."""
     definition = plan(f"{FLAKY}.look", LANE_STEPS)
     while True:
         await engine.worker.settled((await engine.worker.start(definition, {}, actor="person:bench")).id)
 
 
-async def judged(engine: Working, address: str, ill_s: float) -> None:
+async def judged(engine: Engine, address: str, ill_s: float) -> None:
     await asyncio.sleep(HEALTHY_S)
     healthy = await rate(address, WINDOW_S)
     await mood(address, "ill")
@@ -187,7 +187,7 @@ async def mood(address: str, word: str = "") -> int:
     return await asyncio.to_thread(ask)
 
 
-async def shown(engine: Working) -> int:
+async def shown(engine: Engine) -> int:
     """How many open runs say in their status that they wait for the breaker."""
     rows = await engine.run_reader.runs(status=("running", "waiting"), limit=LANES)
     held = 0
@@ -197,7 +197,7 @@ async def shown(engine: Working) -> int:
     return held
 
 
-async def closing(engine: Working) -> float:
+async def closing(engine: Engine) -> float:
     """The moment at which the breaker is seen to be closed."""
     end = time.monotonic() + CLOSED_WITHIN_S
     while time.monotonic() < end:
@@ -208,7 +208,7 @@ async def closing(engine: Working) -> float:
     return float("inf")
 
 
-async def kinds(engine: Working) -> list[str]:
+async def kinds(engine: Engine) -> list[str]:
     entries = await entries_of(engine.writer.reader.store, SERVER_PREFIX + FLAKY)
     return [kind_of(entry.event) for entry in entries]
 

@@ -13,17 +13,17 @@ from typing import Any, Final, get_args
 import click
 
 from handrail.domain import errors
-from handrail.domain.codec import KINDS
-from handrail.domain.event import RunEvent, StepEvent
-from handrail.domain.rule import Reads, RuleCard
-from handrail.domain.status import MOVES, RUN_MEANINGS, RUN_MOVES, STEP_MEANINGS
-from handrail.domain.store_event import PlanEvent, StoreEvent
-from handrail.interfaces.cli.answer import Exit
+from handrail.domain.checks.rule import Reads, RuleCard
+from handrail.domain.journal.codec import KINDS
+from handrail.domain.journal.event import RunEvent, StepEvent
+from handrail.domain.journal.store_event import PlanEvent, StoreEvent
+from handrail.domain.run.status import MOVES, RUN_MEANINGS, RUN_MOVES, STEP_MEANINGS
 from handrail.interfaces.cli.program import COMMANDS, program
-from handrail.interfaces.mcp.surface.catalog import INSTRUCTIONS, TOOLS
+from handrail.interfaces.cli.words.answer import Exit
+from handrail.interfaces.mcp.surface.handlers.catalog import INSTRUCTIONS, TOOLS
 from handrail.interfaces.mcp.surface.offer import ToolOffer, Toolset
-from handrail.library.printing import yaml_text
-from handrail.library.structure import schema_text
+from handrail.library.documents.printing import yaml_text
+from handrail.library.schemas.structure import schema_text
 from handrail.rules.cards import BUILT_IN_CARDS
 
 HERE: Final = Path(__file__).parent / "reference"
@@ -172,7 +172,7 @@ def words_of(schema: Any, parts: Mapping[str, Any]) -> str:
 
 
 def state_lines() -> Iterator[str]:
-    yield "One table in `src/handrail/domain/status.py` lists the legal moves; code, tests and this page read it."
+    yield "One table in `src/handrail/domain/run/status.py` lists the legal moves; code, tests and this page read it."
     yield ""
     yield from diagram("A run", RUN_MOVES, RUN_MEANINGS)
     yield from diagram("A step", MOVES, STEP_MEANINGS)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from handrail.interfaces.clients.manifests import documents, product
-from handrail.interfaces.mcp.surface.catalog import TOOLS
+from handrail.interfaces.mcp.surface.handlers.catalog import TOOLS
 
 HERE: Final = Path(__file__).parent / "clients"
 

@@ -6,7 +6,7 @@ import hashlib
 import itertools
 
 from handrail.engine.clock import Clock, Entropy
-from handrail.engine.scribe import Scribe
+from handrail.engine.record_writer import RecordWriter
 
 START = 1_763_230_000_000
 
@@ -25,5 +25,5 @@ def seeded_entropy(seed: int = 0) -> Entropy:
     return draw
 
 
-def record_writer(seed: int = 0) -> Scribe:
-    return Scribe(ticking_clock(), seeded_entropy(seed))
+def record_writer(seed: int = 0) -> RecordWriter:
+    return RecordWriter(ticking_clock(), seeded_entropy(seed))

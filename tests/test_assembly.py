@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from handrail.assembly import library_of, sandbox_of, toolbox_of, working
-from handrail.domain.authoring import definition_from
-from handrail.domain.definition import Category
+from handrail.assembly import library_of, open_engine, sandbox_of, toolbox_of
+from handrail.domain.definition.authoring import definition_from
+from handrail.domain.definition.model import Category
 from handrail.domain.errors import Invalid
-from handrail.domain.status import RunStatus
-from handrail.domain.submission import Submission
+from handrail.domain.run.status import RunStatus
+from handrail.domain.run.submission import Submission
 from handrail.engine.tool import ToolFailed
 from handrail.library.loading import valid
 from handrail.settings import Settings, read_settings
-from handrail.tools.unconfined import Unconfined
+from handrail.tools.sandbox.unconfined import Unconfined
 
 WRITE = """
 id: write
@@ -36,7 +36,7 @@ def settings(tmp_path: Path) -> Settings:
 
 
 async def test_a_workflow_of_the_project_is_guided_to_its_end(settings: Settings) -> None:
-    async with working(settings) as engine:
+    async with open_engine(settings) as engine:
         definition = valid(engine.library.load("write"), "write")
         run = await engine.worker.start(definition, {"what": "a poem"}, actor="agent:claude")
         seen = await engine.guide.look(run.id, within_s=10)
@@ -101,7 +101,7 @@ async def test_a_plan_may_read_the_environment_only_by_the_owners_word(
     step = {"id": "a", "tool": "file.write", "args": {"path": "a.txt", "text": "${env:REGION}"}}
     plan = definition_from({"id": "p", "on_failure": "stop", "steps": [step]})
     for home, project, status in ((allowed, "", RunStatus.COMPLETED), ("", allowed, RunStatus.FAILED)):
-        async with working(said(tmp_path, home=home, project=project)) as engine:
+        async with open_engine(said(tmp_path, home=home, project=project)) as engine:
             run = await engine.worker.start(plan, {}, actor="person:ada")
             assert (await engine.worker.settled(run.id)).status is status
     assert (tmp_path / "a.txt").read_text() == "north-west"
@@ -115,7 +115,7 @@ async def test_what_an_inlined_workflow_is_given_is_data_and_no_reference(
     inner = {"id": "inner", "version": "1.0.0", "inputs": {"text": {"type": "string"}}, "steps": [write]}
     call = {"id": "k", "workflow": "inner@1.0.0", "with": {"text": "${env:REGION}"}}
     plan = definition_from({"id": "p", "steps": [call], "pinned": {"inner@1.0.0": inner}})
-    async with working(said(tmp_path, home='[secrets]\nenv = ["REGION"]\n')) as engine:
+    async with open_engine(said(tmp_path, home='[secrets]\nenv = ["REGION"]\n')) as engine:
         run = await engine.worker.start(plan, {}, actor="person:ada")
         assert (await engine.worker.settled(run.id)).status is RunStatus.COMPLETED
     assert (tmp_path / "b.txt").read_text() == "${env:REGION}"
@@ -127,7 +127,7 @@ def test_a_secrets_table_that_nobody_can_read_is_refused(tmp_path: Path) -> None
 
 
 async def test_a_run_can_ask_for_an_address_only_through_the_guard(tmp_path: Path) -> None:
-    async with working(said(tmp_path)) as engine:
+    async with open_engine(said(tmp_path)) as engine:
         with pytest.raises(ToolFailed) as refused:
             await engine.toolbox.status("http://127.0.0.1:9/", 1.0)
         assert refused.value.category is Category.PERMISSION

@@ -12,15 +12,15 @@ if TYPE_CHECKING:
     from handrail.api import Program as Program
     from handrail.api import connect as connect
     from handrail.api import open_program
-    from handrail.domain.check import Finding as Finding
-    from handrail.domain.definition import Definition as Definition
+    from handrail.domain.checks.finding import Finding as Finding
+    from handrail.domain.definition.model import Definition as Definition
     from handrail.domain.errors import Conflict as Conflict
     from handrail.domain.errors import Forbidden as Forbidden
     from handrail.domain.errors import HandrailError as HandrailError
     from handrail.domain.errors import Invalid as Invalid
     from handrail.domain.errors import NotFound as NotFound
     from handrail.domain.errors import Unavailable as Unavailable
-    from handrail.engine.view import Status as Status
+    from handrail.engine.reading.run_view import Status as Status
     from handrail.library.loading import load_data as load_data
     from handrail.library.loading import load_definition as load_definition
     from handrail.runs import RunHandle as RunHandle
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 _HOMES: Final = {
     "Conflict": "handrail.domain.errors",
-    "Definition": "handrail.domain.definition",
-    "Finding": "handrail.domain.check",
+    "Definition": "handrail.domain.definition.model",
+    "Finding": "handrail.domain.checks.finding",
     "Forbidden": "handrail.domain.errors",
     "HandrailError": "handrail.domain.errors",
     "Invalid": "handrail.domain.errors",
@@ -42,7 +42,7 @@ _HOMES: Final = {
     "RunHandle": "handrail.runs",
     "Runs": "handrail.runs",
     "Settings": "handrail.settings",
-    "Status": "handrail.engine.view",
+    "Status": "handrail.engine.reading.run_view",
     "Unavailable": "handrail.domain.errors",
     "connect": "handrail.api",
     "load_data": "handrail.library.loading",

@@ -10,13 +10,13 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from handrail.assembly import Handrail, library_of, opened, rules_of, survey_of, toolbox_of, working
+from handrail.assembly import StoreWriter, library_of, open_engine, open_writer, rules_of, survey_of, toolbox_of
 from handrail.definitions import Definitions
-from handrail.engine.audit import AuditResult
-from handrail.engine.control import Control
-from handrail.engine.lookout import RunReader
 from handrail.engine.plans import Plans
-from handrail.library.bookcase import WorkflowLibrary
+from handrail.engine.proving.audit import AuditResult
+from handrail.engine.reading.run_reader import RunReader
+from handrail.engine.running.control import Control
+from handrail.library.shelf.workflow_library import WorkflowLibrary
 from handrail.runs import Execution, Runs
 from handrail.settings import Settings, read_settings
 from handrail.tools.registry import Registry
@@ -32,7 +32,7 @@ class Program:
     plans: Plans
     workflows: WorkflowLibrary
     tools: Registry
-    _store: Handrail
+    _store: StoreWriter
 
     async def verify(self, run: str | None = None, *, replay: bool = False) -> AuditResult:
         """Verify the journal, or the events of one run; `replay` also folds them and compares the stored state."""
@@ -52,7 +52,7 @@ async def open_program(
     `home` holds all state, `project` is the folder to work in; `actor` is recorded for everything that is done here
     (default: `person:<os user>`); `tools` are Python functions for plans to call, made with `handrail.tool`."""
     settings = _settings(home, project)
-    async with working(settings, picks_up=False, tools=tools) as engine:
+    async with open_engine(settings, picks_up=False, tools=tools) as engine:
         execution = Execution(engine.worker, engine.guide)
         store, control = engine.writer, engine.control
         yield _program(settings, store, engine.toolbox, engine.run_reader, actor, control=control, execution=execution)
@@ -64,7 +64,7 @@ async def connect(
 ) -> AsyncIterator[Program]:
     """Open a program that starts, controls and reads runs, and leaves executing them to other processes."""
     settings = _settings(home, project)
-    async with opened(settings) as store:
+    async with open_writer(settings) as store:
         toolbox = toolbox_of(settings)
         try:
             reader = RunReader(store.reader.store, store.control.clock, toolbox)
@@ -80,7 +80,7 @@ def local_person() -> str:
 
 def _program(
     settings: Settings,
-    store: Handrail,
+    store: StoreWriter,
     toolbox: Registry,
     reader: RunReader,
     actor: str,

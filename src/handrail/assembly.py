@@ -17,61 +17,61 @@ from typing import Any, Final
 from msgspec.structs import replace as with_
 
 from handrail.domain.analysis.local import Local, Survey
-from handrail.domain.chain import Record
-from handrail.domain.check import Finding, Flaw, finding_without_text
-from handrail.domain.check import Path as Place
-from handrail.domain.definition import Definition
-from handrail.domain.duration import duration_ms
+from handrail.domain.checks.finding import Finding, Flaw, finding_without_text
+from handrail.domain.checks.finding import Path as Place
+from handrail.domain.checks.judgement import PlainRuleSet
+from handrail.domain.definition.duration import duration_ms
+from handrail.domain.definition.model import Definition
+from handrail.domain.definition.model_hint import Model
 from handrail.domain.errors import HandrailError, IntegrityBroken, Invalid, Unavailable
-from handrail.domain.judgement import PlainRuleSet
-from handrail.domain.model_hint import Model
-from handrail.engine import custody
-from handrail.engine.audit import AuditResult, verify
-from handrail.engine.bell import Bell
+from handrail.domain.journal.chain import Record
+from handrail.engine.checking.gate import QualityGate
 from handrail.engine.clock import new_id, steady_clock, system_clock, system_entropy
-from handrail.engine.control import Control, Say
 from handrail.engine.dispatch import Dispatch
-from handrail.engine.erasure import erase_payload
-from handrail.engine.gate import QualityGate
-from handrail.engine.guide import Guide
+from handrail.engine.guiding.guide import Guide
 from handrail.engine.journal import FAR_BEHIND
-from handrail.engine.ledger import Ledger
-from handrail.engine.lookout import RunReader
-from handrail.engine.mending import WholeStore, rebuild
-from handrail.engine.notary import Notary, found_text
 from handrail.engine.plans import Plans
+from handrail.engine.proving import store_facts as custody
+from handrail.engine.proving.audit import AuditResult, verify
+from handrail.engine.proving.checkpointer import Checkpointer, found_text
+from handrail.engine.proving.checkpointing_journal import CheckpointingJournal
+from handrail.engine.proving.erasure import erase_payload
+from handrail.engine.proving.projection_repair import WholeStore, rebuild
+from handrail.engine.reading.ledger import Ledger
+from handrail.engine.reading.run_reader import RunReader
+from handrail.engine.record_writer import RecordWriter
+from handrail.engine.running.change_notifier import ChangeNotifier
+from handrail.engine.running.control import ApprovalPolicy, Control
+from handrail.engine.running.worker import Worker, WorkerSettings
 from handrail.engine.sandbox import Sandbox
-from handrail.engine.scribe import Scribe
-from handrail.engine.sealing import SealingJournal
 from handrail.engine.secrets import SecretStore
-from handrail.engine.worker import Worker, WorkerSettings
-from handrail.library.book import WorkflowSource
-from handrail.library.bookcase import WorkflowLibrary
 from handrail.library.inputs import check_inputs
 from handrail.library.models import models_of
-from handrail.library.structure import check_against
-from handrail.rules.card_cache import CardCache
+from handrail.library.schemas.structure import check_against
+from handrail.library.shelf.workflow_entry import WorkflowSource
+from handrail.library.shelf.workflow_library import WorkflowLibrary
 from handrail.rules.cards import BUILT_IN_CARDS
-from handrail.rules.guest import RuleEntry
-from handrail.rules.plugin import PluginRules
+from handrail.rules.files.tree import tree_digest
+from handrail.rules.plugins.card_cache import CardCache
+from handrail.rules.plugins.plugin_discovery import PluginRules
+from handrail.rules.plugins.plugin_rule import RuleEntry
 from handrail.rules.registry import RuleRegistry, built_in
-from handrail.rules.tree import tree_digest
 from handrail.settings import PROJECT_FOLDER, Settings
+from handrail.storage.check_cache import RuleMemory
 from handrail.storage.checkpoint_log import CheckpointFile
 from handrail.storage.keys import open_key, open_public_key, open_secret
 from handrail.storage.memory import MemoryStore
 from handrail.storage.presence import ProcessPresence
-from handrail.storage.rule_memory import RuleMemory
 from handrail.storage.secret_file import SecretFile
-from handrail.storage.sqlite import SqliteStore
+from handrail.storage.sqlite.store import SqliteStore
 from handrail.tools.configuration import tool_configuration
-from handrail.tools.kept import ContentStore
+from handrail.tools.files.content_store import ContentStore
 from handrail.tools.mcp.declaration import declared_servers
 from handrail.tools.mcp.servers import Servers
 from handrail.tools.registry import Registry
+from handrail.tools.sandbox.unconfined import Unconfined
 from handrail.tools.sdk import PythonTool
 from handrail.tools.shell import shell_configuration, shell_sandbox, shell_tools
-from handrail.tools.unconfined import Unconfined
 from handrail.tools.vault import Vault
 
 CARRYING: Final = "carrying.key"
@@ -81,7 +81,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Reading:
+class StoreReader:
     """What can be done without writing: look, and prove."""
 
     settings: Settings
@@ -99,12 +99,12 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class Handrail:
+class StoreWriter:
     """The whole program over one open store."""
 
-    reader: Reading
-    record_writer: Scribe
-    checkpointer: Notary
+    reader: StoreReader
+    record_writer: RecordWriter
+    checkpointer: Checkpointer
     dispatch: Dispatch
     plans: Plans
     control: Control
@@ -123,42 +123,49 @@ class Handrail:
         """Take the words out of one event, for ever."""
         store, record_writer = self.reader.store, self.record_writer
         return await erase_payload(
-            store, store, stream, n, reason=reason, actor=actor, clock=record_writer.clock, entropy=record_writer.entropy
+            store,
+            store,
+            stream,
+            n,
+            reason=reason,
+            actor=actor,
+            clock=record_writer.clock,
+            entropy=record_writer.entropy,
         )
 
 
 @asynccontextmanager
-async def opened(settings: Settings, *, compare: bool = True) -> AsyncIterator[Handrail]:
+async def open_writer(settings: Settings, *, compare: bool = True) -> AsyncIterator[StoreWriter]:
     """The program over the store that the settings name, which is made if it is missing.
 
     A journal that is not what its last checkpoint says is refused, unless the caller will deal with that."""
     _require_sqlite(settings)
-    record_writer = Scribe(system_clock, system_entropy)
+    record_writer = RecordWriter(system_clock, system_entropy)
     async with await SqliteStore.open(settings.journal, busy_ms=duration_ms(settings.choices.busy)) as store:
         look = _reading(settings, store, record_writer)
         has_checkpoints = await look.checkpoints.last() is not None if compare else False
         if compare and not has_checkpoints:
             await _warn_of_missing_checkpoints(store)
         key = open_key(settings.keys, has_checkpoints=has_checkpoints)
-        checkpointer = Notary(store, look.checkpoints, key, record_writer.clock)
+        checkpointer = Checkpointer(store, look.checkpoints, key, record_writer.clock)
         if compare and (breaks := await checkpointer.compare()):
             raise IntegrityBroken(f"the journal is not what its last checkpoint says: {found_text(breaks)}")
-        journal = SealingJournal(store, checkpointer, every=settings.choices.checkpoint_every)
+        journal = CheckpointingJournal(store, checkpointer, every=settings.choices.checkpoint_every)
         try:
             await custody.create(journal, record_writer, key=key.public)
             steady = steady_clock(record_writer.clock)
             dispatch = Dispatch(journal, record_writer, steady)
             control = Control(dispatch, steady, _say(settings), fits=_misfits)
-            yield Handrail(look, record_writer, checkpointer, dispatch, Plans(journal, record_writer), control)
+            yield StoreWriter(look, record_writer, checkpointer, dispatch, Plans(journal, record_writer), control)
         finally:
             await journal.close()
 
 
 @dataclass(frozen=True)
-class Working:
+class Engine:
     """The program, with a worker that executes runs, and a guide for agents."""
 
-    writer: Handrail
+    writer: StoreWriter
     worker: Worker
     control: Control
     guide: Guide
@@ -170,14 +177,14 @@ class Working:
 
 
 @asynccontextmanager
-async def working(
+async def open_engine(
     settings: Settings,
     *,
     actor: str = "handrail",
     picks_up: bool = True,
     tools: Sequence[PythonTool] = (),
     toolbox: Registry | None = None,
-) -> AsyncIterator[Working]:
+) -> AsyncIterator[Engine]:
     """The program over its store, at work: it executes what it is asked to, and picks up what nobody executes.
 
     `tools` are the caller's own, beside those that are built in or installed; `toolbox` is one that knows servers
@@ -185,7 +192,7 @@ async def working(
     models = models_of(settings.tables.get("models", {}))
     toolbox = toolbox or toolbox_of(settings, tools)
     try:
-        async with opened(settings) as handrail:
+        async with open_writer(settings) as handrail:
             owner = new_id("w-", handrail.record_writer.entropy)
             presence = ProcessPresence.enter(settings.workers, owner)
             gate = gate_of(settings, toolbox)
@@ -205,9 +212,11 @@ async def working(
             try:
                 await worker.open()
                 control = replace(handrail.control, worker=worker)
-                guide = Guide(handrail.dispatch, worker.agenda_cache, Bell(handrail.dispatch), terms, gate)
+                guide = Guide(handrail.dispatch, worker.agenda_cache, ChangeNotifier(handrail.dispatch), terms, gate)
                 run_reader = RunReader(handrail.reader.store, terms.clock, toolbox, worker.agenda_cache)
-                yield Working(handrail, worker, control, guide, run_reader, library_of(settings), toolbox, models, survey)
+                yield Engine(
+                    handrail, worker, control, guide, run_reader, library_of(settings), toolbox, models, survey
+                )
             finally:
                 await worker.close()
                 presence.leave()
@@ -355,18 +364,18 @@ def _misfits(schema: Any, value: Any) -> Sequence[str]:
     return [flaw.message for flaw in check_against(schema, value, path=("output",))]
 
 
-def _say(settings: Settings) -> Say:
+def _say(settings: Settings) -> ApprovalPolicy:
     groups = settings.tables.get("groups", {})
     if not all(isinstance(names, list) and all(isinstance(name, str) for name in names) for names in groups.values()):
         raise Invalid("config.toml: [groups] is not lists of names", hint='write: release-managers = ["ann", "bob"]')
-    return Say(agents_may_approve=settings.choices.agents_may_approve, groups=groups)
+    return ApprovalPolicy(agents_may_approve=settings.choices.agents_may_approve, groups=groups)
 
 
 @asynccontextmanager
-async def reading(settings: Settings) -> AsyncIterator[Reading]:
+async def open_reader(settings: Settings) -> AsyncIterator[StoreReader]:
     """The store that the settings name, for looking only; an empty one if there is none yet. Nothing is written."""
     _require_sqlite(settings)
-    record_writer = Scribe(system_clock, system_entropy)
+    record_writer = RecordWriter(system_clock, system_entropy)
     if not settings.journal.exists():
         async with MemoryStore() as nothing:
             yield _reading(settings, nothing, record_writer)
@@ -376,8 +385,10 @@ async def reading(settings: Settings) -> AsyncIterator[Reading]:
         yield _reading(settings, store, record_writer)
 
 
-def _reading(settings: Settings, store: WholeStore, record_writer: Scribe) -> Reading:
-    return Reading(settings, store, CheckpointFile(settings.checkpoints), Ledger(store, store), Plans(store, record_writer))
+def _reading(settings: Settings, store: WholeStore, record_writer: RecordWriter) -> StoreReader:
+    return StoreReader(
+        settings, store, CheckpointFile(settings.checkpoints), Ledger(store, store), Plans(store, record_writer)
+    )
 
 
 async def _warn_of_missing_checkpoints(store: WholeStore) -> None:

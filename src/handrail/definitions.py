@@ -10,16 +10,16 @@ from pathlib import Path
 
 from handrail.domain.analysis.fitness import require_fit
 from handrail.domain.analysis.local import Survey
-from handrail.domain.definition import Definition
+from handrail.domain.definition.model import Definition
+from handrail.domain.definition.work_items import tools_in
 from handrail.domain.errors import NotFound
 from handrail.domain.suggestion import did_you_mean
-from handrail.domain.works import tools_in
 from handrail.engine.journal import ProjectionReader
 from handrail.engine.plans import Plans
 from handrail.engine.tool import Toolbox
-from handrail.library.bookcase import WorkflowLibrary
-from handrail.library.catalog import SUFFIXES
 from handrail.library.loading import FolderCatalog, Loaded, load_definition, valid
+from handrail.library.shelf.catalog import SUFFIXES
+from handrail.library.shelf.workflow_library import WorkflowLibrary
 
 KNOWN_MAX = 1_000
 """How many saved plans are looked at for a name that was probably meant."""

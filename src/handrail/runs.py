@@ -12,23 +12,23 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from handrail.definitions import Definitions
-from handrail.domain.check import blocks
-from handrail.domain.command import StartRun
-from handrail.domain.definition import Definition
+from handrail.domain.checks.finding import blocks
+from handrail.domain.definition.model import Definition
+from handrail.domain.definition.tool_pin import pins_of, texts_of
+from handrail.domain.definition.work_items import tools_in
 from handrail.domain.errors import Invalid
-from handrail.domain.event import Outcome
-from handrail.domain.legal import Action
-from handrail.domain.pin import pins_of, texts_of
-from handrail.domain.run import Run
-from handrail.domain.submission import Submission, Verdict
-from handrail.domain.works import tools_in
-from handrail.engine.control import Control
+from handrail.domain.journal.event import Outcome
+from handrail.domain.run.command import StartRun
+from handrail.domain.run.legal_controls import Action
+from handrail.domain.run.state import Run
+from handrail.domain.run.submission import Submission, Verdict
 from handrail.engine.dispatch import Dispatch
-from handrail.engine.guide import Guide
-from handrail.engine.ledger import Ledger, event_view
-from handrail.engine.lookout import RunReader
-from handrail.engine.view import Detail, RunSummary, Status
-from handrail.engine.worker import Worker
+from handrail.engine.guiding.guide import Guide
+from handrail.engine.reading.ledger import Ledger, event_view
+from handrail.engine.reading.run_reader import RunReader
+from handrail.engine.reading.run_view import Detail, RunSummary, Status
+from handrail.engine.running.control import Control
+from handrail.engine.running.worker import Worker
 from handrail.library.inputs import check_inputs
 
 POLL_S: Final = 0.1

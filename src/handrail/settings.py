@@ -15,7 +15,7 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from handrail.domain.duration import DURATION_PATTERN
+from handrail.domain.definition.duration import DURATION_PATTERN
 from handrail.domain.errors import Invalid
 from handrail.domain.suggestion import did_you_mean
 

@@ -13,8 +13,8 @@ from typing import Any
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-from handrail.domain.authoring import definition_from
-from handrail.domain.definition import Definition
+from handrail.domain.definition.authoring import definition_from
+from handrail.domain.definition.model import Definition
 
 Data = dict[str, Any]
 

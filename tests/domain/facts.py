@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from handrail.domain.authoring import definition_from
-from handrail.domain.command import Command, StartRun
-from handrail.domain.decide import decide
-from handrail.domain.definition import Definition
-from handrail.domain.event import Entry, Event, Mode, RunStarted
-from handrail.domain.run import Run, replay
+from handrail.domain.definition.authoring import definition_from
+from handrail.domain.definition.model import Definition
+from handrail.domain.journal.event import Entry, Event, Mode, RunStarted
+from handrail.domain.run.command import Command, StartRun
+from handrail.domain.run.decide import decide
+from handrail.domain.run.state import Run, replay
 
 RUN = "run_test2345"
 

@@ -6,10 +6,10 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from handrail.domain.analysis.local import KnownTool, Local, LocalRules, LocalTools, Survey
-from handrail.domain.definition import Effect
-from handrail.domain.effect import BUILT_IN_EFFECTS
-from handrail.domain.rule import RuleCard
-from handrail.library.structure import check_against
+from handrail.domain.checks.rule import RuleCard
+from handrail.domain.definition.effect import BUILT_IN_EFFECTS
+from handrail.domain.definition.model import Effect
+from handrail.library.schemas.structure import check_against
 from handrail.rules.cards import BUILT_IN_CARDS
 
 

@@ -7,11 +7,11 @@ from textwrap import dedent
 from typing import Any
 
 from handrail.assembly import judging_rules
-from handrail.domain.definition import Definition
-from handrail.domain.rehearsing.difference import differences
-from handrail.domain.rehearsing.paths import Paths, explore
-from handrail.domain.rehearsing.script import Expected, Script
-from handrail.domain.rehearsing.walk import Walked, WalkParts, walk_through
+from handrail.domain.definition.model import Definition
+from handrail.domain.rehearsal.difference import differences
+from handrail.domain.rehearsal.paths import Paths, explore
+from handrail.domain.rehearsal.script import Expected, Script
+from handrail.domain.rehearsal.walk import Walked, WalkParts, walk_through
 from handrail.library.loading import check_inputs, load_definition, valid
 from library.shelf import Shelf
 

@@ -10,7 +10,7 @@ import rfc8785
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.domain.duration import duration_ms, duration_text
+from handrail.domain.definition.duration import duration_ms, duration_text
 from handrail.domain.errors import Invalid
 from handrail.domain.json import EXACT_INTEGER_MAX, canonical_bytes, digest, json_type
 

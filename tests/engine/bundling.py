@@ -11,7 +11,24 @@ import pytest
 from msgspec.structs import replace
 
 from engine.history import KEY, OTHER_KEY, notary_of
-from handrail.domain.bundle import (
+from handrail.domain.definition.model import Effect
+from handrail.domain.errors import IntegrityBroken
+from handrail.domain.journal.chain import GENESIS, Head, chained
+from handrail.domain.journal.checkpoint import Checkpoint, checkpoint_bytes, checkpoint_digest, sealed_with
+from handrail.domain.journal.event import (
+    STORE_STREAM,
+    ApprovalGiven,
+    ApprovalRequested,
+    AttemptStarted,
+    Event,
+    OutputRefused,
+    Proof,
+    RunStarted,
+    StepCompleted,
+    StepHandedOut,
+)
+from handrail.domain.journal.projection import Change
+from handrail.domain.journal.proof_bundle import (
     BUNDLE_FORMAT,
     Bundle,
     BundleHeader,
@@ -25,28 +42,11 @@ from handrail.domain.bundle import (
     rest_of,
     signed_bytes,
 )
-from handrail.domain.chain import GENESIS, Head, chained
-from handrail.domain.checkpoint import Checkpoint, checkpoint_bytes, checkpoint_digest, sealed_with
-from handrail.domain.definition import Effect
-from handrail.domain.errors import IntegrityBroken
-from handrail.domain.event import (
-    STORE_STREAM,
-    ApprovalGiven,
-    ApprovalRequested,
-    AttemptStarted,
-    Event,
-    OutputRefused,
-    Proof,
-    RunStarted,
-    StepCompleted,
-    StepHandedOut,
-)
+from handrail.domain.journal.store_event import StoreCreated
 from handrail.domain.json import JsonObject, canonical_bytes, digest
-from handrail.domain.projection import Change
-from handrail.domain.store_event import StoreCreated
-from handrail.engine.bundle import make_bundle
-from handrail.engine.bundle_account import Account, account_of
-from handrail.engine.bundle_check import Proven, check_bundle
+from handrail.engine.proving.bundle_account import Account, account_of
+from handrail.engine.proving.bundle_check import Proven, check_bundle
+from handrail.engine.proving.bundle_writer import make_bundle
 from handrail.storage.checkpoint_log import CheckpointFile
 from handrail.storage.keys import PrivateKey
 from handrail.storage.memory import MemoryStore

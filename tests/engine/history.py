@@ -6,10 +6,10 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from handrail.domain.chain import Head, Record
-from handrail.domain.codec import entry_of
-from handrail.domain.definition import Category
-from handrail.domain.event import (
+from handrail.domain.definition.model import Category
+from handrail.domain.journal.chain import Head, Record
+from handrail.domain.journal.codec import entry_of
+from handrail.domain.journal.event import (
     STORE_STREAM,
     AttemptFailed,
     AttemptStarted,
@@ -22,13 +22,13 @@ from handrail.domain.event import (
     StepFailed,
     StepHandedOut,
 )
+from handrail.domain.journal.store_event import PlanRetired, PlanSaved, StoreCreated
 from handrail.domain.json import JsonObject, canonical_bytes, digest
-from handrail.domain.store_event import PlanRetired, PlanSaved, StoreCreated
-from handrail.engine.mending import WholeStore
-from handrail.engine.notary import Notary
-from handrail.engine.replay import change_of
-from handrail.engine.scribe import Scribe
-from handrail.engine.stream import records_of
+from handrail.engine.proving.checkpointer import Checkpointer
+from handrail.engine.proving.projection_repair import WholeStore
+from handrail.engine.proving.stream_fold import change_of
+from handrail.engine.record_writer import RecordWriter
+from handrail.engine.stream_pages import records_of
 from handrail.storage.checkpoint_log import CheckpointFile
 from handrail.storage.keys import PrivateKey
 from support import record_writer, ticking_clock
@@ -42,7 +42,9 @@ STARTED = RunStarted(definition=digest(DEFINITION), workflow="ship-release@1", i
 SAVED = PlanSaved(version=1, definition=digest(DEFINITION), name="Ship it", steps=1, note="first")
 
 
-async def write(store: WholeStore, stream: str, *events: Event, by: Scribe, actor: str = "agent:ada") -> list[Record]:
+async def write(
+    store: WholeStore, stream: str, *events: Event, by: RecordWriter, actor: str = "agent:ada"
+) -> list[Record]:
     """Append events as dispatch would: chained, with their projections and definitions."""
     before = await records_of(store, stream)
     head = Head(stream, before[-1].n, before[-1].hash) if before else Head(stream)
@@ -54,7 +56,7 @@ async def write(store: WholeStore, stream: str, *events: Event, by: Scribe, acto
     return records
 
 
-async def fill(store: WholeStore, *, name: str = "st_one", key: str = KEY.public, seed: int = 0) -> Scribe:
+async def fill(store: WholeStore, *, name: str = "st_one", key: str = KEY.public, seed: int = 0) -> RecordWriter:
     """Sixteen events in five streams; the scribe, to write more."""
     by = record_writer(seed)
     await write(store, STORE_STREAM, StoreCreated(store=name, key=key), by=by)
@@ -74,5 +76,5 @@ async def fill(store: WholeStore, *, name: str = "st_one", key: str = KEY.public
     return by
 
 
-def notary_of(store: WholeStore, folder: Path, *, key: PrivateKey = KEY) -> Notary:
-    return Notary(store, CheckpointFile(folder), key, ticking_clock())
+def notary_of(store: WholeStore, folder: Path, *, key: PrivateKey = KEY) -> Checkpointer:
+    return Checkpointer(store, CheckpointFile(folder), key, ticking_clock())

@@ -7,18 +7,18 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from handrail.domain.authoring import definition_from
-from handrail.domain.codec import entry_of
-from handrail.domain.command import StartRun
-from handrail.domain.definition import Category, Definition, Effect
+from handrail.domain.definition.authoring import definition_from
+from handrail.domain.definition.model import Category, Definition, Effect
 from handrail.domain.errors import NotFound
-from handrail.domain.event import Event
-from handrail.domain.run import Run
-from handrail.engine.control import Control, Say
+from handrail.domain.journal.codec import entry_of
+from handrail.domain.journal.event import Event
+from handrail.domain.run.command import StartRun
+from handrail.domain.run.state import Run
 from handrail.engine.dispatch import Dispatch
-from handrail.engine.scribe import Scribe
+from handrail.engine.record_writer import RecordWriter
+from handrail.engine.running.control import ApprovalPolicy, Control
+from handrail.engine.running.worker import Worker, WorkerSettings
 from handrail.engine.tool import Later, ToolCall, ToolFailed, ToolSpec
-from handrail.engine.worker import Worker, WorkerSettings
 from handrail.library.inputs import check_inputs
 from handrail.storage.memory import MemoryStore
 from support import START, seeded_entropy
@@ -160,7 +160,7 @@ class Alive:
 class Stage:
     """A store, tools, and a worker or several."""
 
-    def __init__(self, *puppets: Puppet, store: Any = None, say: Say | None = None) -> None:
+    def __init__(self, *puppets: Puppet, store: Any = None, say: ApprovalPolicy | None = None) -> None:
         basic = (
             puppet("x.do"),
             puppet("x.undo"),
@@ -170,7 +170,7 @@ class Stage:
         self.box = Box({one.spec.name: one for one in (*basic, *puppets)})
         self.store = store or MemoryStore()
         self.alive = Alive()
-        self.say = say or Say()
+        self.say = say or ApprovalPolicy()
         self.worker: Worker
         self.control: Control
 
@@ -179,7 +179,7 @@ class Stage:
 
     async def open(self, owner: str = "w-one", **terms: Any) -> Worker:
         """A worker at work; it becomes the stage's own."""
-        dispatch = Dispatch(self.store, Scribe(self.clock, seeded_entropy(len(owner) + len(self.alive.gone))))
+        dispatch = Dispatch(self.store, RecordWriter(self.clock, seeded_entropy(len(owner) + len(self.alive.gone))))
         agreed = WorkerSettings(
             owner=owner, actor="handrail", clock=self.clock, check=inputs_checked, fits=fitting, **terms
         )

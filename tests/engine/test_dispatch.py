@@ -8,8 +8,11 @@ from collections.abc import Sequence
 import pytest
 
 from domain.facts import CHAIN, plan
-from handrail.domain.chain import GENESIS, Head, Record, first_break
-from handrail.domain.command import (
+from handrail.domain.errors import Conflict, IntegrityBroken, JournalConflict, NotFound, Unavailable
+from handrail.domain.journal.chain import GENESIS, Head, Record, first_break
+from handrail.domain.journal.event import Mode
+from handrail.domain.journal.projection import Change
+from handrail.domain.run.command import (
     CancelRun,
     CompleteStep,
     PauseRun,
@@ -18,14 +21,11 @@ from handrail.domain.command import (
     StartAttempt,
     StartRun,
 )
-from handrail.domain.errors import Conflict, IntegrityBroken, JournalConflict, NotFound, Unavailable
-from handrail.domain.event import Mode
-from handrail.domain.projection import Change
-from handrail.domain.run import Run
-from handrail.domain.status import RunStatus, StepStatus
+from handrail.domain.run.state import Run
+from handrail.domain.run.status import RunStatus, StepStatus
 from handrail.engine import dispatch as dispatching
 from handrail.engine.dispatch import Dispatch
-from handrail.engine.lease import Lease
+from handrail.engine.running.lease import Lease
 from handrail.storage.memory import MemoryStore
 from support import record_writer
 
@@ -267,7 +267,10 @@ async def test_a_run_longer_than_a_page_is_read_to_its_end() -> None:
 
 async def test_an_id_that_is_taken_is_not_used_twice() -> None:
     store = MemoryStore()
-    first, second = Dispatch(store, record_writer(7)), Dispatch(store, record_writer(7))  # the same time, the same chance
+    first, second = (
+        Dispatch(store, record_writer(7)),
+        Dispatch(store, record_writer(7)),
+    )  # the same time, the same chance
     taken = await first.start(CHAIN, {}, actor=ADA)
     other = await second.start(CHAIN, {}, actor=ADA, owner="w-one")
     assert other.id != taken.id

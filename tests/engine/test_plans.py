@@ -9,12 +9,12 @@ import pytest
 from msgspec.structs import replace
 
 from domain.facts import CHAIN, plan
-from handrail.domain.authoring import content_hash
-from handrail.domain.chain import Record
+from handrail.domain.definition.authoring import content_hash
 from handrail.domain.errors import Conflict, IntegrityBroken, JournalConflict, NotFound
-from handrail.domain.projection import Change
-from handrail.engine.lease import Lease
+from handrail.domain.journal.chain import Record
+from handrail.domain.journal.projection import Change
 from handrail.engine.plans import Plans, version_of
+from handrail.engine.running.lease import Lease
 from handrail.storage.memory import MemoryStore
 from support import record_writer
 

@@ -13,13 +13,13 @@ from pathlib import Path
 
 import msgspec
 
-from handrail.domain import event as fact
-from handrail.domain import store_event as beside
-from handrail.domain.chain import Head, Record
-from handrail.domain.codec import FORMAT, entry_of
-from handrail.domain.definition import Category, Effect
-from handrail.domain.event import About, Event, How, Mode, Outcome, Proof
-from handrail.engine.replay import change_of
+from handrail.domain.definition.model import Category, Effect
+from handrail.domain.journal import event as fact
+from handrail.domain.journal import store_event as beside
+from handrail.domain.journal.chain import Head, Record
+from handrail.domain.journal.codec import FORMAT, entry_of
+from handrail.domain.journal.event import About, Event, How, Mode, Outcome, Proof
+from handrail.engine.proving.stream_fold import change_of
 from support import record_writer
 
 HERE = Path(__file__).parent

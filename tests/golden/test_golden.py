@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from golden.make import HERE, state_of
-from handrail.domain.chain import Head, Record, first_break
-from handrail.domain.codec import FORMAT, KINDS, entry_of
+from handrail.domain.journal.chain import Head, Record, first_break
+from handrail.domain.journal.codec import FORMAT, KINDS, entry_of
 
 JOURNALS = sorted(HERE.glob("format-*.jsonl"))
 

@@ -17,8 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from handrail.domain.authoring import definition_from
-from handrail.domain.definition import Definition, walk
+from handrail.domain.definition.authoring import definition_from
+from handrail.domain.definition.model import Definition, walk
 from handrail.interfaces.pictures.layout import Picture, placed
 from handrail.interfaces.pictures.mermaid import mermaid_text
 from handrail.interfaces.pictures.outline import outlined

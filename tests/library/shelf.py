@@ -6,8 +6,8 @@ import hashlib
 from collections.abc import Sequence
 from textwrap import dedent
 
-from handrail.library.catalog import Candidate
-from handrail.library.document import Document, read_document
+from handrail.library.documents.document import Document, read_document
+from handrail.library.shelf.catalog import Candidate
 
 
 class Shelf:

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.domain.check import Flaw, Severity
+from handrail.domain.checks.finding import Flaw, Severity
 from handrail.domain.json import Json
-from handrail.library.author_schema import check_schema, compiled
-from handrail.library.document import FINDINGS_MAX
-from handrail.library.schema_references import reference_flaws
-from handrail.library.structure import check_against
+from handrail.library.documents.document import FINDINGS_MAX
+from handrail.library.schemas.author_schema import check_schema, compiled
+from handrail.library.schemas.schema_references import reference_flaws
+from handrail.library.schemas.structure import check_against
 
 CPU_S_MAX = 2.0
 

@@ -10,11 +10,11 @@ import pytest
 import yaml
 
 from domain.places import survey_with
-from handrail.domain.definition import Effect
+from handrail.domain.definition.model import Effect
 from handrail.domain.errors import Invalid, NotFound, Unavailable
-from handrail.library.book import WorkflowEntry, WorkflowSource
-from handrail.library.bookcase import WorkflowLibrary
-from handrail.library.catalog import FolderCatalog
+from handrail.library.shelf.catalog import FolderCatalog
+from handrail.library.shelf.workflow_entry import WorkflowEntry, WorkflowSource
+from handrail.library.shelf.workflow_library import WorkflowLibrary
 
 STEPS = [{"id": "one", "prompt": "x"}, {"id": "two", "title": "Second thing", "prompt": "y"}]
 

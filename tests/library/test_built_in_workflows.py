@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from handrail.domain.check import Severity
-from handrail.domain.definition import Definition, Prompt
-from handrail.domain.rehearsing.branches import Branch, Way
-from handrail.domain.rehearsing.paths import Paths, explore
-from handrail.domain.works import works_in
-from handrail.interfaces.cli.workflow_rehearsal import WorkflowReport, cast, report_on
-from handrail.library.script import TESTS_SUFFIX, suite_file
+from handrail.domain.checks.finding import Severity
+from handrail.domain.definition.model import Definition, Prompt
+from handrail.domain.definition.work_items import works_in
+from handrail.domain.rehearsal.branches import Branch, Way
+from handrail.domain.rehearsal.paths import Paths, explore
+from handrail.interfaces.cli.workflow.rehearsal import WorkflowReport, cast, report_on
+from handrail.library.test_script import TESTS_SUFFIX, suite_file
 from handrail.rules.cards import BUILT_IN_CARDS
 from handrail.settings import read_settings
 

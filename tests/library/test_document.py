@@ -11,12 +11,12 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from handrail.domain.check import Flaw, Path, Position, Severity
+from handrail.domain.checks.finding import Flaw, Path, Position, Severity
 from handrail.domain.errors import Invalid
 from handrail.domain.json import EXACT_INTEGER_MAX, Json
-from handrail.library import yaml_document
-from handrail.library.document import Document, ValuePosition, document_of, finding_of, read_document
-from handrail.library.printing import yaml_text
+from handrail.library.documents import yaml_document
+from handrail.library.documents.document import Document, ValuePosition, document_of, finding_of, read_document
+from handrail.library.documents.printing import yaml_text
 
 SHIP_RELEASE = File(__file__).with_name("ship-release.yaml").read_text("utf-8")
 

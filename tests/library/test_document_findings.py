@@ -7,10 +7,10 @@ import re
 import pytest
 import yaml
 
-from handrail.domain.check import Finding, Severity
+from handrail.domain.checks.finding import Finding, Severity
 from handrail.domain.errors import Invalid
-from handrail.library import yaml_document
-from handrail.library.document import FINDINGS_MAX, document_of, read_document
+from handrail.library.documents import yaml_document
+from handrail.library.documents.document import FINDINGS_MAX, document_of, read_document
 
 LARGEST = "9007199254740991"
 

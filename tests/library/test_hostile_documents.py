@@ -9,10 +9,10 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.domain.check import Finding
+from handrail.domain.checks.finding import Finding
 from handrail.domain.errors import Invalid
-from handrail.library import document, yaml_document
-from handrail.library.document import DEPTH_MAX, DOCUMENT_BYTES_MAX, NODES_MAX, document_of, read_document
+from handrail.library.documents import document, yaml_document
+from handrail.library.documents.document import DEPTH_MAX, DOCUMENT_BYTES_MAX, NODES_MAX, document_of, read_document
 
 CPU_S_MAX = 20.0  # the slowest needs a tenth of it, a quadratic reader minutes
 

@@ -15,8 +15,8 @@ import pytest
 
 from handrail.assembly import library_of
 from handrail.domain.errors import Invalid, NotFound
-from handrail.library.bookcase import WorkflowLibrary
 from handrail.library.loading import valid
+from handrail.library.shelf.workflow_library import WorkflowLibrary
 from interfaces.mcp.surface.agent import Place
 
 CPU_S_MAX = 20.0  # all of them together need a fiftieth of it

@@ -16,15 +16,15 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from handrail.domain.check import Finding, Severity
+from handrail.domain.checks.finding import Finding, Severity
 from handrail.domain.errors import NotFound
-from handrail.interfaces.cli.workflow_import import import_
-from handrail.library import importers
-from handrail.library.bookcase import WorkflowLibrary
-from handrail.library.catalog import FolderCatalog
-from handrail.library.document import NODES_MAX
-from handrail.library.importers import is_foreign, require_importer
+from handrail.interfaces.cli.workflow.import_ import import_
+from handrail.library.documents.document import NODES_MAX
+from handrail.library.importing import importers
+from handrail.library.importing.importers import is_foreign, require_importer
 from handrail.library.loading import Loaded, load_data, load_definition
+from handrail.library.shelf.catalog import FolderCatalog
+from handrail.library.shelf.workflow_library import WorkflowLibrary
 from handrail.settings import read_settings
 from library.workrail.garden import step, workflow
 
@@ -74,7 +74,7 @@ def checklist(install: Install) -> Path:
 def importer(body: str, name: str = "odd") -> str:
     """A package whose importer recognises `odd:` and then does what the body says."""
     return (
-        "from handrail.library.importer import Conversion, error, note\n"
+        "from handrail.library.importing.importer import Conversion, error, note\n"
         "class Odd:\n"
         f"    name = {name!r}\n"
         "    def recognises(self, document): return 'odd' in document.value\n"

@@ -13,16 +13,16 @@ from hypothesis import strategies as st
 
 from domain.definitions import Data, json_values, patient, shaped, sound, spoiled
 from domain.places import survey_with
-from handrail.domain.authoring import content_hash, definition_data, definition_from
-from handrail.domain.check import Severity
-from handrail.domain.definition import Effect
+from handrail.domain.checks.finding import Severity
+from handrail.domain.definition.authoring import content_hash, definition_data, definition_from
+from handrail.domain.definition.model import Effect
 from handrail.domain.json import canonical_bytes
 from handrail.foundation.locked_cache import LockedCache
-from handrail.library import catalog as catalog_module
 from handrail.library import loading
-from handrail.library.catalog import FILES_MAX, EmptyCatalog, _content
-from handrail.library.document import Document, read_document
+from handrail.library.documents.document import Document, read_document
 from handrail.library.loading import FolderCatalog, check_inputs, load_data, load_definition
+from handrail.library.shelf import catalog as catalog_module
+from handrail.library.shelf.catalog import FILES_MAX, EmptyCatalog, _content
 from handrail.library.workrail.recognising import looks_like_workrail
 from library.shelf import Shelf
 
@@ -295,7 +295,7 @@ def test_a_changed_file_is_seen_and_changes_the_fingerprint(tmp_path: Path) -> N
 
 
 def test_a_folder_is_read_up_to_a_number_of_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("handrail.library.catalog.FILES_MAX", 1)
+    monkeypatch.setattr("handrail.library.shelf.catalog.FILES_MAX", 1)
     for name in ("a", "b"):
         write(tmp_path, f"{name}.yaml", f"id: {name}\nsteps: [x]\n")
     assert FolderCatalog([tmp_path]).ids() == ("a",)

@@ -6,9 +6,9 @@ from textwrap import dedent
 
 import pytest
 
-from handrail.domain.authoring import content_hash, definition_data
-from handrail.domain.check import Finding
-from handrail.domain.definition import Approve, Call, Definition, Prompt, Tool
+from handrail.domain.checks.finding import Finding
+from handrail.domain.definition.authoring import content_hash, definition_data
+from handrail.domain.definition.model import Approve, Call, Definition, Prompt, Tool
 from handrail.library.loading import Loaded, load_definition
 from library.shelf import Shelf
 

@@ -7,10 +7,10 @@ from textwrap import dedent
 
 import pytest
 
-from handrail.domain.definition import Definition
-from handrail.domain.rehearsing.script import Expected
+from handrail.domain.definition.model import Definition
+from handrail.domain.rehearsal.script import Expected
 from handrail.library.loading import load_definition, valid
-from handrail.library.script import Suite, read_tests, suite_file
+from handrail.library.test_script import Suite, read_tests, suite_file
 
 WORKFLOW = valid(
     load_definition(

@@ -10,13 +10,24 @@ from typing import Any
 import pytest
 from jsonschema_rs import Draft7Validator, meta
 
-from handrail.domain.authoring import definition_from
-from handrail.domain.check import Finding, Severity
-from handrail.domain.definition import Approve, Call, Category, Each, Effect, Kind, OnFailure, Prompt, Repeat, Tool
-from handrail.domain.duration import DURATION_PATTERN
+from handrail.domain.checks.finding import Finding, Severity
+from handrail.domain.definition.authoring import definition_from
+from handrail.domain.definition.duration import DURATION_PATTERN
+from handrail.domain.definition.model import (
+    Approve,
+    Call,
+    Category,
+    Each,
+    Effect,
+    Kind,
+    OnFailure,
+    Prompt,
+    Repeat,
+    Tool,
+)
 from handrail.domain.json import Json
-from handrail.library.document import FINDINGS_MAX, Document, document_of, read_document
-from handrail.library.structure import check_structure, schema_text
+from handrail.library.documents.document import FINDINGS_MAX, Document, document_of, read_document
+from handrail.library.schemas.structure import check_structure, schema_text
 
 SHIP_RELEASE = File(__file__).with_name("ship-release.yaml").read_text("utf-8")
 SCHEMA: dict[str, Any] = json.loads(schema_text())

@@ -10,11 +10,11 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.domain.authoring import definition_from
+from handrail.domain.definition.authoring import definition_from
 from handrail.domain.errors import Invalid
 from handrail.domain.json import Json
-from handrail.library.document import Document, document_of, read_document
-from handrail.library.structure import check_structure, schema_text
+from handrail.library.documents.document import Document, document_of, read_document
+from handrail.library.schemas.structure import check_structure, schema_text
 
 SHIP_RELEASE = File(__file__).with_name("ship-release.yaml")
 SOUND: Any = read_document(SHIP_RELEASE.read_bytes(), name="ship-release.yaml").value

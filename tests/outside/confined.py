@@ -12,10 +12,10 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
-from handrail.domain.status import RunStatus
+from handrail.domain.run.status import RunStatus
+from outside.crashes.random_plans import in_a_row
 from outside.effects_server import serving_effects
 from outside.processes import handrail, place_in
-from outside.random_plans import in_a_row
 
 STEPS = 60
 DISK = "8m"

@@ -15,13 +15,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from handrail.assembly import judging_rules
-from handrail.domain.definition import Call, Definition, Prompt
-from handrail.domain.path import UNDO, locate
-from handrail.domain.rehearsing.script import Script, listed, names_in, plain
-from handrail.domain.rehearsing.walk import Walked, WalkParts, walk_through
-from handrail.library.bookcase import WorkflowLibrary
+from handrail.domain.definition.model import Call, Definition, Prompt
+from handrail.domain.rehearsal.script import Script, listed, names_in, plain
+from handrail.domain.rehearsal.walk import Walked, WalkParts, walk_through
+from handrail.domain.run.step_path import UNDO, locate
 from handrail.library.inputs import check_inputs
-from handrail.library.script import TESTS_SUFFIX, read_tests
+from handrail.library.shelf.workflow_library import WorkflowLibrary
+from handrail.library.test_script import TESTS_SUFFIX, read_tests
 
 COMPLETED, COMPENSATED = "completed", "compensated"
 DEPTH_MAX = 5

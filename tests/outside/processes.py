@@ -14,12 +14,12 @@ from typing import Any
 
 import msgspec
 
-from handrail.assembly import opened, reading
-from handrail.domain.authoring import definition_from
-from handrail.domain.event import Entry
-from handrail.domain.legal import Action
-from handrail.domain.run import Run, replay
-from handrail.engine.stream import entries_of
+from handrail.assembly import open_reader, open_writer
+from handrail.domain.definition.authoring import definition_from
+from handrail.domain.journal.event import Entry
+from handrail.domain.run.legal_controls import Action
+from handrail.domain.run.state import Run, replay
+from handrail.engine.stream_pages import entries_of
 from handrail.settings import Settings, read_settings
 
 PERSON = "person:ada"
@@ -52,34 +52,34 @@ class Place:
         return (await self.start_all([definition]))[0]
 
     async def start_all(self, definitions: list[dict[str, Any]]) -> list[str]:
-        async with opened(self.settings) as parts:
+        async with open_writer(self.settings) as parts:
             starts = (parts.dispatch.start(definition_from(one), {}, actor=PERSON) for one in definitions)
             return [run.id for run in await asyncio.gather(*starts)]
 
     async def act(self, run: str, action: Action, step: str = "") -> Run:
         """Do to a run what a person would."""
         reason = "a test decides so"
-        async with opened(self.settings) as parts:
+        async with open_writer(self.settings) as parts:
             return await parts.control.act(run, action, actor=PERSON, reason=reason, step=step)
 
     async def histories(self) -> dict[str, list[Entry]]:
         """Every run's events, read from the file."""
-        async with reading(self.settings) as look:
+        async with open_reader(self.settings) as look:
             rows = await look.store.runs(limit=10_000)
             return {row.id: await entries_of(look.store, row.id) for row in rows}
 
     async def run(self, run: str) -> Run:
         """A run as its events tell."""
-        async with reading(self.settings) as look:
+        async with open_reader(self.settings) as look:
             return replay(await entries_of(look.store, run), Run(id=run))
 
     async def events(self, run: str) -> list[Entry]:
-        async with reading(self.settings) as look:
+        async with open_reader(self.settings) as look:
             return await entries_of(look.store, run)
 
     async def until(self, run: str, holds: Callable[[Run], bool], *, within_s: float = PATIENCE_S) -> Run:
         """Wait until something is true of a run."""
-        async with reading(self.settings) as look, asyncio.timeout(within_s):
+        async with open_reader(self.settings) as look, asyncio.timeout(within_s):
             while True:
                 state = replay(await entries_of(look.store, run), Run(id=run))
                 if holds(state):
@@ -88,7 +88,7 @@ class Place:
 
     async def verify(self) -> None:
         """Prove the whole journal, and that what is stored of runs is what their events say."""
-        async with reading(self.settings) as look:
+        async with open_reader(self.settings) as look:
             verdict = await look.verify(replay=True)
         assert verdict.ok, verdict
 

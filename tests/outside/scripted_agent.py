@@ -14,7 +14,7 @@ from contextlib import AbstractAsyncContextManager
 from enum import Enum
 from typing import Any, Final, Protocol, TypeAlias
 
-from handrail.domain.path import UNDO
+from handrail.domain.run.step_path import UNDO
 from outside.parts import Part, cast_of_play
 
 ENDED: Final = frozenset({"completed", "failed", "compensated", "compensation_failed", "cancelled"})

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from handrail.assembly import reading
-from handrail.engine.ledger import event_view
+from handrail.assembly import open_reader
+from handrail.engine.reading.ledger import event_view
 from handrail.settings import read_settings
 from outside.mcp_client import Gone, McpClient, mcp_server
 
@@ -42,7 +42,7 @@ def project(tmp_path: Path) -> Path:
 
 async def journal_of(home: Path, project: Path, run: str) -> list[dict[str, Any]]:
     """The events of a run, verified."""
-    async with reading(read_settings({"home": str(home), "project": str(project)}, {})) as look:
+    async with open_reader(read_settings({"home": str(home), "project": str(project)}, {})) as look:
         verdict = await look.verify(replay=True)
         assert verdict.ok, verdict
         return [event_view(record) for record in await look.store.read(run)]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail.domain.path import UNDO
+from handrail.domain.run.step_path import UNDO
 from interfaces.mcp.surface.agent import Place
 from outside.mcp_client import mcp_server
 from outside.parts import COMPENSATED, COMPLETED, Part, built_in_names, part_of

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from handrail.domain.breaker import TRIPS_AFTER
+from handrail.domain.scheduling.breaker import TRIPS_AFTER
 from outside.mcp_client import McpClient, mcp_server
 from outside.processes import handrail
 from outside.real_servers import PATIENCE_S, World, command, declared, kill, processes_with, world_in

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from handrail.domain.rule import Given, Reads, RuleCard
-from handrail.engine.rule import Setting
+from handrail.domain.checks.rule import Given, Reads, RuleCard
+from handrail.engine.checking.rule import Setting
 from handrail.engine.sandbox import Job, Ran, Sandbox
-from handrail.rules.guest import PluginRule, PluginSandbox, RuleEntry
-from handrail.rules.plugin import visible
+from handrail.rules.plugins.plugin_discovery import visible
+from handrail.rules.plugins.plugin_rule import PluginRule, PluginSandbox, RuleEntry
 from outside.debian import bubblewrap
 
 HOSTILE = Path(__file__).parent / "hostile"
@@ -25,7 +25,7 @@ def door(name: str, value: str = "", *, folder: Path = HOSTILE, **more: Any) -> 
 def cell(project: Path, *, private: Sequence[Path] = (), read: Sequence[Path] = ()) -> Sandbox:
     """A real sandbox; the test is left out where there is none."""
     program = str(bubblewrap())
-    from handrail.tools.bubblewrap import Bubblewrap  # Linux only
+    from handrail.tools.sandbox.bubblewrap import Bubblewrap  # Linux only
 
     return Bubblewrap(project, program=program, private=private, read=[*visible([door("any")]), *read])
 

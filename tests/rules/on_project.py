@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from handrail.domain.check import Finding
-from handrail.domain.rule import Given
-from handrail.engine.rule import Rule, Setting
+from handrail.domain.checks.finding import Finding
+from handrail.domain.checks.rule import Given
+from handrail.engine.checking.rule import Rule, Setting
 from handrail.engine.sandbox import Job, Ran
 from handrail.engine.tool import Progress, silent
 

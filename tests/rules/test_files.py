@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from handrail.rules import project as project_module
-from handrail.rules.file_contains import file_contains
-from handrail.rules.file_exists import file_exists
+from handrail.rules.files import project as project_module
+from handrail.rules.files.file_contains import file_contains
+from handrail.rules.files.file_exists import file_exists
+from handrail.rules.files.project import PathRefused, is_in, literal_folder, project_at
 from handrail.rules.function_rule import FINDINGS_MAX
-from handrail.rules.project import PathRefused, is_in, literal_folder, project_at
 from rules.on_project import found, reported, setting_of, write
 
 

@@ -10,15 +10,15 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from handrail.rules import diff_within as diff_within_module
-from handrail.rules import git as git_module
-from handrail.rules.diff_within import diff_within
-from handrail.rules.files_changed import files_changed, files_unchanged
+from handrail.rules.files import diff_within as diff_within_module
+from handrail.rules.files import git as git_module
+from handrail.rules.files.diff_within import diff_within
+from handrail.rules.files.files_changed import files_changed, files_unchanged
+from handrail.rules.files.git import GitUnavailable, changes, known_files, version_of
+from handrail.rules.files.git_clean import git_clean
+from handrail.rules.files.no_secrets import no_secrets
+from handrail.rules.files.project import project_at
 from handrail.rules.function_rule import FunctionRule
-from handrail.rules.git import GitUnavailable, changes, known_files, version_of
-from handrail.rules.git_clean import git_clean
-from handrail.rules.no_secrets import no_secrets
-from handrail.rules.project import project_at
 from rules.on_project import committed, found, git, reported, setting_of, write
 
 Asking: TypeAlias = tuple[tuple[FunctionRule, dict[str, Any]], ...]
@@ -318,7 +318,7 @@ async def test_changes_against_a_digest_need_no_git(tmp_path: Path) -> None:
 
 
 async def test_too_many_files_for_a_digest_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("handrail.rules.tree.FILES_MAX", 3)
+    monkeypatch.setattr("handrail.rules.files.tree.FILES_MAX", 3)
     write(tmp_path, {f"a/{count}": "" for count in range(5)})
     [(where, message)] = await reported(files_unchanged, tmp_path, paths=["a"], digest="sha256:" + "0" * 64)
     assert (where, message) == ("checks", "a are more than 100,000 files, or can't be read")

@@ -12,20 +12,20 @@ from typing import Any
 
 import pytest
 
-from handrail.domain.definition import Category, Check, Definition, Prompt, Step
-from handrail.domain.path import top_lane
-from handrail.domain.rule import Reads
-from handrail.domain.run import Run
-from handrail.engine.gate import QualityGate
-from handrail.engine.rule import NoMemory, Rule, RuleUnavailable
+from handrail.domain.checks.rule import Reads
+from handrail.domain.definition.model import Category, Check, Definition, Prompt, Step
+from handrail.domain.run.state import Run
+from handrail.domain.run.step_path import top_lane
+from handrail.engine.checking.gate import QualityGate
+from handrail.engine.checking.rule import NoMemory, Rule, RuleUnavailable
 from handrail.engine.sandbox import Ran, Sandbox
 from handrail.engine.tool import ToolFailed
-from handrail.rules.card_cache import CardCache
-from handrail.rules.guest import PluginSandbox, RuleBroken, command, described
-from handrail.rules.host import HostQuestion, answer_to
-from handrail.rules.plugin import PluginRules, rule_entries, visible
+from handrail.rules.plugins.card_cache import CardCache
+from handrail.rules.plugins.plugin_discovery import PluginRules, rule_entries, visible
+from handrail.rules.plugins.plugin_host import HostQuestion, answer_to
+from handrail.rules.plugins.plugin_rule import PluginSandbox, RuleBroken, command, described
 from handrail.rules.registry import RuleRegistry
-from handrail.tools.unconfined import Unconfined
+from handrail.tools.sandbox.unconfined import Unconfined
 from rules.guests import HOSTILE, Said, cell, door, guest, setting
 
 SOURCE = '''
@@ -170,7 +170,7 @@ async def test_what_can_not_be_reported_apart_is_not_remembered(
     async def unknown(*_: Any, **__: Any) -> str:
         return ""
 
-    monkeypatch.setattr("handrail.rules.guest.tree_digest", unknown)
+    monkeypatch.setattr("handrail.rules.plugins.plugin_rule.tree_digest", unknown)
     vast = guest("crashes", house)
     vast._entry = door("crashes", content="sha256:1")
     assert await vast.inputs({}, where) == ""

@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from handrail.domain import check
-from handrail.domain.rule import CheckOutcome
-from handrail.engine.rule import RuleUnavailable
+from handrail.domain.checks import finding as check
+from handrail.domain.checks.rule import CheckOutcome
+from handrail.engine.checking.rule import RuleUnavailable
 from handrail.engine.sandbox import Sandbox
-from handrail.rules import host
-from handrail.rules.guest import PluginSandbox, RuleBroken, described
+from handrail.rules.plugins import plugin_host as host
+from handrail.rules.plugins.plugin_rule import PluginSandbox, RuleBroken, described
 from rules.guests import cell, door, guest, setting
 
 if not sys.platform.startswith("linux"):
@@ -169,6 +169,6 @@ async def test_a_rule_that_lies_about_itself_can_not_be_used(world: World, name:
 async def test_a_package_whose_import_never_ends_is_not_waited_for(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("handrail.rules.guest.DESCRIBE_MS", 700)
+    monkeypatch.setattr("handrail.rules.plugins.plugin_rule.DESCRIBE_MS", 700)
     with pytest.raises(RuleBroken, match="it took longer than 700ms"):
         await described(door("hangs", "hostile_hang:hangs"), world.house)

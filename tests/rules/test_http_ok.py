@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from handrail.domain.definition import Category
-from handrail.engine.rule import RuleUnavailable
+from handrail.domain.definition.model import Category
+from handrail.engine.checking.rule import RuleUnavailable
 from handrail.engine.tool import ToolFailed
 from handrail.rules.http_ok import http_ok
 from rules.on_project import found, reported, setting_of

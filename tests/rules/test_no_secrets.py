@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from handrail.rules import no_secrets as module
+from handrail.rules.files import no_secrets as module
+from handrail.rules.files.no_secrets import no_secrets
 from handrail.rules.function_rule import FINDINGS_MAX
-from handrail.rules.no_secrets import no_secrets
 from rules.on_project import committed, found, git, reported, setting_of, write
 
 # Put together here, so that no tool takes this file for one that holds secrets.
@@ -83,7 +83,7 @@ async def test_what_is_too_large_is_reported_and_does_not_pass(tmp_path: Path, m
     monkeypatch.setattr(module, "BYTES_MAX", 60)
     [(where, message)] = await reported(no_secrets, tmp_path, paths=["."])
     assert (where, message) == ("checks", "the files have more than 60 bytes; those from b on were not searched")
-    monkeypatch.setattr("handrail.rules.tree.FILES_MAX", 2)
+    monkeypatch.setattr("handrail.rules.files.tree.FILES_MAX", 2)
     [(where, message)] = await reported(no_secrets, tmp_path, paths=["."])
     assert (where, message) == ("checks", "the project has more than 100,000 files")
 

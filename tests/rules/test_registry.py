@@ -7,9 +7,9 @@ import sys
 
 import pytest
 
-from engine.guiding import judge
-from handrail.domain.composition import COMPOSITIONS
-from handrail.domain.rule import RuleCard, parameters_schema
+from engine.guided_runs import judge
+from handrail.domain.checks.composition import COMPOSITIONS
+from handrail.domain.checks.rule import RuleCard, parameters_schema
 from handrail.rules.cards import BUILT_IN_CARDS as CARDS
 from handrail.rules.cards import LANGUAGE_NAMES
 from handrail.rules.registry import RuleRegistry
@@ -47,7 +47,7 @@ def imported_for(rule: str) -> list[str]:
 
 def test_a_first_check_imports_no_rule_but_its_own() -> None:
     assert imported_for("contains") == []
-    assert imported_for("file_exists") == ["handrail.rules.file_exists", "handrail.rules.function_rule"]
+    assert imported_for("file_exists") == ["handrail.rules.files.file_exists", "handrail.rules.function_rule"]
     assert "handrail.rules.toolchain.languages" in imported_for("tests_pass")
 
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from engine.guiding import judge as fits
+from engine.guided_runs import judge as fits
 from engine.stage import plan
-from handrail.domain.check import Finding, Severity
-from handrail.domain.definition import Prompt
-from handrail.domain.judgement import Judgement, PlainRuleSet, judge
-from handrail.domain.path import locate
-from handrail.domain.run import Run
+from handrail.domain.checks.finding import Finding, Severity
+from handrail.domain.checks.judgement import Judgement, PlainRuleSet, judge
+from handrail.domain.definition.model import Prompt
+from handrail.domain.run.state import Run
+from handrail.domain.run.step_path import locate
 from handrail.rules.registry import built_in
 
 MEANS = PlainRuleSet(built_in(), fits)

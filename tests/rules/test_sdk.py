@@ -9,10 +9,10 @@ from typing import Annotated, Any, Literal
 import msgspec
 import pytest
 
+from handrail.domain.checks.rule import Reads, RuleCard
 from handrail.domain.errors import Invalid
-from handrail.domain.rule import Reads, RuleCard
 from handrail.rules.context import Context, Unreadable
-from handrail.rules.host import found_by
+from handrail.rules.plugins.plugin_host import found_by
 from handrail.rules.sdk import Finding, PythonRule, TryAgain, Unwell, rule
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from handrail.foundation.locked_cache import LockedCache
-from handrail.rules import tree
-from handrail.rules.project import PathRefused, Project, project_at
-from handrail.rules.tree import files_digest, paths_digest, tree_digest, tree_files
+from handrail.rules.files import tree
+from handrail.rules.files.project import PathRefused, Project, project_at
+from handrail.rules.files.tree import files_digest, paths_digest, tree_digest, tree_files
 from rules.on_project import committed, git, write
 
 

@@ -15,13 +15,13 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Final, cast
 
-from handrail.domain.definition import Definition
+from handrail.domain.definition.model import Definition
 from handrail.domain.errors import HandrailError
 from handrail.engine.clock import steady_clock
-from handrail.engine.control import Control
 from handrail.engine.dispatch import Dispatch
-from handrail.engine.scribe import Scribe
-from handrail.engine.worker import Worker, WorkerSettings, WorkerStore
+from handrail.engine.record_writer import RecordWriter
+from handrail.engine.running.control import Control
+from handrail.engine.running.worker import Worker, WorkerSettings, WorkerStore
 from handrail.storage.memory import MemoryStore
 from simulation.disk import Disk, Weather
 from simulation.endings import is_at_rest, left_behind, why_not_at_rest
@@ -109,7 +109,7 @@ class Simulation:
         process.on_crash = lambda gone: self.witness.tell(f"{gone.name:4} crashes in the middle of a call")
         disk = Disk(self.store, process, self.weather, self.witness)
         clock = steady_clock(self.wall, self.loop.time)
-        dispatch = Dispatch(disk, Scribe(clock, self.entropy))  # one clock for all: deadlines are held against it
+        dispatch = Dispatch(disk, RecordWriter(clock, self.entropy))  # one clock for all: deadlines are held against it
         self.witness.clocks[process.name] = clock
         worker = self._worker(process, disk, dispatch, clock) if works else None
         place = Place(process, dispatch, Control(dispatch, clock, worker=worker), worker)

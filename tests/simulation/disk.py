@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, Final, Protocol
 
-from handrail.domain.chain import Head, Record
 from handrail.domain.errors import HandrailError, Limited, Unavailable
-from handrail.domain.projection import Change
-from handrail.engine.lease import Lease, LeaseHolder
+from handrail.domain.journal.chain import Head, Record
+from handrail.domain.journal.projection import Change
+from handrail.engine.running.lease import Lease, LeaseHolder
 from handrail.storage.memory import MemoryStore
 from simulation.loop import Process
 

@@ -6,11 +6,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from handrail.domain.definition import OnFailure, Prompt
-from handrail.domain.failure import policy_for
-from handrail.domain.run import Run
-from handrail.domain.status import STEP_SATISFIED, RunStatus, StepStatus
-from handrail.engine.worker import Worker
+from handrail.domain.definition.model import OnFailure, Prompt
+from handrail.domain.run.state import Run
+from handrail.domain.run.status import STEP_SATISFIED, RunStatus, StepStatus
+from handrail.domain.scheduling.failure_policy import policy_for
+from handrail.engine.running.worker import Worker
 from simulation.loop import Process
 from simulation.plan_order import containers, could_begin, is_container, open_lists, owes_undo, step_at
 from simulation.story import Story

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final, TypeAlias
 
-from handrail.domain.definition import Each, Repeat, Tool
-from handrail.domain.event import (
+from handrail.domain.definition.model import Each, Repeat, Tool
+from handrail.domain.journal.event import (
     ActionRecorded,
     AnswerCameLate,
     ApprovalExpired,
@@ -36,8 +36,8 @@ from handrail.domain.event import (
     UndoStarted,
     VarsSet,
 )
-from handrail.domain.retry import policy_of
-from handrail.domain.status import MOVES, RUN_MOVES, STEP_SATISFIED, RunStatus, StepStatus
+from handrail.domain.run.status import MOVES, RUN_MOVES, STEP_SATISFIED, RunStatus, StepStatus
+from handrail.domain.scheduling.retry import policy_of
 from simulation.outside import spec_of
 from simulation.plan_order import (
     comes_after,

@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from random import Random
 from typing import Any, Final, Protocol
 
-from handrail.domain.definition import Category, Effect, Retry
+from handrail.domain.definition.model import Category, Effect, Retry
 from handrail.domain.errors import NotFound
 from handrail.engine.tool import Later, ToolCall, ToolFailed, ToolSpec
 from simulation.loop import PROCESS, Process, VirtualLoop

@@ -7,10 +7,10 @@ from __future__ import annotations
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any, Final
 
-from handrail.domain.command import CompleteStep, HandOutStep, RefuseOutput, SetVars
-from handrail.domain.event import How
-from handrail.domain.legal import Action
-from handrail.domain.status import RunStatus, StepStatus
+from handrail.domain.journal.event import How
+from handrail.domain.run.command import CompleteStep, HandOutStep, RefuseOutput, SetVars
+from handrail.domain.run.legal_controls import Action
+from handrail.domain.run.status import RunStatus, StepStatus
 from simulation.endings import waits_for
 from simulation.story import Story
 

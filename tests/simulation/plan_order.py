@@ -7,9 +7,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from handrail.domain.definition import Call, Definition, Each, Effect, Prompt, Repeat, Step, Tool
-from handrail.domain.run import Run, StepState
-from handrail.domain.status import STEP_SATISFIED, StepStatus
+from handrail.domain.definition.model import Call, Definition, Each, Effect, Prompt, Repeat, Step, Tool
+from handrail.domain.run.state import Run, StepState
+from handrail.domain.run.status import STEP_SATISFIED, StepStatus
 from simulation.outside import spec_of
 
 _segment = re.compile(r"^([^.\[\]!]+)(?:\[(\d+)\])?(!undo)?$")

@@ -7,8 +7,8 @@ from __future__ import annotations
 from random import Random
 from typing import Any, Final
 
-from handrail.domain.authoring import definition_from
-from handrail.domain.definition import Definition
+from handrail.domain.definition.authoring import definition_from
+from handrail.domain.definition.model import Definition
 
 POLICIES: Final = ("ask", "compensate", "continue", "stop")
 FATES: Final = ("ok", "ok", "ok", "ok", "flaky", "flaky", "broken", "wild", "wild")

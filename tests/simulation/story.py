@@ -7,9 +7,8 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from handrail.domain.agenda import Agenda
-from handrail.domain.definition import Category, Definition, Effect, Tool
-from handrail.domain.event import (
+from handrail.domain.definition.model import Category, Definition, Effect, Tool
+from handrail.domain.journal.event import (
     ApprovalRequested,
     AttemptFailed,
     AttemptLost,
@@ -27,10 +26,11 @@ from handrail.domain.event import (
     UndoFailed,
     UndoStarted,
 )
-from handrail.domain.retry import backoff_ms, policy_of
-from handrail.domain.run import Run
-from handrail.domain.status import StepStatus
-from handrail.engine.lease import Lease
+from handrail.domain.run.state import Run
+from handrail.domain.run.status import StepStatus
+from handrail.domain.scheduling.agenda import Agenda
+from handrail.domain.scheduling.retry import backoff_ms, policy_of
+from handrail.engine.running.lease import Lease
 from simulation.loop import Process
 from simulation.outside import Outside, spec_of
 from simulation.plan_order import step_at

@@ -8,14 +8,17 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from handrail.domain import decide, decide_step, guard, retry, run, undos
-from handrail.domain.agenda import Agenda
-from handrail.domain.command import LoseAttempt
-from handrail.domain.definition import Effect
-from handrail.domain.event import AttemptLost
-from handrail.domain.open_lane import OpenLane
-from handrail.domain.status import RunStatus
-from handrail.engine import attempt, conductor, dispatch, worker
+from handrail.domain.definition.model import Effect
+from handrail.domain.journal.event import AttemptLost
+from handrail.domain.run import decide, decide_step, guard
+from handrail.domain.run import state as run
+from handrail.domain.run.command import LoseAttempt
+from handrail.domain.run.status import RunStatus
+from handrail.domain.scheduling import retry, undos
+from handrail.domain.scheduling.agenda import Agenda
+from handrail.domain.scheduling.open_lane import OpenLane
+from handrail.engine import dispatch
+from handrail.engine.running import attempt, conductor, worker
 from handrail.storage import memory
 from simulation.day import simulate
 

@@ -10,18 +10,18 @@ from typing import Any
 
 import msgspec
 
-from handrail.domain.agenda import Agenda
-from handrail.domain.authoring import definition_from
-from handrail.domain.chain import Record
-from handrail.domain.codec import entry_of
-from handrail.domain.definition import Definition, Effect
-from handrail.domain.event import RUN_PREFIX, AttemptStarted, UndoStarted
-from handrail.domain.projection import Change
-from handrail.domain.run import Run, apply, project, replay
-from handrail.domain.status import RunStatus
-from handrail.engine.lease import Lease
-from handrail.engine.outlook import outlook_of
-from handrail.engine.replay import change_of
+from handrail.domain.definition.authoring import definition_from
+from handrail.domain.definition.model import Definition, Effect
+from handrail.domain.journal.chain import Record
+from handrail.domain.journal.codec import entry_of
+from handrail.domain.journal.event import RUN_PREFIX, AttemptStarted, UndoStarted
+from handrail.domain.journal.projection import Change
+from handrail.domain.run.state import Run, apply, project, replay
+from handrail.domain.run.status import RunStatus
+from handrail.domain.scheduling.agenda import Agenda
+from handrail.engine.proving.stream_fold import change_of
+from handrail.engine.reading.prospect import outlook_of
+from handrail.engine.running.lease import Lease
 from handrail.engine.tool import ToolCall, ToolSpec
 from handrail.storage.memory import MemoryStore
 from simulation.invariants import INVARIANTS

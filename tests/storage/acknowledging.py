@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 from handrail.domain.errors import HandrailError, JournalConflict
-from handrail.storage.sqlite import SqliteStore
+from handrail.storage.sqlite.store import SqliteStore
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from storage.stories import Append, Story, note_append, without_words

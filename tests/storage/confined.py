@@ -12,9 +12,9 @@ import sys
 from collections.abc import Awaitable
 from pathlib import Path
 
-from handrail.domain.chain import Head, first_break
 from handrail.domain.errors import Unavailable
-from handrail.storage.sqlite import SqliteStore
+from handrail.domain.journal.chain import Head, first_break
+from handrail.storage.sqlite.store import SqliteStore
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from storage.stories import Story

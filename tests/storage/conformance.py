@@ -6,11 +6,11 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Protocol
 
-from handrail.domain.chain import Record
+from handrail.domain.journal.chain import Record
 from handrail.engine.journal import Archive, Journal, ProjectionReader
-from handrail.engine.lease import Leases
+from handrail.engine.running.lease import Leases
 from handrail.storage.memory import MemoryStore
-from handrail.storage.sqlite import SqliteStore
+from handrail.storage.sqlite.store import SqliteStore
 
 
 class Store(Journal, ProjectionReader, Archive, Leases, Protocol):

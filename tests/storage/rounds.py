@@ -11,8 +11,8 @@ from pathlib import Path
 
 import msgspec
 
-from handrail.domain.chain import Head, Record, first_break
-from handrail.storage.sqlite import SqliteStore
+from handrail.domain.journal.chain import Head, Record, first_break
+from handrail.storage.sqlite.store import SqliteStore
 from storage.stories import run_row, step_row
 from storage.writers import Order
 

@@ -8,9 +8,9 @@ from itertools import count
 
 from msgspec.structs import replace
 
-from handrail.domain.chain import Head, Record, body_digest, chained
-from handrail.domain.event import PLAN_PREFIX
-from handrail.domain.projection import NO_CHANGE, Change, PlanRow, RunRow, StepRow
+from handrail.domain.journal.chain import Head, Record, body_digest, chained
+from handrail.domain.journal.event import PLAN_PREFIX
+from handrail.domain.journal.projection import NO_CHANGE, Change, PlanRow, RunRow, StepRow
 
 NOW = 1_790_000_000_000
 SALT = b"0123456789abcdef"

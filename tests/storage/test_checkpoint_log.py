@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from handrail.domain.chain import Head
-from handrail.domain.checkpoint import (
+from handrail.domain.errors import IntegrityBroken, Unavailable
+from handrail.domain.journal.chain import Head
+from handrail.domain.journal.checkpoint import (
     SealedCheckpoint,
     checkpoint_digest,
     checkpoint_line,
@@ -21,7 +22,6 @@ from handrail.domain.checkpoint import (
     next_checkpoint,
     sealed_with,
 )
-from handrail.domain.errors import IntegrityBroken, Unavailable
 from handrail.storage.checkpoint_log import CheckpointFile
 
 APPEND_MANY = """

@@ -14,8 +14,8 @@ from handrail.domain.errors import Forbidden, Invalid, Limited, NotFound, Unavai
 from handrail.engine.secrets import Secret, SecretCard
 from handrail.foundation.atomic_file import write_whole
 from handrail.storage import secret_file
+from handrail.storage.keyring_secrets import Ring
 from handrail.storage.secret_file import SecretFile
-from handrail.storage.secret_ring import Ring
 
 posix_only = pytest.mark.skipif(sys.platform == "win32", reason="rights are not told by mode there")
 KEEP = """

@@ -14,15 +14,15 @@ import pytest
 from msgspec.structs import astuple, replace
 
 from engine.history import KEY, OTHER_KEY, PLAN, RUN_A, RUN_B, RUN_C, fill, notary_of, write
-from handrail.domain.chain import GENESIS, Break, Record, body_digest, chained
-from handrail.domain.checkpoint import checkpoint_bytes, checkpoint_from, checkpoint_line, sealed_with
 from handrail.domain.errors import HandrailError
-from handrail.domain.event import ActionRecorded, DecisionRecorded
-from handrail.engine.audit import AuditResult, verify
-from handrail.engine.erasure import erase_payload
+from handrail.domain.journal.chain import GENESIS, Break, Record, body_digest, chained
+from handrail.domain.journal.checkpoint import checkpoint_bytes, checkpoint_from, checkpoint_line, sealed_with
+from handrail.domain.journal.event import ActionRecorded, DecisionRecorded
+from handrail.engine.proving.audit import AuditResult, verify
+from handrail.engine.proving.erasure import erase_payload
 from handrail.storage.checkpoint_log import CheckpointFile
 from handrail.storage.keys import PrivateKey
-from handrail.storage.sqlite import SqliteStore
+from handrail.storage.sqlite.store import SqliteStore
 from support import record_writer, seeded_entropy, ticking_clock
 
 COLUMNS = "seq, stream, n, at, kind, actor, step, attempt, format, salt, body, hash, erased"

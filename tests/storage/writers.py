@@ -15,10 +15,10 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from handrail.domain.chain import Head
 from handrail.domain.errors import JournalConflict
-from handrail.domain.projection import Change
-from handrail.storage.sqlite import SqliteStore
+from handrail.domain.journal.chain import Head
+from handrail.domain.journal.projection import Change
+from handrail.storage.sqlite.store import SqliteStore
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from storage.stories import chain_behind, head_of, run_row, step_row

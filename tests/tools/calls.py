@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from handrail.domain.definition import Category
+from handrail.domain.definition.model import Category
 from handrail.engine.tool import PlanTool, ToolCall, ToolFailed
 from handrail.tools.registry import Registry
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from handrail.domain.definition import Category
+from handrail.domain.definition.model import Category
 from handrail.engine.sandbox import Bounds, Job, Ran
 from outside.debian import bubblewrap
 from tools.calls import Fails
@@ -22,11 +22,11 @@ from tools.calls import Fails
 if not sys.platform.startswith("linux"):
     pytest.skip("the sandbox was not tried: it needs Linux", allow_module_level=True)
 
-from handrail.tools import bubblewrap as sandboxes
-from handrail.tools import bubblewrap_trial, bubblewrap_view, bubblewrap_watch
-from handrail.tools.bubblewrap import Bubblewrap
-from handrail.tools.bubblewrap_view import SandboxView, require_own_project
-from handrail.tools.head_count import limit_tasks
+from handrail.tools.sandbox import bubblewrap as sandboxes
+from handrail.tools.sandbox import bubblewrap_trial, bubblewrap_view, bubblewrap_watch
+from handrail.tools.sandbox.bubblewrap import Bubblewrap
+from handrail.tools.sandbox.bubblewrap_view import SandboxView, require_own_project
+from handrail.tools.sandbox.process_limit import limit_tasks
 
 PYTHON = str(Path(sys.executable).resolve())
 PATIENCE_S = 10.0

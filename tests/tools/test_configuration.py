@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from handrail.domain.definition import Category, Effect, Retry
+from handrail.domain.definition.model import Category, Effect, Retry
 from handrail.domain.errors import Invalid
 from handrail.engine.tool import ToolSpec
 from handrail.tools.configuration import ToolConfiguration, configured, tool_configuration

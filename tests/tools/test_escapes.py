@@ -22,14 +22,14 @@ import msgspec
 import pytest
 
 from handrail.engine.sandbox import Bounds, Job, Ran
-from handrail.tools.syscall_filter import MACHINES
+from handrail.tools.sandbox.syscall_filter import MACHINES
 from outside.debian import bubblewrap
 from tools.escapes import ATTEMPTS, PRELUDE, Attempt
 
 if not sys.platform.startswith("linux"):
     pytest.skip("the sandbox was not tried: it needs Linux", allow_module_level=True)
 
-from handrail.tools.bubblewrap import Bubblewrap
+from handrail.tools.sandbox.bubblewrap import Bubblewrap
 
 PYTHON = str(Path(sys.executable).resolve())
 

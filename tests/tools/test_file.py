@@ -17,14 +17,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from handrail.domain.definition import Category
-from handrail.domain.redaction import redact_body
+from handrail.domain.definition.model import Category
+from handrail.domain.secrets.redaction import redact_body
 from handrail.engine.tool import PlanTool
-from handrail.tools import file as file_family
-from handrail.tools.file_content import part_name
-from handrail.tools.kept import ContentStore
+from handrail.tools.files import file as file_family
+from handrail.tools.files.content_store import ContentStore
+from handrail.tools.files.file_content import part_name
+from handrail.tools.files.rooted import Root
 from handrail.tools.registry import Registry
-from handrail.tools.rooted import Root
 from tools.calls import Fails, call_of, captured, registry
 
 CALLS: Mapping[str, Mapping[str, Any]] = {

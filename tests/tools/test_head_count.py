@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail.tools.head_count import NAME, TaskLimit, limit_tasks
+from handrail.tools.sandbox.process_limit import NAME, TaskLimit, limit_tasks
 
 if not sys.platform.startswith("linux"):
     pytest.skip("control groups are Linux's", allow_module_level=True)
@@ -52,7 +52,7 @@ async def test_the_kernel_refuses_more_processes_than_were_counted_for() -> None
 
 
 async def test_a_group_that_is_still_in_use_is_left_for_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("handrail.tools.head_count.REMOVAL_PAUSE_S", 0.0)
+    monkeypatch.setattr("handrail.tools.sandbox.process_limit.REMOVAL_PAUSE_S", 0.0)
     (tmp_path / "group" / "inside").mkdir(parents=True)
     async with asyncio.timeout(10):
         await TaskLimit(tmp_path / "group").remove()

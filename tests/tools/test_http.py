@@ -18,13 +18,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.domain.definition import Category, Effect
+from handrail.domain.definition.model import Category, Effect
 from handrail.engine.tool import ToolFailed
-from handrail.tools import http_client
 from handrail.tools.configuration import ToolConfiguration
-from handrail.tools.http import category_of, request_flaws, retry_after_ms, server_of
-from handrail.tools.http_client import checked_addresses, redirected
-from handrail.tools.http_message import HttpRequest
+from handrail.tools.web import http_client
+from handrail.tools.web.http import category_of, request_flaws, retry_after_ms, server_of
+from handrail.tools.web.http_client import checked_addresses, redirected
+from handrail.tools.web.http_message import HttpRequest
 from tools.calls import Fails, call_of, registry
 from tools.loopback import Loopback, reply, serving
 

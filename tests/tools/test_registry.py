@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from handrail.domain.definition import Category, Effect
-from handrail.domain.effect import BUILT_IN_EFFECTS
+from handrail.domain.definition.effect import BUILT_IN_EFFECTS
+from handrail.domain.definition.model import Category, Effect
 from handrail.domain.errors import NotFound, Unavailable
 from handrail.engine.tool import Later, PlanTool, Toolbox
 from handrail.tools.configuration import tool_configuration
-from handrail.tools.plugin import Plugins
+from handrail.tools.python.plugin import Plugins
 from handrail.tools.vault import Vault
 from tools.calls import Fails, call_of, registry
 from tools.mcp.serving import good, serving

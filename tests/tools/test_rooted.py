@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.domain.definition import Category
+from handrail.domain.definition.model import Category
 from handrail.engine.tool import ToolFailed
 from handrail.foundation import rooted as foundation
 from handrail.foundation.rooted import HAS_HANDLES, EntryKind
-from handrail.tools.rooted import Root, path_parts
+from handrail.tools.files.rooted import Root, path_parts
 from tools.calls import Fails, call_of, registry
 
 HOSTILE = [

@@ -11,10 +11,10 @@ from typing import Annotated, Any
 import msgspec
 import pytest
 
-from handrail.domain.definition import Category, Effect, Retry
+from handrail.domain.definition.model import Category, Effect, Retry
 from handrail.domain.errors import Invalid
 from handrail.engine.tool import Later
-from handrail.tools.python_tool import built, category_of
+from handrail.tools.python.python_tool import built, category_of
 from handrail.tools.sdk import ToolContext, fail, later, tool
 from handrail.tools.testkit import call, check, done, undo
 from tools.calls import Fails, call_of

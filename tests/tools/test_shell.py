@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from handrail.domain.definition import Category, Effect
+from handrail.domain.definition.model import Category, Effect
 from handrail.domain.errors import Invalid
 from handrail.engine.sandbox import Bounds
-from handrail.tools.function_tool import FunctionTool
+from handrail.tools.python.function_tool import FunctionTool
+from handrail.tools.sandbox.syscall_filter import MACHINES, filter_program
 from handrail.tools.shell import ShellConfiguration, command_flaws, shell_configuration, shell_tools, size_bytes
-from handrail.tools.syscall_filter import MACHINES, filter_program
 from handrail.tools.vault import Vault
 from outside.debian import bubblewrap
 from tools.calls import Fails, call_of

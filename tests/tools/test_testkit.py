@@ -10,10 +10,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from handrail.domain.definition import Effect
+from handrail.domain.definition.model import Effect
 from handrail.engine.tool import PlanTool, ToolSpec
 from handrail.tools.arguments import closed
-from handrail.tools.function_tool import FunctionTool
+from handrail.tools.python.function_tool import FunctionTool
 from handrail.tools.sdk import PythonTool, tool
 from handrail.tools.testkit import check
 from tidy.yardstick import ROOT

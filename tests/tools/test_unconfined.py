@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from handrail.domain.definition import Category
+from handrail.domain.definition.model import Category
 from handrail.engine.sandbox import Bounds, Job, Ran, Sandbox
-from handrail.tools import unconfined
-from handrail.tools.unconfined import Unconfined
+from handrail.tools.sandbox import unconfined
+from handrail.tools.sandbox.unconfined import Unconfined
 from tools.calls import Fails
 
 if os.name != "posix":

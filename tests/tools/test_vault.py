@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from handrail.domain.check import Path as Place
-from handrail.domain.definition import Category
+from handrail.domain.checks.finding import Path as Place
+from handrail.domain.definition.model import Category
 from handrail.domain.errors import Forbidden, HandrailError, Invalid, Unavailable
-from handrail.domain.reference import reference_places
+from handrail.domain.secrets.secret_reference import reference_places
 from handrail.engine.secrets import Secret
 from handrail.engine.tool import ToolCall
 from handrail.tools import vault as module

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from handrail.assembly import working
-from handrail.domain.authoring import definition_from
-from handrail.domain.status import RunStatus
+from handrail.assembly import open_engine
+from handrail.domain.definition.authoring import definition_from
+from handrail.domain.run.status import RunStatus
 from handrail.settings import read_settings
 
 BOOKED = {
@@ -27,7 +27,7 @@ BOOKED = {
 async def test_a_declared_undo_by_the_same_tool_is_done_and_not_taken_for_the_tools_own(tmp_path: Path) -> None:
     settings = read_settings({"home": str(tmp_path / "home"), "project": str(tmp_path)}, {})
     (tmp_path / "ledger.txt").write_text("opened\n")
-    async with working(settings) as engine:
+    async with open_engine(settings) as engine:
         run = await engine.worker.start(definition_from(BOOKED), {}, actor="person:ada")
         end = await engine.worker.settled(run.id)
     assert end.status is RunStatus.COMPENSATED

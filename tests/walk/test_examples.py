@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from handrail.domain.authoring import definition_data
-from handrail.domain.definition import Definition
+from handrail.domain.definition.authoring import definition_data
+from handrail.domain.definition.model import Definition
 from handrail.interfaces.pictures.terminal import terminal_picture
+from handrail.library.documents.printing import yaml_text
 from handrail.library.loading import FolderCatalog, load_data, load_definition
-from handrail.library.printing import yaml_text
 from interfaces.shell import Shell
 from tidy.yardstick import ROOT
 

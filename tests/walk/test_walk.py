@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from handrail.domain.chain import Head, first_break
-from handrail.domain.codec import entry_of
-from handrail.domain.command import StartAttempt
-from handrail.domain.decide import decide
-from handrail.domain.event import AttemptStarted
-from handrail.domain.run import Run, replay
+from handrail.domain.journal.chain import Head, first_break
+from handrail.domain.journal.codec import entry_of
+from handrail.domain.journal.event import AttemptStarted
+from handrail.domain.run.command import StartAttempt
+from handrail.domain.run.decide import decide
+from handrail.domain.run.state import Run, replay
 from handrail.engine.dispatch import Dispatch
-from handrail.engine.ledger import Ledger, event_view
+from handrail.engine.reading.ledger import Ledger, event_view
 from handrail.library.loading import load_definition
-from handrail.storage.sqlite import SqliteStore
+from handrail.storage.sqlite.store import SqliteStore
 from support import record_writer
 
 TEXT = """

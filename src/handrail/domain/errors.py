@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from handrail.domain.check import Finding
+from handrail.domain.checks.finding import Finding
 
 
 class HandrailError(Exception):

@@ -10,13 +10,13 @@ from typing import assert_never
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from handrail.domain.chain import GENESIS, receipt
-from handrail.domain.command import PlanCommand, RetirePlan, SavePlan
 from handrail.domain.errors import Conflict, NotFound
-from handrail.domain.event import Entry
-from handrail.domain.fact import granted
-from handrail.domain.projection import Change, PlanRow
-from handrail.domain.store_event import PlanEvent, PlanRetired, PlanSaved
+from handrail.domain.journal.chain import GENESIS, receipt
+from handrail.domain.journal.event import Entry
+from handrail.domain.journal.fact import granted
+from handrail.domain.journal.projection import Change, PlanRow
+from handrail.domain.journal.store_event import PlanEvent, PlanRetired, PlanSaved
+from handrail.domain.run.command import PlanCommand, RetirePlan, SavePlan
 
 
 class PlanVersion(Struct, frozen=True, kw_only=True):

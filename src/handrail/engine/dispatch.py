@@ -1,6 +1,6 @@
 """Dispatch: the only way to change a run. Read, replay, decide, append, then answer.
 
-Async; uses only the journal's protocol. domain/decide.py decides which commands are granted."""
+Async; uses only the journal's protocol. domain/run/decide.py decides which commands are granted."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from typing import Any, Final, TypeAlias, TypeVar, cast
 import msgspec
 from msgspec.structs import replace
 
-from handrail.domain.authoring import definition_data, definition_from
-from handrail.domain.chain import Head, Record
-from handrail.domain.command import Command, StartRun
-from handrail.domain.decide import decide
-from handrail.domain.definition import Definition
-from handrail.domain.duration import duration_ms
+from handrail.domain.definition.authoring import definition_data, definition_from
+from handrail.domain.definition.duration import duration_ms
+from handrail.domain.definition.model import Definition
 from handrail.domain.errors import Conflict, IntegrityBroken, JournalConflict, LeaseLost, NotFound
-from handrail.domain.event import RUN_PREFIX, Entry, Event
+from handrail.domain.journal.chain import Head, Record
+from handrail.domain.journal.event import RUN_PREFIX, Entry, Event
+from handrail.domain.journal.projection import Change
 from handrail.domain.json import canonical_bytes, digest
-from handrail.domain.projection import Change
-from handrail.domain.redaction import redact_inputs
-from handrail.domain.run import Run, project, replay
-from handrail.domain.status import RUN_ENDED
+from handrail.domain.run.command import Command, StartRun
+from handrail.domain.run.decide import decide
+from handrail.domain.run.state import Run, project, replay
+from handrail.domain.run.status import RUN_ENDED
+from handrail.domain.secrets.redaction import redact_inputs
 from handrail.engine.clock import Clock, key_digest, keyed_id, timed_id
 from handrail.engine.journal import Journal
-from handrail.engine.lease import Lease
-from handrail.engine.scribe import Scribe
-from handrail.engine.stream import entries_of, steps_in
+from handrail.engine.record_writer import RecordWriter
+from handrail.engine.running.lease import Lease
+from handrail.engine.stream_pages import entries_of, steps_in
 from handrail.foundation.bounded_cache import BoundedCache
 
 CONFLICTS_MAX: Final = 50
@@ -72,7 +72,7 @@ class Dispatch:
     """Grants commands on runs, and caches the state of recent runs."""
 
     journal: Journal
-    record_writer: Scribe
+    record_writer: RecordWriter
     clock: Clock | None = None
     """The clock for due times; the scribe's if no steadier one is given."""
     watchers: list[Watcher] = field(default_factory=list)

@@ -10,9 +10,9 @@ from typing import Any, Final, Protocol, TypeAlias
 
 from msgspec import Struct
 
-from handrail.domain.chain import Head, Record
-from handrail.domain.projection import Change, PlanRow, RunRow, StepRow
-from handrail.engine.lease import Lease
+from handrail.domain.journal.chain import Head, Record
+from handrail.domain.journal.projection import Change, PlanRow, RunRow, StepRow
+from handrail.engine.running.lease import Lease
 
 FAR_BEHIND: Final = 2**62
 """A place after every event: `heads(after=FAR_BEHIND)` returns only the number of events."""

@@ -12,18 +12,18 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from handrail.domain.authoring import definition_data, definition_from
-from handrail.domain.chain import Head
-from handrail.domain.command import PlanCommand, RetirePlan, SavePlan
-from handrail.domain.definition import Definition
+from handrail.domain.definition.authoring import definition_data, definition_from
+from handrail.domain.definition.model import Definition
+from handrail.domain.definition.tool_pin import NO_CARDS, Card, pins_of, texts_of
 from handrail.domain.errors import IntegrityBroken, JournalConflict, NotFound
-from handrail.domain.event import PLAN_PREFIX
+from handrail.domain.journal.chain import Head
+from handrail.domain.journal.event import PLAN_PREFIX
 from handrail.domain.json import canonical_bytes, digest
-from handrail.domain.pin import NO_CARDS, Card, pins_of, texts_of
 from handrail.domain.plan import Plan, PlanVersion, decide_plan, project_plan, replay_plan
+from handrail.domain.run.command import PlanCommand, RetirePlan, SavePlan
 from handrail.engine.journal import Journal
-from handrail.engine.scribe import Scribe
-from handrail.engine.stream import entries_of
+from handrail.engine.record_writer import RecordWriter
+from handrail.engine.stream_pages import entries_of
 
 CONFLICTS_MAX: Final = 50
 
@@ -35,7 +35,7 @@ class Plans:
     """The plans of a store."""
 
     journal: Journal
-    record_writer: Scribe
+    record_writer: RecordWriter
 
     async def save(
         self, definition: Definition, *, actor: str, note: str = "", cards: Mapping[str, Card] = NO_CARDS
@@ -79,7 +79,9 @@ class Plans:
             events = decide_plan(plan, command)
             if not events:
                 return plan
-            records, entries = self.record_writer.write(Head(PLAN_PREFIX + plan_id, plan.n, plan.head), events, actor=actor)
+            records, entries = self.record_writer.write(
+                Head(PLAN_PREFIX + plan_id, plan.n, plan.head), events, actor=actor
+            )
             after = replay_plan(entries, plan)
             try:
                 await self.journal.append(records, replace(project_plan(after), definitions=texts))

@@ -10,10 +10,10 @@ from typing import Any, Final, Protocol, TypeAlias
 
 from msgspec import Struct, field
 
-from handrail.domain.check import Path
-from handrail.domain.definition import Category, Effect, Retry
-from handrail.domain.pin import Card
-from handrail.domain.question import PersonReply, ToolQuestion
+from handrail.domain.checks.finding import Path
+from handrail.domain.definition.model import Category, Effect, Retry
+from handrail.domain.definition.tool_pin import Card
+from handrail.domain.run.tool_question import PersonReply, ToolQuestion
 
 Progress: TypeAlias = Callable[[str], None]
 """Reports progress in a few words; each report restarts the tool's timeout, up to a limit."""

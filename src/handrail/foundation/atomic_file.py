@@ -2,7 +2,7 @@
 a power cut, finds either the old content or the new one.
 
 Imports only `os`, because the stdio front loads this before its first answer. Writing inside a project that other
-processes change at the same time is done in tools/place.py: that needs the folder to be held open."""
+processes change at the same time is done in tools/files/place.py: that needs the folder to be held open."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """The parameters of a Python function, as a struct type that its arguments are converted to.
 
-Reads type hints and calls nothing. The JSON Schemas are made in tools/signature.py and rules/signature.py."""
+Reads type hints and calls nothing. The JSON Schemas are made in tools/python/signature.py and
+rules/plugins/signature.py."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 Each folder on the path is opened by its own name in the folder before it. Where the system has no handles for folders,
 the path is resolved and compared. The callers decide which names are allowed and how a refusal is worded:
-tools/rooted.py and rules/project.py."""
+tools/files/rooted.py and rules/files/project.py."""
 
 from __future__ import annotations
 

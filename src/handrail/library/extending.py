@@ -10,10 +10,10 @@ from typing import Any, Final, cast
 
 from msgspec import Struct
 
-from handrail.domain.check import Finding, Flaw, Path, Severity
-from handrail.domain.definition import Approve, Call, Each, Kind, Prompt, Repeat, Tool
+from handrail.domain.checks.finding import Finding, Flaw, Path, Severity
+from handrail.domain.definition.model import Approve, Call, Each, Kind, Prompt, Repeat, Tool
 from handrail.domain.suggestion import did_you_mean
-from handrail.library.document import Document, ValuePosition, finding_of
+from handrail.library.documents.document import Document, ValuePosition, finding_of
 
 IDENTITY: Final = frozenset({"id", "version", "extends"})
 """Keys that identify a document, and are never inherited."""

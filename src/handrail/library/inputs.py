@@ -10,15 +10,15 @@ from typing import Any
 from msgspec.structs import replace
 
 from handrail.domain.analysis.call_findings import required_inputs
-from handrail.domain.check import Finding, Flaw, Severity
-from handrail.domain.definition import Definition
+from handrail.domain.checks.finding import Finding, Flaw, Severity
+from handrail.domain.definition.model import Definition
+from handrail.domain.definition.work_items import calls_in
 from handrail.domain.errors import Invalid
 from handrail.domain.json import Json, JsonObject
 from handrail.domain.language.template import has_templates
 from handrail.domain.suggestion import did_you_mean
-from handrail.domain.works import calls_in
-from handrail.library.document import document_of, finding_of
-from handrail.library.structure import check_against
+from handrail.library.documents.document import document_of, finding_of
+from handrail.library.schemas.structure import check_against
 
 
 def check_inputs(definition: Definition, inputs: JsonObject) -> tuple[dict[str, Json], list[Finding]]:

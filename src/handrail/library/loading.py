@@ -15,20 +15,20 @@ from msgspec.structs import replace
 from handrail.domain.analysis.check_findings import rules_in
 from handrail.domain.analysis.local import NOWHERE, Local, Survey
 from handrail.domain.analysis.whole import analyse
-from handrail.domain.authoring import content_hash, definition_from
-from handrail.domain.check import Finding, Flaw, Severity, blocks
-from handrail.domain.definition import Definition
+from handrail.domain.checks.finding import Finding, Flaw, Severity, blocks
+from handrail.domain.definition.authoring import content_hash, definition_from
+from handrail.domain.definition.model import Definition
+from handrail.domain.definition.work_items import tools_in
 from handrail.domain.errors import Invalid
 from handrail.domain.json import Json, canonical_bytes
-from handrail.domain.works import tools_in
 from handrail.foundation.locked_cache import LockedCache
-from handrail.library.catalog import EMPTY, Candidate, Catalog, FolderCatalog, WorkflowLookup
-from handrail.library.document import Document, document_of, finding_of, read_document
-from handrail.library.importers import Imported, convert
+from handrail.library.documents.document import Document, document_of, finding_of, read_document
+from handrail.library.documents.pruning import pruned
+from handrail.library.importing.importers import Imported, convert
 from handrail.library.inputs import check_inputs, default_flaws, given_flaws
-from handrail.library.pruning import pruned
 from handrail.library.resolve import Loaded, Trail, extend, pin
-from handrail.library.structure import check_structure, placed, structure_flaws
+from handrail.library.schemas.structure import check_structure, placed, structure_flaws
+from handrail.library.shelf.catalog import EMPTY, Candidate, Catalog, FolderCatalog, WorkflowLookup
 
 __all__ = [
     "EMPTY",

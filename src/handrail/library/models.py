@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import msgspec
 
+from handrail.domain.definition.model_hint import Model
 from handrail.domain.errors import Invalid
-from handrail.domain.model_hint import Model
 
 FILE: Final = "models.toml"
 

@@ -11,16 +11,16 @@ from typing import Any, Final, TypeAlias, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
-from handrail.domain.authoring import content_hash
-from handrail.domain.check import Finding, Flaw, Path, Severity, blocks
-from handrail.domain.definition import Call, Definition, Each, Repeat, Step, Work
+from handrail.domain.checks.finding import Finding, Flaw, Path, Severity, blocks
+from handrail.domain.definition.authoring import content_hash
+from handrail.domain.definition.model import Call, Definition, Each, Repeat, Step, Work
+from handrail.domain.definition.work_items import calls_in
 from handrail.domain.errors import Invalid
 from handrail.domain.suggestion import did_you_mean
-from handrail.domain.works import calls_in
-from handrail.library.catalog import Candidate, WorkflowLookup, chosen
-from handrail.library.document import Document, finding_of
+from handrail.library.documents.document import Document, finding_of
 from handrail.library.extending import merge
-from handrail.library.structure import check_structure
+from handrail.library.schemas.structure import check_structure
+from handrail.library.shelf.catalog import Candidate, WorkflowLookup, chosen
 
 DEPTH_MAX: Final = 10
 HASH_LENGTH: Final = 12

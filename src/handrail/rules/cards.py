@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from handrail.domain.composition import COMPOSITIONS
-from handrail.domain.duration import DURATION_PATTERN
+from handrail.domain.checks.composition import COMPOSITIONS
+from handrail.domain.checks.rule import Reads, RuleCard
+from handrail.domain.definition.duration import DURATION_PATTERN
 from handrail.domain.language.pattern import PATTERN_LENGTH_MAX
-from handrail.domain.rule import Reads, RuleCard
-from handrail.rules.git import REF_SCHEMA
-from handrail.rules.plain import PLAIN, TEXT
-from handrail.rules.project import GLOBS_SCHEMA, PATH_SCHEMA
+from handrail.rules.files.git import REF_SCHEMA
+from handrail.rules.files.project import GLOBS_SCHEMA, PATH_SCHEMA
+from handrail.rules.output.plain import PLAIN, TEXT
 
 WORD: Final = {"type": "string", "maxLength": 4_000, "pattern": r"^[^\x00]*$"}
 WORDS: Final = {"type": "array", "maxItems": 200, "items": WORD}

@@ -8,17 +8,17 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from handrail.domain.rule import CheckOutcome
-from handrail.engine.rule import Setting
+from handrail.domain.checks.rule import CheckOutcome
+from handrail.engine.checking.rule import Setting
 from handrail.engine.sandbox import Ran
 from handrail.rules.cards import COMMAND_SUCCEEDS as CARD
+from handrail.rules.files.project import PathRefused, project_of
 from handrail.rules.function_rule import FunctionRule, not_checked
-from handrail.rules.project import PathRefused, project_of
-from handrail.rules.toolchain.asking import VERSIONS, command_task
-from handrail.rules.toolchain.conduct import ToolchainRunner
+from handrail.rules.toolchain.parameters import VERSIONS, command_task
 from handrail.rules.toolchain.reading import generic_result
 from handrail.rules.toolchain.site import Site, site_at
 from handrail.rules.toolchain.task import CannotRun, Problem, Result, Task
+from handrail.rules.toolchain.toolchain_runner import ToolchainRunner
 
 SHOWN_MAX: Final = 80
 

@@ -1,7 +1,7 @@
 """The context of a plugin rule: the output to check, and the project's files, within limits.
 
-It is used in the process of the rule (host.py), so its limits are a help for authors, not a protection: that is the
-sandbox."""
+It is used in the process of the rule (plugin_host.py), so its limits are a help for authors, not a protection: that
+is the sandbox."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from handrail.rules.project import PathRefused, Project, is_in, project_at
+from handrail.rules.files.project import PathRefused, Project, is_in, project_at
 
 TEXT_BYTES_MAX: Final = 1_000_000
 FILES_MAX: Final = 10_000

@@ -7,18 +7,18 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from handrail.domain.check import Finding
-from handrail.domain.rule import CheckOutcome
-from handrail.engine.rule import Setting
+from handrail.domain.checks.finding import Finding
+from handrail.domain.checks.rule import CheckOutcome
+from handrail.engine.checking.rule import Setting
 from handrail.rules.cards import COVERAGE_AT_LEAST as CARD
+from handrail.rules.files.project import PathRefused, project_of
 from handrail.rules.function_rule import FunctionRule, evidence_of, found_at, not_checked, outcome
-from handrail.rules.project import PathRefused, project_of
-from handrail.rules.toolchain.asking import VERSIONS, depends_on, planned
-from handrail.rules.toolchain.conduct import ToolchainRunner
 from handrail.rules.toolchain.coverage_report import Covered, NoReport, read_report
 from handrail.rules.toolchain.languages import LANGUAGES
+from handrail.rules.toolchain.parameters import VERSIONS, depends_on, planned
 from handrail.rules.toolchain.site import SKIPPED, Site, site_at
 from handrail.rules.toolchain.task import Result, TaskKind
+from handrail.rules.toolchain.toolchain_runner import ToolchainRunner
 
 REPORT_BYTES_MAX: Final = 50_000_000
 LEAST_SHOWN: Final = 5

@@ -9,9 +9,9 @@ from typing import Any, Final, TypeAlias
 
 from msgspec.structs import replace
 
-from handrail.domain.check import Finding, Severity
-from handrail.domain.rule import CheckOutcome, Evidence, RuleCard
-from handrail.engine.rule import Setting
+from handrail.domain.checks.finding import Finding, Severity
+from handrail.domain.checks.rule import CheckOutcome, Evidence, RuleCard
+from handrail.engine.checking.rule import Setting
 
 FINDINGS_MAX: Final = 20
 """How many findings a check reports; the rest is counted."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
-from handrail.domain.check import Finding
-from handrail.domain.definition import Category
-from handrail.domain.duration import duration_ms
-from handrail.domain.rule import CheckOutcome
-from handrail.engine.rule import RuleUnavailable, Setting
+from handrail.domain.checks.finding import Finding
+from handrail.domain.checks.rule import CheckOutcome
+from handrail.domain.definition.duration import duration_ms
+from handrail.domain.definition.model import Category
+from handrail.engine.checking.rule import RuleUnavailable, Setting
 from handrail.engine.tool import ToolFailed
 from handrail.rules.cards import HTTP_OK as CARD
 from handrail.rules.function_rule import FunctionRule, evidence_of, found_at, outcome, unchecked_outcome

@@ -8,18 +8,18 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from handrail.domain.rule import CheckOutcome
-from handrail.engine.rule import Setting
+from handrail.domain.checks.rule import CheckOutcome
+from handrail.engine.checking.rule import Setting
 from handrail.engine.sandbox import Ran
 from handrail.rules.cards import NO_KNOWN_VULNERABILITIES as CARD
+from handrail.rules.files.project import PathRefused, project_of
 from handrail.rules.function_rule import FunctionRule, not_checked
-from handrail.rules.project import PathRefused, project_of
-from handrail.rules.toolchain.asking import VERSIONS
-from handrail.rules.toolchain.conduct import ToolchainRunner
+from handrail.rules.toolchain.parameters import VERSIONS
 from handrail.rules.toolchain.program import Program, find
 from handrail.rules.toolchain.scanners import SCANNERS, Scanner, Vulnerability
 from handrail.rules.toolchain.site import Site, site_at
 from handrail.rules.toolchain.task import CannotRun, Problem, Result, Task
+from handrail.rules.toolchain.toolchain_runner import ToolchainRunner
 
 
 async def _apply(parameters: Mapping[str, Any], setting: Setting) -> CheckOutcome:

@@ -1,7 +1,7 @@
 """The registry of rules: built-in rules and those of installed packages, by name.
 
 The cards of built-in rules are in cards.py, each implementation in a file of its own. Plugin rules run in a process of
-their own (guest.py)."""
+their own (plugin_rule.py)."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 from handrail.domain.analysis.local import LocalRules
-from handrail.domain.composition import COMPOSITIONS
-from handrail.domain.rule import RuleCard, Rules
-from handrail.engine.rule import Rule
+from handrail.domain.checks.composition import COMPOSITIONS
+from handrail.domain.checks.rule import RuleCard, Rules
+from handrail.engine.checking.rule import Rule
 from handrail.rules.cards import BUILT_IN_CARDS
-from handrail.rules.plain import PLAIN, OutputRule
-from handrail.rules.plugin import PluginRules
+from handrail.rules.output.plain import PLAIN, OutputRule
+from handrail.rules.plugins.plugin_discovery import PluginRules
 
 if TYPE_CHECKING:
     from handrail.rules.http_ok import Fetch
@@ -29,7 +29,7 @@ MODULES: Final[Mapping[str, str]] = {
         for name in BUILT_IN_CARDS
         if name not in COMPOSITIONS and name not in {rule.card.name for rule in PLAIN}
     },
-    "files_unchanged": "handrail.rules.files_changed",
+    "files_unchanged": "handrail.rules.files.files_changed",
 }
 """The modules of rules that read more than the output. Each is imported when it is first applied: importing the tool
 chains of seven languages takes 30 ms (measured), which runs without such checks should not pay."""

@@ -9,7 +9,7 @@
             yield Finding("a TODO is left", where=path, fix="do it, or remove it")
 
 A package provides its rules through the entry point group `handrail.rules`. Packages are found in plugin.py, and rules
-are called in host.py. The guide: docs/guides/writing-a-rule.md."""
+are called in plugin_host.py. The guide: docs/guides/writing-a-rule.md."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from typing import Any, Final, TypeAlias
 
 from msgspec import Struct
 
-from handrail.domain.duration import duration_ms
-from handrail.domain.rule import Reads, RuleCard
-from handrail.domain.semver import parse_version
+from handrail.domain.checks.rule import Reads, RuleCard
+from handrail.domain.definition.duration import duration_ms
+from handrail.domain.definition.semver import parse_version
 from handrail.foundation.call_signature import CallSignature
 from handrail.rules.context import Context, Unreadable
-from handrail.rules.signature import parameter_schemas, required_in, signature_of
+from handrail.rules.plugins.signature import parameter_schemas, required_in, signature_of
 
 __all__ = ["Context", "Finding", "PythonRule", "TryAgain", "Unreadable", "rule"]
 

@@ -1,7 +1,7 @@
 """A test kit for authors of rules: what does a rule find, given files and an output?
 
 The rule runs in this process, so that a debugger can follow it; in real checks it runs in a process of its own
-(guest.py). Its parameters and findings go through JSON as they would there."""
+(plugin_rule.py). Its parameters and findings go through JSON as they would there."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import Any
 
 import msgspec
 
-from handrail.domain.rule import Reads
+from handrail.domain.checks.rule import Reads
 from handrail.rules.context import Context, Unreadable
-from handrail.rules.host import awaited, call_rule, findings_of, unreadable_finding
+from handrail.rules.plugins.plugin_host import awaited, call_rule, findings_of, unreadable_finding
 from handrail.rules.sdk import Finding, PythonRule
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from handrail.rules.cards import TESTS_PASS as CARD
-from handrail.rules.toolchain.asking import toolchain_rule
+from handrail.rules.toolchain.parameters import toolchain_rule
 from handrail.rules.toolchain.task import TaskKind
 
 tests_pass: Final = toolchain_rule(CARD, TaskKind.TEST)

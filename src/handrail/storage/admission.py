@@ -9,7 +9,6 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from handrail.domain.chain import Break, Head, Record, body_digest
 from handrail.domain.errors import (
     Conflict,
     HandrailError,
@@ -20,9 +19,10 @@ from handrail.domain.errors import (
     NotFound,
     Unavailable,
 )
-from handrail.domain.event import PLAN_PREFIX
-from handrail.domain.projection import Change
-from handrail.engine.lease import Lease
+from handrail.domain.journal.chain import Break, Head, Record, body_digest
+from handrail.domain.journal.event import PLAN_PREFIX
+from handrail.domain.journal.projection import Change
+from handrail.engine.running.lease import Lease
 
 BODY_BYTES_MAX: Final = 1_000_000
 RECORDS_MAX: Final = 1_000

@@ -2,7 +2,7 @@
 
 A last line without a line end is left from a crash while writing: it was never acknowledged, so it is ignored, and cut
 off at the next append. Any other line that handrail would not write is reported as IntegrityBroken with its number.
-The content of checkpoints is defined in domain/checkpoint.py."""
+The content of checkpoints is defined in domain/journal/checkpoint.py."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from itertools import count, islice
 from pathlib import Path
 from typing import BinaryIO, Final, TypeVar
 
-from handrail.domain.checkpoint import SealedCheckpoint, checkpoint_digest, checkpoint_from, checkpoint_line
 from handrail.domain.errors import IntegrityBroken, Unavailable
+from handrail.domain.journal.checkpoint import SealedCheckpoint, checkpoint_digest, checkpoint_from, checkpoint_line
 from handrail.foundation.atomic_file import make_private_folder, sync_folder
 from handrail.foundation.open_flags import BINARY
 from handrail.storage.file_lock import locked

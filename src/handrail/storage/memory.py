@@ -11,13 +11,13 @@ from typing import Annotated, Final, Self, TypeAlias
 import msgspec
 from msgspec.structs import astuple, replace
 
-from handrail.domain.chain import Head, Record, first_break
 from handrail.domain.errors import Conflict, Invalid, NotFound
-from handrail.domain.event import PLAN_PREFIX, Mode
-from handrail.domain.projection import NO_CHANGE, Change, PlanRow, RunRow, StepRow
-from handrail.domain.status import RUN_WORKING
+from handrail.domain.journal.chain import Head, Record, first_break
+from handrail.domain.journal.event import PLAN_PREFIX, Mode
+from handrail.domain.journal.projection import NO_CHANGE, Change, PlanRow, RunRow, StepRow
+from handrail.domain.run.status import RUN_WORKING
 from handrail.engine.journal import Placed, Row
-from handrail.engine.lease import Lease, LeaseHolder
+from handrail.engine.running.lease import Lease, LeaseHolder
 from handrail.storage.admission import (
     admitted_bytes,
     closed,

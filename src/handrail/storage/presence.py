@@ -1,7 +1,7 @@
 """Presence: whether the process that owns leases is still alive on this machine, shown by a lock on a file.
 
 The operating system releases the lock when the process dies, however it dies; a process that is only paused keeps it.
-The leases alone decide who may claim which run (engine/lease.py); presence only saves waiting for a dead owner.
+The leases alone decide who may claim which run (engine/running/lease.py); presence only saves waiting for a dead owner.
 
 A forked process must not keep its parent's lock. Programs that are started do not inherit the file (Python opens files
 with O_CLOEXEC), and a fork made by Python closes its copy at once. Only a fork made outside of Python keeps the lock

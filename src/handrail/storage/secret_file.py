@@ -1,7 +1,7 @@
 """Secrets in a file that only their owner can read, or in the platform's keyring with the file as its index.
 
 The file is `secrets.json` in the folder of keys. It always has the names, the tools that may get a secret, and when it
-was set. The value is in the file too, or in the keyring (secret_ring.py) under a key that is in the file."""
+was set. The value is in the file too, or in the keyring (keyring_secrets.py) under a key that is in the file."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from handrail.domain.errors import Forbidden, HandrailError, Invalid, Limited, NotFound, Unavailable
-from handrail.domain.reference import is_name
+from handrail.domain.secrets.secret_reference import is_name
 from handrail.domain.suggestion import did_you_mean
 from handrail.engine.clock import Clock, system_clock
 from handrail.engine.secrets import Secret, SecretCard
 from handrail.foundation.atomic_file import make_private_folder, write_whole
 from handrail.storage.file_lock import locked
+from handrail.storage.keyring_secrets import SERVICE, Ring, open_ring
 from handrail.storage.keys import OTHERS
-from handrail.storage.secret_ring import SERVICE, Ring, open_ring
 
 Choice: TypeAlias = Literal["auto", "file", "keyring"]
 

@@ -22,8 +22,8 @@ import msgspec
 from msgspec import Meta, Struct, field
 from msgspec.structs import asdict, replace
 
-from handrail.domain.definition import Category, Retry
-from handrail.domain.duration import DURATION_PATTERN
+from handrail.domain.definition.duration import DURATION_PATTERN
+from handrail.domain.definition.model import Category, Retry
 from handrail.domain.errors import Invalid
 from handrail.domain.suggestion import did_you_mean
 from handrail.engine.tool import CallLimits, ToolSpec

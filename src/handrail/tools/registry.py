@@ -14,25 +14,25 @@ from typing import Any, Final
 from msgspec.structs import replace as with_
 
 from handrail.domain.analysis.local import KnownTool, LocalTools
-from handrail.domain.definition import Effect
-from handrail.domain.effect import BUILT_IN_EFFECTS
+from handrail.domain.definition.effect import BUILT_IN_EFFECTS
+from handrail.domain.definition.model import Effect
+from handrail.domain.definition.tool_pin import Card
 from handrail.domain.errors import NotFound, Unavailable
-from handrail.domain.pin import Card
 from handrail.domain.suggestion import did_you_mean
 from handrail.engine.tool import OWN, PlanTool, ToolSpec
 from handrail.tools.configuration import ToolConfiguration, configured
-from handrail.tools.file import file_tools
-from handrail.tools.function_tool import FunctionTool
-from handrail.tools.http import HttpTools
-from handrail.tools.kept import ContentStore
+from handrail.tools.files.content_store import ContentStore
+from handrail.tools.files.file import file_tools
+from handrail.tools.files.rooted import Root
 from handrail.tools.mcp.servers import Recalled, Servers
-from handrail.tools.plugin import Plugins, discover
-from handrail.tools.python_tool import built
-from handrail.tools.rooted import Root
+from handrail.tools.python.function_tool import FunctionTool
+from handrail.tools.python.plugin import Plugins, discover
+from handrail.tools.python.python_tool import built
 from handrail.tools.sdk import PythonTool
 from handrail.tools.value import value_tools
 from handrail.tools.vault import Vault
 from handrail.tools.wait import wait_tools
+from handrail.tools.web.http import HttpTools
 
 JSON_TYPES: Final = frozenset({"array", "boolean", "integer", "null", "number", "object", "string"})
 

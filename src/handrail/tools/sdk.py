@@ -20,12 +20,12 @@ from typing import Any, Final, NoReturn, TypeAlias, TypeVar
 import msgspec
 from msgspec.structs import asdict
 
-from handrail.domain.definition import Category, Effect, Retry
-from handrail.domain.duration import duration_ms
+from handrail.domain.definition.duration import duration_ms
+from handrail.domain.definition.model import Category, Effect, Retry
 from handrail.engine.tool import Later, ToolFailed, ToolSpec
 from handrail.foundation.call_signature import CallSignature
 from handrail.tools.configuration import RetryChoice
-from handrail.tools.signature import ToolContext, arguments_schema, signature_of
+from handrail.tools.python.signature import ToolContext, arguments_schema, signature_of
 
 __all__ = ["Later", "PythonTool", "ToolContext", "ToolFailed", "fail", "later", "tool"]
 

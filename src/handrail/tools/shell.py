@@ -18,16 +18,16 @@ from typing import Annotated, Any, Final
 import msgspec
 from msgspec import Meta, Struct
 
-from handrail.domain.definition import Category, Effect
-from handrail.domain.duration import DURATION_PATTERN, duration_ms, duration_text
+from handrail.domain.definition.duration import DURATION_PATTERN, duration_ms, duration_text
+from handrail.domain.definition.model import Category, Effect
 from handrail.domain.errors import Invalid
 from handrail.domain.suggestion import did_you_mean
 from handrail.engine.sandbox import Bounds, Job, Ran, Sandbox, as_output
 from handrail.engine.tool import ToolCall, ToolFailed, ToolSpec
 from handrail.foundation.rooted import PATH_LENGTH_MAX
 from handrail.tools.arguments import closed
-from handrail.tools.function_tool import FunctionTool
-from handrail.tools.rooted import path_parts
+from handrail.tools.files.rooted import path_parts
+from handrail.tools.python.function_tool import FunctionTool
 
 WORDS_MAX: Final = 1_000
 WORD_LENGTH_MAX: Final = 32_000
@@ -126,7 +126,7 @@ def size_bytes(text: str) -> int:
 def shell_sandbox(root: Path, configuration: ShellConfiguration, *, private: Sequence[Path]) -> Sandbox:
     """The sandbox around commands of a project."""
     # Imported late: plans without commands do not need it, and parts of it exist only on Linux.
-    from handrail.tools.bubblewrap import Bubblewrap
+    from handrail.tools.sandbox.bubblewrap import Bubblewrap
 
     read = [Path(name).expanduser() for name in configuration.read]
     return Bubblewrap(root, program=configuration.bubblewrap, private=private, read=read)

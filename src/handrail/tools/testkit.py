@@ -11,10 +11,10 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from handrail.domain.definition import Effect
+from handrail.domain.definition.model import Effect
 from handrail.engine.tool import Later, PlanTool, ToolCall, ToolFailed
 from handrail.tools.arguments import ArgumentSchema
-from handrail.tools.python_tool import built
+from handrail.tools.python.python_tool import built
 from handrail.tools.sdk import PythonTool
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from handrail.domain.definition import Effect
+from handrail.domain.definition.model import Effect
 from handrail.engine.tool import ToolCall, ToolSpec
 from handrail.tools.arguments import closed
-from handrail.tools.function_tool import FunctionTool
+from handrail.tools.python.function_tool import FunctionTool
 
 SPEC = ToolSpec(
     name="value.set",

@@ -1,7 +1,8 @@
 """The vault: replaces references by secret values when a tool is called, and removes the values from its results.
 
-domain/reference.py defines where references are allowed in a plan's arguments; storage keeps the values. References in
-tools.json, which a person writes, are always filled in; a plan only gets secrets that were given to that tool."""
+domain/secrets/secret_reference.py defines where references are allowed in a plan's arguments; storage keeps the
+values. References in tools.json, which a person writes, are always filled in; a plan only gets secrets that were
+given to that tool."""
 
 from __future__ import annotations
 
@@ -13,11 +14,11 @@ from collections.abc import Collection, Mapping
 from fnmatch import fnmatchcase
 from typing import Any, Final
 
-from handrail.domain.check import Path
-from handrail.domain.definition import Category
+from handrail.domain.checks.finding import Path
+from handrail.domain.definition.model import Category
 from handrail.domain.errors import Forbidden, HandrailError, Unavailable
-from handrail.domain.reference import Reference, ReferenceSource, filled, references_in
-from handrail.domain.scrubbing import forms_of, scrubbed
+from handrail.domain.secrets.scrubbing import forms_of, scrubbed
+from handrail.domain.secrets.secret_reference import Reference, ReferenceSource, filled, references_in
 from handrail.engine.secrets import Secret, Secrets
 from handrail.engine.tool import ToolCall, ToolFailed
 

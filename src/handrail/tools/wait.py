@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from handrail.domain.definition import Effect
-from handrail.domain.duration import DURATION_PATTERN, duration_ms
+from handrail.domain.definition.duration import DURATION_PATTERN, duration_ms
+from handrail.domain.definition.model import Effect
 from handrail.engine.tool import Later, ToolCall, ToolSpec
 from handrail.tools.arguments import closed
-from handrail.tools.function_tool import FunctionTool
+from handrail.tools.python.function_tool import FunctionTool
 
 SPEC = ToolSpec(
     name="wait.for",

@@ -14,9 +14,9 @@ from domain.places import place_with
 from handrail.domain.analysis.local import NOWHERE
 from handrail.domain.analysis.loop_findings import LOOP_STEPS_MAX
 from handrail.domain.analysis.whole import FLAWS_MAX, analyse
-from handrail.domain.authoring import definition_from
-from handrail.domain.check import Flaw, Severity
-from handrail.domain.definition import Effect
+from handrail.domain.checks.finding import Flaw, Severity
+from handrail.domain.definition.authoring import definition_from
+from handrail.domain.definition.model import Effect
 
 
 def flaws(*steps: Data | str, tools: Mapping[str, Effect] | None = None, **more: Any) -> list[Flaw]:

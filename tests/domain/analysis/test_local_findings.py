@@ -9,10 +9,10 @@ import pytest
 from domain.places import place_with
 from handrail.domain.analysis.local import KnownTool
 from handrail.domain.analysis.whole import analyse
-from handrail.domain.authoring import definition_from
-from handrail.domain.check import Flaw, Severity, place
-from handrail.domain.definition import Effect
-from handrail.domain.rule import RuleCard
+from handrail.domain.checks.finding import Flaw, Severity, place
+from handrail.domain.checks.rule import RuleCard
+from handrail.domain.definition.authoring import definition_from
+from handrail.domain.definition.model import Effect
 
 TAG = {
     "type": "object",

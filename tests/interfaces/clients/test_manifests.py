@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from handrail.interfaces.clients.manifests import REGISTRY_NAME
-from handrail.interfaces.mcp.surface.catalog import TOOLS
+from handrail.interfaces.mcp.surface.handlers.catalog import TOOLS
 from tidy.yardstick import ROOT
 
 HERE = ROOT / "docs" / "clients"

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from handrail.domain.authoring import definition_from
-from handrail.domain.definition import Definition
-from handrail.domain.status import StepStatus
+from handrail.domain.definition.authoring import definition_from
+from handrail.domain.definition.model import Definition
+from handrail.domain.run.status import StepStatus
 from handrail.interfaces.pictures.mermaid import STATUS_LOOK, STATUS_LOOKS, mermaid_text
 from handrail.interfaces.pictures.outline import BUNDLE_MIN
 

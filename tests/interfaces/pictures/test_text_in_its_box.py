@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from handrail.domain.authoring import definition_from
+from handrail.domain.definition.authoring import definition_from
 from handrail.interfaces.pictures.svg import svg_text
 from handrail.interfaces.pictures.text_width import shortened, text_width, wrapped
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from handrail.domain.check import Finding, Severity
+from handrail.domain.checks.finding import Finding, Severity
 from handrail.domain.language.expression import compile_condition
 from handrail.domain.language.shape import ANY, NUMBER
-from handrail.library.document import document_of
-from handrail.library.importers import Imported, convert
+from handrail.library.documents.document import document_of
+from handrail.library.importing.importers import Imported, convert
 from handrail.library.loading import Loaded, load_data
 
 FILES = Path(__file__).parent / "files"

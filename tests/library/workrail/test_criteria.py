@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from engine.guiding import judge as fits
+from engine.guided_runs import judge as fits
 from engine.stage import plan
-from handrail.domain.definition import Prompt
-from handrail.domain.judgement import PlainRuleSet, judge
-from handrail.domain.path import top_lane
-from handrail.domain.run import Run
+from handrail.domain.checks.judgement import PlainRuleSet, judge
+from handrail.domain.definition.model import Prompt
+from handrail.domain.run.state import Run
+from handrail.domain.run.step_path import top_lane
 from handrail.rules.registry import built_in
 from library.workrail.garden import Data, faults, first, notes, step, workflow
 

@@ -12,14 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.definitions import json_values, patient
-from handrail.domain.authoring import definition_data
-from handrail.domain.check import Severity
+from handrail.domain.checks.finding import Severity
+from handrail.domain.definition.authoring import definition_data
 from handrail.domain.errors import Invalid
-from handrail.library.bookcase import WorkflowLibrary
-from handrail.library.catalog import FolderCatalog
-from handrail.library.document import document_of
-from handrail.library.importing import imported_file
+from handrail.library.documents.document import document_of
+from handrail.library.importing.import_file import imported_file
 from handrail.library.loading import load_data, load_definition
+from handrail.library.shelf.catalog import FolderCatalog
+from handrail.library.shelf.workflow_library import WorkflowLibrary
 from handrail.library.workrail.recognising import KEYS, STEP_KEYS, looks_like_workrail
 from handrail.library.workrail.whole import convert
 from library.workrail.garden import FILES, VERSIONS, faults, first, loop, notes, ours, step, workflow

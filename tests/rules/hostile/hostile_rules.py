@@ -16,8 +16,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-import handrail.domain.check
-import handrail.rules.host
+import handrail.domain.checks.finding
+import handrail.rules.plugins.plugin_host
 from handrail.rules.sdk import Context, Finding, PythonRule, TryAgain, rule
 
 
@@ -157,8 +157,8 @@ def kills(*, target: str) -> list[Finding]:
 @hostile("patches")
 def patches(*, target: str = "") -> list[Finding]:
     """Makes handrail's own code say that nothing is ever wrong."""
-    vars(handrail.domain.check)["blocks"] = lambda *_: False
-    vars(handrail.rules.host)["findings_of"] = lambda *_: "all is well"
+    vars(handrail.domain.checks.finding)["blocks"] = lambda *_: False
+    vars(handrail.rules.plugins.plugin_host)["findings_of"] = lambda *_: "all is well"
     return [Finding("anything")]
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail.engine.rule import Rule
+from handrail.engine.checking.rule import Rule
 from handrail.rules.compiles import compiles
 from handrail.rules.lint_clean import lint_clean
 from handrail.rules.tests_pass import tests_pass

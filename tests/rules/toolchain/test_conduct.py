@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from handrail.domain.definition import Category
+from handrail.domain.definition.model import Category
 from handrail.engine.sandbox import Job, Ran
 from handrail.engine.tool import Progress, ToolFailed, silent
 from handrail.rules.command_succeeds import command_succeeds
 from handrail.rules.compiles import compiles
 from handrail.rules.lint_clean import lint_clean
 from handrail.rules.tests_pass import tests_pass
-from handrail.tools.unconfined import Unconfined
+from handrail.tools.sandbox.unconfined import Unconfined
 from rules.on_project import setting_of
 from rules.toolchain.workshop import PYTHON_HOME, Scripted, in_sandbox, judged, made, places, program, ran, scripted
 

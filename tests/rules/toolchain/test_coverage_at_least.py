@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from handrail.rules.coverage_at_least import coverage_at_least
-from handrail.tools.unconfined import Unconfined
+from handrail.tools.sandbox.unconfined import Unconfined
 from outside.toolchains import toolchains
 from rules.on_project import setting_of
 from rules.toolchain.projects import SAMPLES, equip

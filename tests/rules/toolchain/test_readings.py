@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail.rules.project import project_at
+from handrail.rules.files.project import project_at
 from handrail.rules.toolchain import javascript
 from handrail.rules.toolchain.coverage_report import NoReport, lcov_files, read_report
 from handrail.rules.toolchain.go import go_tests

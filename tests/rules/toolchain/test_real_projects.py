@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from handrail.engine.rule import Setting
+from handrail.engine.checking.rule import Setting
 from outside.nodejs import installed
 from outside.toolchains import of_machine, toolchains
 from rules.on_project import write

@@ -9,11 +9,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from handrail.domain.rule import CheckOutcome
-from handrail.engine.rule import Rule, Setting
+from handrail.domain.checks.rule import CheckOutcome
+from handrail.engine.checking.rule import Rule, Setting
 from handrail.engine.sandbox import Ran, Sandbox
 from handrail.engine.tool import Progress, silent
-from handrail.tools.bubblewrap import Bubblewrap
+from handrail.tools.sandbox.bubblewrap import Bubblewrap
 from outside.debian import bubblewrap
 from rules.on_project import setting_of, write
 

@@ -13,11 +13,11 @@ from typing import Any
 
 import mcp_types as types
 
-from handrail.domain.question import PersonReply, ToolQuestion
+from handrail.domain.run.tool_question import PersonReply, ToolQuestion
 from handrail.engine.tool import ToolAsks
 from handrail.tools.mcp.connection import ServerConnection
 from handrail.tools.mcp.declaration import Declared
-from handrail.tools.mcp.era import EraCache
+from handrail.tools.mcp.transport.era_memory import EraCache
 
 SERVER = Path(__file__).with_name("hostile_server.py")
 

@@ -11,7 +11,7 @@ from typing import Any
 from handrail.engine.secrets import Secret
 from handrail.engine.tool import PlanTool, ToolCall
 from handrail.tools.configuration import ToolConfiguration
-from handrail.tools.kept import ContentStore
+from handrail.tools.files.content_store import ContentStore
 from handrail.tools.mcp.declaration import Declared, ToolRule, UndoRule
 from handrail.tools.mcp.servers import Servers
 from handrail.tools.vault import Vault

@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from handrail.domain.definition import Category
-from handrail.domain.question import PersonReply, ToolQuestion
+from handrail.domain.definition.model import Category
+from handrail.domain.run.tool_question import PersonReply, ToolQuestion
 from handrail.engine.tool import ToolAsks, ToolFailed
 from handrail.tools.mcp import connection as supervision
 from handrail.tools.mcp import session as sessions
-from handrail.tools.mcp.era import EraCache
+from handrail.tools.mcp.transport.era_memory import EraCache
 from tools.calls import Fails
 from tools.mcp.servers_at_hand import call, connected, declared, described_as, is_alive, nobody, opened, until
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from handrail.domain.definition import Effect
+from handrail.domain.definition.model import Effect
 from handrail.domain.errors import Invalid
 from handrail.tools.mcp.declaration import (
     FILE_BYTES_MAX,

@@ -7,7 +7,7 @@ import pytest
 from mcp import MCPError
 from pydantic import TypeAdapter, ValidationError
 
-from handrail.domain.definition import Category
+from handrail.domain.definition.model import Category
 from handrail.engine.tool import ToolFailed
 from handrail.tools.mcp.fault import by_status, failure, is_closed
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from handrail.domain.definition import Category
-from handrail.tools.mcp import pipe
+from handrail.domain.definition.model import Category
 from handrail.tools.mcp.connection import ServerConnection
+from handrail.tools.mcp.transport import pipe
 from tools.calls import Fails
 from tools.mcp.servers_at_hand import Heart, call, described_as, is_alive, opened, until
 
@@ -171,7 +171,7 @@ async def test_a_server_that_never_greets_fails_in_its_time(tmp_path: Path) -> N
 async def test_a_server_that_ignores_every_request_to_end_is_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("handrail.tools.mcp.launch.STOP_GRACE_S", 0.1)
+    monkeypatch.setattr("handrail.tools.mcp.transport.launch.STOP_GRACE_S", 0.1)
     async with opened(tmp_path, "stubborn") as bad:
         await bad.listing()
         process = bad.status.pid
@@ -180,7 +180,7 @@ async def test_a_server_that_ignores_every_request_to_end_is_ended(
 
 
 async def test_a_server_that_reads_no_more_is_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("handrail.tools.mcp.launch.STOP_GRACE_S", 0.1)
+    monkeypatch.setattr("handrail.tools.mcp.transport.launch.STOP_GRACE_S", 0.1)
     async with opened(tmp_path) as bad:
         assert await call(bad, "plug") == "plugged"
         async with asyncio.timeout(10):

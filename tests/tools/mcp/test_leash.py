@@ -51,7 +51,7 @@ async def test_kill_9_of_handrail_leaves_no_server_and_no_grandchild(tmp_path: P
 def leashed(*command: str) -> Iterator[tuple[subprocess.Popen[bytes], socket.socket]]:
     """A command on a leash that is measured like any other code."""
     ours, theirs = socket.socketpair()
-    words = [sys.executable, "-m", "handrail.tools.mcp.leash", str(theirs.fileno()), *command]
+    words = [sys.executable, "-m", "handrail.tools.mcp.transport.leash", str(theirs.fileno()), *command]
     pipe = subprocess.PIPE
     with (
         ours,

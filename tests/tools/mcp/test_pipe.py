@@ -10,15 +10,15 @@ import mcp_types as types
 import pytest
 from mcp.client import Client
 
-from handrail.domain.definition import Category
+from handrail.domain.definition.model import Category
 from handrail.foundation.line_cutter import Overlong
-from handrail.tools.mcp import server_log
-from handrail.tools.mcp.affordable import is_affordable
-from handrail.tools.mcp.launch import ServerLaunch, _signal_name
-from handrail.tools.mcp.lines import is_broken_message, is_progress, named_ids, plain_id
-from handrail.tools.mcp.pipe import MessageReader
-from handrail.tools.mcp.server_log import ServerLog
-from handrail.tools.mcp.windows import WindowsPipe
+from handrail.tools.mcp.transport import server_log
+from handrail.tools.mcp.transport.launch import ServerLaunch, _signal_name
+from handrail.tools.mcp.transport.lines import is_broken_message, is_progress, named_ids, plain_id
+from handrail.tools.mcp.transport.pipe import MessageReader
+from handrail.tools.mcp.transport.server_log import ServerLog
+from handrail.tools.mcp.transport.windows import WindowsPipe
+from handrail.tools.mcp.values.schema_cost import is_affordable
 from tools.calls import Fails
 from tools.mcp.servers_at_hand import call, connected, declared, opened
 

@@ -21,11 +21,11 @@ from mcp_types import (
     TextResourceContents,
 )
 
-from handrail.domain.definition import Category
+from handrail.domain.definition.model import Category
 from handrail.engine.tool import ToolCall
-from handrail.tools.kept import ContentStore
-from handrail.tools.mcp import result as module
-from handrail.tools.mcp.result import BLOCKS_MAX, EXCERPT_LENGTH, INLINE_BYTES_MAX, MESSAGE_LENGTH_MAX, Results
+from handrail.tools.files.content_store import ContentStore
+from handrail.tools.mcp.values import result as module
+from handrail.tools.mcp.values.result import BLOCKS_MAX, EXCERPT_LENGTH, INLINE_BYTES_MAX, MESSAGE_LENGTH_MAX, Results
 from tools.calls import Fails
 
 CALL = ToolCall(tool="s.t", args={}, key="k", run="run_22222222", step="a-step")

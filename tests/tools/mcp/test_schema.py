@@ -8,7 +8,13 @@ from typing import Any
 
 import pytest
 
-from handrail.tools.mcp.schema import PATTERNS_MAX, SCHEMA_BYTES_MAX, STEPS_EXPLAINED_MAX, WALK_DEPTH_MAX, ServerSchema
+from handrail.tools.mcp.values.schema import (
+    PATTERNS_MAX,
+    SCHEMA_BYTES_MAX,
+    STEPS_EXPLAINED_MAX,
+    WALK_DEPTH_MAX,
+    ServerSchema,
+)
 
 UNUSABLE = "the server's schema for this tool can't be used"
 EMAIL = r"^(?!\.)(?!.*\.\.)([A-Za-z0-9_'+\-\.]*)[A-Za-z0-9_+-]@([A-Za-z0-9][A-Za-z0-9\-]*\.)+[A-Za-z]{2,}$"

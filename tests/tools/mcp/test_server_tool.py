@@ -13,8 +13,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from handrail.domain.definition import Category
-from handrail.domain.question import PersonReply, ToolQuestion
+from handrail.domain.definition.model import Category
+from handrail.domain.run.tool_question import PersonReply, ToolQuestion
 from handrail.engine.tool import ToolAsks, ToolFailed
 from handrail.tools.mcp.declaration import ToolRule
 from handrail.tools.mcp.servers import Servers

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail.domain.definition import Category, Effect, Retry
+from handrail.domain.definition.model import Category, Effect, Retry
 from handrail.engine.tool import CallLimits, ToolSpec
 from handrail.tools.configuration import RetryChoice, tool_configuration
 from handrail.tools.mcp import servers as module

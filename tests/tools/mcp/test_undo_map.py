@@ -8,11 +8,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from handrail.domain.check import Path as Place
-from handrail.domain.definition import Category
+from handrail.domain.checks.finding import Path as Place
+from handrail.domain.definition.model import Category
 from handrail.engine.tool import ToolCall
 from handrail.tools.mcp.declaration import UndoRule
-from handrail.tools.mcp.undo_map import Undo, captured, undo_call, undo_of
+from handrail.tools.mcp.values.undo_map import Undo, captured, undo_call, undo_of
 from tools.calls import Fails
 
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from handrail.domain.definition import Category
-from handrail.tools.mcp import web
+from handrail.domain.definition.model import Category
 from handrail.tools.mcp.declaration import Declared
+from handrail.tools.mcp.transport import web
 from tools.calls import Fails
 from tools.loopback import Asked, Loopback, reply, serving
 from tools.mcp.servers_at_hand import call, connected

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from handrail.domain.check import Flaw, Path, Severity
-from handrail.domain.definition import Call, Definition
+from handrail.domain.checks.finding import Flaw, Path, Severity
+from handrail.domain.definition.model import Call, Definition
+from handrail.domain.definition.work_items import calls_in
 from handrail.domain.suggestion import did_you_mean
-from handrail.domain.works import calls_in
 
 
 def call_flaws(definition: Definition) -> Iterator[Flaw]:

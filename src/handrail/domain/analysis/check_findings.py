@@ -1,7 +1,7 @@
 """Findings about checks: unknown rules, wrong parameters, and unusable patterns.
 
 Pure. Names in their expressions are checked in name_findings.py; values that are not known yet, by the gate of a
-run (engine/gate.py)."""
+run (engine/checking/gate.py)."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from msgspec.structs import replace
 
 from handrail.domain.analysis.known_values import MISSING_KEY, UNKNOWN_KEY, known_flaws
 from handrail.domain.analysis.local import Local, LocalRules
-from handrail.domain.check import Flaw, Path, Severity
-from handrail.domain.composition import COMPOSITIONS
-from handrail.domain.definition import Definition, Prompt, Tool, walk
+from handrail.domain.checks.composition import COMPOSITIONS
+from handrail.domain.checks.finding import Flaw, Path, Severity
+from handrail.domain.checks.rule import RuleCard, parameters_of, parameters_schema
+from handrail.domain.definition.model import Definition, Prompt, Tool, walk
 from handrail.domain.errors import Invalid
 from handrail.domain.language.pattern import linear_pattern
 from handrail.domain.language.template import has_templates
-from handrail.domain.rule import RuleCard, parameters_of, parameters_schema
 from handrail.domain.suggestion import did_you_mean
 
 

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from handrail.domain.check import Flaw, Path, Severity
-from handrail.domain.definition import Approve, Definition, Effect, Step, walk
-from handrail.domain.effect import brings_own_undo, effect_of
-from handrail.domain.graph import followers, order
+from handrail.domain.checks.finding import Flaw, Path, Severity
+from handrail.domain.definition.effect import brings_own_undo, effect_of
+from handrail.domain.definition.graph import followers, order
+from handrail.domain.definition.model import Approve, Definition, Effect, Step, walk
 
 
 def effect_notes(definition: Definition, tools: Mapping[str, Effect]) -> Iterator[Flaw]:

@@ -7,10 +7,10 @@ from __future__ import annotations
 from handrail.domain.analysis.check_findings import rules_in
 from handrail.domain.analysis.local import Survey
 from handrail.domain.analysis.whole import analyse
-from handrail.domain.check import blocks, finding_without_text
-from handrail.domain.definition import Definition
+from handrail.domain.checks.finding import blocks, finding_without_text
+from handrail.domain.definition.model import Definition
+from handrail.domain.definition.work_items import tools_in
 from handrail.domain.errors import Invalid
-from handrail.domain.works import tools_in
 
 
 def require_fit(definition: Definition, survey: Survey) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from handrail.domain.analysis.local import SchemaCheck
-from handrail.domain.check import Flaw, Path
+from handrail.domain.checks.finding import Flaw, Path
 from handrail.domain.language.template import has_templates
 
 UNKNOWN_KEY: Final = "unknown_key"

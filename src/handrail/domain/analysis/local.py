@@ -10,9 +10,9 @@ from typing import Any, TypeAlias
 
 from msgspec import Struct, field
 
-from handrail.domain.check import Flaw, Path
-from handrail.domain.definition import Effect
-from handrail.domain.rule import RuleCard
+from handrail.domain.checks.finding import Flaw, Path
+from handrail.domain.checks.rule import RuleCard
+from handrail.domain.definition.model import Effect
 
 SchemaCheck: TypeAlias = Callable[[Any, Any, Path], Sequence[Flaw]]
 """Returns the flaws of a value at a path by a JSON Schema."""

@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from handrail.domain.check import Flaw, Path, Severity
-from handrail.domain.definition import LOOP_ROUNDS_DEFAULT, Call, Definition, Each, Repeat, Step, Work, walk
+from handrail.domain.checks.finding import Flaw, Path, Severity
+from handrail.domain.definition.model import LOOP_ROUNDS_DEFAULT, Call, Definition, Each, Repeat, Step, Work, walk
 from handrail.domain.errors import HandrailError
 from handrail.domain.json import Json
 from handrail.domain.language.expression import compile_expression

@@ -8,8 +8,8 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from handrail.domain.analysis.names import RESERVED_NAMES, StepListLevel, VisibleNames, ancestry_of, top_view
-from handrail.domain.check import Flaw, Path, Severity
-from handrail.domain.definition import Approve, Call, Check, Definition, Each, Prompt, Repeat, Step, Tool, Work
+from handrail.domain.checks.finding import Flaw, Path, Severity
+from handrail.domain.definition.model import Approve, Call, Check, Definition, Each, Prompt, Repeat, Step, Tool, Work
 from handrail.domain.language.expression import (
     Expression,
     ExpressionError,

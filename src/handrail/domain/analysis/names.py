@@ -11,9 +11,9 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from handrail.domain.check import Path
-from handrail.domain.definition import Call, Definition, Each, Prompt, Repeat, Step, Tool, Work
-from handrail.domain.graph import Ancestry, ancestors
+from handrail.domain.checks.finding import Path
+from handrail.domain.definition.graph import Ancestry, ancestors
+from handrail.domain.definition.model import Call, Definition, Each, Prompt, Repeat, Step, Tool, Work
 from handrail.domain.language.shape import ANY, NUMBER, STRING, Shape, array_shape, object_shape, shape_of
 
 RESERVED_NAMES: Final = frozenset({"inputs", "vars", "steps", "run", "output", "index"})

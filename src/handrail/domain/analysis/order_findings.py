@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
-from handrail.domain.check import Flaw, Path, Severity, place
-from handrail.domain.definition import Definition, Step
-from handrail.domain.graph import cycles_in
+from handrail.domain.checks.finding import Flaw, Path, Severity, place
+from handrail.domain.definition.graph import cycles_in
+from handrail.domain.definition.model import Definition, Step
 from handrail.domain.suggestion import did_you_mean
 
 CYCLES_REPORTED_MAX: Final = 10

@@ -9,10 +9,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from handrail.domain.authoring import definition_data
-from handrail.domain.check import Flaw, Path, Severity
-from handrail.domain.definition import Definition
-from handrail.domain.redaction import looks_secret
+from handrail.domain.checks.finding import Flaw, Path, Severity
+from handrail.domain.definition.authoring import definition_data
+from handrail.domain.definition.model import Definition
+from handrail.domain.secrets.redaction import looks_secret
 
 
 def secret_flaws(definition: Definition) -> Iterator[Flaw]:

@@ -10,10 +10,10 @@ from msgspec.structs import replace
 
 from handrail.domain.analysis.known_values import MISSING_KEY, UNKNOWN_KEY, known_flaws
 from handrail.domain.analysis.local import KnownTool, Local, LocalTools
-from handrail.domain.check import Flaw, Path, Severity
-from handrail.domain.definition import Definition, Tool
+from handrail.domain.checks.finding import Flaw, Path, Severity
+from handrail.domain.definition.model import Definition, Tool
+from handrail.domain.definition.work_items import works_in
 from handrail.domain.suggestion import did_you_mean
-from handrail.domain.works import works_in
 
 CONFIGURE = "add it to .handrail/tools.json"
 

@@ -17,9 +17,9 @@ from handrail.domain.analysis.name_findings import name_flaws
 from handrail.domain.analysis.order_findings import order_flaws
 from handrail.domain.analysis.secret_findings import secret_flaws
 from handrail.domain.analysis.tool_findings import tool_flaws
-from handrail.domain.check import Flaw
-from handrail.domain.definition import Definition
-from handrail.domain.effect import BUILT_IN_EFFECTS
+from handrail.domain.checks.finding import Flaw
+from handrail.domain.definition.effect import BUILT_IN_EFFECTS
+from handrail.domain.definition.model import Definition
 from handrail.domain.language.shape import shape_of
 
 FLAWS_MAX: Final = 500

@@ -12,7 +12,7 @@ from typing import TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from handrail.domain.check import Path
+from handrail.domain.checks.finding import Path
 from handrail.domain.errors import Invalid
 from handrail.domain.json import Json
 from handrail.domain.language.expression_compiler import Compiler

@@ -10,7 +10,7 @@ from itertools import pairwise
 from math import isfinite
 from typing import Final
 
-from handrail.domain.check import Path
+from handrail.domain.checks.finding import Path
 from handrail.domain.errors import Invalid
 from handrail.domain.json import EXACT_INTEGER_MAX, Json
 from handrail.domain.language.expression_comparison import COMPARISONS

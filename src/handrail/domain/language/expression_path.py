@@ -11,7 +11,7 @@ from itertools import islice
 from keyword import iskeyword
 from typing import Any, Final, NamedTuple, TypeAlias, cast
 
-from handrail.domain.check import Path
+from handrail.domain.checks.finding import Path
 from handrail.domain.json import Json
 from handrail.domain.language.expression_value import ExpressionRefused, Frame, kind, spoken, spoken_shape
 from handrail.domain.language.shape import ANY, Shape

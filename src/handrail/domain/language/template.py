@@ -12,7 +12,7 @@ from typing import Any, Final, cast
 
 from msgspec import Struct
 
-from handrail.domain.check import Path
+from handrail.domain.checks.finding import Path
 from handrail.domain.errors import Invalid
 from handrail.domain.json import Json
 from handrail.domain.language.expression import Scope

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from keyword import kwlist
 from typing import Final, NamedTuple, TypeAlias, cast
 
-from handrail.domain.check import Path
+from handrail.domain.checks.finding import Path
 from handrail.domain.json import Json
 from handrail.domain.language.expression import Expression, Scope, condition, piped_expression
 from handrail.domain.language.expression_path import Read, name_reason

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import click
 
-from handrail.assembly import reading
-from handrail.domain.status import RUN_SHOWN_ASKING
+from handrail.assembly import open_reader
+from handrail.domain.run.status import RUN_SHOWN_ASKING
 from handrail.engine.clock import system_clock
-from handrail.engine.lookout import RunReader
-from handrail.engine.view import Whom
-from handrail.interfaces.cli.answer import answer, listing
+from handrail.engine.reading.run_reader import RunReader
+from handrail.engine.reading.run_view import WaitingKind
 from handrail.interfaces.cli.program import json_option, reports_errors, settings_of
-from handrail.interfaces.cli.table import Column, print_table
-from handrail.interfaces.cli.times import time_format, utc_option
+from handrail.interfaces.cli.words.answer import answer, listing
+from handrail.interfaces.cli.words.table import Column, print_table
+from handrail.interfaces.cli.words.times import time_format, utc_option
 from handrail.interfaces.pictures.caption import plain
 
 
@@ -24,9 +24,9 @@ from handrail.interfaces.pictures.caption import plain
 @reports_errors
 async def command(ctx: click.Context, limit: int, is_utc: bool, as_json: bool) -> None:
     """List all pending approvals, with the question of each."""
-    async with reading(settings_of(ctx)) as look:
+    async with open_reader(settings_of(ctx)) as look:
         rows = await RunReader(look.store, system_clock).runs(status=RUN_SHOWN_ASKING, limit=limit)
-    asked = [(row, one) for row in rows for one in row.waiting_for if one.kind is Whom.APPROVAL]
+    asked = [(row, one) for row in rows for one in row.waiting_for if one.kind is WaitingKind.APPROVAL]
     data = [
         {
             "run": row.run,

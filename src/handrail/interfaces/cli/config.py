@@ -5,9 +5,9 @@ from __future__ import annotations
 import click
 import msgspec
 
-from handrail.interfaces.cli.answer import answer, listing
 from handrail.interfaces.cli.program import json_option, settings_of
-from handrail.interfaces.cli.table import print_table
+from handrail.interfaces.cli.words.answer import answer, listing
+from handrail.interfaces.cli.words.table import print_table
 
 
 @click.group()

@@ -10,10 +10,10 @@ from typing import Any, Final
 import click
 import msgspec
 
-from handrail.interfaces.cli.answer import Exit, answer
 from handrail.interfaces.cli.init import host_paths
 from handrail.interfaces.cli.program import json_option, reports_errors, settings_of
-from handrail.interfaces.cli.table import print_table
+from handrail.interfaces.cli.words.answer import Exit, answer
+from handrail.interfaces.cli.words.table import print_table
 from handrail.interfaces.clients.check import CheckLevel, DoctorCheck
 from handrail.interfaces.clients.client import CLIENTS, Client, HostPaths
 from handrail.interfaces.clients.configured import ConfiguredEntry, configured, host_environment

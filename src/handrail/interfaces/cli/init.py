@@ -13,8 +13,8 @@ from typing import Any, Final
 import click
 
 from handrail.domain.errors import HandrailError, Invalid, NotFound
-from handrail.interfaces.cli.answer import EXIT_OF, answer
 from handrail.interfaces.cli.program import json_option, reports_errors, settings_of
+from handrail.interfaces.cli.words.answer import EXIT_OF, answer
 from handrail.interfaces.clients.client import CLIENTS, Client, HostPaths, Scope
 from handrail.interfaces.clients.enrolment import (
     NONE,

@@ -6,24 +6,24 @@ from typing import Any
 
 import click
 
-from handrail.assembly import opened, reading
-from handrail.domain.authoring import definition_data
+from handrail.assembly import open_reader, open_writer
+from handrail.domain.definition.authoring import definition_data
+from handrail.domain.definition.graph import waves
 from handrail.domain.errors import NotFound
-from handrail.domain.graph import waves
 from handrail.domain.plan import Plan
 from handrail.domain.suggestion import did_you_mean
 from handrail.engine.clock import instant_text
 from handrail.engine.plans import version_of
-from handrail.interfaces.cli.answer import answer, listing
-from handrail.interfaces.cli.completion import complete_plan, complete_workflow
-from handrail.interfaces.cli.definitions import check_files, load_valid, local_survey
-from handrail.interfaces.cli.finding_view import print_findings
 from handrail.interfaces.cli.program import json_option, person, reports_errors, settings_of
-from handrail.interfaces.cli.reason import reason_option
-from handrail.interfaces.cli.table import Column, print_table
-from handrail.interfaces.cli.times import time_format, utc_option
-from handrail.interfaces.cli.workflow_finding import files_of
-from handrail.library.printing import yaml_text
+from handrail.interfaces.cli.words.answer import answer, listing
+from handrail.interfaces.cli.words.completion import complete_plan, complete_workflow
+from handrail.interfaces.cli.words.finding_view import print_findings
+from handrail.interfaces.cli.words.reason import reason_option
+from handrail.interfaces.cli.words.table import Column, print_table
+from handrail.interfaces.cli.words.times import time_format, utc_option
+from handrail.interfaces.cli.workflow.definitions import check_files, load_valid, local_survey
+from handrail.interfaces.cli.workflow.lookup import files_of
+from handrail.library.documents.printing import yaml_text
 
 
 @click.group()
@@ -56,7 +56,7 @@ async def save(ctx: click.Context, file: str, note: str, as_json: bool) -> None:
     It is checked like `handrail plan check`: a plan with errors is not saved."""
     settings = settings_of(ctx)
     definition, findings = load_valid(file, settings, survey=local_survey(settings))
-    async with opened(settings) as handrail:
+    async with open_writer(settings) as handrail:
         plan = await handrail.plans.save(definition, actor=person(), note=note)
     newest = plan.newest
     data = {
@@ -84,7 +84,7 @@ async def save(ctx: click.Context, file: str, note: str, as_json: bool) -> None:
 @reports_errors
 async def list_(ctx: click.Context, limit: int, after: str, is_utc: bool, as_json: bool) -> None:
     """List the saved plans, including retired ones."""
-    async with reading(settings_of(ctx)) as look:
+    async with open_reader(settings_of(ctx)) as look:
         rows = await look.store.plans(after=after, limit=limit)
     data = [
         {
@@ -123,7 +123,7 @@ async def list_(ctx: click.Context, limit: int, after: str, is_utc: bool, as_jso
 @reports_errors
 async def show(ctx: click.Context, plan_id: str, number: int | None, is_utc: bool, as_json: bool) -> None:
     """Show the versions of a plan, and the text of one of them."""
-    async with reading(settings_of(ctx)) as look:
+    async with open_reader(settings_of(ctx)) as look:
         plan = await look.plans.get(plan_id)
         if not plan.versions:
             known = [row.id for row in await look.store.plans(limit=1_000)]
@@ -149,7 +149,7 @@ async def show(ctx: click.Context, plan_id: str, number: int | None, is_utc: boo
 @reports_errors
 async def retire(ctx: click.Context, plan_id: str, reason: str, as_json: bool) -> None:
     """Stop offering a plan. Nothing is erased: its versions and the reason stay in the journal."""
-    async with opened(settings_of(ctx)) as handrail:
+    async with open_writer(settings_of(ctx)) as handrail:
         plan = await handrail.plans.retire(plan_id, reason=reason, actor=person())
     data = {"plan": plan.id, "retired": instant_text(plan.retired or 0), "receipt": plan.receipt}
     answer(data, as_json=as_json, as_text=lambda: click.echo(f"retired {plan.id}  receipt {plan.receipt}"))

@@ -18,7 +18,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from handrail.domain.errors import HandrailError, Unavailable
-from handrail.interfaces.cli.answer import fail
+from handrail.interfaces.cli.words.answer import fail
 from handrail.logs import start_logging
 from handrail.settings import Settings, read_settings
 
@@ -46,6 +46,8 @@ COMMANDS: Final[Mapping[str, str]] = {
     "worker": "start another worker on the store",
     "workflow": "find, write, check, draw and test workflows",
 }
+GROUPS: Final = frozenset({"demo", "journal", "rules", "run", "tools", "workflow"})
+"""Commands that have a folder of their own."""
 EPILOG: Final = """\
 Shell completion (also zsh_source, fish_source):
 
@@ -63,7 +65,8 @@ class LazyGroup(click.Group):
         """The command of that name, imported now."""
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = import_module(f"handrail.interfaces.cli.{cmd_name}").command
+        module = f"{cmd_name}.group" if cmd_name in GROUPS else cmd_name
+        command: click.Command = import_module(f"handrail.interfaces.cli.{module}").command
         return command
 
     def resolve_command(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from handrail.library.structure import schema_text
+from handrail.library.schemas.structure import schema_text
 
 
 @click.command()

@@ -10,13 +10,13 @@ import click
 
 from handrail.assembly import secrets_of
 from handrail.domain.errors import Invalid
-from handrail.domain.scrubbing import is_scrubbed
+from handrail.domain.secrets.scrubbing import is_scrubbed
 from handrail.engine.clock import instant_text
 from handrail.engine.secrets import SecretCard
-from handrail.interfaces.cli.answer import answer, listing
 from handrail.interfaces.cli.program import json_option, reports_errors, settings_of
-from handrail.interfaces.cli.table import Column, print_table
-from handrail.interfaces.cli.times import time_format, utc_option
+from handrail.interfaces.cli.words.answer import answer, listing
+from handrail.interfaces.cli.words.table import Column, print_table
+from handrail.interfaces.cli.words.times import time_format, utc_option
 
 READ_MAX: Final = 100_000
 """Longer than any secret may be; the store itself checks the length."""

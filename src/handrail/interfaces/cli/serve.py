@@ -8,8 +8,8 @@ from typing import Final
 import click
 import msgspec
 
-from handrail.interfaces.cli.execution import Stopped, stoppable
 from handrail.interfaces.cli.program import json_option, reports_errors, settings_of
+from handrail.interfaces.cli.run.execution import Stopped, stoppable
 from handrail.interfaces.mcp.http.http_server import Endpoint, ServeOptions, serve
 from handrail.interfaces.mcp.serving import open_server_and_readiness
 from handrail.interfaces.mcp.surface.offer import Toolset

@@ -7,11 +7,11 @@ from typing import Final
 
 import click
 
-from handrail.assembly import Working, working
-from handrail.domain.run import Run
-from handrail.domain.status import RUN_WORKING, RunStatus
-from handrail.interfaces.cli.execution import Stopped, first_of, stoppable
+from handrail.assembly import Engine, open_engine
+from handrail.domain.run.state import Run
+from handrail.domain.run.status import RUN_WORKING, RunStatus
 from handrail.interfaces.cli.program import reports_errors, settings_of
+from handrail.interfaces.cli.run.execution import Stopped, first_of, stoppable
 
 POLL_S: Final = 0.2
 IDLE_POLLS: Final = 3
@@ -24,7 +24,7 @@ IDLE_POLLS: Final = 3
 @reports_errors
 async def command(ctx: click.Context, until_idle: bool) -> None:
     """Execute the store's runs that no other process executes, until stopped."""
-    async with working(settings_of(ctx), actor="worker") as engine:
+    async with open_engine(settings_of(ctx), actor="worker") as engine:
         _log(f"worker {engine.worker.settings.owner} started; Ctrl-C stops it")
         worker_log = _WorkerLog(engine)
         with stoppable() as stop:
@@ -46,7 +46,7 @@ def _log(text: str) -> None:
 class _WorkerLog:
     """Prints what a worker does. Polls, because picking up and waiting are no events of a run."""
 
-    def __init__(self, engine: Working) -> None:
+    def __init__(self, engine: Engine) -> None:
         self.worker = engine.worker
         self.store = engine.writer.reader.store
         self.run_reader = engine.run_reader

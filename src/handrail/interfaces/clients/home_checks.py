@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Final
 
-from handrail.assembly import opened, reading, toolbox_of
+from handrail.assembly import open_reader, open_writer, toolbox_of
 from handrail.domain.errors import HandrailError
 from handrail.domain.plural import plural
 from handrail.engine.clock import instant_text, system_clock
@@ -80,7 +80,7 @@ async def _store(settings: Settings) -> DoctorCheck:
     if not os.access(settings.journal, os.W_OK):
         return fail("store", f"{settings.journal} is not writable", f"chmod u+w {settings.journal}")
     try:
-        async with opened(settings) as handrail:
+        async with open_writer(settings) as handrail:
             events, _ = await handrail.reader.store.heads(after=FAR_BEHIND)
             is_signed = await handrail.reader.checkpoints.last() is not None
     except HandrailError as error:
@@ -116,7 +116,7 @@ async def _clock(settings: Settings, started: tuple[float, float]) -> DoctorChec
     if abs(jump_s) > JUMP_S_MAX:
         return warn("clock", f"jumped by {jump_s:.1f} s during the check", "use a time service")
     try:
-        async with reading(settings) as look:
+        async with open_reader(settings) as look:
             latest = await look.ledger.latest(limit=1)
     except HandrailError as error:
         return warn("clock", f"can't compare it with the journal: {error}", error.hint)

@@ -1,6 +1,7 @@
 """JSON with comments and trailing commas, read into a tree with positions in the text.
 
-Only reads; jsonc_text.py uses the positions to change a text. Workflows are strict JSON (library/json_document.py)."""
+Only reads; jsonc_text.py uses the positions to change a text. Workflows are strict JSON
+(library/documents/json_document.py)."""
 
 from __future__ import annotations
 

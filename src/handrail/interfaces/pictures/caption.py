@@ -10,7 +10,7 @@ from typing import Final, assert_never
 
 from msgspec import Struct
 
-from handrail.domain.definition import (
+from handrail.domain.definition.model import (
     Approve,
     Call,
     Definition,

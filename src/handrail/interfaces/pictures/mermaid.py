@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
-from handrail.domain.definition import Definition, Kind
+from handrail.domain.definition.model import Definition, Kind
 from handrail.interfaces.pictures.caption import Mark, name_of, plain, subject_of
 from handrail.interfaces.pictures.outline import Item, Outline, bundle_text, items_in, kinds_in, outlined, remarks_in
 

@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from handrail.domain.definition import Call, Definition, Kind, Step, walk
+from handrail.domain.definition.model import Call, Definition, Kind, Step, walk
 from handrail.interfaces.pictures.caption import Mark, Remark, remarks_on, waits_for
 
 BUNDLE_MIN: Final = 7

@@ -11,7 +11,7 @@ from html import escape
 from itertools import chain
 from typing import Final
 
-from handrail.domain.definition import Definition
+from handrail.domain.definition.model import Definition
 from handrail.interfaces.pictures.caption import MEANING, WHO, Remark, facts_of, name_of, plain, subject_of
 from handrail.interfaces.pictures.layout import placed
 from handrail.interfaces.pictures.outline import Item, Outline, items_in, kinds_in, outlined, remarks_in

@@ -8,7 +8,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from handrail.domain.definition import Kind
+from handrail.domain.definition.model import Kind
 from handrail.interfaces.pictures.caption import Mark, Remark, plain, subject_of
 from handrail.interfaces.pictures.outline import Item, bundle_text, remarks_in
 from handrail.interfaces.pictures.text_width import shortened, text_width, wrapped

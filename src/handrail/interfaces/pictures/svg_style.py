@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from handrail.domain.definition import Kind
+from handrail.domain.definition.model import Kind
 from handrail.interfaces.pictures.caption import Mark
 
 SANS: Final = 'ui-sans-serif,system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,"Noto Sans",sans-serif'

@@ -12,7 +12,7 @@ from typing import Final
 from msgspec import Struct
 from rich.cells import cell_len
 
-from handrail.domain.definition import Definition, Kind
+from handrail.domain.definition.model import Definition, Kind
 from handrail.interfaces.pictures.caption import (
     WHO,
     Mark,

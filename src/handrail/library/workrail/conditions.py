@@ -11,11 +11,11 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from handrail.domain.check import Path
+from handrail.domain.checks.finding import Path
 from handrail.domain.errors import Invalid
 from handrail.domain.json import Json
 from handrail.domain.suggestion import did_you_mean
-from handrail.library.schema_words import described
+from handrail.library.schemas.schema_words import described
 from handrail.library.workrail.equality import (
     Subject,
     among,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from handrail.library.schema_words import described
+from handrail.library.schemas.schema_words import described
 from handrail.library.workrail.conditions import Condition, condition_of
 from handrail.library.workrail.naming import Names
 from handrail.library.workrail.noting import Reader

@@ -8,10 +8,10 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from handrail.domain.check import Path
+from handrail.domain.checks.finding import Path
 from handrail.domain.errors import Invalid
-from handrail.library.author_schema import check_schema
-from handrail.library.schema_words import described
+from handrail.library.schemas.author_schema import check_schema
+from handrail.library.schemas.schema_words import described
 from handrail.library.workrail.conditions import Read, condition_of
 from handrail.library.workrail.naming import Names
 from handrail.library.workrail.noting import Notes, Reader

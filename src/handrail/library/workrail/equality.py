@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from handrail.domain.errors import Invalid
 from handrail.domain.json import Json
-from handrail.library.schema_words import described
+from handrail.library.schemas.schema_words import described
 from handrail.library.workrail.literals import list_literal, number_literal, text_literal
 from handrail.library.workrail.patterns import pattern_of
 

@@ -11,8 +11,8 @@ from typing import Any, Final, TypeGuard
 from msgspec import Struct
 from msgspec.structs import replace
 
-from handrail.domain.check import Path
-from handrail.library.schema_words import described
+from handrail.domain.checks.finding import Path
+from handrail.library.schemas.schema_words import described
 from handrail.library.workrail.conditions import Condition, Read, condition_of
 from handrail.library.workrail.literals import text_literal
 from handrail.library.workrail.naming import Counter, Names, item_name

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final
 
-from handrail.domain.check import Flaw, Path, Severity
+from handrail.domain.checks.finding import Flaw, Path, Severity
 from handrail.domain.suggestion import did_you_mean
-from handrail.library.document_tree import FINDINGS_MAX, shown
-from handrail.library.schema_words import described
+from handrail.library.documents.document_tree import FINDINGS_MAX, shown
+from handrail.library.schemas.schema_words import described
 
 RULE: Final = "workrail"
 

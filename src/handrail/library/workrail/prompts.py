@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from handrail.library.schema_words import described
+from handrail.library.schemas.schema_words import described
 from handrail.library.workrail.conditions import Read, condition_of
 from handrail.library.workrail.functions import WorkRailFunction, calls_in, functions_in, mentioned_in
 from handrail.library.workrail.naming import Names

@@ -8,8 +8,8 @@ from typing import Any, Final, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from handrail.domain.check import Path
-from handrail.library.schema_words import described
+from handrail.domain.checks.finding import Path
+from handrail.library.schemas.schema_words import described
 from handrail.library.workrail.conditions import Condition, Read, condition_of
 from handrail.library.workrail.confirming import ALWAYS, at_first, confirmation_of, either
 from handrail.library.workrail.criteria import Criteria, criteria_of

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from handrail.domain.json import Json
-from handrail.library.printing import yaml_text
+from handrail.library.documents.printing import yaml_text
 from handrail.library.workrail.literals import text_literal
 from handrail.library.workrail.naming import Names
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from handrail.domain.check import Path
-from handrail.library.document import Document
-from handrail.library.importer import Conversion
-from handrail.library.schema_words import described
+from handrail.domain.checks.finding import Path
+from handrail.library.documents.document import Document
+from handrail.library.importing.importer import Conversion
+from handrail.library.schemas.schema_words import described
 from handrail.library.workrail.conditions import not_texts
 from handrail.library.workrail.functions import WorkRailFunction, functions_in
 from handrail.library.workrail.naming import Names, workflow_id

@@ -9,7 +9,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from handrail.rules.project import PathRefused, Project
+from handrail.rules.files.project import PathRefused, Project
 
 ENTRIES_MAX: Final = 50_000
 DEPTH_MAX: Final = 30

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from handrail.engine.rule import Setting
+from handrail.engine.checking.rule import Setting
 from handrail.engine.sandbox import Bounds, Job
 from handrail.engine.tool import ToolFailed
 from handrail.rules.toolchain.program import Program, environment

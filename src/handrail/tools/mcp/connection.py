@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from msgspec import Struct
 
-from handrail.domain.definition import Category
-from handrail.domain.duration import duration_ms
-from handrail.domain.question import PersonReply, ToolQuestion
+from handrail.domain.definition.duration import duration_ms
+from handrail.domain.definition.model import Category
+from handrail.domain.run.tool_question import PersonReply, ToolQuestion
 from handrail.engine.tool import ToolFailed
 from handrail.tools.mcp.declaration import Declared
-from handrail.tools.mcp.era import EraCache
-from handrail.tools.mcp.listing import ListedTool
-from handrail.tools.mcp.server_log import ServerLog
+from handrail.tools.mcp.transport.era_memory import EraCache
+from handrail.tools.mcp.transport.server_log import ServerLog
+from handrail.tools.mcp.values.listing import ListedTool
 
 if TYPE_CHECKING:
     import mcp_types
@@ -256,11 +256,11 @@ class ServerConnection:
     def _transport(self) -> Transport:
         declared = self._declared
         if declared.url:
-            from handrail.tools.mcp.web import Web  # late: it needs an HTTP client
+            from handrail.tools.mcp.transport.web import Web  # late: it needs an HTTP client
 
             headers = {name: self._fill(value) for name, value in declared.headers.items()}
             return Web(self._fill(declared.url), headers)
-        from handrail.tools.mcp.launch import ServerLaunch  # late: only needed for servers that are processes
+        from handrail.tools.mcp.transport.launch import ServerLaunch  # late: only needed for servers that are processes
 
         launch = ServerLaunch(
             command=self._fill(declared.command),
@@ -269,10 +269,10 @@ class ServerConnection:
             cwd=str(self._project / self._fill(declared.cwd)),
         )
         if sys.platform == "win32":
-            from handrail.tools.mcp.windows import WindowsPipe  # late: it needs the SDK
+            from handrail.tools.mcp.transport.windows import WindowsPipe  # late: it needs the SDK
 
             return WindowsPipe(launch, log=self._log)
-        from handrail.tools.mcp.pipe import Pipe  # late: it needs the SDK
+        from handrail.tools.mcp.transport.pipe import Pipe  # late: it needs the SDK
 
         return Pipe(launch, log=self._log, changed=self._on_notice)
 

@@ -18,7 +18,7 @@ import msgspec
 from msgspec import Meta, Struct, field
 from msgspec.structs import asdict
 
-from handrail.domain.definition import Effect
+from handrail.domain.definition.model import Effect
 from handrail.domain.errors import Invalid
 from handrail.domain.language.shape import ANY, Shape
 from handrail.domain.language.template import template_errors

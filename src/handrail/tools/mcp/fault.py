@@ -13,7 +13,7 @@ import mcp_types as types
 from mcp import MCPError
 from pydantic import ValidationError
 
-from handrail.domain.definition import Category
+from handrail.domain.definition.model import Category
 from handrail.engine.tool import ToolFailed
 
 MESSAGE_MAX: Final = 2_000

@@ -9,14 +9,14 @@ import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from handrail.domain.definition import Category, Effect
-from handrail.domain.pin import Card
-from handrail.domain.question import PersonReply, ToolQuestion
-from handrail.domain.reference import references_in as secrets_in
+from handrail.domain.definition.model import Category, Effect
+from handrail.domain.definition.tool_pin import Card
+from handrail.domain.run.tool_question import PersonReply, ToolQuestion
+from handrail.domain.secrets.secret_reference import references_in as secrets_in
 from handrail.engine.tool import ToolAsks, ToolCall, ToolFailed, ToolSpec
-from handrail.tools.mcp.result import references_in
 from handrail.tools.mcp.tool_server import ToolServer
-from handrail.tools.mcp.undo_map import captured, undo_call, undo_of
+from handrail.tools.mcp.values.result import references_in
+from handrail.tools.mcp.values.undo_map import captured, undo_call, undo_of
 
 
 class ServerTool:

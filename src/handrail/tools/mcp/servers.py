@@ -12,18 +12,18 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from handrail.domain.duration import duration_ms
+from handrail.domain.definition.duration import duration_ms
 from handrail.domain.suggestion import did_you_mean
 from handrail.engine.tool import ToolFailed, ToolSpec
 from handrail.tools.configuration import ToolConfiguration
-from handrail.tools.kept import ContentStore
+from handrail.tools.files.content_store import ContentStore
 from handrail.tools.mcp.connection import ServerConnection, ServerStatus
 from handrail.tools.mcp.declaration import Declared
-from handrail.tools.mcp.era import EraCache
-from handrail.tools.mcp.listing_cache import ListingCache
-from handrail.tools.mcp.result import Results
 from handrail.tools.mcp.server_tool import ServerTool
 from handrail.tools.mcp.tool_server import ToolServer
+from handrail.tools.mcp.transport.era_memory import EraCache
+from handrail.tools.mcp.values.listing_cache import ListingCache
+from handrail.tools.mcp.values.result import Results
 from handrail.tools.vault import Vault
 
 CONNECTING_MAX: Final = 16

@@ -25,17 +25,17 @@ from mcp.shared.exceptions import UrlElicitationRequiredError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import TypeAdapter
 
-from handrail.domain.definition import Category
-from handrail.domain.question import PersonReply, ToolQuestion
+from handrail.domain.definition.model import Category
+from handrail.domain.run.tool_question import PersonReply, ToolQuestion
 from handrail.engine.tool import ToolAsks, ToolFailed
 from handrail.tools.mcp.bucket import RateLimiter
 from handrail.tools.mcp.fault import FAULTS, failure, is_closed
-from handrail.tools.mcp.listing import PAGES_MAX, ListedTool, ToolListing
-from handrail.tools.mcp.pipe import PROGRESS_PER_S_MAX
-from handrail.tools.mcp.question import question_of, result_of
-from handrail.tools.mcp.server_log import ServerLog
-from handrail.tools.mcp.structured import OutputSchemas
-from handrail.tools.mcp.web import NOTED
+from handrail.tools.mcp.transport.pipe import PROGRESS_PER_S_MAX
+from handrail.tools.mcp.transport.server_log import ServerLog
+from handrail.tools.mcp.transport.web import NOTED
+from handrail.tools.mcp.values.listing import PAGES_MAX, ListedTool, ToolListing
+from handrail.tools.mcp.values.question import question_of, result_of
+from handrail.tools.mcp.values.structured import OutputSchemas
 
 if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams

@@ -14,16 +14,16 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
-from handrail.domain.definition import Category, Effect
+from handrail.domain.definition.model import Category, Effect
 from handrail.domain.suggestion import did_you_mean
 from handrail.engine.tool import CallLimits, ToolFailed, ToolSpec
 from handrail.tools.configuration import ToolConfiguration, configured, merged_retry
 from handrail.tools.mcp.connection import ServerConnection
 from handrail.tools.mcp.declaration import Declared, ToolRule
-from handrail.tools.mcp.listing import ListedTool
-from handrail.tools.mcp.listing_cache import ListingCache
-from handrail.tools.mcp.result import Results
-from handrail.tools.mcp.schema import ServerSchema
+from handrail.tools.mcp.values.listing import ListedTool
+from handrail.tools.mcp.values.listing_cache import ListingCache
+from handrail.tools.mcp.values.result import Results
+from handrail.tools.mcp.values.schema import ServerSchema
 from handrail.tools.vault import Vault
 
 NO_RULE: Final = ToolRule()

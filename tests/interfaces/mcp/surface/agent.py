@@ -21,7 +21,7 @@ from mcp import Client
 from mcp.server.lowlevel.server import Server
 
 from handrail.interfaces.mcp.serving import open_server
-from handrail.interfaces.mcp.surface.catalog import TOOLS
+from handrail.interfaces.mcp.surface.handlers.catalog import TOOLS
 from handrail.interfaces.mcp.surface.offer import ToolOffer
 from handrail.settings import Settings, read_settings
 from interfaces.shell import Process

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from handrail.domain.command import RecordDecision
 from handrail.domain.errors import Unavailable
+from handrail.domain.run.command import RecordDecision
 from handrail.interfaces.mcp.surface.lazy_program import LazyProgram
 from interfaces.mcp.surface.agent import PATIENCE_S, Place
 

@@ -9,7 +9,7 @@ from typing import Any
 import mcp_types as mt
 import pytest
 
-from handrail.library.structure import schema_text
+from handrail.library.schemas.structure import schema_text
 from interfaces.mcp.surface.agent import ERAS, Agent, Place, write
 
 WORKFLOW = {

@@ -347,7 +347,7 @@ async def test_a_run_that_mixes_agent_tool_and_person_gives_each_their_steps(pla
 
 
 async def test_a_call_does_not_wait_forever_for_long_steps(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("handrail.interfaces.mcp.surface.guide_tools.WAIT_S", 0.2)
+    monkeypatch.setattr("handrail.interfaces.mcp.surface.handlers.guide_tools.WAIT_S", 0.2)
     steps = [{"id": "slow", "tool": "wait.for", "args": {"duration": "1h"}}, {"id": "p", "prompt": "Go on."}]
     place.workflow({"id": "w", "steps": steps})
     async with place.agent() as agent:

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import msgspec
 
-from handrail.engine.guide_view import Guided
-from handrail.engine.view import RecoveryOption, Status
+from handrail.engine.guiding.guide_view import Guided
+from handrail.engine.reading.run_view import RecoveryOption, Status
 from handrail.interfaces.mcp.surface.caller import ToolReply
 from handrail.interfaces.mcp.surface.fitting import excerpt_of, fitted, fitted_text
 

@@ -8,7 +8,7 @@ import getpass
 from collections.abc import Mapping
 from typing import Any, Final
 
-from handrail.domain.legal import Action
+from handrail.domain.run.legal_controls import Action
 from handrail.interfaces.mcp.surface.caller import Response, UserAnswer, UserQuestion
 
 FORM: Final[Mapping[str, Mapping[str, Any]]] = {

@@ -12,22 +12,22 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from handrail.domain.check import finding_without_text
+from handrail.domain.checks.finding import finding_without_text
 from handrail.domain.errors import HandrailError, Invalid
-from handrail.interfaces.mcp.surface import guide_tools, journal_tools, run_tools
-from handrail.interfaces.mcp.surface.arguments import ToolArguments
 from handrail.interfaces.mcp.surface.caller import AskFirst, Caller, TaskView, ToolReply, unknown
-from handrail.interfaces.mcp.surface.catalog import ARGUMENTS, INSTRUCTIONS, TOOLS
+from handrail.interfaces.mcp.surface.handlers import guide_tools, journal_tools, run_tools
+from handrail.interfaces.mcp.surface.handlers.arguments import ToolArguments
+from handrail.interfaces.mcp.surface.handlers.catalog import ARGUMENTS, INSTRUCTIONS, TOOLS
+from handrail.interfaces.mcp.surface.handlers.schema import strict_schema
 from handrail.interfaces.mcp.surface.lazy_program import LazyProgram
 from handrail.interfaces.mcp.surface.offer import Content, PromptOffer, Resource, ResourceTemplate, ToolOffer, Toolset
 from handrail.interfaces.mcp.surface.prompts import Prompts
 from handrail.interfaces.mcp.surface.refusal import refusal
 from handrail.interfaces.mcp.surface.resources import Resources
-from handrail.interfaces.mcp.surface.run_feed import RunFeed
-from handrail.interfaces.mcp.surface.run_tasks import RunTasks
-from handrail.interfaces.mcp.surface.schema import strict_schema
+from handrail.interfaces.mcp.surface.runs.run_feed import RunFeed
+from handrail.interfaces.mcp.surface.runs.run_tasks import RunTasks
 from handrail.interfaces.mcp.surface.surface_protocol import Feed, ServerInfo, TaskBook
-from handrail.library.structure import check_against
+from handrail.library.schemas.structure import check_against
 
 log = logging.getLogger(__name__)
 

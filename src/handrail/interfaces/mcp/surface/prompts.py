@@ -13,7 +13,7 @@ from handrail.interfaces.mcp.surface.answering import compact
 from handrail.interfaces.mcp.surface.caller import unknown
 from handrail.interfaces.mcp.surface.lazy_program import LazyProgram
 from handrail.interfaces.mcp.surface.offer import PromptArgument, PromptOffer
-from handrail.library.book import WorkflowEntry
+from handrail.library.shelf.workflow_entry import WorkflowEntry
 
 LISTED_MAX: Final = 500
 COMPLETED_MAX: Final = 100

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
-from handrail.domain.check import Finding
+from handrail.domain.checks.finding import Finding
 from handrail.domain.errors import (
     Conflict,
     HandrailError,

@@ -11,11 +11,11 @@ from typing import Any, Final
 
 import msgspec
 
-from handrail.domain.authoring import definition_data
+from handrail.domain.definition.authoring import definition_data
 from handrail.domain.errors import HandrailError, Invalid, NotFound
-from handrail.domain.status import RUN_SHOWN_OPEN
-from handrail.engine.ledger import Query, event_view
-from handrail.engine.view import Detail
+from handrail.domain.run.status import RUN_SHOWN_OPEN
+from handrail.engine.reading.ledger import Query, event_view
+from handrail.engine.reading.run_view import Detail
 from handrail.interfaces.mcp.surface.answering import status_data
 from handrail.interfaces.mcp.surface.caller import unknown
 from handrail.interfaces.mcp.surface.fitting import fitted
@@ -23,7 +23,7 @@ from handrail.interfaces.mcp.surface.lazy_program import LazyProgram
 from handrail.interfaces.mcp.surface.offer import JSON_TYPE, MARKDOWN_TYPE, Content, Resource, ResourceTemplate
 from handrail.interfaces.pictures.mermaid import mermaid_text
 from handrail.library.loading import valid
-from handrail.library.structure import schema_text
+from handrail.library.schemas.structure import schema_text
 
 SCHEME: Final = "handrail://"
 GUIDE: Final = f"{SCHEME}guide"

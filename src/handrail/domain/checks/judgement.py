@@ -1,0 +1,226 @@
+"""Judgement: whether a submitted output is accepted: its schema first, then the checks of the step.
+
+Pure. Checks become tasks, and the outcomes of tasks become a judgement. Rules that read files or wait are applied by
+engine/checking/gate.py with these same functions; `judge` applies plain rules only, for rehearsals. A check whose
+rule was not run is reported as such: it never passes silently, and it never fails an output."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, Final, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from handrail.domain.checks.composition import COMPOSITIONS, CheckPart
+from handrail.domain.checks.finding import BLOCKING, Finding, Severity, blocks
+from handrail.domain.checks.rule import (
+    CheckOutcome,
+    Evidence,
+    Given,
+    RuleCard,
+    Rules,
+    SchemaJudge,
+    parameters_of,
+    parameters_schema,
+    subject_name,
+)
+from handrail.domain.definition.model import Check, Prompt, Tool
+from handrail.domain.errors import Invalid
+from handrail.domain.run.scope import condition_is_true_of, evaluated_of, rendered_of
+from handrail.domain.run.state import Run
+from handrail.domain.run.step_path import Lane
+
+NESTED_MAX: Final = 8
+"""How deep checks may be nested."""
+FINDINGS_MAX: Final = 50
+
+
+class PlainRuleSet(Struct, frozen=True):
+    """The plain rules and the schema check that outputs are judged by without waiting."""
+
+    rules: Rules
+    fits: SchemaJudge
+
+
+class Judgement(Struct, frozen=True):
+    """All findings, the rules that passed, and their evidence."""
+
+    findings: tuple[Finding, ...] = ()
+    passed: tuple[str, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
+    bar: Severity = Severity.MAJOR
+    notes: tuple[Finding, ...] = ()
+    """The findings that only say that a check was not run: they never block, whatever the bar."""
+
+    @property
+    def blocking(self) -> tuple[Finding, ...]:
+        """The findings for which the output is refused."""
+        return tuple(one for one in self.findings if one.severity in BLOCKING[self.bar] and one not in self.notes)
+
+    @property
+    def is_good(self) -> bool:
+        """Whether nothing blocks."""
+        return not self.blocking
+
+
+class RuleCall(Struct, frozen=True):
+    """A rule to apply, with its parameters filled in."""
+
+    rule: str
+    parameters: Mapping[str, Any]
+
+
+class Composed(Struct, frozen=True):
+    """A rule made of rules, with the tasks inside it."""
+
+    rule: str
+    parameters: Mapping[str, Any]
+    parts: tuple[tuple[str, CheckTask], ...]
+
+    @property
+    def card(self) -> RuleCard:
+        """The card of the rule."""
+        return COMPOSITIONS[self.rule].card
+
+    def outcome(self, outcomes: Sequence[CheckOutcome]) -> CheckOutcome:
+        """The outcome, given the outcomes of the parts in their order."""
+        parts = [CheckPart(name, outcome) for (name, _), outcome in zip(self.parts, outcomes, strict=True)]
+        return COMPOSITIONS[self.rule].compose(parts, subject_name(self.parameters))
+
+
+CheckTask: TypeAlias = RuleCall | Composed | CheckOutcome
+"""What is left to do for a check; an outcome if it is already known without applying a rule."""
+
+
+def given_of(output: Any, run: Run, lane: Lane, fits: SchemaJudge) -> Given:
+    """What rules may read."""
+    return Given(output=output, evaluate=partial(evaluated_of, output, run=run, lane=lane), fits=fits)
+
+
+def shape_of_output(work: Prompt | Tool, output: Any, fits: SchemaJudge) -> tuple[Finding, ...]:
+    """The findings of the step's own schema; checks are applied only if none of them blocks."""
+    return tuple(fits(work.output, output)) if work.output is not None else ()
+
+
+def tasks_of(checks: Sequence[Check], given: Given, run: Run, lane: Lane) -> list[tuple[Check, CheckTask]]:
+    """The task of each check; checks whose condition is false are left out."""
+    tasks = ((check, _task(check, given, run, lane)) for check in checks)
+    return [(check, task) for check, task in tasks if task is not None]
+
+
+def _task(check: Check, given: Given, run: Run, lane: Lane) -> CheckTask | None:
+    try:
+        if check.when is not None and not condition_is_true_of(given.output, check.when, run, lane):
+            return None
+        return _asked(check.rule, rendered_of(given.output, check.parameters, run, lane), given, depth=0)
+    except Invalid as error:
+        return _unreadable(check.rule, error, check.severity)
+
+
+def _asked(rule: str, parameters: Mapping[str, Any], given: Given, *, depth: int) -> CheckTask:
+    if depth > NESTED_MAX:
+        return unusable(rule, f"checks are nested more than {NESTED_MAX} deep")
+    composition = COMPOSITIONS.get(rule)
+    if composition is None:
+        return RuleCall(rule, parameters)
+    if flaws := misfits(composition.card, parameters, given.fits):
+        return flaws
+    inside = ((str(check["rule"]), _inside(check, given, depth=depth + 1)) for check in parameters["checks"])
+    return Composed(rule, parameters, tuple((name, task) for name, task in inside if task is not None))
+
+
+def _inside(check: Mapping[str, Any], given: Given, *, depth: int) -> CheckTask | None:
+    """The task of a check inside another; None if its condition is false."""
+    rule = str(check["rule"])
+    try:
+        if "when" in check and given.evaluate(str(check["when"])) is not True:
+            return None
+    except Invalid as error:
+        return _unreadable(rule, error, Severity.MAJOR)
+    return _asked(rule, parameters_of(check), given, depth=depth)
+
+
+def misfits(card: RuleCard, parameters: Mapping[str, Any], fits: SchemaJudge) -> CheckOutcome | None:
+    """Why a rule can't be applied with these parameters. The author must fix that; it never counts as a pass."""
+    found = tuple(_flaw(card.name, one.message, one.where) for one in fits(parameters_schema(card), parameters))
+    return CheckOutcome(findings=found, was_run=False) if found else None
+
+
+def unusable(rule: str, message: str) -> CheckOutcome:
+    """The outcome of a check that can't be applied as written."""
+    return CheckOutcome(findings=(_flaw(rule, message),), was_run=False)
+
+
+def not_run(rule: str) -> CheckOutcome:
+    """The outcome of a check whose rule is not run here."""
+    message = f"`{rule}` was not run here, so the step counts as claimed"
+    note = Finding(rule=rule, severity=Severity.MINOR, where="checks", message=message)
+    return CheckOutcome(findings=(note,), was_run=False)
+
+
+def _flaw(rule: str, message: str, place: str = "") -> Finding:
+    return Finding(
+        rule=rule,
+        severity=Severity.CRITICAL,
+        where=f"checks.{place}" if place else "checks",
+        message=f"the check can't be applied: {message}",
+        fix="the workflow's author must fix it",
+        unapplied=True,
+    )
+
+
+def _unreadable(rule: str, error: Invalid, severity: Severity) -> CheckOutcome:
+    found = Finding(
+        rule=rule,
+        severity=severity,
+        where="checks",
+        message=f"the check can't be evaluated: {error}",
+        fix="submit what it reads",
+        unapplied=True,
+    )
+    return CheckOutcome(findings=(found,), was_run=False)
+
+
+def judgement_of(
+    work: Prompt | Tool, shape: Sequence[Finding], outcomes: Sequence[tuple[Check, CheckOutcome]] = ()
+) -> Judgement:
+    """The judgement that follows from the schema's findings and the outcomes of the checks."""
+    findings = [*shape, *(found for check, outcome in outcomes for found in _weighed(check, outcome))]
+    return Judgement(
+        findings=tuple(findings[:FINDINGS_MAX]),
+        passed=tuple(dict.fromkeys(check.rule for check, outcome in outcomes if outcome.passed)),
+        evidence=tuple(outcome.evidence for _, outcome in outcomes if outcome.evidence is not None),
+        bar=work.bar,
+        notes=tuple(found for _, outcome in outcomes if outcome.is_not_run for found in outcome.findings),
+    )
+
+
+def _weighed(check: Check, outcome: CheckOutcome) -> Iterator[Finding]:
+    """The findings with the severity and message of the check; those of a rule that was not run keep their own."""
+    for found in outcome.findings:
+        weight = {"severity": check.severity, "message": check.message or found.message} if outcome.was_run else {}
+        yield replace(found, **weight)
+
+
+def judge(work: Prompt | Tool, output: Any, run: Run, lane: Lane, rule_set: PlainRuleSet) -> Judgement:
+    """Judge an output by plain rules; all others are reported as not run."""
+    shape = shape_of_output(work, output, rule_set.fits)
+    if blocks(shape):
+        return judgement_of(work, shape)
+    given = given_of(output, run, lane, rule_set.fits)
+    tasks = tasks_of(work.checks, given, run, lane)
+    return judgement_of(work, shape, [(check, _applied(task, given, rule_set)) for check, task in tasks])
+
+
+def _applied(task: CheckTask, given: Given, rule_set: PlainRuleSet) -> CheckOutcome:
+    if isinstance(task, CheckOutcome):
+        return task
+    if isinstance(task, Composed):
+        return task.outcome([_applied(part, given, rule_set) for _, part in task.parts])
+    rule = rule_set.rules.get(task.rule)
+    if rule is None:
+        return not_run(task.rule)
+    flaws = misfits(rule.card, task.parameters, rule_set.fits)
+    return flaws or CheckOutcome(findings=tuple(rule.find(task.parameters, given)))

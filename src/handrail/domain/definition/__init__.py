@@ -1,0 +1,1 @@
+"""Workflows and plans as values: steps, order, effects, versions, durations."""

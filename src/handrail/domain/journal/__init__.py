@@ -1,0 +1,1 @@
+"""What is written: events, their bytes, the hash chain, checkpoints, projections, erasure, proof bundles."""

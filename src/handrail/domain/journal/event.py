@@ -1,0 +1,460 @@
+"""Events: what has happened, as frozen values in the past tense. The set is closed.
+
+There are four kinds of stream: a run's (`run_...`), a plan's (`plan/<id>`), a tool server's (`server/<name>`) and the
+store's own (`store`); events of the last three are in store_event.py. `Entry` adds who caused an event, when, and its
+place in the chain. codec.py converts events to bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any, Final, TypeAlias, get_args
+
+from msgspec import Struct, field
+
+from handrail.domain.definition.model import Category, Effect
+from handrail.domain.journal.fact import Fact
+from handrail.domain.journal.store_event import PlanEvent, ServerEvent, StoreEvent
+
+STORE_STREAM: Final = "store"
+PLAN_PREFIX: Final = "plan/"
+SERVER_PREFIX: Final = "server/"
+RUN_PREFIX: Final = "run_"
+
+
+class Mode(StrEnum):
+    """Who does the work: handrail's engine, or the agent, who only reports it."""
+
+    RUN = "run"
+    RECORD = "record"
+
+
+class Proof(StrEnum):
+    """How it is known that a step is done: handrail did or checked it, or someone claims it."""
+
+    VERIFIED = "verified"
+    CLAIMED = "claimed"
+
+
+class How(StrEnum):
+    """How a step was compensated."""
+
+    EXECUTED = "executed"
+    BY_AGENT = "by_agent"
+    RECORDED = "recorded"
+    NOT_NEEDED = "not_needed"
+
+
+class Outcome(StrEnum):
+    """The outcome of a reported action."""
+
+    STARTED = "started"
+    DONE = "done"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+
+
+class About(StrEnum):
+    """What a person is asked during a step: about a tool that has changed, or a question of the tool."""
+
+    TOOL = "tool"
+    QUESTION = "question"
+
+
+class ActionKind(StrEnum):
+    """What kind of action is reported."""
+
+    PERFORMED = "performed"
+    STOPPED = "stopped"
+    CLEANED_UP = "cleaned_up"
+    NOTIFIED = "notified"
+    ROLLED_BACK = "rolled_back"
+    OTHER = "other"
+
+
+# --- a run as a whole ---------------------------------------------------------------------------
+
+
+class Fork(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Where a run was forked from another, and which effects of that one this one does not undo."""
+
+    run: str
+    n: int
+    step: str
+    effects: tuple[str, ...] = ()
+
+
+class RunStarted(Fact, frozen=True):
+    """A run started, pinned to the definition with this content hash; its key can start no other run.
+
+    `pins` are the content hashes of the tool servers' descriptions of the tools that it calls."""
+
+    definition: str
+    workflow: str
+    inputs: Mapping[str, Any] = field(default_factory=dict)
+    goal: str = ""
+    mode: Mode = Mode.RUN
+    deadline: int | None = None
+    priority: int = 0
+    fork: Fork | None = None
+    key: str = ""
+    asked: str = ""
+    pins: Mapping[str, str] = field(default_factory=dict)
+
+
+class RunPaused(Fact, frozen=True):
+    """No new attempt starts until the run is resumed."""
+
+    reason: str
+
+
+class RunResumed(Fact, frozen=True):
+    """The run continues where it was paused."""
+
+    reason: str
+
+
+class RunCancelled(Fact, frozen=True):
+    """The run was ended on request before its work was done."""
+
+    reason: str
+
+
+class RunCompleted(Fact, frozen=True):
+    """Every step is completed or skipped."""
+
+    outputs: Mapping[str, Any] = field(default_factory=dict)
+
+
+class RunFailed(Fact, frozen=True):
+    """The run ended because a step failed permanently and policy is to stop; without a step, its deadline passed."""
+
+    step: str
+    message: str
+
+
+class CompensationStarted(Fact, frozen=True):
+    """The undoing of these steps started, in this order."""
+
+    reason: str
+    steps: tuple[str, ...]
+
+
+class RunCompensated(Fact, frozen=True):
+    """Everything that could be undone is undone; steps without an undo are named."""
+
+    not_compensated: tuple[str, ...] = ()
+
+
+class RunCompensationFailed(Fact, frozen=True):
+    """An undo failed permanently; a person or agent must act."""
+
+    steps: tuple[str, ...]
+
+
+class VarsSet(Fact, frozen=True):
+    """Values were set for later steps."""
+
+    vars: Mapping[str, Any]
+
+
+class DecisionRecorded(Fact, frozen=True):
+    """Someone made a decision, and why."""
+
+    decision: str
+    reason: str
+    step: str | None = None
+    alternatives: tuple[str, ...] = ()
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+class ActionRecorded(Fact, frozen=True):
+    """Someone did something."""
+
+    description: str
+    step: str | None = None
+    outcome: Outcome | None = None
+    action: ActionKind = ActionKind.PERFORMED
+    output: Any = None
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+# --- a step ---------------------------------------------------------------------------------------
+
+
+class StepCarried(Fact, frozen=True):
+    """The step was done in the run that this one was forked from; its effect, if any, belongs to that run."""
+
+    step: str
+    output: Any = None
+    is_skipped: bool = False
+
+
+class StepOpened(Fact, frozen=True):
+    """A step that contains other steps (a loop, an inlined workflow) started; `rounds` if their number is known.
+
+    `values` are for the steps inside: the items of a loop, or the inputs of the workflow."""
+
+    step: str
+    rounds: int | None = None
+    values: Any = None
+
+
+class RoundStarted(Fact, frozen=True):
+    """A round of a repeat starts, at `due` if given: journaled first, then waited for."""
+
+    step: str
+    round: int
+    due: int | None = None
+
+
+class StepHandedOut(Fact, frozen=True):
+    """The step was assigned to an agent; a named agent keeps it until `until`."""
+
+    step: str
+    agent: str = ""
+    until: int | None = None
+
+
+class OutputRefused(Fact, frozen=True):
+    """An agent's output failed a check, and the step stays with the agent; or a tool's result did.
+
+    `output` is a tool's result: the tool had its effect, which may have to be undone."""
+
+    step: str
+    findings: tuple[Mapping[str, Any], ...]
+    evidence: tuple[Mapping[str, Any], ...] = ()
+    output: Any = None
+
+
+class ApprovalRequested(Fact, frozen=True):
+    """A person was asked; the answer is bound to the digest of what was shown.
+
+    With `about`, the step is a tool step, which continues once it is answered; `schema` is the form of the answer."""
+
+    step: str
+    digest: str
+    text: str
+    by: tuple[str, ...] = ()
+    expires: int | None = None
+    about: About | None = None
+    schema: Any = None
+
+
+class ApprovalGiven(Fact, frozen=True):
+    """A person approved exactly what the digest identifies; `content` is the answer that was asked for."""
+
+    step: str
+    digest: str
+    reason: str
+    content: Any = None
+
+
+class ApprovalRejected(Fact, frozen=True):
+    """A person rejected it."""
+
+    step: str
+    digest: str
+    reason: str
+
+
+class ApprovalExpired(Fact, frozen=True):
+    """The time to answer passed without an answer."""
+
+    step: str
+
+
+class AttemptStarted(Fact, frozen=True):
+    """An attempt started; for a step with an effect this is durable before the tool is called.
+
+    What the tool declared at that time is stored: later, only this says what a lost attempt may have done."""
+
+    step: str
+    attempt: int
+    effect: Effect | None = None
+    idempotent: bool = False
+    capture: Any = None
+
+
+class AttemptFailed(Fact, frozen=True):
+    """An attempt failed, after `took` milliseconds. RetryScheduled or StepFailed follows."""
+
+    step: str
+    attempt: int
+    category: Category
+    message: str
+    took: int = 0
+
+
+class RetryScheduled(Fact, frozen=True):
+    """The next attempt is due at this time: journaled first, then waited for."""
+
+    step: str
+    attempt: int
+    due: int
+
+
+class StepDeferred(Fact, frozen=True):
+    """The tool still works or waits: it is called again at this time."""
+
+    step: str
+    attempt: int
+    due: int
+
+
+class AttemptLost(Fact, frozen=True):
+    """The worker was lost during the attempt; it can be repeated under the same key, and will be."""
+
+    step: str
+    attempt: int
+
+
+class AnswerCameLate(Fact, frozen=True):
+    """A tool answered after its attempt was given up. This is recorded, but changes nothing."""
+
+    step: str
+    attempt: int
+    output: Any = None
+    category: Category | None = None
+    message: str = ""
+
+
+class StepCompleted(Fact, frozen=True):
+    """The step is done and its output known; `took` is how many milliseconds its tool needed.
+
+    `findings` are notes of checks that do not have to be fixed."""
+
+    step: str
+    output: Any = None
+    proof: Proof = Proof.VERIFIED
+    checks: tuple[str, ...] = ()
+    took: int = 0
+    evidence: tuple[Mapping[str, Any], ...] = ()
+    findings: tuple[Mapping[str, Any], ...] = ()
+
+
+class StepFailed(Fact, frozen=True):
+    """The step failed permanently: its policy allows no further attempt. `asks` if a person must decide regardless."""
+
+    step: str
+    category: Category
+    message: str
+    asks: bool = False
+
+
+class StepSkipped(Fact, frozen=True):
+    """The step will not be done; steps after it can start."""
+
+    step: str
+    reason: str
+
+
+class StepCancelled(Fact, frozen=True):
+    """The step was stopped together with its run."""
+
+    step: str
+
+
+class StepBecameUncertain(Fact, frozen=True):
+    """An attempt started and its outcome will never be known; a person must decide."""
+
+    step: str
+    attempt: int
+
+
+class StepRetried(Fact, frozen=True):
+    """Someone decided to try the step again."""
+
+    step: str
+    reason: str
+
+
+class StepAccepted(Fact, frozen=True):
+    """Someone confirmed that an uncertain step did happen; it counts as completed."""
+
+    step: str
+    reason: str
+    output: Any = None
+
+
+# --- the undo of a step ---------------------------------------------------------------------------
+
+
+class UndoStarted(Fact, frozen=True):
+    """An attempt of a step's undo started; an idempotent one can be repeated under its key if it is lost.
+
+    `values` are the inputs of the workflow that undoes it, if there is one."""
+
+    step: str
+    attempt: int
+    idempotent: bool = False
+    values: Any = None
+
+
+class UndoFailed(Fact, frozen=True):
+    """An attempt of a step's undo failed; `final` if policy allows no other, else the next is at `due`."""
+
+    step: str
+    attempt: int
+    category: Category
+    message: str
+    final: bool = False
+    due: int | None = None
+    took: int = 0
+
+
+class StepCompensated(Fact, frozen=True):
+    """The step is undone; `how` says in which way."""
+
+    step: str
+    how: How
+    description: str = ""
+    details: Mapping[str, Any] = field(default_factory=dict)
+    took: int = 0
+
+
+RunEvent: TypeAlias = (
+    RunStarted
+    | RunPaused
+    | RunResumed
+    | RunCancelled
+    | RunCompleted
+    | RunFailed
+    | CompensationStarted
+    | RunCompensated
+    | RunCompensationFailed
+    | VarsSet
+    | DecisionRecorded
+    | ActionRecorded
+)
+WaitEvent: TypeAlias = (
+    StepHandedOut | OutputRefused | ApprovalRequested | ApprovalGiven | ApprovalRejected | ApprovalExpired
+)
+HolderEvent: TypeAlias = StepOpened | RoundStarted
+AttemptEvent: TypeAlias = (
+    AttemptStarted | AttemptFailed | AttemptLost | AnswerCameLate | RetryScheduled | StepDeferred | StepBecameUncertain
+)
+EndEvent: TypeAlias = (
+    StepCompleted | StepFailed | StepSkipped | StepCancelled | StepRetried | StepAccepted | StepCarried
+)
+UndoEvent: TypeAlias = UndoStarted | UndoFailed | StepCompensated
+StepEvent: TypeAlias = WaitEvent | HolderEvent | AttemptEvent | EndEvent | UndoEvent
+Event: TypeAlias = RunEvent | StepEvent | ServerEvent | PlanEvent | StoreEvent
+# A set lookup is much faster than isinstance() with the union.
+STEP_EVENTS: Final[frozenset[type[Event]]] = frozenset(get_args(StepEvent))
+
+
+def step_of(event: Event) -> str | None:
+    """The step whose state an event changes, if any."""
+    return event.step if type(event) in STEP_EVENTS else None  # type: ignore[union-attr]
+
+
+class Entry(Struct, frozen=True, kw_only=True):
+    """An event with its stream, number, time, actor, and the chain's hash up to it."""
+
+    stream: str
+    n: int
+    at: int
+    actor: str
+    event: Event
+    hash: bytes = b""

@@ -1,0 +1,81 @@
+"""Events that are not of runs: of tool servers, plans, and the store itself.
+
+Values only. The events of a run, and the union of all events, are in event.py."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeAlias
+
+from msgspec import field
+
+from handrail.domain.journal.fact import Fact
+
+
+class BreakerOpened(Fact, frozen=True):
+    """A tool server failed so often in a row that it is not called until this time."""
+
+    server: str
+    failures: int
+    until: int
+    message: str
+
+
+class BreakerProbed(Fact, frozen=True):
+    """The wait is over: one call is let through to test whether the server has recovered."""
+
+    server: str
+
+
+class BreakerClosed(Fact, frozen=True):
+    """The tool server works again."""
+
+    server: str
+
+
+class PlanSaved(Fact, frozen=True):
+    """A version of a plan was saved; its text is in the store under this content hash.
+
+    `pins` are the content hashes of the tool servers' descriptions of the tools that it calls."""
+
+    version: int
+    definition: str
+    name: str
+    steps: int
+    note: str = ""
+    pins: Mapping[str, str] = field(default_factory=dict)
+
+
+class PlanRetired(Fact, frozen=True):
+    """The plan is no longer offered. Nothing is deleted."""
+
+    reason: str
+
+
+class StoreCreated(Fact, frozen=True):
+    """A store was created, with the public key that verifies its checkpoints."""
+
+    store: str
+    key: str
+
+
+class JournalAccepted(Fact, frozen=True):
+    """An operator accepted a journal that differs from its last checkpoint."""
+
+    reason: str
+    found: str
+
+
+class PayloadErased(Fact, frozen=True):
+    """The content of one event was erased; the two digests still prove its place in the chain."""
+
+    stream: str
+    event: int
+    digest: str
+    residue: str
+    reason: str
+
+
+ServerEvent: TypeAlias = BreakerOpened | BreakerProbed | BreakerClosed
+PlanEvent: TypeAlias = PlanSaved | PlanRetired
+StoreEvent: TypeAlias = StoreCreated | JournalAccepted | PayloadErased

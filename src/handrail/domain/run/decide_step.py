@@ -1,0 +1,272 @@
+"""Decisions about one step of a run: assign, ask, attempt, end, undo.
+
+Pure. Called by decide.py, which has checked that the run has started."""
+
+from __future__ import annotations
+
+from typing import Final, assert_never
+
+from handrail.domain.definition.model import Category, Definition
+from handrail.domain.errors import Conflict
+from handrail.domain.journal.event import (
+    ApprovalExpired,
+    ApprovalGiven,
+    ApprovalRejected,
+    ApprovalRequested,
+    AttemptFailed,
+    AttemptLost,
+    AttemptStarted,
+    Event,
+    OutputRefused,
+    RetryScheduled,
+    RoundStarted,
+    StepAccepted,
+    StepBecameUncertain,
+    StepCompensated,
+    StepCompleted,
+    StepDeferred,
+    StepFailed,
+    StepHandedOut,
+    StepOpened,
+    StepRetried,
+    StepSkipped,
+    UndoFailed,
+    UndoStarted,
+)
+from handrail.domain.journal.fact import granted
+from handrail.domain.run.command import (
+    AcceptStep,
+    AskPerson,
+    AttemptCommand,
+    CompensateStep,
+    CompleteStep,
+    DeferStep,
+    EndCommand,
+    ExpireApproval,
+    FailAttempt,
+    FailStep,
+    FailUndo,
+    GiveApproval,
+    HandOutStep,
+    HolderCommand,
+    LoseAttempt,
+    LoseUndo,
+    OpenStep,
+    RefuseOutput,
+    RefuseResult,
+    RejectApproval,
+    RequestApproval,
+    RetryStep,
+    SkipStep,
+    StartAttempt,
+    StartRound,
+    StartUndo,
+    UndoCommand,
+    WaitCommand,
+)
+from handrail.domain.run.guard import claimant, legal_text, require_ready, require_step_move
+from handrail.domain.run.state import Run, StepState
+from handrail.domain.run.status import MOVES, RUN_MOVES, STEP_NOT_STARTED, STEP_RETRIABLE, RunStatus, StepStatus
+from handrail.domain.scheduling.compensation import holding_back
+
+LOST_MAX: Final = 20
+"""How many attempts in a row may be lost in crashes before a person must decide."""
+
+
+def decide_wait(run: Run, command: WaitCommand, definition: Definition) -> list[Event]:
+    """Assign a step or ask a person, and what they answered."""
+    state = run.step(command.step)
+    match command:
+        case HandOutStep(step=step, agent=agent):
+            require_step_move(step, state, StepStatus.WAITING)
+            _require_unclaimed(step, state, agent, at=command.at)
+            require_ready(run, step, definition)
+            return [granted(StepHandedOut, command)]
+        case RefuseOutput(step=step):
+            require_step_move(step, state, StepStatus.COMPLETED)
+            return _refused(command, tries=state.tries + 1)
+        case RequestApproval(step=step):
+            require_step_move(step, state, StepStatus.WAITING)
+            require_ready(run, step, definition)
+            return [granted(ApprovalRequested, command)]
+        case AskPerson(step=step):
+            require_step_move(step, state, StepStatus.WAITING)
+            if state.status is not StepStatus.RUNNING:
+                require_ready(run, step, definition)
+            return [granted(ApprovalRequested, command)]
+        case GiveApproval(step=step, digest=digest):
+            _require_asked(step, state, digest, at=command.at)
+            return [granted(ApprovalGiven, command)]
+        case RejectApproval(step=step, digest=digest):
+            _require_asked(step, state, digest, at=command.at)
+            return [granted(ApprovalRejected, command)]
+        case ExpireApproval(step=step):
+            _require_asked(step, state, state.digest)
+            return [granted(ApprovalExpired, command)]
+        case _:
+            assert_never(command)
+
+
+def _refused(command: RefuseOutput, *, tries: int) -> list[Event]:
+    refused = granted(OutputRefused, command)
+    if not command.last:
+        return [refused]
+    message = f"the output was refused {tries} times"
+    return [refused, StepFailed(step=command.step, category=Category.INVALID_INPUT, message=message, asks=True)]
+
+
+def _require_unclaimed(step: str, state: StepState, agent: str, *, at: int) -> None:
+    claimed_by = claimant(state, at=at)
+    if claimed_by and claimed_by != agent:
+        raise Conflict(f"step {step!r} is claimed by {claimed_by!r}", hint="take another step, or wait")
+
+
+def _require_asked(step: str, state: StepState, digest: str, *, at: int = 0) -> None:
+    if state.status is not StepStatus.WAITING or not state.digest:
+        raise Conflict(f"step {step!r} does not wait for an approval", hint=legal_text(MOVES[state.status]))
+    if state.due is not None and at >= state.due:
+        raise Conflict(f"the time to answer for step {step!r} is over", hint="retry the step to be asked again")
+    if state.digest != digest:
+        raise Conflict(f"what step {step!r} asks for has changed since you looked", hint="read it again, then answer")
+
+
+def decide_holder(run: Run, command: HolderCommand, definition: Definition) -> list[Event]:
+    """Open a step that contains others, start its rounds, and its failure."""
+    state = run.step(command.step)
+    match command:
+        case OpenStep(step=step):
+            require_step_move(step, state, StepStatus.RUNNING)
+            require_ready(run, step, definition)
+            return [granted(StepOpened, command)]
+        case StartRound(step=step):
+            require_open_holder(step, state)
+            return [granted(RoundStarted, command, round=state.round + 1)]
+        case FailStep(step=step):
+            require_step_move(step, state, StepStatus.FAILED)
+            return [granted(StepFailed, command)]
+        case _:
+            assert_never(command)
+
+
+def require_open_holder(step: str, state: StepState) -> None:
+    """Refuse a round of a loop that is not running."""
+    if state.status is not StepStatus.RUNNING:
+        raise Conflict(f"step {step!r} is {state.status.value}, not running", hint=legal_text(MOVES[state.status]))
+
+
+def decide_attempt(run: Run, command: AttemptCommand, definition: Definition) -> list[Event]:
+    """Start an attempt of a step, and its result."""
+    state = run.step(command.step)
+    match command:
+        case StartAttempt(step=step):
+            require_step_move(step, state, StepStatus.RUNNING)
+            require_ready(run, step, definition)
+            return [granted(AttemptStarted, command, attempt=state.attempts + 1)]
+        case FailAttempt(step=step, due=due):
+            require_step_move(step, state, StepStatus.FAILED)
+            failed = granted(AttemptFailed, command, attempt=state.attempts)
+            if due is None:
+                return [failed, granted(StepFailed, command)]
+            return [failed, granted(RetryScheduled, command, attempt=state.attempts + 1)]
+        case RefuseResult(step=step):
+            require_step_move(step, state, StepStatus.FAILED)
+            category = Category.TOOL_ERROR
+            failed = granted(AttemptFailed, command, attempt=state.attempts, category=category)
+            return [granted(OutputRefused, command), failed, granted(StepFailed, command, category=category)]
+        case DeferStep(step=step):
+            require_step_move(step, state, StepStatus.WAITING)
+            return [granted(StepDeferred, command, attempt=state.attempts)]
+        case LoseAttempt(step=step):
+            require_step_move(step, state, StepStatus.UNCERTAIN)
+            # A repeatable attempt is repeated, but not forever: this attempt itself may be what crashes the process.
+            if state.repeatable and state.lost < LOST_MAX:
+                return [AttemptLost(step=step, attempt=state.attempts)]
+            return [StepBecameUncertain(step=step, attempt=state.attempts)]
+        case _:
+            assert_never(command)
+
+
+def decide_end(run: Run, command: EndCommand, definition: Definition) -> list[Event]:
+    """End a step, or reopen it."""
+    state = run.step(command.step)
+    match command:
+        case CompleteStep(step=step):
+            require_step_move(step, state, StepStatus.COMPLETED)
+            if state.status is StepStatus.UNCERTAIN:
+                raise Conflict(f"step {step!r} is uncertain", hint="accept it, retry it, skip it or compensate")
+            return [granted(StepCompleted, command)]
+        case SkipStep(step=step):
+            require_step_move(step, state, StepStatus.SKIPPED)
+            if state.status in STEP_NOT_STARTED:
+                require_ready(run, step, definition)
+            return [granted(StepSkipped, command)]
+        case RetryStep(step=step, reason=reason):
+            return _retried(run, step, reason)
+        case AcceptStep(step=step):
+            if state.status is not StepStatus.UNCERTAIN:
+                raise Conflict(
+                    f"step {step!r} is {state.status.value}, not uncertain", hint=legal_text(MOVES[state.status])
+                )
+            return [granted(StepAccepted, command)]
+        case _:
+            assert_never(command)
+
+
+def _retried(run: Run, step: str, reason: str) -> list[Event]:
+    """Retry a step; if it contains others, with everything that failed inside it."""
+    state = run.step(step)
+    if state.status not in STEP_RETRIABLE:
+        require_step_move(step, state, StepStatus.READY)
+        raise Conflict(f"step {step!r} is {state.status.value}: it continues by itself", hint="wait for it")
+    inside = [
+        path
+        for path, inner in run.steps.items()
+        if inner.status is StepStatus.FAILED and path.startswith((f"{step}.", f"{step}["))
+    ]
+    return [StepRetried(step=path, reason=reason) for path in (step, *inside)]
+
+
+# --- the undo of a step -----------------------------------------------------------------------------
+
+
+def decide_undo(run: Run, command: UndoCommand, definition: Definition) -> list[Event]:
+    """Undo a step, and the result of that."""
+    state = run.step(command.step)
+    match command:
+        case StartUndo(step=step):
+            _require_compensating(run)
+            if state.status is not StepStatus.COMPENSATING:
+                _require_undoable(step, state, StepStatus.COMPENSATING)
+            if later := holding_back(run, definition, step):
+                raise Conflict(f"step {step!r} can't be undone before {later!r}", hint=f"undo {later!r} first")
+            return [granted(UndoStarted, command, attempt=state.undo_attempts + 1)]
+        case FailUndo(step=step, due=due):
+            _require_compensating(run)
+            require_step_move(step, state, StepStatus.COMPENSATION_FAILED)
+            return [granted(UndoFailed, command, attempt=state.undo_attempts, final=due is None)]
+        case LoseUndo(step=step):
+            _require_compensating(run)
+            require_step_move(step, state, StepStatus.COMPENSATION_FAILED)
+            return [] if state.repeatable else [_undo_lost(step, state)]
+        case CompensateStep(step=step):
+            _require_undoable(step, state, StepStatus.COMPENSATED)
+            return [granted(StepCompensated, command)]
+        case _:
+            assert_never(command)
+
+
+def _require_undoable(step: str, state: StepState, target: StepStatus) -> None:
+    """Refuse the undo of a step that had no effect."""
+    if state.status is StepStatus.FAILED and not state.refused:
+        raise Conflict(f"step {step!r} failed: there is nothing to undo", hint="retry it, or skip it")
+    require_step_move(step, state, target)
+
+
+def _require_compensating(run: Run) -> None:
+    if run.status is not RunStatus.COMPENSATING:
+        raise Conflict(f"run {run.id} is {run.status.value}, not compensating", hint=legal_text(RUN_MOVES[run.status]))
+
+
+def _undo_lost(step: str, state: StepState) -> UndoFailed:
+    message = "handrail stopped while it was running: whether it was undone is unknown"
+    return UndoFailed(step=step, attempt=state.undo_attempts, category=Category.INTERNAL, message=message, final=True)

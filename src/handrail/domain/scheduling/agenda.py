@@ -1,0 +1,327 @@
+"""The agenda: the state of all steps of a run, updated with each event at a cost that does not grow with the run.
+
+Pure: no clock, nothing is executed. Only `update` and `keep_up` change it, and only by what has happened: the result is
+always equal to a new agenda made from the run. Reading it changes nothing. What the run does next is decided in
+turn.py; what loops and inlined workflows need is decided in loop_rounds.py."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from handrail.domain.definition.model import Call, Definition, Each, OnFailure, Prompt, Repeat, Step
+from handrail.domain.journal.event import Mode
+from handrail.domain.run.state import Run, StepState
+from handrail.domain.run.status import STEP_EXECUTING, STEP_MOVING, STEP_SATISFIED, STEP_TRACKED, RunStatus, StepStatus
+from handrail.domain.run.step_path import UNDO, Lane, lane_in, locate, top_lane, undo_lane
+from handrail.domain.scheduling.failure_policy import policy_for
+from handrail.domain.scheduling.open_lane import OpenLane, OpenRounds, is_lane_over, lane_at, prefix_of, stuck_in
+from handrail.domain.scheduling.ready_steps import ReadySteps
+from handrail.domain.scheduling.timers import Timers
+from handrail.domain.scheduling.undos import Undos
+
+HALTS: Final = (OnFailure.COMPENSATE, OnFailure.STOP)
+"""Policies under which no new step starts, the stronger one first."""
+
+
+class Agenda:
+    """The state of the steps of one run, as of the event `run.n` and the time `now`."""
+
+    def __init__(self, definition: Definition, run: Run) -> None:
+        self.definition = definition
+        self.run = run
+        self.now = 0
+        """Timers up to this time have been processed."""
+        self.lanes: dict[str, OpenLane] = {}
+        self.ready_steps = ReadySteps()
+        self.ready = self.ready_steps.paths
+        """Steps that wait for nothing and have not started."""
+        self.busy: set[str] = set()
+        """Steps with an attempt in progress, as far as the journal shows."""
+        self.waiting: set[str] = set()
+        """Steps that wait for an agent, a person or their next attempt."""
+        self.expired: dict[str, None] = {}
+        """Those whose question was not answered in time."""
+        self.uncertain: set[str] = set()
+        self.failed: dict[str, OnFailure] = {}
+        self.containers: set[str] = set()
+        """Steps that contain others and need a command: a round is over, or none of the inner steps can continue."""
+        self.undos = Undos(definition)
+        self._timers = Timers()
+        self._touched: set[str] = set()
+        """Steps that contain others and must be looked at again: something has changed inside."""
+        self._rounds: dict[str, OpenRounds] = {}
+        self._known: dict[str, StepStatus] = {}
+        self._enter(top_lane(definition), order=(), chain=0)
+        for path, state in run.steps.items():
+            if state.status in STEP_TRACKED and path not in self._known:
+                self._note(path, locate(definition, path).step, state)
+        self._turn()
+        self.keep_up(self.now)
+
+    # --- reading ------------------------------------------------------------------------------------
+
+    @property
+    def halt(self) -> OnFailure | None:
+        """The strongest reason why nothing new may start."""
+        if not self.failed:
+            return None
+        return next((policy for policy in HALTS if policy in self.failed.values()), None)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether every step of the run is completed or skipped."""
+        return not self.lanes[""].left if "" in self.lanes else True
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether steps are left that can never start, and nothing else moves either."""
+        return "" in self.lanes and self.lanes[""].is_stuck
+
+    @property
+    def next_due(self) -> int | None:
+        """When the next timer of a step is due."""
+        return self._timers.next_due()
+
+    @property
+    def waits_for_time(self) -> bool:
+        """Whether a timer is set after which handrail continues by itself, whatever others do."""
+        return any(not self.run.step(path).digest for path in self._timers)
+
+    def is_over(self, container: str) -> bool:
+        """Whether nothing is left to do in the current round of a container; in all rounds if they are parallel."""
+        state = self.run.step(container)
+        if state.status is StepStatus.COMPENSATING:
+            return is_lane_over(self.lanes, f"{container}{UNDO}.")
+        match locate(self.definition, container).step.work:
+            case Each():
+                rounds = self._rounds.get(container, OpenRounds())
+                return not rounds.open and rounds.next >= (state.rounds or 0)
+            case Repeat():
+                return state.round < 0 or is_lane_over(self.lanes, f"{container}[{state.round}].")
+            case _:
+                return is_lane_over(self.lanes, f"{container}.")
+
+    # --- keeping up ---------------------------------------------------------------------------------
+
+    def update(self, run: Run, paths: Iterable[str]) -> None:
+        """Apply what has happened to these steps, and to the run."""
+        self.run = run
+        for path in paths:
+            self._see(path)
+        self._turn()
+        self.keep_up(self.now)
+
+    def keep_up(self, now: int) -> None:
+        """Process timers up to this time, and open the lists of steps that can start now."""
+        self.now = max(self.now, now)
+        while True:
+            # Containers first: the timers of steps inside a loop are only known once its round is open.
+            while self._touched:
+                container = min(self._touched)  # a fixed order: a replay must do the same
+                self._touched.discard(container)
+                self._go_on(container)
+            come = self._timers.take_due(self.now)
+            if not come:
+                return
+            for path in come:
+                self._come_due(path)
+
+    def _come_due(self, path: str) -> None:
+        state, opened = self.run.step(path), lane_at(self.lanes, path)
+        if state.status is StepStatus.WAITING and state.digest:
+            self.expired[path] = None
+        elif opened is None:
+            return  # the step that contains it has ended
+        elif state.status is StepStatus.RUNNING:
+            self._touched.add(path)
+        elif state.status is StepStatus.WAITING:
+            self._offer(opened, path.rpartition(".")[2])
+
+    def _see(self, path: str) -> None:
+        opened, name = lane_at(self.lanes, path), path.rpartition(".")[2]
+        state, before = self.run.step(path), self._known.get(path, StepStatus.PENDING)
+        self._known[path] = state.status
+        step = opened.lane.course.named[name] if opened is not None else locate(self.definition, path).step
+        self._note(path, step, state)
+        self.expired.pop(path, None)
+        self._timers.set(path, _time_of(step, state))
+        if opened is not None:
+            self._sort(opened, step, state)
+            if state.status in STEP_SATISFIED and before not in STEP_SATISFIED:
+                self._satisfy(opened, name)
+        if self.undos.is_on:
+            self._see_undo(path, state)
+        if opened is not None:
+            self._touch_parent(opened)
+
+    def _note(self, path: str, step: Step, state: StepState) -> None:
+        """Note what must be known of a step even while its list of steps is not open."""
+        is_container = isinstance(step.work, Call | Each | Repeat)
+        sorts = (
+            (StepStatus.RUNNING, self.busy),
+            (StepStatus.WAITING, self.waiting),
+            (StepStatus.UNCERTAIN, self.uncertain),
+        )
+        for status, kept in sorts:
+            if state.status is status and not is_container:
+                kept.add(path)
+            else:
+                kept.discard(path)
+        if state.status is StepStatus.FAILED:
+            self.failed[path] = OnFailure.ASK if state.asks else policy_for(self.definition, path)
+        else:
+            self.failed.pop(path, None)
+
+    def _sort(self, opened: OpenLane, step: Step, state: StepState) -> None:
+        """Put a step into the collections that fit its state."""
+        path = opened.lane.prefix + step.id
+        if isinstance(step.work, Call | Each | Repeat):
+            if state.status is StepStatus.RUNNING:
+                self._touched.add(path)
+            else:
+                self._close(path)
+        if state.status is StepStatus.PENDING:
+            return
+        self.ready_steps.discard(path)
+        if state.status is StepStatus.READY:
+            self._offer(opened, step.id)
+        elif state.status in STEP_MOVING or self.failed.get(path) is OnFailure.ASK:
+            opened.moving.add(step.id)
+        else:
+            opened.moving.discard(step.id)
+
+    def _satisfy(self, opened: OpenLane, name: str) -> None:
+        opened.left.discard(name)
+        for follower in opened.lane.course.followers[name]:
+            opened.missing[follower] -= 1
+            is_pending = self._known.get(opened.lane.prefix + follower, StepStatus.PENDING) is StepStatus.PENDING
+            if not opened.missing[follower] and is_pending:
+                self._offer(opened, follower)
+
+    def _offer(self, opened: OpenLane, name: str) -> None:
+        """Note that a step waits for nothing and can start."""
+        opened.moving.add(name)
+        step = opened.lane.course.named[name]
+        self.ready_steps.add(opened.lane.prefix + name, step, opened.rank(name))
+
+    # --- lanes --------------------------------------------------------------------------------------
+
+    def _go_on(self, container: str) -> None:
+        """Open the lists inside a container that can start now, and note whether it needs a command."""
+        found, state = locate(self.definition, container), self.run.step(container)
+        # In record mode the agent works by itself and reports only the steps of the top list: no other list opens.
+        if state.status is StepStatus.RUNNING and self.run.mode is not Mode.RECORD:
+            match found.step.work:
+                case Each() as work:
+                    self._go_round(container, rounds=state.rounds or 0, parallel=work.parallel)
+                case Repeat():
+                    self.lanes.pop(f"{container}[{state.round - 1}].", None)
+                    if state.round >= 0 and (state.due is None or state.due <= self.now):
+                        self._open(container, state.round)
+                case _:
+                    self._open(container)
+        is_at_work = state.status in STEP_EXECUTING
+        if is_at_work and (self.is_over(container) or stuck_in(self.lanes, container) is not None):
+            self.containers.add(container)
+        else:
+            self.containers.discard(container)
+
+    def _go_round(self, container: str, *, rounds: int, parallel: int) -> None:
+        """Open the next rounds of a loop, at most `parallel` at once."""
+        going = self._rounds.setdefault(container, OpenRounds())
+        for number in [number for number in going.open if is_lane_over(self.lanes, f"{container}[{number}].")]:
+            del self.lanes[f"{container}[{number}]."]
+            going.open.remove(number)
+        while len(going.open) < parallel and going.next < rounds:
+            prefix = f"{container}[{going.next}]."
+            # After a round that can't continue no further one starts; those that have started still run to their end.
+            is_any_stuck = any(self.lanes[f"{container}[{number}]."].is_stuck for number in going.open)
+            if is_any_stuck and not _has_started(self.run, self.definition, container, prefix):
+                return
+            self._open(container, going.next)
+            if is_lane_over(self.lanes, prefix):
+                del self.lanes[prefix]
+            else:
+                going.open.add(going.next)
+            going.next += 1
+
+    def _open(self, container: str, number: int = 0) -> None:
+        """Open the list of steps inside a container, for this round."""
+        found, outer = locate(self.definition, container), self.lanes[prefix_of(container)]
+        _, chain, place = found.lane.course.ranks[found.step.id]
+        lane = lane_in(self.definition, found, number)
+        self._enter(lane, order=(*outer.order, place, number), chain=outer.chain + chain)
+
+    def _enter(self, lane: Lane, *, order: tuple[int, ...], chain: int) -> None:
+        if lane.prefix in self.lanes:
+            return
+        opened = self.lanes[lane.prefix] = OpenLane(lane, order, chain)
+        for name in lane.course.named:
+            self._known.pop(lane.prefix + name, None)
+        for name, missing in list(opened.missing.items()):
+            if not missing and self.run.step(lane.prefix + name).status is StepStatus.PENDING:
+                self._offer(opened, name)
+        for name in lane.course.named:
+            if lane.prefix + name in self.run.steps:
+                self._see(lane.prefix + name)
+        self._touch_parent(opened)
+
+    def _touch_parent(self, opened: OpenLane) -> None:
+        parent = opened.lane.parent
+        if parent and (not opened.left or not opened.moving or parent in self.containers):
+            self._touched.add(parent)
+
+    def _close(self, container: str) -> None:
+        """Close all lists inside a container: it has failed or ended."""
+        self._rounds.pop(container, None)
+        self.containers.discard(container)
+        self._touched.discard(container)
+        for prefix in [prefix for prefix in self.lanes if prefix.startswith((f"{container}.", f"{container}["))]:
+            for name in self.lanes.pop(prefix).lane.course.named:
+                self.ready_steps.discard(prefix + name)
+                self.containers.discard(prefix + name)
+                self._touched.discard(prefix + name)
+                self._rounds.pop(prefix + name, None)
+
+    # --- undoing ------------------------------------------------------------------------------------
+
+    def _turn(self) -> None:
+        """Switch from doing to undoing when the run does."""
+        if self.run.status is not RunStatus.COMPENSATING:
+            self.undos.is_on = False
+            return
+        if self.undos.is_on:
+            return
+        self.lanes.clear()
+        self.ready_steps.clear()
+        for kept in (self.busy, self.containers, self._touched):
+            kept.clear()
+        self.undos.turn(self.run)
+        for path in sorted(self.undos.under_way):
+            self._timers.set(path, self.run.step(path).due)
+            self._enter_undo(path)
+
+    def _see_undo(self, path: str, state: StepState) -> None:
+        if self.undos.see(self.run, path, state):
+            self._close(path + UNDO)
+            self.containers.discard(path)
+        elif path in self.undos.under_way:
+            self._enter_undo(path)
+
+    def _enter_undo(self, path: str) -> None:
+        lane = undo_lane(self.definition, locate(self.definition, path))
+        if lane is not None:
+            self._enter(lane, order=(), chain=0)
+
+
+def _time_of(step: Step, state: StepState) -> int | None:
+    """When handrail continues with a step by itself; None if it does not."""
+    # The claim of an agent also ends at a set time, but then there is nothing for handrail to do.
+    is_claim = state.status is StepStatus.WAITING and isinstance(step.work, Prompt) and not state.digest
+    return None if is_claim else state.due
+
+
+def _has_started(run: Run, definition: Definition, container: str, prefix: str) -> bool:
+    """Whether any step of this round has an event."""
+    return any(prefix + step.id in run.steps for step in locate(definition, container).step.body)

@@ -1,0 +1,245 @@
+"""The gate: applies the checks of a step to a submitted output, and reports the result.
+
+Async: rules are applied here; the verdict follows in domain/checks/judgement.py. Checks run in parallel up to a
+limit, each with a timeout; an outcome for identical inputs is taken from the cache. A rule that crashes, hangs or
+returns nonsense becomes a finding: it never counts as a pass, and never ends this process."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+from msgspec.structs import replace
+
+from handrail.domain.checks.finding import Finding, Severity, blocks
+from handrail.domain.checks.judgement import (
+    FINDINGS_MAX,
+    CheckTask,
+    Composed,
+    Judgement,
+    RuleCall,
+    given_of,
+    judgement_of,
+    misfits,
+    not_run,
+    shape_of_output,
+    tasks_of,
+    unusable,
+)
+from handrail.domain.checks.rule import CheckOutcome, Evidence, Given, Reads, RuleCard, SchemaJudge
+from handrail.domain.definition.duration import duration_ms, duration_text
+from handrail.domain.definition.model import Prompt, Tool
+from handrail.domain.json import digest
+from handrail.domain.run.state import Run
+from handrail.domain.run.step_path import Lane
+from handrail.domain.suggestion import did_you_mean
+from handrail.engine.checking.rule import Memory, Rule, RuleSet, RuleUnavailable, Setting
+from handrail.engine.sandbox import Sandbox
+from handrail.engine.tool import Progress, silent
+
+AT_ONCE: Final = 4
+"""How many checks that wait (not plain ones) run at once, over all runs."""
+TRIES: Final = 3
+PAUSE_S: Final = 0.5
+TEXT_MAX: Final = 1_000
+EXCERPT_MAX: Final = 2_000
+TIMEOUT_MS_MAX: Final = 3_600_000
+
+Tree: TypeAlias = Callable[[], Awaitable[str]]
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class QualityGate:
+    """Judges outputs by the available rules."""
+
+    rules: RuleSet
+    fits: SchemaJudge
+    project: Path
+    sandbox: Sandbox
+    memory: Memory
+    private: tuple[Path, ...] = ()
+    tree: Tree | None = None
+    """Computes the digest of the project's current files."""
+    is_plain: bool = False
+    """Whether only rules that read just the output are run; others are reported as not run."""
+    places: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
+
+    async def judge(
+        self, work: Prompt | Tool, output: Any, run: Run, lane: Lane, *, progress: Progress = silent
+    ) -> Judgement:
+        """Judge an output; checks are applied only if it fits the schema."""
+        shape = shape_of_output(work, output, self.fits)
+        if blocks(shape) or not work.checks:
+            return judgement_of(work, shape)
+        given = given_of(output, run, lane, self.fits)
+        checks = OutputChecks(self, given, progress)
+        tasks = tasks_of(work.checks, given, run, lane)
+        outcomes = await asyncio.gather(*(checks.outcome(task) for _, task in tasks))
+        return judgement_of(work, shape, list(zip((check for check, _ in tasks), outcomes, strict=True)))
+
+
+class OutputChecks:
+    """Applies the check tasks of one output. What the outcomes mean is decided in domain/checks/judgement.py."""
+
+    def __init__(self, gate: QualityGate, given: Given, progress: Progress) -> None:
+        self._gate = gate
+        self._setting = Setting(
+            given=given, project=gate.project, private=gate.private, sandbox=gate.sandbox, progress=progress
+        )
+
+    async def outcome(self, task: CheckTask) -> CheckOutcome:
+        """The outcome of a task and of all tasks inside it."""
+        match task:
+            case CheckOutcome():
+                return task
+            case Composed():
+                return await self._composed(task)
+            case RuleCall():
+                return await self._applied(task.rule, task.parameters)
+
+    async def _composed(self, task: Composed) -> CheckOutcome:
+        """The outcome of a rule made of rules; its parts run in parallel, within its timeout."""
+        loop = asyncio.get_running_loop()
+        started = loop.time()
+        try:
+            async with asyncio.timeout(_time_ms(task.card, task.parameters) / 1_000):
+                parts = await asyncio.gather(*(self.outcome(part) for _, part in task.parts))
+        except TimeoutError:
+            return _too_slow(task.card, task.parameters)
+        whole = task.outcome(parts)
+        # Without evidence nothing counts as verified, which is right for a rule that was not run.
+        return _bounded(task.card, whole, took=_since(started)) if whole.was_run else whole
+
+    async def _applied(self, name: str, parameters: Mapping[str, Any]) -> CheckOutcome:
+        rule = await self._gate.rules.find(name)
+        if rule is None:
+            return not_run(name) if self._gate.is_plain else unusable(name, _why_not(name, self._gate.rules))
+        if flaws := misfits(rule.card, parameters, self._gate.fits):
+            return flaws
+        if rule.card.reads is Reads.OUTPUT:
+            return await _guarded(rule, parameters, self._setting)
+        if self._gate.is_plain:
+            return not_run(name)
+        async with self._gate.places:
+            return await self._remembered(rule, parameters, self._setting)
+
+    async def _remembered(self, rule: Rule, parameters: Mapping[str, Any], setting: Setting) -> CheckOutcome:
+        """The cached outcome for identical inputs, or a new one."""
+        try:
+            inputs = await rule.inputs(parameters, setting)
+        except (Exception, SystemExit) as error:  # third-party code may raise anything, and must not end this process
+            return _broken(rule.card, f"it can't say what it reads: {_shown(error)}")
+        key = digest([rule.card.name, rule.card.version, parameters, inputs]) if inputs else ""
+        tree = await self._gate.tree() if self._gate.tree is not None else ""
+        if key and (known := await self._gate.memory.find(key)) is not None:
+            return _as_remembered(known, tree)
+        outcome = _with_digests(await _guarded(rule, parameters, setting), inputs, tree)
+        if key and outcome.evidence is not None and outcome.evidence.is_settled:
+            await self._gate.memory.keep(key, outcome)
+        return outcome
+
+
+async def _guarded(rule: Rule, parameters: Mapping[str, Any], setting: Setting) -> CheckOutcome:
+    """The outcome of a rule within its timeout; a rule that asks for it is retried."""
+    for left in reversed(range(TRIES)):
+        try:
+            return await _timed(rule, parameters, setting)
+        except RuleUnavailable as error:
+            if not left:
+                return _broken(rule.card, f"it failed {TRIES} times: {_shown(error)}")
+            await asyncio.sleep(PAUSE_S)
+        except TimeoutError:
+            return _too_slow(rule.card, parameters)
+        except (Exception, SystemExit) as error:  # third-party code may raise anything, and must not end this process
+            log.info("the rule %s crashed", rule.card.name, exc_info=True)
+            return _broken(rule.card, _shown(error))
+    raise AssertionError("the last try has returned")
+
+
+async def _timed(rule: Rule, parameters: Mapping[str, Any], setting: Setting) -> CheckOutcome:
+    started = asyncio.get_running_loop().time()
+    async with asyncio.timeout(_time_ms(rule.card, parameters) / 1_000):
+        outcome = await rule.apply(parameters, setting)
+    return _bounded(rule.card, outcome, took=_since(started))
+
+
+def _since(started: float) -> int:
+    """How many milliseconds have passed on the loop's clock."""
+    return round(1_000 * (asyncio.get_running_loop().time() - started))
+
+
+def _time_ms(card: RuleCard, parameters: Mapping[str, Any]) -> int:
+    asked = parameters.get("timeout")
+    text = asked if isinstance(asked, str) and asked else card.timeout
+    return min(duration_ms(text), TIMEOUT_MS_MAX)
+
+
+def _bounded(card: RuleCard, outcome: CheckOutcome, *, took: int) -> CheckOutcome:
+    """An outcome that fits into the journal, with evidence."""
+    shown = tuple(map(_short, outcome.findings[:FINDINGS_MAX]))
+    evidence = outcome.evidence or _bare(card, outcome)
+    excerpt = evidence.excerpt[:EXCERPT_MAX]
+    complete = replace(evidence, rule=card.name, version=card.version, took=evidence.took or took, excerpt=excerpt)
+    return CheckOutcome(findings=shown, evidence=replace(complete, passed=not outcome.findings))
+
+
+def _bare(card: RuleCard, outcome: CheckOutcome) -> Evidence:
+    """The evidence of a rule that gives none. A failure of one that reads more than the output is not cached."""
+    passed = not outcome.findings
+    is_settled = passed or card.reads is Reads.OUTPUT
+    return Evidence(rule=card.name, version=card.version, passed=passed, is_settled=is_settled)
+
+
+def _short(finding: Finding) -> Finding:
+    if not isinstance(finding, Finding):
+        raise TypeError(f"it returned something that is not a finding: {type(finding).__name__}")
+    fields = {name: str(getattr(finding, name))[:TEXT_MAX] for name in ("rule", "where", "message", "fix", "excerpt")}
+    return replace(finding, **fields)
+
+
+def _with_digests(outcome: CheckOutcome, inputs: str, tree: str) -> CheckOutcome:
+    evidence = outcome.evidence
+    if evidence is None:
+        return outcome
+    return replace(outcome, evidence=replace(evidence, digest=evidence.digest or inputs, tree=tree))
+
+
+def _as_remembered(outcome: CheckOutcome, tree: str) -> CheckOutcome:
+    evidence = replace(outcome.evidence, cached=True, tree=tree) if outcome.evidence is not None else None
+    return replace(outcome, evidence=evidence)
+
+
+def _too_slow(card: RuleCard, parameters: Mapping[str, Any]) -> CheckOutcome:
+    return _broken(card, f"it took longer than {duration_text(_time_ms(card, parameters))}")
+
+
+def _broken(card: RuleCard, words: str) -> CheckOutcome:
+    finding = Finding(
+        rule=card.name,
+        severity=Severity.CRITICAL,
+        where="checks",
+        message=f"the rule is broken: {words[:TEXT_MAX]}",
+        fix="it neither passed nor failed; submit again, or contact the author of the rule",
+        unapplied=True,
+    )
+    evidence = Evidence(
+        rule=card.name, version=card.version, passed=False, excerpt=words[:EXCERPT_MAX], is_settled=False
+    )
+    return CheckOutcome(findings=(finding,), evidence=evidence)
+
+
+def _why_not(name: str, rules: RuleSet) -> str:
+    if name in rules.broken:
+        return f"`{name}` can't be used: {rules.broken[name]}"
+    near = did_you_mean(name, rules.names())
+    return f"there is no rule `{name}` here" + (f"; {near}" if near else "")
+
+
+def _shown(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

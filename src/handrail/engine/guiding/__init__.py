@@ -1,0 +1,1 @@
+"""Guiding agents: the next step of a run, and what an agent submits for it."""

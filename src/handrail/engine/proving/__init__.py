@@ -1,0 +1,1 @@
+"""Proof: checkpoints, verification, projection repair, erasure, proof bundles."""

@@ -1,0 +1,98 @@
+"""Erasure: removes the content of one event from the store while its chain stays valid.
+
+Async; uses the store's protocols. domain/journal/erasure.py decides what is left of an event. The erasure itself is
+recorded as an event in the store's own stream."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from msgspec.structs import replace
+
+from handrail.domain.errors import Conflict, Forbidden, JournalConflict, NotFound
+from handrail.domain.journal.chain import Record, body_digest
+from handrail.domain.journal.codec import encode_body, entry_of
+from handrail.domain.journal.erasure import residue
+from handrail.domain.journal.event import STORE_STREAM
+from handrail.domain.journal.store_event import PayloadErased
+from handrail.engine.clock import Clock, Entropy
+from handrail.engine.journal import Archive, Journal
+from handrail.engine.proving.projection_repair import ChangeOf
+from handrail.engine.proving.stream_fold import change_of
+from handrail.engine.record_writer import RecordWriter
+from handrail.engine.stream_pages import end_of, records_of
+
+TRIES_MAX: Final = 5
+
+
+async def erase_payload(
+    archive: Archive,
+    journal: Journal,
+    stream: str,
+    n: int,
+    *,
+    reason: str,
+    actor: str,
+    clock: Clock,
+    entropy: Entropy,
+    fold: ChangeOf = change_of,
+) -> Record:
+    """Remove the content of one event permanently; returns the event as it is now."""
+    record_writer = RecordWriter(clock, entropy)
+    for _ in range(TRIES_MAX):
+        records = await records_of(journal, stream)
+        erased = _erased(_erasable(records, stream, n))
+        note, _ = record_writer.write(await end_of(journal, STORE_STREAM), [_note(erased, reason)], actor=actor)
+        left = [erased if record.n == n else record for record in records]
+        try:
+            await archive.erase(erased, note, fold(stream, map(entry_of, left)))
+        except JournalConflict:
+            continue  # another writer appended to the store's stream first: the note must follow its event
+        await _settle(archive, journal, stream, len(records), fold)
+        return erased
+    raise JournalConflict("too many writers append to the store's stream at once")
+
+
+async def erasable_record(journal: Journal, stream: str, n: int) -> Record:
+    """The event as it is before an erasure; refused for the reasons that the erasure itself would be refused for."""
+    return _erasable(await records_of(journal, stream), stream, n)
+
+
+def _erasable(records: list[Record], stream: str, n: int) -> Record:
+    if stream == STORE_STREAM:
+        raise Forbidden(
+            "the store's own stream records what was done to the journal; nothing in it can be erased",
+            hint="name an event of a run or a plan",
+        )
+    record = next((record for record in records if record.n == n), None)
+    if record is None:
+        raise NotFound(f"there is no event {n} of {stream!r}", hint=f"{stream} has {len(records)} events")
+    if record.erased is not None:
+        raise Conflict(f"event {n} of {stream} is erased already", hint="there is nothing left to erase")
+    return record
+
+
+def _erased(record: Record) -> Record:
+    # The salt is erased too: with it, the content could be found by trying likely values.
+    body = encode_body(residue(entry_of(record).event))
+    return replace(record, salt=b"", body=body, erased=body_digest(record.salt, record.body))
+
+
+def _note(erased: Record, reason: str) -> PayloadErased:
+    return PayloadErased(
+        stream=erased.stream,
+        event=erased.n,
+        digest=(erased.erased or b"").hex(),
+        residue=body_digest(b"", erased.body).hex(),
+        reason=reason,
+    )
+
+
+async def _settle(archive: Archive, journal: Journal, stream: str, folded: int, fold: ChangeOf) -> None:
+    """Rebuild the projections again if a writer appended while they were rewritten."""
+    for _ in range(TRIES_MAX):
+        if not await journal.read(stream, after=folded, limit=1):
+            return
+        records = await records_of(journal, stream)
+        await archive.rebuild(stream, fold(stream, map(entry_of, records)))
+        folded = len(records)

@@ -1,0 +1,1 @@
+"""Read models: runs, steps, the ledger, tool statistics. Nothing is written here."""

@@ -1,0 +1,204 @@
+"""The ledger: events for readers, as text and as data. A read model; nothing is decided or written here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+from msgspec import Struct
+
+from handrail.domain.errors import NotFound
+from handrail.domain.journal.chain import GENESIS, Record
+from handrail.engine.clock import instant_text
+from handrail.engine.journal import FAR_BEHIND, Archive, Journal, Placed
+
+SHOWN_MAX: Final = 1_000
+BATCH: Final = 1_000
+READ_MAX: Final = 50_000
+"""How many events are read for one answer; the next one continues from there."""
+DECISION: Final = "decision_recorded"
+DIGEST: Final = re.compile(r"(?:sha256:)?[0-9a-f]{64}")
+DIGEST_SHOWN: Final = 16
+HEADER_KEYS: Final = frozenset({"step", "attempt"})
+
+
+class Query(Struct, frozen=True, kw_only=True):
+    """Which events to return; empty fields match everything."""
+
+    stream: str = ""
+    kinds: frozenset[str] = frozenset()
+    step: str = ""
+    actor: str = ""
+    text: str = ""
+    since: int = 0
+    until: int = FAR_BEHIND
+    limit: int = 50
+    after: int | None = None
+    """Where the last answer ended: an event's number in a stream, or a place in the store."""
+
+    def wants(self, record: Record) -> bool:
+        """Whether an event matches."""
+        return (
+            (not self.kinds or record.kind in self.kinds)
+            and (not self.step or record.step == self.step)
+            and (not self.actor or record.actor == self.actor)
+            and self.since <= record.at <= self.until
+            and (not self.text or _as_written(self.text) in record.body.decode().lower())
+        )
+
+
+class Hit(Struct, frozen=True):
+    """A matching event, and the place from which an answer would start with it."""
+
+    place: int
+    record: Record
+
+
+class Found(Struct, frozen=True):
+    """Events, and where to continue; None if there are no more."""
+
+    hits: tuple[Hit, ...]
+    after: int | None
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """Reads events of one stream, or the latest of the whole store."""
+
+    journal: Journal
+    archive: Archive
+
+    async def of_stream(self, stream: str, *, after: int = 0, limit: int = SHOWN_MAX) -> list[Record]:
+        """The events of a stream; NotFound if there is no such stream."""
+        records = await self.journal.read(stream, after=after, limit=limit)
+        if not records and not await self.journal.read(stream, limit=1):
+            raise NotFound(f"there is no stream {stream!r}", hint="`handrail journal show` lists the latest events")
+        return records
+
+    async def query(self, asked: Query) -> Found:
+        """The matching events: of one stream in order, or of the whole store, newest first."""
+        if asked.stream:
+            await self.of_stream(asked.stream, limit=1)
+            return await self._in_stream(asked)
+        return await self._in_store(asked)
+
+    async def _in_stream(self, asked: Query) -> Found:
+        found: list[Hit] = []
+        place, read = asked.after or 0, 0
+        while read < READ_MAX:
+            batch = await self.journal.read(asked.stream, after=place, limit=BATCH)
+            for record in batch:
+                if len(found) == asked.limit:
+                    return Found(tuple(found), place)
+                if asked.wants(record):
+                    found.append(Hit(place, record))
+                place = record.n
+            if len(batch) < BATCH:
+                return Found(tuple(found), None)
+            read += len(batch)
+        return Found(tuple(found), place)
+
+    async def _in_store(self, asked: Query) -> Found:
+        end, _ = await self.archive.heads(after=FAR_BEHIND)
+        place = end if asked.after is None else min(asked.after, end)
+        found: list[Hit] = []
+        for _ in range(READ_MAX // BATCH):
+            start = max(0, place - BATCH)
+            for placed in reversed(await self._between(start, place)):
+                if len(found) == asked.limit:
+                    return Found(tuple(found), placed.seq)
+                if asked.wants(placed.record):
+                    found.append(Hit(placed.seq, placed.record))
+            place = start
+            if not place:
+                return Found(tuple(found), None)
+        return Found(tuple(found), place)
+
+    async def _between(self, start: int, end: int) -> list[Placed]:
+        """The events after place `start`, up to place `end`."""
+        placed: list[Placed] = []
+        async for batch in self.archive.scan(after=start, size=BATCH):
+            placed += [one for one in batch if one.seq <= end]
+            if not batch or batch[-1].seq >= end:
+                break
+        return placed
+
+    async def decisions(self, stream: str, *, limit: int) -> list[str]:
+        """The latest decisions of a run, one line each."""
+        found = await self.query(Query(stream=stream, kinds=frozenset({DECISION}), limit=READ_MAX))
+        bodies = [msgspec.json.decode(hit.record.body) for hit in found.hits[-limit:]]
+        return [_short(f"{body['decision']}: {body['reason']}", 200) for body in bodies]
+
+    async def latest(self, *, limit: int = 50) -> list[Placed]:
+        """The latest events of all streams, oldest first."""
+        events, _ = await self.archive.heads(after=2**62)
+        return [placed async for batch in self.archive.scan(after=max(0, events - limit)) for placed in batch]
+
+    async def export(self, stream: str | None = None) -> AsyncIterator[dict[str, Any]]:
+        """Every event, of one stream or all, with everything needed to verify the chain elsewhere."""
+        ends: dict[str, bytes] = {}
+        if stream is not None:
+            await self.of_stream(stream, limit=1)
+        async for batch in self.archive.scan():
+            for placed in batch:
+                record = placed.record
+                if stream is None or record.stream == stream:
+                    yield {"seq": placed.seq, **export_view(record, ends.get(record.stream, GENESIS))}
+                    ends[record.stream] = record.hash
+
+
+def event_view(record: Record) -> dict[str, Any]:
+    """An event as data, in one shape for every interface."""
+    body = msgspec.json.decode(record.body)
+    view: dict[str, Any] = {
+        "run": record.stream,
+        "n": record.n,
+        "at": instant_text(record.at),
+        "kind": record.kind,
+        "actor": record.actor,
+        "step": record.step,
+        "attempt": record.attempt,
+        "data": {key: value for key, value in body.items() if key not in HEADER_KEYS},
+        "hash": record.hash.hex(),
+        "erased": record.erased is not None,
+    }
+    return {key: value for key, value in view.items() if value is not None and value is not False}
+
+
+def export_view(record: Record, prev: bytes) -> dict[str, Any]:
+    """An event with everything needed to verify its hash elsewhere."""
+    proof: dict[str, Any] = {
+        "prev": prev.hex(),
+        "format": record.format,
+        "salt": record.salt.hex(),
+        "body": record.body.decode(),
+    }
+    if record.erased is not None:
+        proof["erased_digest"] = record.erased.hex()
+    return {**event_view(record), **proof, "at_ms": record.at}
+
+
+def summary(record: Record) -> str:
+    """An event in one line: the values of its body, shortened."""
+    body = msgspec.json.decode(record.body)
+    shown = [
+        f"{key}={_short(value)}" for key, value in body.items() if key not in HEADER_KEYS and value not in ("", [])
+    ]
+    return " ".join(shown)
+
+
+def _as_written(text: str) -> str:
+    """A text as it is in a body, with escaped quotes and line breaks; in lower case."""
+    said = text.encode("utf-8", "replace").decode()
+    return msgspec.json.encode(said)[1:-1].decode().lower()
+
+
+def _short(value: Any, width: int = 60) -> str:
+    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    if DIGEST.fullmatch(text):
+        width = DIGEST_SHOWN  # enough to recognise it
+    line = " ".join(text.split())
+    return line if len(line) <= width else f"{line[: width - 1]}…"

@@ -1,0 +1,190 @@
+"""The run reader: runs as readers see them, read from a store; nothing is written.
+
+Async; uses only the protocols of the journal and of the list of runs. What is shown of a run is decided in
+run_view.py."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+from msgspec.structs import replace
+
+from handrail.domain.definition.model import Definition, Tool
+from handrail.domain.errors import HandrailError, NotFound
+from handrail.domain.journal.codec import entry_of
+from handrail.domain.journal.event import SERVER_PREFIX, AttemptFailed, UndoFailed
+from handrail.domain.journal.projection import RunRow
+from handrail.domain.run.state import Run
+from handrail.domain.run.status import RUN_ENDED, RUN_UNENDED, RunStatus
+from handrail.domain.run.step_path import locate
+from handrail.domain.scheduling.breaker import Breaker, BreakerStatus, replay_breaker
+from handrail.domain.scheduling.step_start import CallTool, start_of
+from handrail.domain.suggestion import did_you_mean
+from handrail.engine.clock import Clock, instant_text
+from handrail.engine.journal import Journal, ProjectionReader
+from handrail.engine.reading.agenda_cache import AgendaCache
+from handrail.engine.reading.run_view import Detail, RunSummary, Status, Try, listed, status_of
+from handrail.engine.reading.step_view import NOTHING, LiveState, PostponedView, Why
+from handrail.engine.reading.stored_runs import StoredRuns
+from handrail.engine.stream_pages import entries_of, pages_of
+from handrail.engine.tool import Toolbox
+from handrail.foundation.bounded_cache import BoundedCache
+
+READ_IN_FULL_MAX: Final = 1_000
+"""How many open runs of a list are read in full."""
+RUNS_KEPT: Final = 100
+"""How many ended runs are cached, so that they are not read again for each call."""
+TRIES_SHOWN: Final = 5
+TRY_LENGTH_MAX: Final = 300
+FAILING: Final = frozenset({"attempt_failed", "undo_failed"})
+POSTPONED_MAX: Final = 50
+"""For how many ready steps the circuit breaker of their server is looked up."""
+
+
+class RunStore(Journal, ProjectionReader, Protocol):
+    """What a run reader needs of a store."""
+
+
+@dataclass
+class RunReader:
+    """Reads runs, and caches them so that the next call reads only what is new."""
+
+    store: RunStore
+    clock: Clock
+    toolbox: Toolbox | None = None
+    agenda_cache: AgendaCache | None = None
+    """The agendas of a process that executes runs; without it, only the store is read."""
+    _agendas: AgendaCache = field(init=False)
+    _ended: BoundedCache[str, Run] = field(default_factory=lambda: BoundedCache(RUNS_KEPT))
+    _tried: BoundedCache[str, tuple[int, str, tuple[Try, ...]]] = field(default_factory=lambda: BoundedCache(RUNS_KEPT))
+    """By run: the attempts of the failed step, as of this event."""
+
+    def __post_init__(self) -> None:
+        self._agendas = self.agenda_cache or AgendaCache(StoredRuns(self.store))
+
+    async def run(self, run_id: str) -> Run:
+        """The current state of a run; NotFound suggests similar ids."""
+        ended = self._ended.get(run_id)
+        if ended is not None and not await entries_of(self.store, run_id, after=ended.n):
+            return ended
+        try:
+            run = await self._agendas.runs.current(run_id)
+        except NotFound:
+            raise await self._no_such(run_id) from None
+        if run.status in RUN_ENDED:  # dispatch does not cache these, and reading them again takes long
+            self._ended.put(run_id, run)
+        return run
+
+    async def _no_such(self, run_id: str) -> NotFound:
+        known = [row.id for row in await self.store.runs(limit=1_000)]
+        return NotFound(f"there is no run {run_id!r}", hint=did_you_mean(run_id, known) or "none was started yet")
+
+    async def definition(self, run: Run) -> Definition:
+        """The definition that a run is pinned to."""
+        return await self._agendas.runs.definition(run.definition)
+
+    async def status(self, run_id: str, *, detail: Detail = Detail.SUMMARY, within: LiveState = NOTHING) -> Status:
+        """The status of a run; `within` is what a worker in this process knows of it."""
+        run = await self.run(run_id)
+        definition = await self.definition(run)
+        postponed = await self._postponed(run, definition) if detail is Detail.FULL else {}
+        within = LiveState({**within.postponed, **postponed}, within.words)
+        now = self.clock()
+        prospect = self._agendas.prospect(run, definition, now=now)
+        seen = status_of(run, definition, now=now, detail=detail, within=within, prospect=prospect)
+        if seen.failure is None:
+            return seen
+        return replace(seen, failure=replace(seen.failure, tries=await self._tries(run, seen.failure.step)))
+
+    async def _tries(self, run: Run, path: str) -> tuple[Try, ...]:
+        """The last attempts of a failed step, or of its undo."""
+        known = self._tried.get(run.id)
+        if known is not None and known[:2] == (run.n, path):
+            return known[2]
+        tries: deque[Try] = deque(maxlen=TRIES_SHOWN)
+        async for page in pages_of(self.store, run.id):
+            for record in page:
+                if record.step != path or record.kind not in FAILING:
+                    continue  # decoding is expensive, and most events are of other kinds
+                event = entry_of(record).event
+                if isinstance(event, AttemptFailed | UndoFailed):
+                    tries.append(_try(record.at, event))
+        self._tried.put(run.id, (run.n, path, tuple(tries)))
+        return tuple(tries)
+
+    async def is_settled(self, run_id: str) -> bool:
+        """Whether nothing happens to a run until an agent or a person acts."""
+        run = await self.run(run_id)
+        return self._agendas.prospect(run, await self.definition(run), now=self.clock()).is_settled
+
+    async def runs(self, *, status: Collection[str] = (), after: str = "", limit: int = 50) -> list[RunSummary]:
+        """Runs by id. Open ones are read in full, to tell waiting runs from running ones."""
+        stored = tuple(dict.fromkeys(RunStatus.RUNNING if one == RunStatus.WAITING else one for one in status))
+        found: list[RunSummary] = []
+        left = READ_IN_FULL_MAX
+        while len(found) < limit:
+            rows = await self.store.runs(status=stored, after=after, limit=limit)
+            for row in rows:
+                is_close = row.status in RUN_UNENDED and left > 0
+                left -= is_close
+                seen = await self._seen(row) if is_close else None
+                one = listed(row, seen)
+                if not status or one.status in status:
+                    found.append(one)
+            if len(rows) < limit or not left:
+                break
+            after = rows[-1].id
+        return found[:limit]
+
+    async def _seen(self, row: RunRow) -> Status | None:
+        try:
+            return await self.status(row.id)
+        except HandrailError:  # a run that can't be read must not hide the others
+            return None
+
+    async def _postponed(self, run: Run, definition: Definition) -> Mapping[str, PostponedView]:
+        """The ready steps whose server has an open circuit breaker."""
+        if self.toolbox is None or run.status is not RunStatus.RUNNING:
+            return {}
+        postponed: dict[str, PostponedView] = {}
+        breakers: dict[str, Breaker] = {}
+        ready = self._agendas.prospect(run, definition, now=self.clock()).agenda.ready
+        for path in sorted(ready)[:POSTPONED_MAX]:
+            server = self._server(run, definition, path)
+            if not server:
+                continue
+            if server not in breakers:
+                breakers[server] = await self._breaker(server)
+            if breakers[server].status is not BreakerStatus.CLOSED:
+                until = instant_text(breakers[server].until)
+                postponed[path] = PostponedView(
+                    kind=Why.BREAKER, until=until, reason=f"{server}: {breakers[server].message}"
+                )
+        return postponed
+
+    def _server(self, run: Run, definition: Definition, path: str) -> str:
+        if self.toolbox is None or not isinstance(locate(definition, path).step.work, Tool):
+            return ""
+        start = start_of(run, definition, path, now=self.clock(), check=lambda _, given: (given, ()))
+        if not isinstance(start, CallTool):
+            return ""
+        try:
+            return self.toolbox.find(start.work.tool).server(start.args)
+        except NotFound:
+            return ""
+
+    async def _breaker(self, server: str) -> Breaker:
+        return replay_breaker(await entries_of(self.store, SERVER_PREFIX + server), Breaker(server=server))
+
+
+def _try(at: int, event: AttemptFailed | UndoFailed) -> Try:
+    return Try(
+        attempt=event.attempt,
+        at=instant_text(at - event.took),
+        category=event.category,
+        message=event.message[:TRY_LENGTH_MAX],
+        took_ms=event.took,
+    )

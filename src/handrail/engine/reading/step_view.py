@@ -1,0 +1,195 @@
+"""The steps of a run for readers: in written order, rounds below their loop.
+
+Pure, in one pass over the steps that have events. The run as a whole is in run_view.py."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from enum import StrEnum
+from typing import Final
+
+from msgspec import Struct
+
+from handrail.domain.definition.model import Call, Category, Definition, Each, Kind, Repeat, Step, title_of
+from handrail.domain.run.state import Run, StepState
+from handrail.domain.run.status import STEP_SATISFIED, RunStatus, StepStatus
+from handrail.domain.run.step_path import UNDO
+from handrail.engine.clock import instant_text
+from handrail.engine.reading.prospect import Prospect
+
+
+class Shown(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The base of everything shown to readers: empty fields are left out."""
+
+
+class Why(StrEnum):
+    """What a step waits for."""
+
+    STEP = "step"
+    AGENT = "agent"
+    APPROVAL = "approval"
+    DECISION = "decision"
+    RETRY = "retry"
+    TIME = "time"
+    BREAKER = "breaker"
+    LIMIT = "limit"
+
+
+class PostponedView(Shown, frozen=True):
+    """Something that a step waits for: another step, a time, or a limit with its reason."""
+
+    kind: Why
+    step: str = ""
+    until: str = ""
+    reason: str = ""
+
+
+class LiveState(Struct, frozen=True):
+    """What is not in the journal: why ready steps do not start, and the progress that running tools report."""
+
+    postponed: Mapping[str, PostponedView] = {}
+    words: Mapping[str, str] = {}
+
+
+NOTHING: Final = LiveState()
+
+
+class StepView(Shown, frozen=True):
+    """One step of a run."""
+
+    id: str
+    kind: Kind
+    status: StepStatus
+    title: str = ""
+    attempts: int = 0
+    started: str = ""
+    ended: str = ""
+    due: str = ""
+    by: str = ""
+    proof: str = ""
+    checks: tuple[str, ...] = ()
+    compensation: str = ""
+    category: Category | None = None
+    message: str = ""
+    says: str = ""
+    """The progress that its tool reports."""
+    round: int = 0
+    rounds: int = 0
+    waits_for: tuple[PostponedView, ...] = ()
+
+
+def steps_of(
+    run: Run, definition: Definition, prospect: Prospect, within: LiveState, lasting: Sequence[str]
+) -> tuple[StepView, ...]:
+    """Every step that is known so far."""
+    lister = _StepLister(run, definition, prospect, within, frozenset(lasting))
+    return tuple(lister.views(definition.steps, ""))
+
+
+class _StepLister:
+    """Lists the steps of one run."""
+
+    def __init__(
+        self, run: Run, definition: Definition, prospect: Prospect, within: LiveState, lasting: frozenset[str]
+    ) -> None:
+        self.run = run
+        self.definition = definition
+        self.postponed = within.postponed
+        self.words = within.words
+        self.lasting = lasting
+        self.lanes = prospect.agenda.lanes
+        self.for_agent = frozenset(prospect.for_agent)
+        self.undecided = frozenset(prospect.undecided)
+        may_begin = run.status is RunStatus.RUNNING and prospect.agenda.halt is None
+        self.ready = prospect.agenda.ready if may_begin else frozenset()
+        self.touched = {path.rpartition(".")[0] for path in run.steps}
+
+    def views(self, steps: Sequence[Step], prefix: str) -> Iterator[StepView]:
+        is_open = not prefix or prefix in self.lanes
+        for step in steps:
+            path = prefix + step.id
+            if is_open or path in self.run.steps:
+                yield self._view(step, path, prefix)
+                yield from self._inside(step, path)
+
+    def _inside(self, step: Step, path: str) -> Iterator[StepView]:
+        state = self.run.step(path)
+        if step.body:
+            for number in range(self._started_rounds(path, state)):
+                yield from self.views(step.body, f"{path}[{number}].")
+        elif isinstance(step.work, Call) and self._is_known(f"{path}."):
+            yield from self.views(self.definition.pinned[step.work.workflow].steps, f"{path}.")
+        if isinstance(step.undo, Call) and self._is_known(f"{path}{UNDO}."):
+            yield from self.views(self.definition.pinned[step.undo.workflow].steps, f"{path}{UNDO}.")
+
+    def _is_known(self, prefix: str) -> bool:
+        return prefix in self.lanes or prefix[:-1] in self.touched
+
+    def _started_rounds(self, path: str, state: StepState) -> int:
+        """How many rounds of a loop have started."""
+        if state.rounds is None:
+            return state.round + 1
+        started = 0
+        while started < state.rounds and self._is_known(f"{path}[{started}]."):
+            started += 1
+        return started
+
+    def _view(self, step: Step, path: str, prefix: str) -> StepView:
+        state = self.run.step(path)
+        status = StepStatus.READY if state.status is StepStatus.PENDING and path in self.ready else state.status
+        return StepView(
+            id=path,
+            kind=step.kind,
+            status=status,
+            title=title_of(step),
+            attempts=state.attempts - state.deferred,  # a tool that asked to be called later has not failed
+            started=_instant(state.started),
+            ended=_instant(state.ended),
+            due=_instant(state.due),
+            by=state.actor,
+            proof=state.proof,
+            checks=state.checks,
+            compensation=state.compensation or ("none" if path in self.lasting else ""),
+            category=state.category,
+            message=state.message,
+            says=self.words.get(path, "") or self.words.get(path + UNDO, ""),
+            round=self._started_rounds(path, state) if step.body else 0,
+            rounds=_bound(step, state),
+            waits_for=tuple(self._waits(step, path, prefix, state, status)),
+        )
+
+    def _waits(
+        self, step: Step, path: str, prefix: str, state: StepState, status: StepStatus
+    ) -> Iterator[PostponedView]:
+        if path in self.for_agent:
+            yield PostponedView(kind=Why.AGENT)
+        if path in self.undecided:
+            yield PostponedView(kind=Why.DECISION)
+        if path in self.postponed:
+            yield self.postponed[path]
+        if status is StepStatus.PENDING:
+            open_needs = (name for name in step.after if self.run.step(prefix + name).status not in STEP_SATISFIED)
+            yield from (PostponedView(kind=Why.STEP, step=prefix + name) for name in open_needs)
+        elif state.digest and status is StepStatus.WAITING:
+            yield PostponedView(kind=Why.APPROVAL, until=_instant(state.due))
+        elif state.due is not None and path not in self.for_agent and path not in self.postponed:
+            yield _timer(step, state)
+
+
+def _timer(step: Step, state: StepState) -> PostponedView:
+    is_retry = state.failures > 0 and not step.body
+    return PostponedView(kind=Why.RETRY if is_retry else Why.TIME, until=_instant(state.due))
+
+
+def _bound(step: Step, state: StepState) -> int:
+    match step.work:
+        case Each():
+            return state.rounds or 0
+        case Repeat(repeat=rounds):
+            return rounds.bound
+        case _:
+            return 0
+
+
+def _instant(milliseconds: int | None) -> str:
+    return instant_text(milliseconds) if milliseconds else ""

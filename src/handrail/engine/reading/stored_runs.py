@@ -1,0 +1,57 @@
+"""Stored runs: runs and their definitions as they are in a store, for readers that never write.
+
+Async. Writers use dispatch.py instead, which also knows what is being written at this moment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+import msgspec
+
+from handrail.domain.definition.authoring import definition_from
+from handrail.domain.definition.model import Definition
+from handrail.domain.errors import IntegrityBroken, NotFound
+from handrail.domain.run.state import Run, replay
+from handrail.engine.dispatch import Watcher
+from handrail.engine.journal import Journal
+from handrail.engine.stream_pages import entries_of, steps_in
+from handrail.foundation.bounded_cache import BoundedCache
+
+RUNS_KEPT: Final = 100
+"""How many runs are cached, so that only new events are read."""
+DEFINITIONS_KEPT: Final = 100
+
+
+@dataclass
+class StoredRuns:
+    """Reads runs from a store, and reports what is new since the last read."""
+
+    journal: Journal
+    watchers: list[Watcher] = field(default_factory=list)
+    _runs: BoundedCache[str, Run] = field(default_factory=lambda: BoundedCache(RUNS_KEPT))
+    _definitions: BoundedCache[str, Definition] = field(default_factory=lambda: BoundedCache(DEFINITIONS_KEPT))
+
+    async def current(self, run_id: str) -> Run:
+        """The current state of a run in the store; NotFound if it has no events."""
+        before = self._runs.get(run_id) or Run(id=run_id)
+        tail = await entries_of(self.journal, run_id, after=before.n)
+        run = replay(tail, before)
+        if not run.n:
+            raise NotFound(f"there is no run {run_id!r}", hint="list the runs, then repeat the call")
+        self._runs.put(run_id, run)
+        if tail:
+            for watcher in self.watchers:
+                watcher(run, steps_in(tail), before.n)
+        return run
+
+    async def definition(self, content_hash: str) -> Definition:
+        """The pinned definition with this content hash."""
+        known = self._definitions.get(content_hash)
+        if known is None:
+            text = await self.journal.definition(content_hash)
+            if text is None:
+                raise IntegrityBroken(f"the definition {content_hash} is not in the store")
+            known = definition_from(msgspec.json.decode(text))
+        self._definitions.put(content_hash, known)
+        return known

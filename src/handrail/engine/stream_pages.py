@@ -1,0 +1,61 @@
+"""Reads a whole stream in pages, so that long streams need no large read."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Collection, Iterable
+from typing import Final, TypeVar
+
+from handrail.domain.journal.chain import Head, Record
+from handrail.domain.journal.codec import entry_of
+from handrail.domain.journal.event import Entry, step_of
+from handrail.engine.journal import Journal
+
+PAGE: Final = 1_000
+
+Batch = TypeVar("Batch")
+
+
+async def pages_of(journal: Journal, stream: str, *, after: int = 0) -> AsyncIterator[list[Record]]:
+    """All records of a stream with n > after, in pages."""
+    while records := await journal.read(stream, after=after, limit=PAGE):
+        yield records
+        if len(records) < PAGE:
+            return
+        after = records[-1].n
+
+
+async def records_of(journal: Journal, stream: str) -> list[Record]:
+    """All records of a stream."""
+    return [record async for page in pages_of(journal, stream) for record in page]
+
+
+async def entries_of(journal: Journal, stream: str, *, after: int = 0) -> list[Entry]:
+    """All events of a stream with n > after, with their places."""
+    return [entry_of(record) async for page in pages_of(journal, stream, after=after) for record in page]
+
+
+def steps_in(entries: Iterable[Entry]) -> Collection[str]:
+    """The paths of the steps that these events concern, each once."""
+    return {path: None for entry in entries if (path := step_of(entry.event)) is not None}
+
+
+async def end_of(journal: Journal, stream: str) -> Head:
+    """The end of a stream."""
+    head = Head(stream)
+    async for page in pages_of(journal, stream):
+        head = Head(stream, page[-1].n, page[-1].hash)
+    return head
+
+
+async def ahead(batches: AsyncIterator[Batch]) -> AsyncIterator[Batch]:
+    """The same batches; the next one is fetched while the caller processes this one."""
+    upcoming = asyncio.ensure_future(anext(batches, None))
+    try:
+        while (batch := await upcoming) is not None:
+            upcoming = asyncio.ensure_future(anext(batches, None))
+            await asyncio.sleep(0)  # let the fetch start before the caller blocks the loop
+            yield batch
+    finally:
+        upcoming.cancel()
+        await asyncio.wait([upcoming])

@@ -1,0 +1,205 @@
+"""`handrail demo`: a tour in a temporary folder, with real files, a real server, a real journal and an attack on it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import select
+import sys
+import tempfile
+from pathlib import Path
+from typing import Final
+
+import click
+from msgspec.structs import replace
+
+from handrail.assembly import Engine, open_engine, open_reader
+from handrail.domain.plural import plural
+from handrail.domain.run.legal_controls import Action
+from handrail.domain.run.state import Run
+from handrail.domain.run.status import RunStatus
+from handrail.engine.reading.run_reader import RunReader
+from handrail.engine.stream_pages import entries_of
+from handrail.interfaces.cli.demo.plan import MISTAKES, NEW_VERSION, OLD_VERSION, RELEASE
+from handrail.interfaces.cli.demo.registry import HOST, DemoRegistry, demo_registry
+from handrail.interfaces.cli.program import reports_errors, settings_of
+from handrail.interfaces.cli.run.story import event_line
+from handrail.interfaces.cli.run.watch import LineView, watch
+from handrail.interfaces.cli.words.finding_view import print_findings
+from handrail.interfaces.cli.workflow.definitions import load_file, load_valid
+from handrail.interfaces.pictures.terminal import terminal_picture
+from handrail.logs import start_logging
+from handrail.settings import Settings
+
+ACTOR: Final = "person:you"
+PAUSE_S: Final = 1.5
+ANSWER_S: Final = 20.0
+"""How long the demo waits for a yes or no before it continues."""
+HIDDEN: Final = (b"403 from", b"200 from")
+"""The failure in the journal, and what an attacker writes over it: the same length, so the file stays readable."""
+
+
+@click.command()
+@click.pass_context
+@reports_errors
+async def command(ctx: click.Context) -> None:
+    """A one-minute tour: check a plan, run it, undo it after a failure, approve, succeed, and detect an attack."""
+    with tempfile.TemporaryDirectory(prefix="handrail-demo-") as folder:
+        async with demo_registry() as registry:
+            settings = _settings(settings_of(ctx), Path(folder), registry)
+            start_logging(
+                None, level=settings.choices.log_level, days=1
+            )  # the demo must not write to the user's own logs
+            file = Path(folder) / "release.yaml"
+            _check(file, settings)
+            await _pause()
+            await _tour(file, settings, registry)
+        await _attack(settings)
+    _title("The demo's folder is deleted. Next:")
+    click.echo("  handrail workflow validate FILE    check a definition of yours")
+    click.echo("  handrail run start FILE --watch    run it; `handrail run list` and `handrail run show RUN --full`")
+    click.echo("  handrail tools list                list the tools that plans can call")
+
+
+def _settings(own: Settings, folder: Path, registry: DemoRegistry) -> Settings:
+    project = folder / "project"
+    project.mkdir()
+    (project / "VERSION").write_text(f"{OLD_VERSION}\n", encoding="utf-8")
+    (project / "NEWS.md").write_text(f"{OLD_VERSION} is out.\n", encoding="utf-8")
+    allowed = {"http": {"allow": [f"{HOST}:{registry.port}"]}}
+    choices = replace(own.choices, store="")
+    return replace(own, home=folder / "home", project=project, tables=allowed, choices=choices)
+
+
+def _title(text: str) -> None:
+    click.secho(f"\n{text}", fg="cyan", bold=True)
+
+
+def _check(file: Path, settings: Settings) -> None:
+    _title("1. A plan with two mistakes: both are found at once, with their place and a fix")
+    broken = RELEASE
+    for right, wrong in MISTAKES:
+        broken = broken.replace(right, wrong)
+    file.write_text(broken, encoding="utf-8")
+    loaded = load_file(str(file), settings)
+    print_findings(loaded.findings)  # with their full path: the excerpt is read from the file
+    _title("2. Fixed, and drawn")
+    file.write_text(RELEASE, encoding="utf-8")
+    definition, _ = load_valid(str(file), settings)
+    click.echo(terminal_picture(definition, width=90).rstrip("\n"))
+
+
+async def _tour(file: Path, settings: Settings, registry: DemoRegistry) -> None:
+    async with open_engine(settings, picks_up=False) as engine:
+        await engine.writer.plans.save(load_valid(str(file), settings)[0], actor=ACTOR, note="first try")
+        await _fail(file, engine, registry)
+        run = await _succeed(file, engine, registry)
+        _title("6. The journal of the second run, and the proof that no event was changed")
+        for entry in await entries_of(engine.writer.reader.store, run.id):
+            click.echo(f"  {event_line(entry)}")
+        click.echo(f"  receipt: {run.receipt}")
+    async with open_reader(settings) as look:
+        verdict = await look.verify(replay=True)
+    signed = f"{verdict.signed_events:,} signed by a checkpoint"
+    click.secho(f"  journal verified: {plural(verdict.events, 'event')}, {signed}", fg="green")
+
+
+async def _fail(file: Path, engine: Engine, registry: DemoRegistry) -> None:
+    _title("3. It runs: two writes in parallel, a retry, and a permanent failure")
+    _print_files(engine, "before")
+    run = await _started(file, engine, registry)
+    seen = await _watched(engine, run.id)
+    failure = (await _lookout(engine).status(run.id)).failure
+    _print_files(engine, "now")
+    click.secho("  The run stopped and asks what to do.", fg="yellow")
+    for option in failure.options if failure else ():
+        click.echo(f"    {option.action.value:12} {option.means}")
+    await _pause()
+    _title("4. We choose `compensate`: what was done is undone, newest first")
+    await engine.control.act(run.id, Action.COMPENSATE, actor=ACTOR, reason="no permission to publish")
+    await _watched(engine, run.id, after=seen)
+    _print_files(engine, "after")
+    await _pause()
+
+
+async def _watched(engine: Engine, run_id: str, *, after: int = 0) -> int:
+    """Print the events of a run until it stops; returns the number of its last event."""
+    until = asyncio.ensure_future(engine.worker.settled(run_id))
+    await watch(_lookout(engine), run_id, LineView(err=False, indent="  "), until, after=after)
+    return until.result().n
+
+
+async def _succeed(file: Path, engine: Engine, registry: DemoRegistry) -> Run:
+    _title("5. The token gets permission, the plan runs again, and asks for approval before the announcement")
+    registry.takes_packages = True
+    run = await _started(file, engine, registry)
+    run = await engine.worker.settled(run.id)
+    (asked,) = (await _lookout(engine).status(run.id)).waiting_for
+    click.echo(f"  {run.id} is waiting for approval: {asked.text}")
+    action, reason = await _answer()
+    await engine.control.act(run.id, action, actor=ACTOR, reason=reason, step=asked.step)
+    if action is Action.REJECT:
+        await engine.control.act(run.id, Action.COMPENSATE, actor=ACTOR, reason="rejected: undo all of it")
+    run = await engine.worker.settled(run.id)
+    color = "green" if run.status is RunStatus.COMPLETED else "magenta"
+    published = ", ".join(registry.published) or "nothing"
+    click.secho(f"  {run.id} is {run.status.value}; published on the server: {published}", fg=color)
+    _print_files(engine, "after")
+    await _pause()
+    return run
+
+
+async def _pause() -> None:
+    """Wait a moment at a terminal, so that people can read."""
+    await asyncio.sleep(PAUSE_S if sys.stdout.isatty() else 0)
+
+
+async def _started(file: Path, engine: Engine, registry: DemoRegistry) -> Run:
+    definition, _ = load_valid(str(file), engine.writer.reader.settings)
+    inputs = {"version": NEW_VERSION, "registry": registry.address}
+    return await engine.worker.start(definition, inputs, actor=ACTOR)
+
+
+async def _answer() -> tuple[Action, str]:
+    """The answer typed at the terminal; yes if there is no terminal or no answer in time."""
+    if not sys.stdin.isatty() or sys.platform == "win32":
+        click.echo("  no terminal: the demo answers yes")
+        return Action.APPROVE, "answered by the demo"
+    click.echo(f"  your answer? [Y/n] (yes after {ANSWER_S:.0f} s) ", nl=False)
+    text = await asyncio.to_thread(_typed)
+    if text is None:
+        click.echo("yes")
+        return Action.APPROVE, "no answer in time"
+    is_no = text.strip().lower().startswith("n")
+    return (Action.REJECT, "not today") if is_no else (Action.APPROVE, "looks good")
+
+
+def _typed() -> str | None:
+    # With a time limit, so that an unattended demo ends.
+    with contextlib.suppress(OSError, ValueError):
+        if select.select([sys.stdin], [], [], ANSWER_S)[0]:
+            return sys.stdin.readline()
+    return None
+
+
+def _lookout(engine: Engine) -> RunReader:
+    return engine.run_reader
+
+
+def _print_files(engine: Engine, when: str) -> None:
+    project = engine.writer.reader.settings.project
+    for file in sorted(path for path in project.iterdir() if path.is_file()):
+        last_line = file.read_text(encoding="utf-8").splitlines()[-1]
+        click.secho(f"  {when:7} {file.name:10} {last_line}", bold=True)
+
+
+async def _attack(settings: Settings) -> None:
+    _title("7. An attacker edits the journal's file: the failure `403` becomes `200`")
+    content = settings.journal.read_bytes()
+    settings.journal.write_bytes(content.replace(*HIDDEN))
+    async with open_reader(settings) as look:
+        verdict = await look.verify(replay=True)
+    for broken in verdict.breaks[:2]:
+        click.secho(f"  detected: {broken.stream} #{broken.n}: {broken.reason}", fg="red")
+    if verdict.ok:
+        raise click.ClickException("the attack was not detected: please report this")

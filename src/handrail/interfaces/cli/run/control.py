@@ -1,0 +1,147 @@
+"""`handrail run pause|resume|cancel|retry|skip|accept|compensate|fork`, and the answers to approvals.
+
+domain/run/legal_controls.py decides which actions are legal. An action that lets a run continue also executes the run
+in this process until nothing is left to execute, unless another process does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import click
+import msgspec
+
+from handrail.assembly import Engine, open_engine, open_writer
+from handrail.domain.errors import Conflict
+from handrail.domain.run.legal_controls import Action
+from handrail.domain.run.status import RUN_WORKING
+from handrail.engine.clock import system_clock
+from handrail.engine.reading.run_reader import RunReader
+from handrail.engine.reading.run_view import Status, WaitingKind
+from handrail.interfaces.cli.program import json_option, person, reports_errors, settings_of
+from handrail.interfaces.cli.run.execution import end_with, execute
+from handrail.interfaces.cli.run.view import print_status, status_data
+from handrail.interfaces.cli.words.answer import answer
+from handrail.interfaces.cli.words.completion import complete_run, every_step, in_trouble, steps_completer, waiting_for
+from handrail.interfaces.cli.words.json_value import json_value
+from handrail.interfaces.cli.words.reason import reason_option
+
+ON_RUN: Final = frozenset({Action.PAUSE, Action.RESUME, Action.CANCEL, Action.COMPENSATE})
+AT_ONCE: Final = frozenset({Action.PAUSE, Action.CANCEL})
+"""Actions that leave nothing to execute."""
+HELP: Final = {
+    Action.PAUSE: "Start no more steps of RUN; steps that are running finish and are recorded.",
+    Action.RESUME: "Continue RUN: a paused one, or one that no process executes.",
+    Action.CANCEL: "End RUN permanently; what was done stays, unless you compensate.",
+    Action.RETRY: "Try a failed or uncertain STEP of RUN again, or an undo that failed.",
+    Action.SKIP: "Continue without a failed or uncertain STEP of RUN.",
+    Action.ACCEPT: "Confirm that an uncertain STEP of RUN did happen, with its output.",
+    Action.COMPENSATE: "Undo what RUN has done, newest first.",
+    Action.FORK: "Start a new run that shares what RUN did before STEP.",
+    Action.APPROVE: "Approve STEP of RUN; STEP may be left out when only one waits for approval.",
+    Action.REJECT: "Reject STEP of RUN; STEP may be left out when only one waits for approval.",
+}
+STEPS_OF: Final = {
+    Action.APPROVE: waiting_for(WaitingKind.APPROVAL),
+    Action.REJECT: waiting_for(WaitingKind.APPROVAL),
+    Action.FORK: every_step,
+}
+"""The steps that a shell offers for an action; for all others, those that failed or are uncertain."""
+
+
+def control_command(action: Action) -> click.Command:
+    """The command for one action."""
+
+    @reports_errors
+    async def act(ctx: click.Context, run_id: str, reason: str, as_json: bool, **more: Any) -> None:
+        text, option = more.get("output"), "--answer" if action is Action.APPROVE else "--output"
+        output = json_value(text, option) if text is not None else None
+        request = _ControlRequest(run_id, action, reason, more.get("step") or "", output)
+        await _act(
+            ctx, request, detach=bool(more.get("detach")), is_watched=bool(more.get("is_watched")), as_json=as_json
+        )
+
+    return click.command(action.value, help=HELP[action])(_with_options(action, click.pass_context(act)))
+
+
+def _with_options(action: Action, call: Callable[..., Any]) -> Callable[..., Any]:
+    call = json_option(call)
+    if action not in AT_ONCE:
+        call = click.option("--detach", is_flag=True, help="Do not execute it here; a worker does.")(call)
+        call = click.option("--watch", "is_watched", is_flag=True, help="Show what happens.")(call)
+    if action is Action.ACCEPT:
+        text = "The output that the step would have had; @FILE or - (stdin) to read it from there."
+        call = click.option("--output", metavar="JSON", help=text)(call)
+    if action is Action.APPROVE:
+        text = "The answer, if more than a yes is request for; @FILE or - (stdin) to read it from there."
+        call = click.option("--answer", "output", metavar="JSON", help=text)(call)
+    if action is Action.RESUME:  # continuing needs no reason
+        call = click.option("--reason", metavar="TEXT", help="Why; kept in the journal.")(call)
+    else:
+        call = reason_option(call)
+    if action not in ON_RUN:
+        steps = steps_completer(STEPS_OF.get(action, in_trouble))
+        needs_step = action is Action.FORK
+        name = "STEP" if needs_step else "[STEP]"
+        call = click.argument("step", metavar=name, required=needs_step, shell_complete=steps)(call)
+    return click.argument("run_id", metavar="RUN", shell_complete=complete_run)(call)
+
+
+class _ControlRequest(msgspec.Struct, frozen=True):
+    """One action on a run, as typed."""
+
+    run: str
+    action: Action
+    reason: str | None
+    step: str
+    output: Any
+
+
+async def _act(ctx: click.Context, request: _ControlRequest, *, detach: bool, is_watched: bool, as_json: bool) -> None:
+    settings = settings_of(ctx)
+    if detach or request.action in AT_ONCE:
+        async with open_writer(settings) as handrail:
+            run = await handrail.control.act(
+                request.run,
+                request.action,
+                actor=person(),
+                reason=request.reason or "",
+                step=request.step,
+                output=request.output,
+            )
+            status = await RunReader(handrail.reader.store, system_clock).status(run.id)
+        answer(status_data(status), as_json=as_json, as_text=lambda: print_status(status))
+        return
+    async with open_engine(settings, picks_up=False) as engine:
+        before = await engine.writer.dispatch.current(request.run)
+        run_id = await _apply(engine, request)
+        if run_id != request.run:
+            click.echo(run_id, err=as_json)
+        after = before.n if run_id == request.run else 0
+        end: Status = await execute(engine, run_id, is_watched=is_watched, as_json=as_json, after=after)
+    end_with(end, as_json=as_json)
+
+
+async def _apply(engine: Engine, request: _ControlRequest) -> str:
+    """Apply the action; returns the id of the run that continues, which is a new one after a fork."""
+    if request.action is Action.RESUME and await _needs_only_a_worker(engine, request.run):
+        return request.run
+    reason = request.reason or ("resumed by hand" if request.action is Action.RESUME else "")
+    run = await engine.control.act(
+        request.run, request.action, actor=person(), reason=reason, step=request.step, output=request.output
+    )
+    return run.id
+
+
+async def _needs_only_a_worker(engine: Engine, run_id: str) -> bool:
+    """Whether a run is not paused, but no process executed it; this worker has it now."""
+    run = await engine.writer.dispatch.current(run_id)
+    if run.status not in RUN_WORKING:
+        return False
+    if await engine.worker.take(run_id):
+        return True
+    raise Conflict(f"run {run_id} is not paused: another process executes it", hint=f"`handrail run watch {run_id}`")
+
+
+CONTROLS: Final = [control_command(action) for action in Action if action not in {Action.APPROVE, Action.REJECT}]
+"""The commands of `handrail run` that change a run."""

@@ -1,0 +1,190 @@
+"""`handrail run`: start, list, show and watch runs. Controls are in control.py, submitting in submit.py."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+import click
+from msgspec.structs import replace
+
+from handrail.assembly import StoreReader, open_engine, open_reader, open_writer, toolbox_of
+from handrail.domain.definition.model import Definition
+from handrail.domain.definition.tool_pin import pins_of, texts_of
+from handrail.domain.definition.work_items import tools_in
+from handrail.domain.run.command import StartRun
+from handrail.domain.run.status import RUN_SHOWN_OPEN, RUN_WORKING, RunStatus
+from handrail.engine.clock import system_clock
+from handrail.engine.reading.run_reader import RunReader
+from handrail.engine.reading.run_view import Detail, Status
+from handrail.interfaces.cli.program import json_option, person, reports_errors, settings_of
+from handrail.interfaces.cli.run.control import CONTROLS
+from handrail.interfaces.cli.run.execution import Stopped, end_with, execute, first_of, settled, stoppable
+from handrail.interfaces.cli.run.guided_view import print_how_to_submit
+from handrail.interfaces.cli.run.runnable import definition_of, inputs_of
+from handrail.interfaces.cli.run.submit import submit
+from handrail.interfaces.cli.run.view import EXIT_OF_STATUS, print_runs, print_status, status_data
+from handrail.interfaces.cli.run.watch import run_viewer, watch
+from handrail.interfaces.cli.words.answer import answer, listing
+from handrail.interfaces.cli.words.completion import complete_run, complete_runnable
+from handrail.interfaces.cli.words.times import utc_option
+from handrail.settings import Settings
+from handrail.tools.registry import Registry
+
+STATUSES = [status.value for status in RunStatus if status is not RunStatus.NEW]
+
+
+@click.group()
+def command() -> None:
+    """Start, list, show, watch, submit and control runs."""
+
+
+for one in (*CONTROLS, submit):
+    command.add_command(one)
+
+
+@command.command()
+@click.argument("name", metavar="FILE|ID", shell_complete=complete_runnable)
+@click.option("-i", "--input", "typed", multiple=True, metavar="NAME=VALUE", help="An input; or @FILE for many.")
+@click.option("--goal", default="", help="The purpose of the run, in a few words.")
+@click.option("--priority", default=0, type=click.IntRange(-1_000, 1_000), help="Runs with a higher number go first.")
+@click.option("--watch", "is_watched", is_flag=True, help="Show what happens, live.")
+@click.option("--detach", is_flag=True, help="Only start it; a worker executes it.")
+@json_option
+@click.pass_context
+@reports_errors
+async def start(
+    ctx: click.Context,
+    name: str,
+    typed: tuple[str, ...],
+    goal: str,
+    priority: int,
+    is_watched: bool,
+    detach: bool,
+    as_json: bool,
+) -> None:
+    """Run FILE (`-`: stdin), or the workflow or saved plan with this ID, until it ends or waits for someone."""
+    settings = settings_of(ctx)
+    toolbox = toolbox_of(settings)
+    try:
+        async with open_reader(settings) as look:
+            definition, pins = await definition_of(name, look, toolbox)
+        ask = StartRun(goal=goal, priority=priority, pins=pins)
+        inputs = inputs_of(definition, typed)
+        if detach:
+            status = await _started_for_a_worker(settings, toolbox, definition, inputs, ask)
+            _print_id(status.run, as_json=as_json)
+        else:
+            async with open_engine(settings, picks_up=False, toolbox=toolbox) as engine:
+                run = await engine.worker.start(definition, inputs, actor=person(), ask=ask)
+                _print_id(run.id, as_json=as_json)
+                status = await execute(engine, run.id, is_watched=is_watched, as_json=as_json)
+    finally:
+        await toolbox.close()
+    end_with(status, as_json=as_json)
+
+
+async def _started_for_a_worker(
+    settings: Settings, toolbox: Registry, definition: Definition, inputs: Mapping[str, Any], ask: StartRun
+) -> Status:
+    cards = await toolbox.connect(tools_in(definition))
+    ask = replace(ask, pins={**pins_of(cards), **ask.pins})
+    async with open_writer(settings) as handrail:
+        texts = texts_of(cards)
+        run = await handrail.dispatch.start(definition, inputs, actor=person(), ask=ask, texts=texts)
+        return await RunReader(handrail.reader.store, system_clock).status(run.id)
+
+
+def _print_id(run_id: str, *, as_json: bool) -> None:
+    """Print the run's id before anything can fail; with JSON on stderr, since stdout has one answer at the end."""
+    click.echo(run_id, err=as_json)
+    (sys.stderr if as_json else sys.stdout).flush()
+
+
+@command.command("list")
+@click.option(
+    "--status",
+    "statuses",
+    multiple=True,
+    type=click.Choice(STATUSES),
+    help="Only runs with this status; may be repeated.",
+)
+@click.option("--all", "is_all", is_flag=True, help="Include ended runs.")
+@click.option("--limit", default=50, type=click.IntRange(1, 1000), help="Show at most this many.")
+@click.option("--after", default="", help="Only runs whose id comes after this one.")
+@utc_option
+@json_option
+@click.pass_context
+@reports_errors
+async def list_(
+    ctx: click.Context, statuses: tuple[str, ...], is_all: bool, limit: int, after: str, is_utc: bool, as_json: bool
+) -> None:
+    """List the open runs; with --all or --status, others too."""
+    wanted = statuses or (() if is_all else tuple(RUN_SHOWN_OPEN))
+    async with open_reader(settings_of(ctx)) as look:
+        rows = await RunReader(look.store, system_clock).runs(status=wanted, after=after, limit=limit)
+    data = listing("runs", rows, cursor=rows[-1].run if len(rows) == limit else "")
+    answer(data, as_json=as_json, as_text=lambda: print_runs(rows, is_utc=is_utc))
+
+
+@command.command()
+@click.argument("run_id", metavar="RUN", shell_complete=complete_run)
+@click.option("--full", is_flag=True, help="Include every step.")
+@utc_option
+@json_option
+@click.pass_context
+@reports_errors
+async def show(ctx: click.Context, run_id: str, full: bool, is_utc: bool, as_json: bool) -> None:
+    """Show the status of RUN, what it waits for, and how to continue."""
+    settings = settings_of(ctx)
+    async with open_reader(settings) as look:
+        run_reader = RunReader(look.store, system_clock, toolbox_of(settings))
+        status = await run_reader.status(run_id, detail=Detail.FULL if full else Detail.SUMMARY)
+        await _warn_if_not_executed(look, status)
+
+    def print_text() -> None:
+        print_status(status, is_utc=is_utc)
+        print_how_to_submit(status)
+
+    answer(status_data(status), as_json=as_json, as_text=print_text)
+
+
+@command.command("watch")
+@click.argument("run_id", metavar="RUN", shell_complete=complete_run)
+@json_option
+@click.pass_context
+@reports_errors
+async def watch_(ctx: click.Context, run_id: str, as_json: bool) -> None:
+    """Show what happens in RUN, whichever process executes it, until it ends or waits for someone."""
+    status = await _watched(settings_of(ctx), run_id, as_json=as_json)
+    answer(status_data(status), as_json=as_json, as_text=lambda: print_status(status))
+    sys.exit(EXIT_OF_STATUS[status.status])
+
+
+async def _watched(settings: Settings, run_id: str, *, as_json: bool) -> Status:
+    async with open_reader(settings) as look:
+        run_reader = RunReader(look.store, system_clock, toolbox_of(settings))
+        await _warn_if_not_executed(look, await run_reader.status(run_id))
+        with stoppable() as stop:
+            task = asyncio.ensure_future(settled(run_reader, run_id))
+            until = asyncio.ensure_future(first_of(task, stop))
+            try:
+                with run_viewer(err=as_json) as shown:
+                    await watch(run_reader, run_id, shown, until)
+                await until
+            except Stopped:
+                pass  # only the watching ends; the run continues
+            finally:
+                task.cancel()
+        return await run_reader.status(run_id)
+
+
+async def _warn_if_not_executed(look: StoreReader, status: Status) -> None:
+    """Print a hint if a run has steps to execute, but no process executes it."""
+    if status.status not in RUN_WORKING:
+        return
+    lease_holder = await look.store.lease_holder(status.run)
+    if lease_holder is not None and not lease_holder.owner and not status.waiting_for:
+        click.echo(f"no process executes it now: `handrail run resume {status.run}` does, or a worker", err=True)

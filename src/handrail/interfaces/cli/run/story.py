@@ -1,0 +1,135 @@
+"""One sentence for each event of a run. Pure, except for the local time zone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any, Final, TypeAlias
+
+from handrail.domain.journal.event import (
+    ActionRecorded,
+    AnswerCameLate,
+    ApprovalExpired,
+    ApprovalGiven,
+    ApprovalRejected,
+    ApprovalRequested,
+    AttemptFailed,
+    AttemptLost,
+    AttemptStarted,
+    CompensationStarted,
+    DecisionRecorded,
+    Entry,
+    OutputRefused,
+    Proof,
+    RetryScheduled,
+    RoundStarted,
+    RunCancelled,
+    RunCompensated,
+    RunCompensationFailed,
+    RunCompleted,
+    RunFailed,
+    RunPaused,
+    RunResumed,
+    RunStarted,
+    StepAccepted,
+    StepBecameUncertain,
+    StepCancelled,
+    StepCarried,
+    StepCompensated,
+    StepCompleted,
+    StepDeferred,
+    StepEvent,
+    StepFailed,
+    StepHandedOut,
+    StepOpened,
+    StepRetried,
+    StepSkipped,
+    UndoFailed,
+    UndoStarted,
+    VarsSet,
+)
+from handrail.domain.plural import plural
+from handrail.interfaces.pictures.caption import plain
+
+HOW: Final = {
+    "executed": "undone",
+    "by_agent": "undone by the agent",
+    "recorded": "undone by hand",
+    "not_needed": "needs no undo",
+}
+
+
+Words: TypeAlias = str | Callable[[Any, Entry], str]
+"""A sentence with `{e}` for the event and `{actor}` for who caused it; or a function that returns one."""
+
+
+def event_line(entry: Entry) -> str:
+    """An event as one line: time and sentence."""
+    local = datetime.fromtimestamp(entry.at / 1_000, UTC).astimezone()
+    return f"{local:%H:%M:%S}  {sentence(entry)}"
+
+
+def sentence(entry: Entry) -> str:
+    """What happened."""
+    event = entry.event
+    words = SENTENCES.get(type(event), type(event).__name__)
+    text = words.format(e=event, actor=entry.actor) if isinstance(words, str) else words(event, entry)
+    return plain(f"{event.step}: {text}" if isinstance(event, StepEvent) else text)
+
+
+def _tries(words: str) -> Callable[[Any, Entry], str]:
+    return lambda event, _: words if event.attempt == 1 else f"{words}, try {event.attempt}"
+
+
+def _in(words: str) -> Callable[[Any, Entry], str]:
+    return lambda event, entry: f"{words} in {max(0, event.due - entry.at) / 1_000:.1f} s"
+
+
+def _compensated(event: RunCompensated, _entry: Entry) -> str:
+    left = f"; NOT undone: {', '.join(event.not_compensated)}" if event.not_compensated else ""
+    return f"run compensated{left}"
+
+
+def _completed(event: StepCompleted, entry: Entry) -> str:
+    return "completed" if event.proof is Proof.VERIFIED else f"completed, reported by {entry.actor}"
+
+
+SENTENCES: Final[Mapping[type, Words]] = {
+    RunStarted: lambda event, _: f"{event.workflow} started" + (f": {event.goal}" if event.goal else ""),
+    RunPaused: "paused by {actor}: {e.reason}",
+    RunResumed: "resumed by {actor}: {e.reason}",
+    RunCancelled: "cancelled by {actor}: {e.reason}",
+    RunCompleted: "run completed",
+    RunFailed: "run failed: {e.message}",
+    CompensationStarted: lambda event, _: f"undoing {', '.join(event.steps) or 'nothing'}: {event.reason}",
+    RunCompensated: _compensated,
+    RunCompensationFailed: lambda event, _: f"compensation failed; NOT undone: {', '.join(event.steps)}",
+    VarsSet: lambda event, _: f"variables set: {', '.join(event.vars)}",
+    DecisionRecorded: "{actor} decided: {e.decision} ({e.reason})",
+    ActionRecorded: "{actor} did: {e.description}",
+    AttemptStarted: _tries("started"),
+    AttemptFailed: "try {e.attempt} failed ({e.category.value}): {e.message}",
+    AttemptLost: "try {e.attempt} was interrupted; trying again",
+    AnswerCameLate: "try {e.attempt} answered too late; ignored",
+    RetryScheduled: _in("next try"),
+    StepDeferred: _in("continues"),
+    StepBecameUncertain: "interrupted; unknown whether it took effect",
+    StepCompleted: _completed,
+    StepFailed: "failed permanently ({e.category.value}): {e.message}",
+    StepSkipped: "skipped: {e.reason}",
+    StepCancelled: "cancelled",
+    StepRetried: "retry requested by {actor}: {e.reason}",
+    StepAccepted: "accepted as completed by {actor}: {e.reason}",
+    StepCarried: "carried over from the forked run",
+    StepOpened: lambda event, _: "started" if event.rounds is None else f"started, {plural(event.rounds, 'round')}",
+    RoundStarted: lambda event, _: f"round {event.round + 1}",
+    StepHandedOut: lambda event, _: f"assigned to {event.agent or 'the agent'}",
+    OutputRefused: lambda event, _: f"output not accepted, {plural(len(event.findings), 'finding')}",
+    UndoStarted: _tries("undoing"),
+    UndoFailed: "undo failed ({e.category.value}): {e.message}",
+    StepCompensated: lambda event, _: HOW[event.how.value],
+    ApprovalRequested: "approval requested: {e.text}",
+    ApprovalGiven: "approved by {actor}: {e.reason}",
+    ApprovalRejected: "rejected by {actor}: {e.reason}",
+    ApprovalExpired: "approval expired",
+}

@@ -1,0 +1,1 @@
+"""What every command shares: answers, tables, times, findings, questions, completion."""

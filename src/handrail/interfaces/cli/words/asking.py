@@ -1,0 +1,35 @@
+"""Questions at a terminal before something that can't be undone. Scripts are never asked: they pass `--yes`."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from handrail.domain.errors import Forbidden
+from handrail.interfaces.cli.words.answer import Exit
+
+
+def can_ask() -> bool:
+    """Whether a person sees the question and can answer it."""
+    return bool(sys.stdin) and sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def require_yes(what: str, question: str) -> None:
+    """Continue only after a yes; without a terminal, refuse and say `what` would happen."""
+    if not can_ask():
+        raise Forbidden(what, hint="add --yes to continue")
+    if not click.confirm(question, err=True):
+        click.echo("cancelled: nothing was changed", err=True)
+        sys.exit(Exit.FAILED)
+
+
+def required_reason(reason: str) -> str:
+    """The given reason; at a terminal, ask for a missing one."""
+    if reason:
+        return reason
+    if not can_ask():
+        why = "It is kept in the journal, and there is no terminal to ask for it."
+        raise click.UsageError(f"Missing option '--reason'. {why}")
+    typed: str = click.prompt("Reason", err=True)
+    return typed

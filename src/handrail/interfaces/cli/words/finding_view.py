@@ -1,0 +1,134 @@
+"""Prints findings as compilers do: what is wrong, where, the source line, and how to fix it.
+
+If the source can't be read again, the finding is printed without its line."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+import click
+
+from handrail.domain.checks.finding import Finding, Position, Severity
+from handrail.domain.plural import plural
+from handrail.interfaces.cli.words.excerpt import excerpt_of, lines_of, printable
+from handrail.library.documents.document import DOCUMENT_BYTES_MAX
+
+STDIN_NAME: Final = "<stdin>"
+STDIN_KEY: Final = "handrail.stdin"
+WORDS: Final[Mapping[Severity, tuple[str, str]]] = {
+    Severity.CRITICAL: ("error", "red"),
+    Severity.MAJOR: ("error", "red"),
+    Severity.MINOR: ("warning", "yellow"),
+}
+"""The name and colour of each severity; only errors make a definition invalid."""
+WIDTH_MIN: Final = 40
+WIDTH_MAX: Final = 160
+"""The limit for excerpts, also without a terminal."""
+
+
+def print_findings(findings: Iterable[Finding], *, err: bool = False) -> None:
+    """Print each finding with its place, the source line and the fix."""
+    texts: dict[str, Sequence[str]] = {}
+    for finding in findings:
+        word, color = WORDS[finding.severity]
+        click.secho(f"{word}[{_shown(finding.rule, err)}]", nl=False, fg=color, bold=True, err=err)
+        click.secho(f": {_shown(finding.message, err)}", bold=True, err=err)
+        has_excerpt = _print_place(finding, texts, err)
+        if finding.fix:
+            click.secho("help", nl=False, fg="cyan", bold=True, err=err)
+            click.echo(f": {_shown(finding.fix, err)}", err=err)
+        if has_excerpt:  # an empty line separates blocks of several lines
+            click.echo(err=err)
+
+
+def counted(findings: Sequence[Finding]) -> str:
+    """`1 error, 0 warnings`."""
+    warnings = sum(finding.severity is Severity.MINOR for finding in findings)
+    return f"{plural(len(findings) - warnings, 'error')}, {plural(warnings, 'warning')}"
+
+
+def stdin_text() -> bytes:
+    """The content of stdin, read once and kept for excerpts: it can't be read again."""
+    text = _remembered()
+    if text is None:
+        text = sys.stdin.buffer.read()
+        context = click.get_current_context(silent=True)
+        if context is not None:
+            context.meta[STDIN_KEY] = text
+    return text
+
+
+def _print_place(finding: Finding, texts: dict[str, Sequence[str]], err: bool) -> bool:
+    """Print where it is; returns whether the source line was shown."""
+    at = finding.at
+    source = _source_line(at, texts) if at is not None else None
+    if at is None or source is None:
+        place = f"{at} ({finding.where})" if at is not None else finding.where
+        _print_arrow(place, 1, err)
+        for line in finding.excerpt.splitlines():
+            click.echo(f"   {_bar()} {_shown(line, err)}", err=err)
+        return False
+    margin = len(str(at.line)) + 1
+    excerpt = excerpt_of(source, at.column, width=_width() - margin - 3, encoding=_encoding(err))
+    _print_arrow(str(at), margin - 1, err)
+    click.echo(f"{' ' * margin} {_bar()}", err=err)
+    click.echo(f"{click.style(f'{at.line:>{margin}}', fg='blue', bold=True)} {_bar()} {excerpt.line}", err=err)
+    carets = click.style(excerpt.carets, fg=WORDS[finding.severity][1], bold=True)
+    click.echo(f"{' ' * margin} {_bar()} {carets} {_shown(finding.where, err)}", err=err)
+    return True
+
+
+def _print_arrow(place: str, margin: int, err: bool) -> None:
+    click.echo(f"{' ' * margin} {click.style('-->', fg='blue', bold=True)} {_shown(place, err)}", err=err)
+
+
+def _bar() -> str:
+    return click.style("|", fg="blue", bold=True)
+
+
+def _source_line(at: Position, texts: dict[str, Sequence[str]]) -> str | None:
+    """The source line at a position; None if the file is gone or has no such line."""
+    if at.file not in texts:
+        texts[at.file] = _lines_in(at.file)
+    lines = texts[at.file]
+    return lines[at.line - 1] if 0 < at.line <= len(lines) else None
+
+
+def _lines_in(name: str) -> Sequence[str]:
+    content = _remembered() if name == STDIN_NAME else _file_content(name)
+    return lines_of(content.decode("utf-8-sig", "replace")) if content is not None else ()
+
+
+def _remembered() -> bytes | None:
+    context = click.get_current_context(silent=True)
+    content = context.meta.get(STDIN_KEY) if context is not None else None
+    return content if isinstance(content, bytes) else None
+
+
+def _file_content(name: str) -> bytes | None:
+    path = Path(name)
+    try:
+        if not path.is_file():  # a pipe would block, a device may never end
+            return None
+        with path.open("rb") as stream:
+            return stream.read(DOCUMENT_BYTES_MAX + 1)
+    except (OSError, ValueError):
+        return None
+
+
+def _width() -> int:
+    return min(max(shutil.get_terminal_size((WIDTH_MAX, 24)).columns, WIDTH_MIN), WIDTH_MAX)
+
+
+def _encoding(err: bool) -> str:
+    stream = sys.stderr if err else sys.stdout
+    return getattr(stream, "encoding", None) or "utf-8"
+
+
+def _shown(text: str, err: bool) -> str:
+    """The text on one line, without control characters."""
+    return printable(" ".join(text.split("\n")), encoding=_encoding(err))

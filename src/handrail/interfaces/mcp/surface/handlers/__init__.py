@@ -1,0 +1,1 @@
+"""The MCP tools: arguments, catalog, and a handler for each."""

@@ -1,0 +1,259 @@
+"""The tools of the run toolset: save a plan, run it, see its status, control it, record what was undone by hand.
+
+Handlers only translate arguments into engine calls, and results into answers. Decisions are made in the engine."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+from msgspec import UNSET
+
+from handrail.assembly import Engine
+from handrail.domain.definition.duration import duration_ms
+from handrail.domain.definition.graph import waves
+from handrail.domain.definition.model import Category, Definition
+from handrail.domain.definition.tool_pin import NO_CARDS, Card
+from handrail.domain.definition.work_items import tools_in, tools_named
+from handrail.domain.errors import Conflict, Forbidden, Invalid, Limited
+from handrail.domain.journal.event import ActionKind, ActionRecorded, How, Outcome, StepCompensated
+from handrail.domain.json import digest
+from handrail.domain.plan import Plan
+from handrail.domain.rehearsal.dry_run import rehearse
+from handrail.domain.run.command import FailUndo, RecordAction, StartRun
+from handrail.domain.run.legal_controls import Action
+from handrail.domain.run.state import Run
+from handrail.domain.run.status import StepStatus
+from handrail.domain.run.step_path import locate
+from handrail.domain.secrets.redaction import redact_inputs
+from handrail.engine.reading.run_view import Detail, Status
+from handrail.engine.running.control import fork_key
+from handrail.interfaces.mcp.surface.answering import compact, reply, status_data, status_words
+from handrail.interfaces.mcp.surface.approval import approval_answer, approval_question, person_here
+from handrail.interfaces.mcp.surface.caller import Caller, Response, TaskView, ToolReply
+from handrail.interfaces.mcp.surface.handlers import arguments as args
+from handrail.interfaces.mcp.surface.handlers.guide_tools import checked_inputs
+from handrail.interfaces.mcp.surface.lazy_program import LazyProgram
+from handrail.interfaces.mcp.surface.refusal import finding_data
+from handrail.interfaces.mcp.surface.runs.repetition import OF_UNDO, was_granted, was_recorded
+from handrail.interfaces.mcp.surface.runs.run_list import open_runs
+from handrail.interfaces.mcp.surface.runs.run_tasks import task_of
+from handrail.library.loading import Loaded, valid
+
+WAIT_MS_MAX: Final = 25_000
+ANSWERS: Final = frozenset({Action.APPROVE, Action.REJECT})
+
+
+async def save_plan(lazy: LazyProgram, caller: Caller, given: args.SavePlanArguments) -> ToolReply:
+    """Save a plan that can be run here."""
+    program = await lazy.open()
+    cards = await program.toolbox.connect(tools_named(given.plan))
+    loaded = program.library.load_plan(given.plan, survey=program.survey)
+    return await save(program, caller, loaded, given.note, cards)
+
+
+async def save(
+    program: Engine, caller: Caller, loaded: Loaded, note: str, cards: Mapping[str, Card] = NO_CARDS
+) -> ToolReply:
+    """Save a valid plan, pinned to the current descriptions of its tools."""
+    definition = valid(loaded, "the plan")
+    before = await program.writer.plans.get(definition.id)
+    plan = await program.writer.plans.save(definition, actor=caller.actor, note=note, cards=cards)
+    return _plan_reply(plan, definition, loaded, is_repeated=plan.n == before.n)
+
+
+def _plan_reply(plan: Plan, definition: Definition, loaded: Loaded, *, is_repeated: bool) -> ToolReply:
+    newest = plan.newest
+    data: dict[str, Any] = {"plan": plan.id, "version": newest.number, "hash": newest.definition}
+    data["waves"] = waves(definition.steps)
+    data["findings"] = [finding_data(finding) for finding in loaded.findings]
+    data["receipt"] = plan.receipt
+    if is_repeated:
+        data["repeated"] = True
+    order = " -> ".join("+".join(wave) for wave in data["waves"])
+    return reply(data, f"plan {plan.id} version {newest.number}: {compact(order)}\nreceipt {plan.receipt}")
+
+
+async def execute_plan(lazy: LazyProgram, caller: Caller, given: args.ExecutePlanArguments) -> ToolReply | TaskView:
+    """Run a plan, a workflow or a definition; with dry_run, show what would run."""
+    program = await lazy.open()
+    wait_ms = duration_ms(given.wait)
+    if wait_ms > WAIT_MS_MAX:
+        raise Limited("a call waits at most 25s", hint="leave `wait` out and use status: the run continues")
+    definition, pins = await _definition(program, given)
+    inputs = checked_inputs(program, definition, given.inputs)
+    if given.dry_run:
+        shown, _ = redact_inputs(inputs, definition.inputs)
+        steps = msgspec.to_builtins(rehearse(definition, shown, program.toolbox.effects()))
+        lines = [f"{one['id']}: {one['kind']} {compact(one)}" for wave in steps for one in wave]
+        return reply({"status": "dry_run", "workflow": definition.id, "waves": steps}, "\n".join(lines))
+    asked = digest([given.plan, given.workflow, given.definition, given.inputs])
+    ask = StartRun(key=given.idempotency_key, asked=asked if given.idempotency_key else "", pins=pins)
+    known = await program.writer.dispatch.started_under_key(ask)
+    run = known or await program.worker.start(definition, inputs, actor=caller.actor, ask=ask)
+    if wait_ms and caller.wants_tasks:
+        return await task_of(program, run.id)
+    await _wait_until_settled(program, caller, run.id, wait_ms / 1_000)
+    more = {"repeated": True} if known else {}
+    return status_reply(await program.run_reader.status(run.id), **more)
+
+
+async def _definition(program: Engine, given: args.ExecutePlanArguments) -> tuple[Definition, Mapping[str, str]]:
+    """The definition to run, and the pinned descriptions of its tools if it is a saved plan."""
+    named = [name for name in ("plan", "workflow", "definition") if getattr(given, name)]
+    if len(named) != 1:
+        raise Invalid(
+            "a call runs one plan, workflow or definition", hint="give exactly one of plan, workflow and definition"
+        )
+    if given.definition is not None:
+        await program.toolbox.connect(tools_named(given.definition))
+        loaded = program.library.load_plan(given.definition, survey=program.survey)
+        return valid(loaded, "the definition"), {}
+    if given.workflow:
+        definition = valid(program.library.load(given.workflow), given.workflow)
+        await program.toolbox.connect(tools_in(definition))
+        return definition, {}
+    definition, pins = await program.writer.plans.newest(given.plan)
+    await program.toolbox.connect(tools_in(definition))
+    return definition, pins
+
+
+async def _wait_until_settled(program: Engine, caller: Caller, run: str, within_s: float) -> None:
+    """Wait until a run ends or waits for a person or an agent, and report progress meanwhile."""
+    loop = asyncio.get_running_loop()
+    until_s, reported = loop.time() + within_s, -1
+    with program.guide.bell.listening(run) as ear:
+        while (left_s := until_s - loop.time()) > 0 and not await program.run_reader.is_settled(run):
+            seen = await program.run_reader.status(run)
+            if seen.progress.done > reported:  # MCP requires that progress increases
+                reported = seen.progress.done
+                await caller.progress(reported, seen.progress.total, seen.status.value)
+            await ear.next_change(within_s=left_s)
+
+
+async def status(lazy: LazyProgram, _: Caller, given: args.StatusArguments) -> ToolReply:
+    """The status of a run, or the open runs."""
+    program = await lazy.open()
+    if not given.run:
+        return await open_runs(program, "status")
+    within = program.worker.within(given.run)
+    return status_reply(await program.run_reader.status(given.run, detail=Detail(given.detail), within=within))
+
+
+def status_reply(seen: Status, **more: Any) -> ToolReply:
+    """The status of a run as an answer."""
+    data = {**status_data(seen), **more}
+    return reply(data, status_words(data))
+
+
+async def control(lazy: LazyProgram, caller: Caller, given: args.ControlArguments) -> ToolReply:
+    """Control a run: the action that the caller chose, or the user's answer to an approval."""
+    program = await lazy.open()
+    reason = f"{given.reason} (for {given.by})" if given.by else given.reason
+    actor = caller.actor
+    action = given.action
+    if action in ANSWERS and caller.can_ask and not lazy.settings.choices.agents_may_approve:
+        action, reason, actor = await _ask_user(program, caller, given)
+    output = None if given.output is UNSET else given.output
+    before = await program.writer.dispatch.current(given.run)
+    if action is Action.FORK:
+        key = fork_key(before, given.step, actor=actor, reason=reason.strip())
+        before = await program.writer.dispatch.started_under_key(StartRun(key=key)) or before
+    try:
+        run = await program.control.act(given.run, action, actor=actor, reason=reason, step=given.step, output=output)
+    except (Conflict, Forbidden):
+        # Refused, because the first call has already done it: that is not an error for the caller.
+        if await _was_done_before(program, caller, given, (action, reason, actor)):
+            return status_reply(await program.run_reader.status(given.run), repeated=True)
+        raise
+    more = {"repeated": True} if (run.id, run.n) == (before.id, before.n) else {}
+    return status_reply(await program.run_reader.status(run.id), **more)
+
+
+async def _was_done_before(
+    program: Engine, caller: Caller, given: args.ControlArguments, choice: tuple[Action, str, str]
+) -> bool:
+    """Whether the same action was just granted, to the caller or to the user who was asked."""
+    action, reason, actor = choice
+    run, step = given.run, given.step
+    if await was_granted(program, run, action, actor=actor, reason=reason, step=step):
+        return True
+    is_asked = action in ANSWERS and caller.can_ask
+    return is_asked and await was_granted(program, run, action, actor=person_here(), reason=None, step=step)
+
+
+async def _ask_user(program: Engine, caller: Caller, given: args.ControlArguments) -> tuple[Action, str, str]:
+    """Ask the user for an approval: their decision, reason and name."""
+    run = await program.writer.dispatch.current(given.run)
+    step = given.step or _asked_step(run)
+    state = run.step(step)
+    if state.status is not StepStatus.WAITING or not state.digest:
+        return given.action, given.reason, caller.actor  # no open approval: the engine reports that
+    asked = state.values if isinstance(state.values, dict) else {}
+    content = None if given.output is UNSET else given.output
+    text = str(asked.get("text", ""))
+    if content is not None:
+        text = f"{text}\n\nThe answer would be: {compact(content)}"
+    question = approval_question(run.id, step, text)
+    # The answer is bound to what was shown: if the approval or the content has changed, it doesn't count.
+    answer = await caller.ask("approval", question, about=digest([state.digest, state.started, content]))
+    if answer.response is Response.CANCEL:
+        raise Forbidden("the user did not answer", hint="ask them again later, or have them run `handrail approve`")
+    action, reason = approval_answer(answer, otherwise=f"asked through the client: {given.reason}")
+    return action, reason, person_here()
+
+
+def _asked_step(run: Run) -> str:
+    waiting = [path for path, state in run.steps.items() if state.status is StepStatus.WAITING and state.digest]
+    return waiting[0] if len(waiting) == 1 else ""
+
+
+async def record_compensation(lazy: LazyProgram, caller: Caller, given: args.RecordCompensationArguments) -> ToolReply:
+    """Record that a step was undone by hand, needs no undo, or could not be undone."""
+    program = await lazy.open()
+    run = await program.writer.dispatch.current(given.run)
+    event = _undo_event(given)
+    known = await was_recorded(program, run, event, actor=caller.actor, then=OF_UNDO)
+    if known is None:
+        run = await _record(program, caller, run, event)
+    seen = await program.run_reader.status(run.id)
+    data: dict[str, Any] = {"run": run.id, "step": given.step, "status": seen.status.value, "receipt": seen.receipt}
+    if known is not None:
+        data["repeated"] = True
+    as_before = ", as before" if known is not None else ""
+    words = f"recorded{as_before}: {given.step} {given.outcome} by hand; {run.id} {seen.status.value}\n{seen.receipt}"
+    return reply(data, words)
+
+
+def _undo_event(given: args.RecordCompensationArguments) -> StepCompensated | ActionRecorded:
+    """The event to record."""
+    if given.outcome == "failed":
+        return ActionRecorded(
+            description=given.description,
+            step=given.step,
+            outcome=Outcome.FAILED,
+            action=ActionKind.ROLLED_BACK,
+            details=given.details,
+        )
+    how = How.RECORDED if given.outcome == "compensated" else How.NOT_NEEDED
+    return StepCompensated(step=given.step, how=how, description=given.description, details=given.details)
+
+
+async def _record(program: Engine, caller: Caller, run: Run, event: StepCompensated | ActionRecorded) -> Run:
+    if isinstance(event, StepCompensated):
+        return await program.control.record_compensation(
+            run.id,
+            event.step,
+            how=event.how,
+            description=event.description,
+            details=event.details,
+            actor=caller.actor,
+        )
+    dispatch, step = program.writer.dispatch, event.step or ""
+    locate(await dispatch.definition(run.definition), step)
+    note = RecordAction(**msgspec.structs.asdict(event))
+    failed = FailUndo(step=step, category=Category.TOOL_ERROR, message=event.description)
+    is_under_way = run.step(step).status is StepStatus.COMPENSATING
+    return await dispatch.grant(run.id, note, *([failed] if is_under_way else []), actor=caller.actor)

@@ -1,0 +1,1 @@
+"""Runs as MCP clients follow them: lists, changes, tasks, pages of events."""

@@ -1,0 +1,25 @@
+"""The open runs, as `status` and `workflow_next` list them when no run is named."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+
+from handrail.assembly import Engine
+from handrail.domain.run.status import RUN_SHOWN_OPEN
+from handrail.interfaces.mcp.surface.answering import compact, reply
+from handrail.interfaces.mcp.surface.caller import ToolReply
+
+LISTED_MAX: Final = 50
+
+
+async def open_runs(program: Engine, tool: str) -> ToolReply:
+    """All runs that have not ended, latest first, with the call that continues one."""
+    runs = await program.run_reader.runs(status=RUN_SHOWN_OPEN, limit=1_000)
+    latest = sorted(runs, key=lambda one: one.updated, reverse=True)
+    data: dict[str, Any] = {"runs": msgspec.to_builtins(latest[:LISTED_MAX]), "total": len(runs)}
+    lines = [f"{one.run} {one.status.value} {one.workflow} {compact(one.goal, 100)}".rstrip() for one in latest]
+    total = "1 open run" if len(runs) == 1 else f"{len(runs)} open runs"
+    head = total + (f'; continue with {tool} {{"run": ".."}}' if runs else "")
+    return reply(data, "\n".join([head, *lines[:LISTED_MAX]]))

@@ -1,0 +1,1 @@
+"""JSON Schemas: the shipped schema of definitions, schemas of authors, and errors in plain words."""

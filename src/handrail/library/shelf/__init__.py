@@ -1,0 +1,1 @@
+"""The workflows of all folders: found by id, listed, searched."""

@@ -1,0 +1,1 @@
+"""Rules about the project's files and its git history."""

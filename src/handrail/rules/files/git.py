@@ -1,0 +1,358 @@
+"""Git queries on an untrusted project: which files changed, and how much.
+
+A repository can configure programs that git runs when it reads files (filters, monitors, drivers, transports), and
+index flags that make git ignore changes. So only two queries use the repository's own configuration: where its parts
+are, and which commit a name stands for. All other queries run in a temporary git folder of our own that uses the
+repository's objects and a copy of its index: nothing that the repository configures is run or trusted. What the changes
+mean is decided by the rules."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import shutil
+import signal
+import sys
+import tempfile
+from asyncio.subprocess import DEVNULL, PIPE
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from msgspec import Struct
+
+from handrail.rules.files.project import Project
+
+TIME_S: Final = 30.0
+OUTPUT_BYTES_MAX: Final = 32_000_000
+INDEX_BYTES_MAX: Final = 500_000_000
+EXCLUDE_BYTES_MAX: Final = 1_000_000
+BLOCK_BYTES: Final = 65_536
+WORDS_MAX: Final = 300
+PASSED_ON: Final = ("HOME", "USERPROFILE", "XDG_CONFIG_HOME", "SYSTEMROOT", "TMPDIR", "TEMP", "TMP")
+ENVIRONMENT: Final = {
+    "LC_ALL": "C",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_ALLOW_PROTOCOL": "none",  # never fetch a missing object, whatever the repository configures
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_PAGER": "cat",
+}
+ALONE: Final = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull, "GIT_ATTR_NOSYSTEM": "1"}
+OPTIONS: Final = (
+    *("--no-pager", "--no-replace-objects", "--literal-pathspecs"),
+    *("-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}", "-c", "core.pager=cat"),
+)
+BORROWED: Final = ("autocrlf", "eol", "filemode", "ignorecase", "symlinks", "precomposeunicode", "excludesfile")
+"""The part of a repository's configuration that is used: how names and line ends are compared, but no programs."""
+CONFIG: Final = """[core]
+\trepositoryformatversion = 1
+\tbare = false
+\ttrustctime = true
+\tsparseCheckout = true
+[extensions]
+\tobjectFormat = {form}
+"""
+EMPTY: Final = {
+    "sha1": "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
+    "sha256": "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
+}
+"""The empty tree, compared with if there is no commit yet."""
+HOW_TO_GET: Final = "install git so that it is on PATH, or remove this check"
+REF_SCHEMA: Final = {"type": "string", "minLength": 1, "maxLength": 200, "pattern": "^[A-Za-z0-9_@]"}
+
+_ref = re.compile(r"[A-Za-z0-9_@][A-Za-z0-9_@./{}~^+-]{0,199}")
+_oid = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+
+
+class GitUnavailable(Exception):
+    """Git could not be run or gave no answer; the message says why, and `fix` what to do."""
+
+    def __init__(self, why: str, fix: str) -> None:
+        super().__init__(why)
+        self.fix = fix
+
+
+class Changed(Struct, frozen=True):
+    """A changed file, with the number of added and deleted lines."""
+
+    path: str
+    added: int = 0
+    deleted: int = 0
+    is_untracked: bool = False
+
+
+class Changes(Struct, frozen=True, kw_only=True):
+    """All changes since a commit, by path, and the git command that was run."""
+
+    files: tuple[Changed, ...]
+    base: str
+    version: str
+    ran: tuple[str, ...]
+
+
+class _Parts(Struct, frozen=True):
+    """The object format of a repository, and where its parts are."""
+
+    form: str
+    top: Path
+    index: Path
+    objects: Path
+    exclude: Path
+
+
+@dataclass(frozen=True)
+class Repository:
+    """A repository, read through a git folder of our own."""
+
+    project: Project
+    program: str
+    base: str
+    prefix: str
+    env: Mapping[str, str]
+
+    async def output(self, *words: str, exits: frozenset[int] = frozenset({0})) -> bytes:
+        """The output of a git command."""
+        exit_, said, complaint = await _run((self.program, *OPTIONS, *words), self.project.root, self.env)
+        if exit_ not in exits:
+            raise GitUnavailable(f"git failed: {complaint or f'exit {exit_}'}", "fix the repository, then submit again")
+        return said
+
+    def paths(self, names: Iterable[str]) -> list[str]:
+        """The names without those in private folders, which no rule may see."""
+        return [name for name in sorted(names) if not self.project.is_private(self.project.root / name)]
+
+
+async def changes(project: Project, against: str = "HEAD") -> Changes:
+    """The changes in the project since a commit, in tracked and untracked files."""
+    words = ("diff", "--numstat", "-z", "--no-renames", "--relative", "--no-ext-diff", "--no-textconv")
+    async with _borrowed(project, against) as repository:
+        ran = (*words, "--ignore-submodules=dirty", repository.base)
+        known = {one.path: one for one in _counted(await repository.output(*ran))}
+        new = _names(await repository.output("ls-files", "--others", "--exclude-standard", "-z"))
+        every = {**{name: Changed(name, is_untracked=True) for name in new if name not in known}, **known}
+        files = tuple(every[name] for name in repository.paths(every))
+        return Changes(files=files, base=repository.base, version=await version_of(project), ran=("git", *ran))
+
+
+async def uncommitted(project: Project, *, untracked: bool) -> Changes:
+    """The files that differ from a checkout of the latest commit."""
+    words = ("status", "--porcelain=v1", "-z", "--no-renames", "--ignore-submodules=dirty")
+    async with _borrowed(project, "HEAD") as repository:
+        ran = (*words, f"--untracked-files={'all' if untracked else 'no'}")
+        said = _names(await repository.output(*ran))
+        inside = [one for one in said if one[3:].startswith(repository.prefix)]
+        marks = {one[3:].removeprefix(repository.prefix): one[:2] for one in inside}
+        files = tuple(Changed(name, is_untracked=marks[name] == "??") for name in repository.paths(marks))
+        return Changes(files=files, base=repository.base, version=await version_of(project), ran=("git", *ran))
+
+
+async def commit_of(project: Project, against: str) -> str:
+    """The commit that a name stands for."""
+    program = _program(project)
+    return await _resolved(project, program, against, form=(await _parts(project, program)).form)
+
+
+async def known_files(project: Project) -> list[str]:
+    """All files that git tracks or would add; GitUnavailable if there is no repository."""
+    program = _program(project)
+    words = ("ls-files", "--cached", "--others", "--exclude-standard", "-z")
+    exit_, said, complaint = await _run((program, *OPTIONS, *words), project.root, _environment())
+    if exit_:
+        raise _no_repository(complaint)
+    return sorted(set(_names(said)))
+
+
+async def version_of(project: Project) -> str:
+    """Git's own version."""
+    program = _program(project)
+    return await _version(program, project.root)
+
+
+async def _version(program: str, root: Path) -> str:
+    key = _stamp(program)
+    if key not in _versions:
+        _, said, _ = await _run((program, "--version"), root, _environment())
+        _versions.clear()
+        _versions[key] = said.decode(errors="replace").removeprefix("git version ").strip()[:WORDS_MAX]
+    return _versions[key]
+
+
+def _stamp(program: str) -> tuple[str, int, int]:
+    status = Path(program).stat()
+    return program, status.st_mtime_ns, status.st_size
+
+
+_versions: dict[tuple[str, int, int], str] = {}
+
+
+@asynccontextmanager
+async def _borrowed(project: Project, against: str) -> AsyncIterator[Repository]:
+    """The repository around a project, in a git folder of our own."""
+    program = _program(project)
+    parts = await _parts(project, program)
+    base = await _resolved(project, program, against, form=parts.form)
+    kept = await _kept(project, program)
+    with tempfile.TemporaryDirectory(prefix="handrail-git-") as name:
+        await asyncio.to_thread(_lay_out, Path(name), parts, base)
+        env = {**_environment(), **ALONE, **kept, "GIT_DIR": name, "GIT_WORK_TREE": str(parts.top)}
+        env["GIT_OBJECT_DIRECTORY"] = str(parts.objects)
+        prefix = project.root.relative_to(parts.top).as_posix()
+        repository = Repository(project, program, base, "" if prefix == "." else f"{prefix}/", env)
+        # Re-reads every file: flags in the index can make git treat a file as unchanged without reading it.
+        await repository.output("update-index", "-q", "--really-refresh", exits=frozenset({0, 1}))
+        yield repository
+
+
+def _lay_out(folder: Path, parts: _Parts, base: str) -> None:
+    for name in ("objects", "refs", "info"):
+        (folder / name).mkdir()
+    head = "ref: refs/heads/none" if base == EMPTY[parts.form] else base
+    (folder / "HEAD").write_text(f"{head}\n")
+    (folder / "config").write_text(CONFIG.format(form=parts.form))
+    _copy(parts.index, folder / "index", bytes_max=INDEX_BYTES_MAX)
+    # Overrides the repository's attributes: a file that they mark as binary is counted by lines like all others.
+    (folder / "info" / "attributes").write_text("* diff\n")
+    _copy(parts.exclude, folder / "info" / "exclude", bytes_max=EXCLUDE_BYTES_MAX)
+
+
+def _copy(source: Path, target: Path, *, bytes_max: int) -> None:
+    if not source.is_file():
+        return
+    if source.stat().st_size > bytes_max:
+        raise GitUnavailable(
+            f"{source.name} of the repository is larger than {bytes_max:,} bytes", "use a smaller repository"
+        )
+    # With its times: git trusts the cached state of a file only if the index is newer than the file.
+    shutil.copy2(source, target)
+
+
+async def _resolved(project: Project, program: str, against: str, *, form: str) -> str:
+    if not _ref.fullmatch(against):
+        raise GitUnavailable(
+            f"{against[:80]!r} is not the name of a commit", "write HEAD, a branch, a tag or a commit's hash"
+        )
+    words = ("rev-parse", "--verify", "--quiet", f"{against}^{{commit}}")
+    exit_, said, _ = await _run((program, *OPTIONS, *words), project.root, _environment())
+    oid = said.decode(errors="replace").strip()
+    if exit_ == 0 and _oid.fullmatch(oid):
+        return oid
+    if against == "HEAD":
+        return EMPTY[form]  # nothing was committed yet
+    raise GitUnavailable(f"there is no commit `{against}` here", "write HEAD, a branch, a tag or a commit's hash")
+
+
+async def _parts(project: Project, program: str) -> _Parts:
+    """Where the parts of the repository are. The first query, so it also finds out whether there is a repository."""
+    words = ["rev-parse", "--show-object-format", "--show-toplevel"]
+    for name in ("index", "objects", "info/exclude"):
+        words += ["--git-path", name]
+    exit_, said, complaint = await _run((program, *OPTIONS, *words), project.root, _environment())
+    form, *lines = os.fsdecode(said).splitlines() or [""]
+    found = [(project.root / line).resolve() for line in lines]
+    if exit_ or form not in EMPTY or len(found) != 4 or not project.root.is_relative_to(found[0]):
+        raise _no_repository(complaint)
+    return _Parts(form, *found)
+
+
+async def _kept(project: Project, program: str) -> dict[str, str]:
+    """The harmless part of the repository's configuration, as environment variables for git."""
+    words = ("config", "-z", "--get-regexp", rf"^core\.({'|'.join(BORROWED)})$")
+    _, said, _ = await _run((program, *OPTIONS, *words), project.root, _environment())
+    pairs = [one.split("\n", 1) for one in _names(said) if "\n" in one]
+    env = {"GIT_CONFIG_COUNT": str(len(pairs))}
+    for at, (key, value) in enumerate(pairs):
+        env |= {f"GIT_CONFIG_KEY_{at}": key, f"GIT_CONFIG_VALUE_{at}": value}
+    return env
+
+
+def _counted(said: bytes) -> Iterator[Changed]:
+    for one in _names(said):
+        added, deleted, path = one.split("\t", 2)
+        yield Changed(path, int(added), int(deleted))
+
+
+def _names(said: bytes) -> list[str]:
+    return [name for name in os.fsdecode(said).split("\0") if name]
+
+
+def _no_repository(complaint: str) -> GitUnavailable:
+    words = f": {complaint}" if complaint and "not a git repository" not in complaint else ""
+    return GitUnavailable(
+        f"the project is not in a readable git repository{words}", "create one with `git init` and commit"
+    )
+
+
+def _program(project: Project) -> str:
+    found = _on_path(os.environ.get("PATH", os.defpath), str(project.root))
+    if not found:
+        raise GitUnavailable("git is not installed here", HOW_TO_GET)
+    return found
+
+
+def _on_path(path: str, root: str) -> str:
+    """The git of this machine; one inside the project is not trusted."""
+    for folder in path.split(os.pathsep):
+        found = shutil.which("git", path=folder) if Path(folder).is_absolute() else None
+        if found and not Path(found).resolve().is_relative_to(root):
+            return found
+    return ""
+
+
+def _environment() -> dict[str, str]:
+    passed = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
+    return {**passed, **ENVIRONMENT, "PATH": os.defpath}
+
+
+async def _run(argv: tuple[str, ...], cwd: Path, env: Mapping[str, str]) -> tuple[int, bytes, str]:
+    """Run a program within limits: its exit code, output and error message. It is always ended afterwards."""
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *argv, cwd=cwd, env=env, stdin=DEVNULL, stdout=PIPE, stderr=PIPE, start_new_session=sys.platform != "win32"
+        )
+    except OSError as error:
+        raise GitUnavailable(f"git can't be started: {error.strerror}", HOW_TO_GET) from error
+    try:
+        async with asyncio.timeout(TIME_S):
+            said, complaint = await asyncio.gather(_taken(process.stdout), _taken(process.stderr))
+            exit_ = await process.wait()
+    except TimeoutError:
+        raise GitUnavailable(
+            f"git took longer than {TIME_S:.0f} seconds", "make the repository smaller, or try again"
+        ) from None
+    finally:
+        if process.returncode is None:
+            _kill(process)
+            await asyncio.shield(process.wait())
+    return exit_, said, _last_line(complaint)
+
+
+def _kill(process: asyncio.subprocess.Process) -> None:
+    """Kill a program and all processes that it has started."""
+    with suppress(ProcessLookupError):
+        if sys.platform == "win32":
+            process.kill()
+        else:
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+async def _taken(stream: asyncio.StreamReader | None) -> bytes:
+    blocks: list[bytes] = []
+    size = 0
+    while stream and (block := await stream.read(BLOCK_BYTES)):
+        size += len(block)
+        if size > OUTPUT_BYTES_MAX:
+            raise GitUnavailable(
+                f"git wrote more than {OUTPUT_BYTES_MAX:,} bytes", "name fewer files, or commit what is done"
+            )
+        blocks.append(block)
+    return b"".join(blocks)
+
+
+def _last_line(complaint: bytes) -> str:
+    lines = [line for line in complaint.decode(errors="replace").splitlines() if line.strip()]
+    first = next((line for line in lines if line.startswith("fatal:")), lines[-1] if lines else "")
+    return first.removeprefix("fatal:").strip()[:WORDS_MAX]

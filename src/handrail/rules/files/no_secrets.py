@@ -1,0 +1,165 @@
+"""`no_secrets`: no password, key or token is in the changed files, or in the named files.
+
+The forms of secrets are in domain/secrets/secret_forms.py. Findings show the place and kind of a secret, never the
+secret itself. Files that git ignores are not searched."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from handrail.domain.checks.finding import Finding
+from handrail.domain.checks.rule import CheckOutcome, Evidence
+from handrail.domain.secrets.secret_forms import AWS_ID, AWS_SECRET, Form, forms_in
+from handrail.engine.checking.rule import Setting
+from handrail.rules.cards import NO_SECRETS as CARD
+from handrail.rules.files.files_changed import git_evidence
+from handrail.rules.files.git import GitUnavailable, changes, commit_of
+from handrail.rules.files.project import PathRefused, Project, is_in, project_of
+from handrail.rules.files.tree import FILES_MAX, tree_digest, tree_files
+from handrail.rules.function_rule import (
+    FINDINGS_MAX,
+    FunctionRule,
+    evidence_of,
+    found_at,
+    not_checked,
+    outcome,
+    unchecked_outcome,
+)
+
+FILE_BYTES_MAX: Final = 5_000_000
+BYTES_MAX: Final = 200_000_000
+HEAD_BYTES: Final = 8_000
+AROUND: Final = 60
+"""How many characters are shown on either side of the hidden secret."""
+FIX: Final = "remove it, read it from the environment, and have it replaced: it may already be known to others"
+
+
+class _Span(Struct, frozen=True, order=True):
+    """The position of a secret in a text."""
+
+    start: int
+    end: int
+    kind: str
+
+
+async def _apply(parameters: Mapping[str, Any], setting: Setting) -> CheckOutcome:
+    project = project_of(setting)
+    try:
+        paths, evidence = await _looked_at(parameters, project)
+    except GitUnavailable as error:
+        fix = f"{error.fix}, or give only `paths`"
+        return unchecked_outcome(CARD, str(error), fix)
+    findings = await asyncio.to_thread(_scan, project, paths)
+    return outcome(findings, replace(evidence, counts={"files": len(paths)}, excerpt=""))
+
+
+async def _looked_at(parameters: Mapping[str, Any], project: Project) -> tuple[list[str], Evidence]:
+    """All files of `paths` if only `paths` is given, else the changed files."""
+    globs = parameters.get("paths", ["."])
+    if "paths" not in parameters or "against" in parameters:
+        found = await changes(project, parameters.get("against", "HEAD"))
+        paths = [one.path for one in found.files if is_in(one.path, globs)]
+        return paths, await git_evidence(CARD, found, paths, project)
+    files = await tree_files(project)
+    if files is None:
+        raise GitUnavailable(f"the project has more than {FILES_MAX:,} files", "let git ignore generated files")
+    return [path for path in files if is_in(path, globs)], evidence_of(CARD)
+
+
+async def _inputs(parameters: Mapping[str, Any], setting: Setting) -> str:
+    tree = await tree_digest(setting.project, private=setting.private)
+    base = ""
+    if "paths" not in parameters or "against" in parameters:
+        try:
+            base = await commit_of(project_of(setting), parameters.get("against", "HEAD"))
+        except GitUnavailable:
+            return ""
+    return f"sha256:{hashlib.sha256(f'{tree} {base}'.encode()).hexdigest()}" if tree else ""
+
+
+def _scan(project: Project, paths: Sequence[str]) -> list[Finding]:
+    findings: list[Finding] = []
+    left = BYTES_MAX
+    for path in paths:
+        try:
+            text = _text(project, path)
+        except PathRefused as error:
+            fix = "remove it from `paths`, or make it smaller"
+            findings.append(found_at(CARD.name, path, f"{error}, so it was not searched for secrets", fix))
+            continue
+        left -= len(text)
+        if left < 0:
+            message = f"the files have more than {BYTES_MAX:,} bytes; those from {path} on were not searched"
+            return [*findings, not_checked(CARD.name, message, "name fewer files in `paths`")]
+        findings += _secrets(path, text)
+        if len(findings) > FINDINGS_MAX:
+            break  # more would not be shown
+    return findings
+
+
+def _text(project: Project, path: str) -> str:
+    """The text of a file; empty if it is gone, not a plain file, or binary."""
+    link = project.root / path
+    if link.is_symlink() or not link.is_file():
+        return ""
+    with os.fdopen(project.opened(path), "rb") as file:
+        content = file.read(FILE_BYTES_MAX + 1)
+    is_wide = content.startswith((b"\xff\xfe", b"\xfe\xff"))
+    if b"\0" in content[:HEAD_BYTES] and not is_wide:
+        return ""
+    if len(content) > FILE_BYTES_MAX:
+        raise PathRefused(f"{path} is larger than {FILE_BYTES_MAX:,} bytes")
+    return content.decode("utf-16" if is_wide else "utf-8", errors="replace")
+
+
+def _secrets(path: str, text: str) -> Iterator[Finding]:
+    spans = _spans(text)
+    for span in spans[: FINDINGS_MAX + 1]:
+        line = text.count("\n", 0, span.start) + 1
+        column = span.start - text.rfind("\n", 0, span.start)
+        excerpt = _masked(text, spans, span)
+        yield found_at(CARD.name, f"{path}:{line}:{column}", f"this is a secret: {span.kind}", FIX, excerpt=excerpt)
+
+
+def _spans(text: str) -> list[_Span]:
+    """All secrets in a text, in order; overlapping ones are merged."""
+    forms: list[Form] = list(forms_in(text))
+    if AWS_ID in forms and AWS_ID.pattern.search(text):
+        forms.append(AWS_SECRET)
+    every = (_Span(*_place(found), form.kind) for form in forms for found in form.pattern.finditer(text))
+    spans: list[_Span] = []
+    for span in sorted(every):
+        if spans and span.start < spans[-1].end:
+            spans[-1] = replace(spans[-1], end=max(span.end, spans[-1].end))
+        else:
+            spans.append(span)
+    return spans
+
+
+def _place(found: re.Match[str]) -> tuple[int, int]:
+    start, end = found.span()
+    return (found.end(1) if found.re.groups else start), end
+
+
+def _masked(text: str, spans: Sequence[_Span], span: _Span) -> str:
+    """The line around a secret, with all secrets hidden."""
+    start = max(text.rfind("\n", 0, span.start) + 1, span.start - AROUND)
+    stop = text.find("\n", span.end)
+    stop = min(len(text) if stop < 0 else stop, span.end + AROUND)
+    shown, at = "", start
+    for one in spans:
+        if one.end > start and one.start < stop:
+            shown += text[at : max(at, one.start)] + f"[{one.kind}]"
+            at = one.end
+    return (shown + text[at:stop]).strip()
+
+
+no_secrets: Final = FunctionRule(CARD, _apply, _inputs)

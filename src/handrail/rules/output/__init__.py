@@ -1,0 +1,1 @@
+"""Rules about the submitted output alone: text, values, and rules made of rules."""

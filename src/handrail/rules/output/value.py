@@ -1,0 +1,66 @@
+"""Rules about values: `equals`, `expression`, `schema`, `json`. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from handrail.domain.checks.finding import Finding
+from handrail.domain.checks.rule import Given, subject_name
+from handrail.domain.errors import Invalid
+from handrail.rules.output.subject import MISSING, finding, missing, subject_of, text_of, unfit
+
+
+def equals(parameters: Mapping[str, Any], given: Given) -> Iterator[Finding]:
+    """It equals `value`."""
+    value = subject_of(parameters, given)
+    if "value" not in parameters:
+        yield unfit("equals", "value", "it has no `value`")
+    elif value is MISSING:
+        yield missing("equals", parameters)
+    elif value != parameters["value"] or isinstance(value, bool) != isinstance(parameters["value"], bool):
+        wanted = text_of(parameters["value"])[:80]
+        yield finding("equals", parameters, f"it is {text_of(value)[:80]}, not {wanted}", f"it must be {wanted}")
+
+
+def expression(parameters: Mapping[str, Any], given: Given) -> Iterator[Finding]:
+    """`that` is true: an expression over `output`, `inputs`, `vars` and `steps`."""
+    source = parameters.get("that")
+    if not isinstance(source, str):
+        yield unfit("expression", "that", "it has no `that`")
+        return
+    try:
+        value = given.evaluate(source)
+    except Invalid as error:
+        yield finding("expression", parameters, f"`{source}` can't be evaluated: {error}", "submit what it reads")
+        return
+    if value is not True:
+        yield finding("expression", parameters, f"`{source}` is not true", "change the output so that it is")
+
+
+def schema(parameters: Mapping[str, Any], given: Given) -> Iterator[Finding]:
+    """It fits the JSON Schema `schema`."""
+    value = subject_of(parameters, given)
+    if not isinstance(parameters.get("schema"), Mapping):
+        yield unfit("schema", "schema", "it has no `schema`")
+    elif value is MISSING:
+        yield missing("schema", parameters)
+    else:
+        for found in given.fits(parameters["schema"], value):
+            place = found.where.removeprefix("output")
+            yield replace(found, rule="schema", where=subject_name(parameters) + place)
+
+
+def json(parameters: Mapping[str, Any], given: Given) -> Iterator[Finding]:
+    """It is a text with valid JSON, or structured data."""
+    value = subject_of(parameters, given)
+    if value is MISSING:
+        yield missing("json", parameters)
+    elif isinstance(value, str):
+        try:
+            msgspec.json.decode(value)
+        except (msgspec.DecodeError, RecursionError) as error:
+            yield finding("json", parameters, f"it is not JSON: {error}", "submit valid JSON")

@@ -1,0 +1,113 @@
+"""What tool chain rules share: their tasks, and the digest of what their outcome depends on."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from msgspec.structs import replace
+
+from handrail.domain.checks.rule import CheckOutcome, RuleCard
+from handrail.engine.checking.rule import Setting
+from handrail.rules.files.project import PathRefused, project_of
+from handrail.rules.files.tree import tree_digest
+from handrail.rules.function_rule import FunctionRule, not_checked
+from handrail.rules.toolchain.languages import LANGUAGES, detected
+from handrail.rules.toolchain.program import Program, find, identities
+from handrail.rules.toolchain.reading import generic_result
+from handrail.rules.toolchain.site import Site, site_at
+from handrail.rules.toolchain.task import CannotRun, Task, TaskKind, TaskOptions
+from handrail.rules.toolchain.toolchain_runner import ToolchainRunner
+from handrail.rules.toolchain.versions import Versions
+
+INSTALLED: Final = (".venv/pyvenv.cfg", ".venv/lib", "venv/lib", "node_modules/.package-lock.json", "lib", "vendor")
+"""What changes when a package is installed; git does not track most of it."""
+VERSIONS: Final = Versions()
+
+
+def toolchain_rule(card: RuleCard, kind: TaskKind) -> FunctionRule:
+    """The rule that runs one kind of task for every language of a project."""
+    runner = ToolchainRunner(card, VERSIONS)
+
+    async def apply(parameters: Mapping[str, Any], setting: Setting) -> CheckOutcome:
+        try:
+            site, plan = await asyncio.to_thread(planned, kind, parameters, setting)
+        except PathRefused as error:
+            return CheckOutcome(findings=(not_checked(card.name, str(error), "name a path in the project"),))
+        return await runner.run_all(plan, site, parameters, setting)
+
+    async def reads(parameters: Mapping[str, Any], setting: Setting) -> str:
+        return await depends_on(kind, parameters, setting)
+
+    return FunctionRule(card, apply, reads)
+
+
+def planned(kind: TaskKind, parameters: Mapping[str, Any], setting: Setting) -> tuple[Site, Sequence[Task | CannotRun]]:
+    """The site that a check names, and what to run there; PathRefused if it names something else. Reads files."""
+    site = site_at(project_of(setting), parameters.get("path", "."))
+    if "command" in parameters:
+        return site, [
+            command_task(site, parameters["command"], parameters.get("env", {}), is_test=kind is TaskKind.TEST)
+        ]
+    asked = TaskOptions(
+        paths=tuple(site.inside(path) for path in parameters.get("paths", ())),
+        args=tuple(parameters.get("args", ())),
+    )
+    plan = _by_language(kind, site, asked, parameters.get("language", ""))
+    return site, [_with(one, parameters.get("env", {})) for one in plan]
+
+
+def _by_language(kind: TaskKind, site: Site, asked: TaskOptions, name: str) -> Sequence[Task | CannotRun]:
+    languages = (LANGUAGES[name],) if name else detected(site)
+    if not languages:
+        fix = f"set `language` ({', '.join(sorted(LANGUAGES))}), `path` or `command`"
+        return [CannotRun(message="no known language was found in the project", fix=fix)]
+    return [one for language in languages for one in language.plans[kind](site, asked)]
+
+
+def command_task(site: Site, argv: Sequence[str], env: Mapping[str, str], *, is_test: bool) -> Task | CannotRun:
+    """A command given by the author; its program is found like those of tool chains."""
+    name = argv[0]
+    program = Program(name, site.folder / name) if "/" in name else find(site, name)
+    if program is None:
+        return CannotRun(message=f"there is no program {name} here", fix=f"install {name}, so that it is on PATH")
+    fix = "fix the code, or the test if that is wrong" if is_test else "fix it"
+    words = (str(program.path) if "/" not in name else name, *argv[1:])
+    return Task(argv=words, read=generic_result, programs=(program,), fix=fix, env=env, writable=True)
+
+
+def _with(one: Task | CannotRun, env: Mapping[str, str]) -> Task | CannotRun:
+    if isinstance(one, CannotRun) or not env:
+        return one
+    return replace(one, env={**one.env, **env})
+
+
+async def depends_on(kind: TaskKind, parameters: Mapping[str, Any], setting: Setting) -> str:
+    """The digest of everything that an outcome depends on: the project's files, installed packages, and programs."""
+    tree = await tree_digest(setting.project, private=setting.private)
+    if not tree:
+        return ""
+    return await asyncio.to_thread(_identified, tree, kind, parameters, setting)
+
+
+def _identified(tree: str, kind: TaskKind, parameters: Mapping[str, Any], setting: Setting) -> str:
+    try:
+        site, plan = planned(kind, parameters, setting)
+    except PathRefused:
+        return ""
+    if any(isinstance(one, CannotRun) for one in plan):
+        return ""  # not cached: what is missing may be installed any moment
+    programs = [program for one in plan if isinstance(one, Task) for program in one.programs]
+    return f"{tree}\n{identities([*programs, *_installed(site)])}"
+
+
+def _installed(site: Site) -> list[Program]:
+    places = [folder / name for folder in site.above() for name in INSTALLED]
+    deeper = [path for folder in site.above() for path in _site_packages(folder)]
+    return [Program(path.name, path) for path in (*places, *deeper) if path.exists()]
+
+
+def _site_packages(folder: Path) -> list[Path]:
+    return [*folder.glob(".venv/lib/*/site-packages"), *folder.glob("venv/lib/*/site-packages")]

@@ -1,0 +1,1 @@
+"""The SQLite store: one writer thread with group commit, several readers, migrations."""

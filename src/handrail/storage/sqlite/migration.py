@@ -1,0 +1,117 @@
+"""Migrations: numbered SQL files that bring a database to the schema of this program.
+
+Each is applied in one transaction together with the row that records it: if the process is killed, the database has the
+old schema or the new one, never half of it. Applied files never change; their digest is stored with that row."""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from msgspec import Struct
+
+from handrail.domain.errors import IntegrityBroken, Unavailable
+from handrail.engine.clock import system_clock
+from handrail.storage.sqlite.queries import BEGIN_WRITE, COMMIT, ROLLBACK
+
+FOLDER: Final = Path(__file__).parent / "sql"
+
+HAS_TABLE: Final = "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'migration'"
+"""Whether any migration was ever applied."""
+
+MAKE_TABLE: Final = """
+    CREATE TABLE IF NOT EXISTS migration (
+        number INTEGER PRIMARY KEY, name TEXT NOT NULL, digest TEXT NOT NULL, at INTEGER NOT NULL
+    ) STRICT"""
+"""Create the list of applied migrations, together with the first migration."""
+
+APPLIED: Final = "SELECT number, digest FROM migration ORDER BY number"
+"""The migrations that were applied."""
+
+PUT_APPLIED: Final = "INSERT INTO migration (number, name, digest, at) VALUES (?, ?, ?, ?)"
+"""Record that a migration was applied."""
+
+
+class Migration(Struct, frozen=True):
+    """One step of the schema: its number, its name and its SQL text."""
+
+    number: int
+    name: str
+    text: str
+
+    @property
+    def digest(self) -> str:
+        """Identifies the text, to detect that it differs from the one that was applied."""
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+
+def shipped() -> list[Migration]:
+    """The migrations that are part of this program, by number."""
+    return [_from_file(file) for file in sorted(FOLDER.glob("*.sql"))]
+
+
+def migrate(connection: sqlite3.Connection, migrations: Sequence[Migration]) -> None:
+    """Apply what is missing; refuse a database that is newer than the program or was made by different SQL."""
+    while pending(connection, migrations):
+        connection.execute(BEGIN_WRITE)  # a second process waits here, and then finds nothing to do
+        try:
+            for migration in pending(connection, migrations)[:1]:
+                _apply(connection, migration)
+            connection.execute(COMMIT)
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute(ROLLBACK)
+            raise
+
+
+def pending(connection: sqlite3.Connection, migrations: Sequence[Migration]) -> list[Migration]:
+    """The migrations that were not applied to this database yet."""
+    applied = _applied(connection)
+    known = {migration.number: migration for migration in migrations}
+    newer = [number for number in applied if number not in known]
+    if newer:
+        raise Unavailable(
+            f"the store was written by a newer handrail (schema {max(newer)}; this one knows {max(known, default=0)})",
+            hint="update handrail",
+        )
+    for number, digest in applied.items():
+        if known[number].digest != digest:
+            raise IntegrityBroken(
+                f"the store was made by a different version of migration {number} than this program has",
+                hint="use the handrail that wrote this store",
+            )
+    return [migration for migration in migrations if migration.number not in applied]
+
+
+def _applied(connection: sqlite3.Connection) -> Mapping[int, str]:
+    (count,) = connection.execute(HAS_TABLE).fetchone()
+    return dict(connection.execute(APPLIED).fetchall()) if count else {}
+
+
+def _apply(connection: sqlite3.Connection, migration: Migration) -> None:
+    connection.execute(MAKE_TABLE)
+    for statement in statements(migration.text):
+        connection.execute(statement)
+    connection.execute(PUT_APPLIED, (migration.number, migration.name, migration.digest, system_clock()))
+
+
+def statements(text: str) -> Iterator[str]:
+    """The statements of an SQL text; each ends at the end of a line.
+
+    `executescript` of sqlite3 can't be used: it commits the open transaction first."""
+    held = ""
+    for line in text.splitlines(keepends=True):
+        held += line
+        if sqlite3.complete_statement(held):
+            yield held
+            held = ""
+    if held.strip():
+        raise ValueError(f"an SQL text ends inside a statement: {held.strip()[:60]}")
+
+
+def _from_file(file: Path) -> Migration:
+    number, _, name = file.stem.partition("_")
+    return Migration(int(number), name, file.read_text(encoding="utf-8"))  # newlines as "\n" on every system

@@ -1,0 +1,216 @@
+"""Every SQL query of the SQLite store, each with a name and a sentence. The schema is in sql/.
+
+Columns are listed once, in the order of the struct fields (domain/journal/chain.py, domain/journal/projection.py), so
+that rows and structs convert into each other by position."""
+
+# ruff: noqa: S608 (queries are built from the column names below, never from values)
+
+from __future__ import annotations
+
+from typing import Final
+
+_WHOLE_EVENT: Final = "seq, stream, n, at, kind, actor, step, attempt, format, salt, body, hash"
+_EVENT: Final = f"{_WHOLE_EVENT}, erased"
+_RUN: Final = "id, workflow, definition, mode, status, goal, started, updated, ended, done, n, head"
+_STEP: Final = (
+    "run.id, path, step.status, attempts, step.started, step.ended, due, actor, proof, compensation, category, message"
+)
+_PLAN: Final = "id, version, definition, name, steps, saved, retired, n, head"
+
+# --- writing --------------------------------------------------------------------------------------
+
+BEGIN_WRITE: Final = "BEGIN IMMEDIATE"
+"""Start a transaction that holds the write lock from its start, so that its checks stay true."""
+
+COMMIT: Final = "COMMIT"
+"""Commit a transaction; a write transaction is synced to disk when this returns."""
+
+ROLLBACK: Final = "ROLLBACK"
+"""Undo a transaction."""
+
+OTHERS_WROTE: Final = "PRAGMA data_version"
+"""A number that changes when another connection has written."""
+
+LAST_PLACES: Final = "SELECT (SELECT max(seq) FROM event), (SELECT max(number) FROM run)"
+"""The last position in the store, and the last run number."""
+
+END_OF_STREAM: Final = """
+    SELECT (SELECT number FROM run WHERE id = ?1), last.n, last.hash, lease.owner, lease.epoch
+    FROM (SELECT 1) LEFT JOIN (SELECT n, hash FROM event WHERE stream = ?1 ORDER BY n DESC LIMIT 1) AS last
+    LEFT JOIN lease ON lease.run = ?1"""
+"""The run number of a stream (if it is a run), its last event (if it has one), and its lease."""
+
+PUT_EVENT: Final = f"INSERT INTO event ({_WHOLE_EVENT}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+"""Append an event; unique constraints on the positions make a second one at the same position fail."""
+
+PUT_ERASED_EVENT: Final = f"INSERT INTO event ({_EVENT}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+"""Append an event that was already erased elsewhere."""
+
+PUT_RUN: Final = f"""
+    INSERT INTO run (number, {_RUN}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (number) DO UPDATE SET
+        workflow = excluded.workflow, definition = excluded.definition, mode = excluded.mode,
+        status = excluded.status, goal = excluded.goal, started = excluded.started, updated = excluded.updated,
+        ended = excluded.ended, done = excluded.done, n = excluded.n, head = excluded.head"""
+"""Insert or replace the row of a run."""
+
+MOVE_RUN: Final = "UPDATE run SET updated = ?, done = ?, n = ?, head = ? WHERE number = ?"
+"""Update the columns that nearly every event changes, none of which is indexed."""
+
+PUT_STEP: Final = """
+    INSERT INTO step VALUES (?, ?, ?, ?, nullif(?, -1), nullif(?, -1), nullif(?, -1), ?, ?, ?, ?, ?)
+    ON CONFLICT (run, path) DO UPDATE SET
+        status = excluded.status, attempts = excluded.attempts, started = excluded.started, ended = excluded.ended,
+        due = excluded.due, actor = excluded.actor, proof = excluded.proof, compensation = excluded.compensation,
+        category = excluded.category, message = excluded.message"""
+"""Insert or replace the row of a step; an unknown time is passed as -1."""
+
+PUT_PLAN: Final = f"""
+    INSERT INTO plan ({_PLAN}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (id) DO UPDATE SET
+        version = excluded.version, definition = excluded.definition, name = excluded.name, steps = excluded.steps,
+        saved = excluded.saved, retired = excluded.retired, n = excluded.n, head = excluded.head"""
+"""Insert or replace the row of a plan."""
+
+PUT_DEFINITION: Final = "INSERT INTO definition (hash, body) VALUES (?, ?) ON CONFLICT (hash) DO NOTHING"
+"""Store a definition's text, unless it is stored already."""
+
+ERASE_EVENT: Final = "UPDATE event SET salt = ?, body = ?, erased = ? WHERE stream = ? AND n = ?"
+"""Replace the text of an event with its erased form; a trigger in the schema refuses this a second time."""
+
+DROP_STEPS: Final = "DELETE FROM step WHERE run = (SELECT number FROM run WHERE id = ?)"
+"""Remove the rows of a run's steps."""
+
+DROP_RUN: Final = "DELETE FROM run WHERE id = ?"
+"""Remove the row of a run; its steps must be removed first."""
+
+DROP_PLAN: Final = "DELETE FROM plan WHERE id = ?"
+"""Remove the row of a plan."""
+
+# --- leases ---------------------------------------------------------------------------------------
+
+PUT_LEASE: Final = "INSERT INTO lease (run, owner, epoch) VALUES (?, ?, ?)"
+"""Record the owner of a run that had no lease before."""
+
+DROP_LEASE: Final = "DELETE FROM lease WHERE run = ?"
+"""Remove the lease of a run that has ended."""
+
+BEAT: Final = "INSERT INTO worker (id, beat) VALUES (?, 1) ON CONFLICT (id) DO UPDATE SET beat = beat + 1"
+"""Increase the beat of a worker by one."""
+
+PUT_WORKER: Final = "INSERT INTO worker (id, beat) VALUES (?, 1) ON CONFLICT (id) DO NOTHING"
+"""Add a worker, unless it is there already."""
+
+DROP_WORKER: Final = "DELETE FROM worker WHERE id = ?"
+"""Remove a worker."""
+
+CLAIM: Final = """
+    INSERT INTO lease (run, owner, epoch)
+    SELECT run.id, ?2, ?4 + 1
+    FROM run LEFT JOIN lease ON lease.run = run.id LEFT JOIN worker ON worker.id = lease.owner
+    WHERE run.id = ?1 AND run.status IN ('running', 'compensating') AND run.mode = 'run'
+    AND ifnull(lease.owner, '') = ?3 AND ifnull(lease.epoch, 0) = ?4 AND ifnull(worker.beat, 0) = ?5
+    ON CONFLICT (run) DO UPDATE SET owner = excluded.owner, epoch = excluded.epoch"""
+"""Claim a run that still has work and whose lease is unchanged since it was seen; changes one row, or none."""
+
+RELEASE: Final = "UPDATE lease SET owner = '' WHERE run = ? AND owner = ? AND epoch = ?"
+"""Release a lease that is held exactly like this; the epoch stays, so that the next owner's is higher."""
+
+RELEASE_ALL: Final = "UPDATE lease SET owner = '' WHERE owner = ? RETURNING run, epoch"
+"""Release all leases of an owner, and return them."""
+
+_OPEN_RUNS: Final = """
+    SELECT * FROM (
+        SELECT id, n FROM run WHERE status = '{status}' AND mode = 'run' AND id > ?1 ORDER BY id LIMIT ?2)"""
+
+HOLDINGS: Final = f"""
+    WITH open (id, n) AS (
+        {_OPEN_RUNS.format(status="running")} UNION ALL {_OPEN_RUNS.format(status="compensating")}
+        ORDER BY id LIMIT ?2)
+    SELECT open.id, open.n, ifnull(lease.owner, ''), ifnull(lease.epoch, 0), ifnull(worker.beat, 0)
+    FROM open LEFT JOIN lease ON lease.run = open.id LEFT JOIN worker ON worker.id = lease.owner
+    ORDER BY open.id"""
+"""The runs after an id that have work for handrail, with their leases: two short index scans, merged."""
+
+HOLDING: Final = """
+    SELECT run.id, run.n, ifnull(lease.owner, ''), ifnull(lease.epoch, 0), ifnull(worker.beat, 0)
+    FROM run LEFT JOIN lease ON lease.run = run.id LEFT JOIN worker ON worker.id = lease.owner
+    WHERE run.id = ? AND run.mode = 'run' AND run.status IN ('running', 'compensating')"""
+"""The same for one run."""
+
+# --- reading --------------------------------------------------------------------------------------
+
+BEGIN_READ: Final = "BEGIN"
+"""Start a transaction that reads one snapshot, taken at its first query."""
+
+STREAM: Final = f"SELECT {_EVENT} FROM event WHERE stream = ? AND n > ? ORDER BY n LIMIT ?"
+"""The events of a stream after a number."""
+
+PLACES: Final = f"SELECT {_EVENT} FROM event WHERE seq > ? ORDER BY seq LIMIT ?"
+"""The events of the store after a position."""
+
+LAST_PLACE: Final = "SELECT ifnull(max(seq), 0) FROM event"
+"""The last position in the store."""
+
+_HEADS: Final = """
+    SELECT event.stream, event.n, event.hash FROM wanted CROSS JOIN event
+    ON event.stream = wanted.stream AND event.n = (SELECT max(n) FROM event WHERE stream = wanted.stream)
+    ORDER BY event.stream"""
+
+HEADS_OF_ALL: Final = f"""
+    WITH RECURSIVE wanted (stream) AS (
+        SELECT min(stream) FROM event
+        UNION ALL
+        SELECT (SELECT min(stream) FROM event WHERE stream > wanted.stream) FROM wanted WHERE stream IS NOT NULL
+    ) {_HEADS}"""
+"""The ends of all streams; jumps from stream to stream along the index instead of reading every event."""
+
+HEADS_BEHIND: Final = f"WITH wanted (stream) AS (SELECT DISTINCT +stream FROM event WHERE seq > ?) {_HEADS}"
+"""The ends of the streams that changed after a position; `+` makes SQLite search by position."""
+
+DEFINITION: Final = "SELECT body FROM definition WHERE hash = ?"
+"""The text of one definition."""
+
+DEFINITIONS: Final = "SELECT hash, body FROM definition ORDER BY hash"
+"""All definitions."""
+
+RUN: Final = f"SELECT {_RUN} FROM run WHERE id = ?"
+"""The row of one run."""
+
+RUNS: Final = f"SELECT {_RUN} FROM run WHERE id > ? ORDER BY id LIMIT ?"
+"""The rows of runs after an id."""
+
+_RUNS_OF_ONE_STATUS: Final = f"SELECT * FROM (SELECT {_RUN} FROM run WHERE status = ? AND id > ? ORDER BY id LIMIT ?)"
+
+STEPS: Final = f"SELECT {_STEP} FROM step JOIN run ON run.number = step.run WHERE run.id = ? ORDER BY path"
+"""The rows of a run's steps."""
+
+PLAN: Final = f"SELECT {_PLAN} FROM plan WHERE id = ?"
+"""The row of one plan."""
+
+PLANS: Final = f"SELECT {_PLAN} FROM plan WHERE id > ? ORDER BY id LIMIT ?"
+"""The rows of plans after an id."""
+
+# --- checking the file ----------------------------------------------------------------------------
+
+INTEGRITY: Final = "PRAGMA integrity_check(100)"
+"""The errors that SQLite finds in pages, indexes, types and constraints: `ok`, or up to 100 lines."""
+
+PLAIN_INTEGRITY: Final = "PRAGMA quick_check(100)"
+"""The same without the contents of indexes."""
+
+STRAY_ROWS: Final = 'SELECT "table", count(*) FROM pragma_foreign_key_check GROUP BY 1'
+"""Rows that refer to a missing row, counted by table."""
+
+COUNT: Final = "SELECT count(*), ifnull(min(seq), 1), ifnull(max(seq), 0) FROM event"
+"""The number of events, the first position and the last."""
+
+GAPS: Final = """
+    SELECT seq FROM event AS later WHERE seq > 1
+    AND NOT EXISTS (SELECT 1 FROM event WHERE seq = later.seq - 1) LIMIT 10"""
+"""The first positions that follow a gap."""
+
+
+def runs_of(statuses: int) -> str:
+    """The query for runs with one of that many statuses: a short index scan for each status, then merged."""
+    return " UNION ALL ".join([_RUNS_OF_ONE_STATUS] * statuses) + " ORDER BY id LIMIT ?"

@@ -1,0 +1,93 @@
+"""Converts rows of SQLite to values.
+
+A damaged file can have a number instead of text, or text that is not UTF-8: a row that can't be converted is reported
+as IntegrityBroken, with its position."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from typing import Any, Final, TypeAlias, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from handrail.domain.errors import IntegrityBroken
+from handrail.domain.journal.chain import Head
+from handrail.engine.journal import Row
+from handrail.storage.sqlite.faults import code_of
+
+EventRow: TypeAlias = tuple[
+    int, str, int, int, str, str, str | None, int | None, int, bytes, bytes, bytes, bytes | None
+]
+"""The columns of an event: its position, then the fields of a Record."""
+
+Value = TypeVar("Value", bound=Struct)
+
+_HEAD_ROWS: Final = list[tuple[str, int, bytes]]
+_DEFINITION_ROWS: Final = list[tuple[str, bytes]]
+
+
+def event_rows(connection: sqlite3.Connection, query: str, parameters: Sequence[object]) -> list[EventRow]:
+    """The rows of events that a query finds, with each column checked for its type."""
+    try:
+        return msgspec.convert(connection.execute(query, parameters).fetchall(), list[EventRow])
+    except (msgspec.ValidationError, sqlite3.OperationalError) as error:
+        if code_of(error) is not None:
+            raise
+        raise IntegrityBroken(_first_damage(connection, query, parameters)) from error
+
+
+def unchecked_rows(connection: sqlite3.Connection, query: str, parameters: Sequence[object]) -> list[Row]:
+    """The same rows with whatever types are stored; only text that can't be decoded is refused."""
+    try:
+        return connection.execute(query, parameters).fetchall()
+    except sqlite3.OperationalError as error:
+        if code_of(error) is not None:
+            raise
+        raise IntegrityBroken(_first_damage(connection, query, parameters)) from error
+
+
+def values(connection: sqlite3.Connection, query: str, parameters: Sequence[object], type_: type[Value]) -> list[Value]:
+    """The rows of projections that a query finds, as structs with the same fields."""
+    names = type_.__struct_fields__
+    try:
+        rows = connection.execute(query, parameters).fetchall()
+        return [msgspec.convert(dict(zip(names, row, strict=True)), type_) for row in rows]
+    except (msgspec.ValidationError, sqlite3.OperationalError) as error:
+        if code_of(error) is not None:
+            raise
+        raise IntegrityBroken(f"a stored {type_.__name__} can't be read: its row is damaged") from error
+
+
+def heads(rows: list[Any]) -> list[Head]:
+    """The ends of streams from rows."""
+    try:
+        return [Head(*row) for row in msgspec.convert(rows, _HEAD_ROWS)]
+    except msgspec.ValidationError as error:
+        raise IntegrityBroken(f"the end of a stream can't be read: {error}") from error
+
+
+def definitions(rows: list[Any]) -> list[tuple[str, bytes]]:
+    """The definitions from rows."""
+    try:
+        return msgspec.convert(rows, _DEFINITION_ROWS)
+    except msgspec.ValidationError as error:
+        raise IntegrityBroken(f"a stored definition can't be read: {error}") from error
+
+
+def _first_damage(connection: sqlite3.Connection, query: str, parameters: Sequence[object]) -> str:
+    """The position of the first event that can't be read, and why; queries again in a way that accepts any bytes."""
+    connection.text_factory = lambda text: text.decode("utf-8", "surrogateescape")
+    try:
+        for row in connection.execute(query, parameters):
+            try:
+                msgspec.convert(row, EventRow)
+                [column.encode() for column in row if isinstance(column, str)]
+            except UnicodeEncodeError:
+                return f"the event at position {row[0]} can't be read: its text is not UTF-8"
+            except msgspec.ValidationError as error:
+                return f"the event at position {row[0]} can't be read: {error}"
+    finally:
+        connection.text_factory = str
+    return "an event could not be read"

@@ -1,0 +1,197 @@
+"""The writer thread of the SQLite store: the only one that writes; many appends share one sync (group commit).
+
+All jobs that were queued since the last commit share one transaction; callers are answered only after COMMIT returned.
+Appends are checked in append.py; errors are classified in faults.py."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from itertools import groupby
+from threading import Thread
+from typing import Final, TypeAlias
+
+from msgspec import Struct
+
+from handrail.domain.errors import HandrailError, Unavailable
+from handrail.storage.admission import closed
+from handrail.storage.sqlite import queries
+from handrail.storage.sqlite.append import Append, Appender
+from handrail.storage.sqlite.faults import BELOW, Fault, StoreLocation, fault_of, stopped, store_error
+from handrail.storage.sqlite.inbox import Inbox
+from handrail.storage.sqlite.scrub import Scrubber
+
+CLOSE_WAIT_MS: Final = 200
+"""How long closing waits for other processes, before it leaves the log to the next process that opens the file."""
+
+Answer: TypeAlias = HandrailError | None
+
+
+class Amendment(Struct, frozen=True):
+    """A write that is not an append, in a transaction of its own; `scrubs` if no copy of old bytes may stay."""
+
+    write: Callable[[sqlite3.Connection, Appender], None]
+    future: asyncio.Future[None] | None = None
+    scrubs: bool = False
+
+
+class LeaseWrite(Struct, frozen=True):
+    """A write to leases only: shares its transaction with the appends around it, and keeps the appender's cache."""
+
+    write: Callable[[sqlite3.Connection, Appender], None]
+    future: asyncio.Future[None] | None = None
+
+
+Job: TypeAlias = Append | LeaseWrite | Amendment
+
+
+class Writer:
+    """Owns the one connection that writes, and the thread that uses it."""
+
+    def __init__(self, connection: sqlite3.Connection, place: StoreLocation) -> None:
+        self._connection = connection
+        self._place = place
+        self._appender = Appender(connection)
+        self._inbox: Inbox[Job] = Inbox(place.name)
+        self._process = os.getpid()
+        self._broken: HandrailError | None = None
+        self._scrubber = Scrubber(connection, busy_ms=place.busy_ms)
+        self._thread = Thread(target=self._work, name="handrail-writer", daemon=True)
+        self._thread.start()
+
+    def put(self, job: Job, size: int) -> None:
+        """Queue a job; its future is resolved when it is synced or refused."""
+        if self._broken is not None:
+            raise stopped(self._broken, self._place.name)
+        if os.getpid() != self._process:  # a forked process has no copy of the thread
+            raise closed(self._place.name)
+        self._inbox.put(job, size)
+
+    def stop(self) -> None:
+        """Accept no more jobs; queued ones are still written, then the connection is closed."""
+        self._inbox.close()
+
+    def join(self) -> None:
+        """Wait until everything is written and closed."""
+        self._thread.join()
+
+    def _work(self) -> None:
+        jobs: Sequence[Job] = ()
+        try:
+            if self._scrubber.is_pending:
+                self._is_scrubbed(patience_ms=0)
+            while jobs := self._inbox.take():
+                for amends, group in groupby(jobs, key=lambda job: isinstance(job, Amendment)):
+                    together = list(group)
+                    _deliver(together, self._amended(together) if amends else self._answers(together))
+                if self._scrubber.is_pending:
+                    self._is_scrubbed(patience_ms=0)
+            self._leave()
+        finally:  # whatever ends this thread, no caller may wait forever
+            self._inbox.close()
+            while unanswered := jobs or self._inbox.take():
+                _deliver(unanswered, [closed(self._place.name) for _ in unanswered])
+                jobs = ()
+            self._connection.close()
+
+    def _answers(self, jobs: Sequence[Job]) -> Sequence[Answer]:
+        """Do jobs in one transaction; the answer to each caller."""
+        if self._broken is not None:
+            return [stopped(self._broken, self._place.name) for _ in jobs]
+        try:
+            with self._transaction():
+                return self._written(jobs)
+        except Exception as error:  # even a bug here must not leave a caller waiting
+            fault = fault_of(error)
+            if fault is Fault.REFUSED and len(jobs) > 1:
+                return [answer for job in jobs for answer in self._answers([job])]  # repeated alone: one of them is bad
+            if fault is Fault.LASTING:
+                self._broken = store_error(error, self._place)
+            return [store_error(error, self._place) for _ in jobs]
+
+    def _written(self, jobs: Sequence[Job]) -> Sequence[Answer]:
+        answers: list[Answer] = []
+        for kind, group in groupby(jobs, key=type):  # in order of arrival: a claim sees the appends before it
+            if kind is Append:
+                answers += self._appender.append([job for job in group if isinstance(job, Append)])
+                continue
+            for job in group:
+                if not isinstance(job, Append):
+                    job.write(self._connection, self._appender)
+                    answers.append(None)
+            if kind is Amendment:
+                self._appender.forget()
+        return answers
+
+    def _amended(self, jobs: Sequence[Job]) -> Sequence[Answer]:
+        """Do amendments one by one; several erasures at once share one scrub."""
+        answers = [answer for job in jobs for answer in self._answers([job])]
+        erasures = [
+            number
+            for number, (job, answer) in enumerate(zip(jobs, answers, strict=True))
+            if answer is None and isinstance(job, Amendment) and job.scrubs
+        ]
+        if erasures:
+            self._scrubber.mark_pending()
+            if not self._is_scrubbed(patience_ms=self._place.busy_ms):
+                for number in erasures:
+                    answers[number] = _not_scrubbed(self._place.name)
+        return answers
+
+    def _is_scrubbed(self, *, patience_ms: int) -> bool:
+        """Try a pending scrub; what was committed stays committed, and a failed scrub is tried again later."""
+        try:
+            return self._broken is None and self._scrubber.scrub(patience_ms=patience_ms)
+        except BELOW as error:
+            if fault_of(error) is Fault.LASTING:
+                self._broken = store_error(error, self._place)
+            return False
+
+    def _leave(self) -> None:
+        """Try to leave an empty log; otherwise the next process that opens the file empties it."""
+        if self._scrubber.is_pending:
+            self._is_scrubbed(patience_ms=CLOSE_WAIT_MS)
+        elif self._broken is None:
+            with suppress(*BELOW):
+                self._scrubber.empty_log(patience_ms=CLOSE_WAIT_MS)
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._connection.execute(queries.BEGIN_WRITE)
+        try:
+            yield
+            self._connection.execute(queries.COMMIT)
+        except BaseException:
+            self._appender.forget()
+            if self._connection.in_transaction:
+                self._connection.execute(queries.ROLLBACK)
+            raise
+
+
+def _not_scrubbed(name: str) -> HandrailError:
+    return Unavailable(
+        f"the text is erased, but copies may stay in {name} until the file is rewritten: "
+        "a process still reads an older snapshot, or the disk is full",
+        hint="stop long reads, such as a running verification; handrail tries again by itself",
+    )
+
+
+def _deliver(jobs: Sequence[Job], answers: Sequence[Answer]) -> None:
+    """Answer every caller in its own event loop, with one call into each loop."""
+    waiting = [(job.future, answer) for job, answer in zip(jobs, answers, strict=True) if job.future is not None]
+    for loop in {future.get_loop() for future, _ in waiting}:
+        with suppress(RuntimeError):  # a closed loop has no waiting callers
+            loop.call_soon_threadsafe(_settle, loop, waiting)
+
+
+def _settle(loop: asyncio.AbstractEventLoop, waiting: Sequence[tuple[asyncio.Future[None], Answer]]) -> None:
+    for future, answer in waiting:
+        if future.done() or future.get_loop() is not loop:  # cancelled and gone, or answered elsewhere
+            continue
+        if answer is None:
+            future.set_result(None)
+        else:
+            future.set_exception(answer)

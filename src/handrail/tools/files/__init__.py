@@ -1,0 +1,1 @@
+"""`file.*`: files inside the project, with undo."""

@@ -1,0 +1,105 @@
+"""Which paths a plan may use, and the failures for those that it may not.
+
+Nothing outside of the project's folder: an absolute path or one with `..` is refused here, a link on the path by
+foundation/rooted.py, which opens the folders. The operations on a path are in place.py."""
+
+from __future__ import annotations
+
+import re
+import sys
+import unicodedata
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Final
+
+from handrail.domain.definition.model import Category
+from handrail.engine.tool import ToolFailed
+from handrail.foundation.rooted import (
+    HAS_HANDLES,
+    PATH_LENGTH_MAX,
+    Blocked,
+    Identity,
+    entered,
+    identities,
+    identity,
+    is_printable_path,
+)
+from handrail.tools.files.place import GuardedPath, own_folder, tool_failure
+
+OWN_FOLDER: Final = ".handrail"
+NAME_BYTES_MAX: Final = 255
+
+_drive = re.compile(r"^[A-Za-z]:")
+# Names that mean a device or another name on Windows, whatever their case and ending.
+_windows_trap = re.compile(r'(?i)[<>:"|?*]|[ .]$|^(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³])(\..*)?$')
+
+
+def path_parts(path: str, *, windows: bool = sys.platform == "win32") -> tuple[str, ...]:
+    """The parts of a path; ToolFailed for a path that does not stay inside, whatever is on the disk."""
+    if not is_printable_path(path):
+        raise _refused("the path", f"has control characters or is longer than {PATH_LENGTH_MAX} characters")
+    parts = tuple(part for part in path.split("/") if part not in {"", "."})
+    flaws = (_way_flaw(path, parts), *(_name_flaw(part, windows=windows) for part in parts))
+    if flaw := next(filter(None, flaws), ""):
+        raise _refused(path or "the empty path", flaw)
+    return parts
+
+
+def _way_flaw(path: str, parts: tuple[str, ...]) -> str:
+    if path.startswith("/") or _drive.match(path):
+        return "is absolute"
+    if "\\" in path:
+        return "contains a backslash; write / between folders"
+    if ".." in parts:
+        return "contains `..`"
+    return "" if parts else "is the project's folder itself"
+
+
+def _name_flaw(name: str, *, windows: bool) -> str:
+    is_trap = windows and _windows_trap.search(name)
+    return "contains a name that the system does not allow" if is_trap or len(name.encode()) > NAME_BYTES_MAX else ""
+
+
+class Root:
+    """The project's folder, and the private folders in it that plans may not use."""
+
+    def __init__(self, folder: Path, *, private: Sequence[Path] = (), by_handle: bool = HAS_HANDLES) -> None:
+        self._folder = folder
+        self._private = (*private,)
+        self._by_handle = by_handle
+
+    @contextmanager
+    def place(self, path: str, *, writing: bool) -> Iterator[GuardedPath]:
+        """A path with its folder held open; ToolFailed if a plan may not use it."""
+        parts = path_parts(path)
+        if writing and _folded(parts[0]) == OWN_FOLDER:
+            raise own_folder(path)
+        closed = self._closed(writing=writing)
+        with ExitStack() as held:
+            try:
+                entry = held.enter_context(entered(self._folder, parts, closed=closed, by_handle=self._by_handle))
+            except Blocked as blocked:
+                raise tool_failure(blocked) from None
+            yield GuardedPath(entry)
+
+    def require_movable(self, place: GuardedPath) -> None:
+        """Refuse to move a folder that contains one of handrail's own."""
+        named = (path for folder in self._private for path in (folder.absolute(), folder.resolve()))
+        around = {parent for path in named for parent in path.parents}
+        status = place.status()
+        if status is not None and identity(status) in identities(around):
+            raise own_folder(place.shown)
+
+    def _closed(self, *, writing: bool) -> frozenset[Identity]:
+        """The folders that may not be entered."""
+        return identities([*self._private, *([self._folder / OWN_FOLDER] if writing else [])])
+
+
+def _folded(name: str) -> str:
+    return unicodedata.normalize("NFKC", name).casefold()
+
+
+def _refused(path: str, why: str) -> ToolFailed:
+    message = f"{path[:200]} {why}; file tools stay inside the project: use a path below its folder"
+    return ToolFailed(Category.INVALID_INPUT, message)

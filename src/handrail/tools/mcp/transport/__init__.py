@@ -1,0 +1,1 @@
+"""Processes, pipes and HTTP connections to tool servers."""

@@ -1,0 +1,1 @@
+"""What tool servers say: schemas, results, questions, undo maps. Untrusted, checked within limits."""

@@ -1,0 +1,1 @@
+"""Python functions as tools, and the tools of installed packages."""

@@ -1,0 +1,1 @@
+"""`http.request`: one HTTP call to an allowed address."""
