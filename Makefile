@@ -57,7 +57,7 @@ pytest: $(READY)
 	@$(BIN)/python tests/run.py
 
 tidy: $(READY) ## the house in figures, beside its yardstick
-	@$(BIN)/python tests/tidy/yardstick.py
+	@PYTHONPATH=tests $(BIN)/python tests/tidy/yardstick.py
 
 simulate: $(READY) ## live N simulated days from SEED on (make simulate N=20000 SEED=0)
 	@$(BIN)/python tests/simulation/run.py --seed $(or $(SEED),0) --count $(or $(N),2000)

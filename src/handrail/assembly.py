@@ -116,11 +116,11 @@ class StoreWriter:
         await self.checkpointer.seal(restart=True)
 
     async def rebuild(self) -> int:
-        """Mend projections that differ from their events; how many streams were mended."""
+        """Rewrite projections that differ from their events; how many streams were changed."""
         return await rebuild(self.reader.store)
 
     async def erase(self, stream: str, n: int, *, reason: str, actor: str) -> Record:
-        """Take the words out of one event, for ever."""
+        """Erase the content of one event permanently."""
         store, record_writer = self.reader.store, self.record_writer
         return await erase_payload(
             store,
@@ -185,7 +185,7 @@ async def open_engine(
     tools: Sequence[PythonTool] = (),
     toolbox: Registry | None = None,
 ) -> AsyncIterator[Engine]:
-    """The program over its store, at work: it executes what it is asked to, and picks up what nobody executes.
+    """All parts over an open store, with a worker: it executes what it is asked to, and picks up runs without a worker.
 
     `tools` are the caller's own, beside those that are built in or installed; `toolbox` is one that knows servers
     already, and is closed in the end."""
@@ -348,7 +348,7 @@ def rule_memory_of(settings: Settings) -> RuleMemory:
 
 
 def judging_rules() -> PlainRuleSet:
-    """What outputs are judged by without waiting: for whoever walks a workflow by a script."""
+    """The rules that judge outputs without waiting: for tests that walk a workflow by a script."""
     return PlainRuleSet(built_in(), _findings)
 
 

@@ -40,14 +40,15 @@ class Definitions:
 
         Invalid with all findings if it can't run here; NotFound with the nearest names."""
         definition, pins = await self._load(name, None)
-        # Servers describe their tools only once they are connected: a first look finds which, a second one checks.
         await self.toolbox.connect(tools_in(definition))
+        # Loaded again with the tools known: so that what is wrong is reported with its position in the file.
         await self._load(name, self.survey)
-        self.require_runnable(definition)
+        await self.require_runnable(definition)
         return definition, pins
 
-    def require_runnable(self, definition: Definition) -> None:
-        """Refuse a definition that can't run here: Invalid with all findings."""
+    async def require_runnable(self, definition: Definition) -> None:
+        """Refuse a definition that can't run here: Invalid with all findings. Connects the servers of its tools."""
+        await self.toolbox.connect(tools_in(definition))
         require_fit(definition, self.survey)
 
     async def _load(self, name: str, survey: Survey | None) -> tuple[Definition, Mapping[str, str]]:

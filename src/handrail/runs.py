@@ -29,6 +29,7 @@ from handrail.engine.reading.run_reader import RunReader
 from handrail.engine.reading.run_view import Detail, RunSummary, Status
 from handrail.engine.running.control import Control
 from handrail.engine.running.worker import Worker
+from handrail.engine.tool import Toolbox
 from handrail.library.inputs import check_inputs
 
 POLL_S: Final = 0.1
@@ -80,11 +81,9 @@ class Runs:
         """Start a run of a checked definition with checked inputs, here or for another process to execute."""
         if self.execution is not None:
             return await self.execution.worker.start(definition, inputs, actor=self.actor, ask=ask)
-        if known := await self.dispatch.started_under_key(ask):
-            return known
-        cards = await self.definitions.toolbox.connect(tools_in(definition))
-        ask = replace(ask, pins={**pins_of(cards), **ask.pins})  # pins of a saved plan are older, and count
-        return await self.dispatch.start(definition, inputs, actor=self.actor, ask=ask, texts=texts_of(cards))
+        return await start_for_a_worker(
+            self.dispatch, self.definitions.toolbox, definition, inputs, actor=self.actor, ask=ask
+        )
 
     def get(self, run_id: str) -> RunHandle:
         """The run with this id; whether it exists is found out by the first call."""
@@ -96,19 +95,12 @@ class Runs:
 
     async def settle(self, run_id: str) -> None:
         """Wait until a run has ended, or only an agent or a person can move it; executes it if this process can."""
-        while True:
-            # Another worker may have it, lose it or release it, so both are asked again each time.
-            if self.execution is not None and await self.execution.worker.take(run_id):
-                await self.execution.worker.settled(run_id)
-            if await self.reader.is_settled(run_id):
-                return
-            await asyncio.sleep(POLL_S)
+        await settle(run_id, self.reader, self.execution.worker if self.execution else None)
 
     async def _definition(self, what: str | Definition) -> tuple[Definition, Mapping[str, str]]:
         if isinstance(what, str):
             return await self.definitions.find(what)
-        await self.definitions.toolbox.connect(tools_in(what))
-        self.definitions.require_runnable(what)
+        await self.definitions.require_runnable(what)
         return what, {}
 
 
@@ -189,3 +181,31 @@ class RunHandle:
     async def _act(self, action: Action, reason: str, step: str = "", output: Any = None) -> Status:
         await self._runs.control.act(self.id, action, actor=self._runs.actor, reason=reason, step=step, output=output)
         return await self.status()
+
+
+async def settle(run_id: str, reader: RunReader, worker: Worker | None = None) -> None:
+    """Wait until a run has ended, or only an agent or a person can move it; the worker executes it if it is free."""
+    while True:
+        # Another worker may have it, lose it or release it, so both are asked again each time.
+        if worker is not None and await worker.take(run_id):
+            await worker.settled(run_id)
+        if await reader.is_settled(run_id):
+            return
+        await asyncio.sleep(POLL_S)
+
+
+async def start_for_a_worker(
+    dispatch: Dispatch,
+    toolbox: Toolbox,
+    definition: Definition,
+    inputs: Mapping[str, Any],
+    *,
+    actor: str,
+    ask: StartRun,
+) -> Run:
+    """Start a run that another process executes; a start that is repeated under its key is the same run."""
+    if known := await dispatch.started_under_key(ask):
+        return known
+    cards = await toolbox.connect(tools_in(definition))
+    ask = replace(ask, pins={**pins_of(cards), **ask.pins})  # pins of a saved plan are older, and count
+    return await dispatch.start(definition, inputs, actor=actor, ask=ask, texts=texts_of(cards))

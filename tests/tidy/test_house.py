@@ -57,7 +57,9 @@ def test_a_set_of_statuses_that_is_built_outside_status_py_is_counted(tmp_path: 
 
 def tool_names() -> set[str]:
     """The names of the MCP tools, as the catalogue of the surface writes them."""
-    catalog = ast.parse((SOURCE / "interfaces" / "mcp" / "surface" / "catalog.py").read_text(encoding="utf-8"))
+    catalog = ast.parse(
+        (SOURCE / "interfaces" / "mcp" / "surface" / "handlers" / "catalog.py").read_text(encoding="utf-8")
+    )
     tables = [node.value for node in ast.walk(catalog) if isinstance(node, ast.AnnAssign) and node.value is not None]
     rows = [row for table in tables if isinstance(table, ast.Tuple) for row in table.elts if isinstance(row, ast.Tuple)]
     firsts = [row.elts[0] for row in rows]

@@ -6,13 +6,18 @@ from __future__ import annotations
 
 import ast
 import io
+import itertools
 import math
+import subprocess
 import sys
 import tokenize
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+
+from tidy.words import offences
 
 ROOT = Path(__file__).parent.parent.parent
 SOURCE = ROOT / "src" / "handrail"
@@ -26,6 +31,11 @@ STATUSES = frozenset({"RunStatus", "StepStatus"})
 BRANCHES = (
     ast.If | ast.For | ast.AsyncFor | ast.While | ast.ExceptHandler | ast.IfExp | ast.comprehension | ast.match_case
 )
+SHOWN_MAX = 20
+PUBLIC_TWICE = {"Finding"}
+"""What authors of rules import from the SDK has the name of what their rules report."""
+FILES_MAX = 22
+"""About twenty: a folder is seen at a glance."""
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -45,6 +55,8 @@ class Module:
     code_lines: int
     silenced: int
     broad_excepts: int
+    comments: int
+    classes: tuple[str, ...]
     imports: frozenset[str]
     status_sets: int = 0
     functions: list[Function] = field(default_factory=list)
@@ -78,6 +90,10 @@ def read_module(file: Path, folder: Path) -> Module:
         code_lines=source.count("\n") - len(quiet),
         silenced=sum(source.count(mark) for mark in SILENCERS),
         broad_excepts=sum(is_broad(node) for node in nodes),
+        comments=sum(
+            token.type == tokenize.COMMENT for token in tokenize.generate_tokens(io.StringIO(source).readline)
+        ),
+        classes=tuple(node.name for node in nodes if isinstance(node, ast.ClassDef)),
         imports=frozenset(target for node in nodes for target in targets(node)),
         status_sets=sum(is_status_set(node) for node in nodes),
         functions=[function_of(node, quiet, file.stem) for node in nodes if isinstance(node, FunctionNode)],
@@ -171,6 +187,28 @@ def p95(values: Sequence[int]) -> int:
     return sorted(values)[max(0, math.ceil(0.95 * len(values)) - 1)]
 
 
+def files_a_folder() -> Counter[str]:
+    """How many files each folder of sources and tests holds, of those that belong to the project."""
+    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True)
+    names = {
+        name for name in listed.stdout.split("\n") if name.startswith(("src/", "tests/")) and (ROOT / name).exists()
+    }
+    return Counter(name.rpartition("/")[0] for name in names)
+
+
+def repeated_classes(modules: Sequence[Module]) -> dict[str, list[str]]:
+    """Names of classes that stand for more than one class, each with the modules that define it."""
+    homes: dict[str, list[str]] = {}
+    for module in modules:
+        for name in module.classes:
+            homes.setdefault(name, []).append(module.name)
+    return {name: modules for name, modules in homes.items() if len(modules) > 1 and name not in PUBLIC_TWICE}
+
+
+def repeated_names(modules: Sequence[Module]) -> list[str]:
+    return [f"{name} in {', '.join(homes)}" for name, homes in sorted(repeated_classes(modules).items())]
+
+
 def figures(modules: Sequence[Module]) -> list[Figure]:
     functions = [function for module in modules for function in module.functions]
     thousands = sum(module.code_lines for module in modules) / 1_000
@@ -187,6 +225,15 @@ def figures(modules: Sequence[Module]) -> list[Figure]:
         Figure("broad excepts per 1,000 lines", sum(module.broad_excepts for module in modules) / thousands, 1),
         Figure("status sets outside status.py", status_sets_elsewhere(modules), 0),
         Figure("code that reaches no I/O, %", pure_share(modules, graph), 40, at_least=True),
+        Figure(
+            "comments that say why, per 100 lines",
+            sum(module.comments for module in modules) / thousands / 10,
+            1.7,
+            at_least=True,
+        ),
+        Figure("files a folder, max", max(files_a_folder().values()), FILES_MAX),
+        Figure("class names defined twice", len(repeated_classes(modules)), 0),
+        Figure("banned words", len(offences(ROOT)), 0),
     ]
 
 
@@ -204,6 +251,14 @@ def main() -> int:
     knotty = sorted(functions, key=lambda function: -function.complexity)[:5]
     sys.stdout.write("longest:  " + ", ".join(f"{f.name} {f.code_lines}" for f in longest) + "\n")
     sys.stdout.write("knottiest: " + ", ".join(f"{f.name} {f.complexity}" for f in knotty) + "\n")
+    crowded = [f"{folder} {count}" for folder, count in files_a_folder().most_common() if count > FILES_MAX]
+    for title, places in (
+        ("crowded", crowded),
+        ("twice", repeated_names(modules)),
+        ("banned", map(str, offences(ROOT))),
+    ):
+        for place in itertools.islice(places, SHOWN_MAX):
+            sys.stdout.write(f"{title}: {place}\n")
     return int(not all(figure.holds for figure in found))
 
 

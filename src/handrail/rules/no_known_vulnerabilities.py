@@ -15,7 +15,7 @@ from handrail.rules.cards import NO_KNOWN_VULNERABILITIES as CARD
 from handrail.rules.files.project import PathRefused, project_of
 from handrail.rules.function_rule import FunctionRule, not_checked
 from handrail.rules.toolchain.parameters import VERSIONS
-from handrail.rules.toolchain.program import Program, find
+from handrail.rules.toolchain.program import FoundProgram, find
 from handrail.rules.toolchain.scanners import SCANNERS, Scanner, Vulnerability
 from handrail.rules.toolchain.site import Site, site_at
 from handrail.rules.toolchain.task import CannotRun, Problem, Result, Task
@@ -51,7 +51,7 @@ def _of(scanner: Scanner, site: Site, ignored: frozenset[str], *, network: bool)
     return _task(scanner, program, site, ignored)
 
 
-def _task(scanner: Scanner, program: Program, site: Site, ignored: frozenset[str]) -> Task:
+def _task(scanner: Scanner, program: FoundProgram, site: Site, ignored: frozenset[str]) -> Task:
     seen = _seen(scanner, site)
 
     def read(ran: Ran) -> Result:

@@ -67,7 +67,7 @@ def test_what_is_risky_is_warned_of(shell: Shell) -> None:
     [
         (("set", "TOKEN"), "", 5, "type it at a terminal: `handrail secrets set TOKEN`"),
         (("set", "TOKEN"), "\n", 5, "stdin is empty"),
-        (("set", "a b"), "hunter22", 5, "no name for a secret"),
+        (("set", "a b"), "hunter22", 5, "not a valid secret name"),
         (("set", "TOKEN"), "x" * 10_001, 1, "longer than 10,000"),
         (("set", "TOKEN"), b"\xff\xfe", 5, "not UTF-8"),
         (("set", "TOKEN", "--for", "git.*:host"), "hunter22", 5, "not a pattern of tools"),

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from handrail.interfaces.clients.client import CLIENTS, Client, Format, Scope
-from handrail.interfaces.clients.launch import ServerLaunch
+from handrail.interfaces.clients.launch import LaunchCommand
 
-OURS = ServerLaunch("/opt/handrail/bin/handrail", ("mcp",))
-MOVED = ServerLaunch("/usr/bin/handrail", ("mcp", "--project", "${workspaceFolder}"), {"HANDRAIL_HOME": "/data"})
+OURS = LaunchCommand("/opt/handrail/bin/handrail", ("mcp",))
+MOVED = LaunchCommand("/usr/bin/handrail", ("mcp", "--project", "${workspaceFolder}"), {"HANDRAIL_HOME": "/data"})
 ALL = tuple(CLIENTS.values())
 PLACES = [(client, scope) for client in ALL for scope in Scope if scope is Scope.USER or client.project]
 

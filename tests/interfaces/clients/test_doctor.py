@@ -17,7 +17,7 @@ from handrail.interfaces.clients.check import CheckLevel
 from handrail.interfaces.clients.client import CLIENTS, Client, Scope
 from handrail.interfaces.clients.configured import configured
 from handrail.interfaces.clients.entry import with_entry
-from handrail.interfaces.clients.launch import ServerLaunch
+from handrail.interfaces.clients.launch import LaunchCommand
 from handrail.interfaces.clients.server_checks import check_server
 from handrail.settings import read_settings
 from interfaces.clients.desk import Desk
@@ -35,8 +35,8 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
     return Desk(tmp_path, monkeypatch)
 
 
-def fake(manner: str = "well", *more: str, said: str = OURS, env: dict[str, str] | None = None) -> ServerLaunch:
-    return ServerLaunch(sys.executable, (str(FAKE), manner, said, *more), env or {})
+def fake(manner: str = "well", *more: str, said: str = OURS, env: dict[str, str] | None = None) -> LaunchCommand:
+    return LaunchCommand(sys.executable, (str(FAKE), manner, said, *more), env or {})
 
 
 def examined(desk: Desk, *words: str, code: int = 0) -> dict[str, Any]:
@@ -66,13 +66,13 @@ async def test_a_server_that_is_well_is_timed_and_counted_in_both_eras() -> None
         (fake(said="0.0.1"), CheckLevel.WARN, f"version 0.0.1 differs from this one, {OURS}"),
         (fake("crash"), CheckLevel.FAIL, "exit code 3 before it answered; stderr: the store is locked by a ghost"),
         (fake("chatty"), CheckLevel.FAIL, "printed something that is not a message: b'Welcome!"),
-        (ServerLaunch("/no/such/handrail", ("mcp",)), CheckLevel.FAIL, "can't be started: No such file"),
-        (ServerLaunch(sys.executable, ("-c", "")), CheckLevel.FAIL, "ended with exit code 0"),
+        (LaunchCommand("/no/such/handrail", ("mcp",)), CheckLevel.FAIL, "can't be started: No such file"),
+        (LaunchCommand(sys.executable, ("-c", "")), CheckLevel.FAIL, "ended with exit code 0"),
     ],
     ids=["legacy", "older", "crash", "chatty", "missing", "empty"],
 )
 async def test_a_server_that_is_not_well_is_reported_in_words_with_a_fix(
-    launch: ServerLaunch, level: CheckLevel, words: str
+    launch: LaunchCommand, level: CheckLevel, words: str
 ) -> None:
     server = await check_server("it", launch, {})
     (check,) = [check for check in server.checks if check.level is not CheckLevel.OK]
@@ -117,7 +117,7 @@ def test_a_server_is_started_just_as_its_client_would(desk: Desk, client: Client
 
 
 def test_entries_of_ours_are_found_whatever_their_name_and_variables_are_filled_in(desk: Desk) -> None:
-    launch = ServerLaunch("${userHome}/bin/handrail", ("mcp", "--project", "${workspaceFolder}"))
+    launch = LaunchCommand("${userHome}/bin/handrail", ("mcp", "--project", "${workspaceFolder}"))
     desk.write(VSCODE, Scope.PROJECT, with_entry(VSCODE, furnished(VSCODE), "rail", launch))
     desk.write(CLAUDE, Scope.PROJECT, '{"mcpServers": {"x": {"command": "${GONE:-uvx}", "args": ["handrail@0.1.0"]}}}')
     local = {"projects": {str(desk.project): {"mcpServers": {"handrail": {"command": "handrail", "args": ["mcp"]}}}}}

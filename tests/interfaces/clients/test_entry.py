@@ -15,7 +15,7 @@ from handrail.domain.errors import Conflict, HandrailError, Invalid
 from handrail.interfaces.clients import jsonc_text
 from handrail.interfaces.clients.client import CLIENTS, Client
 from handrail.interfaces.clients.entry import entries, launch_of, with_entry, without_entry
-from handrail.interfaces.clients.launch import ServerLaunch, merged_args
+from handrail.interfaces.clients.launch import LaunchCommand, merged_args
 from interfaces.clients.samples import ALL, MOVED, OURS, broken, furnished, place_id
 
 CLAUDE, CODEX, GOOSE, OPENCODE = CLIENTS["claude"], CLIENTS["codex"], CLIENTS["goose"], CLIENTS["opencode"]
@@ -55,7 +55,7 @@ def test_a_file_that_can_not_be_read_is_refused_with_the_place(client: Client) -
 @pytest.mark.parametrize("client", ALL, ids=place_id)
 def test_what_a_person_added_to_our_entry_stays(client: Client) -> None:
     text = with_entry(
-        client, furnished(client), "handrail", ServerLaunch("/old/handrail", ("mcp", "--toolsets", "guide"))
+        client, furnished(client), "handrail", LaunchCommand("/old/handrail", ("mcp", "--toolsets", "guide"))
     )
     known = entries(client, text)["handrail"]
     again = with_entry(client, text, "handrail", OURS)

@@ -10,7 +10,7 @@ from handrail.engine.checking.rule import Rule
 from handrail.rules.compiles import compiles
 from handrail.rules.lint_clean import lint_clean
 from handrail.rules.tests_pass import tests_pass
-from handrail.rules.toolchain.program import Program, of_machine
+from handrail.rules.toolchain.program import FoundProgram, of_machine
 from rules.on_project import setting_of
 from rules.toolchain.projects import SAMPLES
 from rules.toolchain.workshop import Scripted, judged, made, places, program, ran, scripted
@@ -170,13 +170,13 @@ def test_rustup_is_passed_by_because_no_sandbox_shows_its_home(tmp_path: Path, m
     (tmp_path / "bin" / "cargo").symlink_to(rustup)
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     monkeypatch.setenv("RUSTUP_HOME", str(tmp_path / "home"))
-    assert of_machine("cargo") == Program("cargo", tmp_path / "bin" / "cargo")
+    assert of_machine("cargo") == FoundProgram("cargo", tmp_path / "bin" / "cargo")
     real = program(tmp_path / "home" / "toolchains" / "stable-x" / "bin", "cargo")
     (tmp_path / "home" / "settings.toml").write_text('version = "12"\ndefault_toolchain = "stable-x"\n')
-    assert of_machine("cargo") == Program("cargo", real)
+    assert of_machine("cargo") == FoundProgram("cargo", real)
     real.unlink()
-    assert of_machine("cargo") == Program("cargo", tmp_path / "bin" / "cargo")
-    assert Program("gone", real).identity == f"{real} is gone"
+    assert of_machine("cargo") == FoundProgram("cargo", tmp_path / "bin" / "cargo")
+    assert FoundProgram("gone", real).identity == f"{real} is gone"
 
 
 async def test_programs_of_the_project_come_before_those_of_the_machine(bare: Path, tmp_path: Path) -> None:

@@ -172,7 +172,7 @@ RUN_WITH_REASON: Final = RUN_BROKEN_OFF | {RunStatus.PAUSED}
 STEP_SATISFIED: Final = frozenset({StepStatus.COMPLETED, StepStatus.SKIPPED})
 """Steps after it may start."""
 STEP_NOT_STARTED: Final = frozenset({StepStatus.PENDING, StepStatus.READY})
-"""Nobody has it in hand: it never started, or is to start again."""
+"""It never started, or is to start again."""
 STEP_EXECUTING: Final = frozenset({StepStatus.RUNNING, StepStatus.COMPENSATING})
 """Its work or its undo is being executed."""
 STEP_UNDER_WAY: Final = frozenset({StepStatus.RUNNING, StepStatus.WAITING})

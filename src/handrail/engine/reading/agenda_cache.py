@@ -21,7 +21,7 @@ RUNS_KEPT: Final = 50
 """How many agendas are kept for readers; those of conductors live as long as their conductors."""
 
 
-class Runs(Protocol):
+class WatchedRuns(Protocol):
     """The source of runs: dispatch, or a store that is only read."""
 
     @property
@@ -42,7 +42,7 @@ class Runs(Protocol):
 class AgendaCache:
     """The agendas of runs, kept up to date with the reported events."""
 
-    runs: Runs
+    runs: WatchedRuns
     _agendas: WeakValueDictionary[str, Agenda] = field(default_factory=WeakValueDictionary)
     """All agendas in use: by a conductor, or by a recent reader."""
     _recent: BoundedCache[str, Agenda] = field(default_factory=lambda: BoundedCache(RUNS_KEPT))

@@ -25,7 +25,7 @@ from handrail.interfaces.clients.enrolment import (
     entry_removed,
     installed_clients,
 )
-from handrail.interfaces.clients.launch import NAME, ServerLaunch, own_launch
+from handrail.interfaces.clients.launch import NAME, LaunchCommand, own_launch
 from handrail.settings import Settings
 
 Place = tuple[Client, Scope]
@@ -147,7 +147,7 @@ def _change(options: InitOptions, place: Place, host: HostPaths, settings: Setti
     return entry_added(client, scope, host, options.name, _launch(client, scope, settings))
 
 
-def _launch(client: Client, scope: Scope, settings: Settings) -> ServerLaunch:
+def _launch(client: Client, scope: Scope, settings: Settings) -> LaunchCommand:
     """The command for this client; one that starts servers in another folder needs the project's path."""
     if scope is Scope.PROJECT:
         return own_launch(settings, project=client.project_word)

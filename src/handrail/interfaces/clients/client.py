@@ -11,7 +11,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
 
-from handrail.interfaces.clients.launch import ServerLaunch
+from handrail.interfaces.clients.launch import LaunchCommand
 
 WORKSPACE: Final = "${workspaceFolder}"
 TITLE: Final = "Guides, runs and remembers long tasks"
@@ -77,7 +77,7 @@ class Client:
     """The same in a project; empty: it has no settings there."""
     key: str
     """The key under which its servers are."""
-    shape: Callable[[str, ServerLaunch], dict[str, Any]]
+    shape: Callable[[str, LaunchCommand], dict[str, Any]]
     next: str
     """What the user does after a change."""
     format: Format = Format.JSON
@@ -97,20 +97,20 @@ class Client:
         return Scope.PROJECT if self.project else Scope.USER
 
 
-def _plain(name: str, launch: ServerLaunch) -> dict[str, Any]:
+def _plain(name: str, launch: LaunchCommand) -> dict[str, Any]:
     return {"command": launch.command, "args": list(launch.args)} | ({"env": dict(launch.env)} if launch.env else {})
 
 
-def _vscode(name: str, launch: ServerLaunch) -> dict[str, Any]:
+def _vscode(name: str, launch: LaunchCommand) -> dict[str, Any]:
     return {"type": "stdio", **_plain(name, launch)}
 
 
-def _opencode(name: str, launch: ServerLaunch) -> dict[str, Any]:
+def _opencode(name: str, launch: LaunchCommand) -> dict[str, Any]:
     entry: dict[str, Any] = {"type": "local", "command": [launch.command, *launch.args], "enabled": True}
     return entry | ({"environment": dict(launch.env)} if launch.env else {})
 
 
-def _goose(name: str, launch: ServerLaunch) -> dict[str, Any]:
+def _goose(name: str, launch: LaunchCommand) -> dict[str, Any]:
     return {
         "enabled": True,
         "type": "stdio",

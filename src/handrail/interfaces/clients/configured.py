@@ -14,7 +14,7 @@ from handrail.domain.errors import HandrailError
 from handrail.interfaces.clients import jsonc_text
 from handrail.interfaces.clients.client import Client, HostPaths, Scope
 from handrail.interfaces.clients.entry import entries, is_off, launch_of
-from handrail.interfaces.clients.launch import NAME, ServerLaunch
+from handrail.interfaces.clients.launch import NAME, LaunchCommand
 from handrail.interfaces.clients.settings_file import read_file
 
 LOCAL: Final = "local"
@@ -35,7 +35,7 @@ class ConfiguredEntry:
     scope: str
     file: Path
     name: str = ""
-    launch: ServerLaunch | None = None
+    launch: LaunchCommand | None = None
     """None: the entry has no command."""
     is_off: bool = False
     error: HandrailError | None = None
@@ -87,12 +87,12 @@ def _ours(
             yield ConfiguredEntry(client, scope, file, name, started, is_off=isinstance(entry, dict) and is_off(entry))
 
 
-def _is_ours(launch: ServerLaunch) -> bool:
+def _is_ours(launch: LaunchCommand) -> bool:
     program = PurePath(launch.command.replace("\\", "/")).stem
     return program == NAME or any(re.split("[@=<>~]", word)[0] == NAME for word in launch.args)
 
 
-def _expanded(client: Client, launch: ServerLaunch, host: HostPaths) -> ServerLaunch:
+def _expanded(client: Client, launch: LaunchCommand, host: HostPaths) -> LaunchCommand:
     """The launch as the client does it: with variables filled in, and a working folder."""
     fill = _filler(host)
     folder = fill(launch.cwd) if launch.cwd else str(host.project if client.starts_in_project else host.home)

@@ -15,7 +15,7 @@ from typing import Final, TypeVar
 from handrail.domain.errors import HandrailError, Invalid
 from handrail.interfaces.clients.client import CLIENTS, Client, HostPaths, Scope
 from handrail.interfaces.clients.entry import entries, put, with_entry, without_entry
-from handrail.interfaces.clients.launch import ServerLaunch
+from handrail.interfaces.clients.launch import LaunchCommand
 from handrail.interfaces.clients.settings_file import SettingsFile, backups_of, read_file, remove_file, write_file
 
 T = TypeVar("T")
@@ -61,7 +61,7 @@ def installed_clients(host: HostPaths) -> list[Client]:
     ]
 
 
-def entry_added(client: Client, scope: Scope, host: HostPaths, name: str, launch: ServerLaunch) -> SettingsChange:
+def entry_added(client: Client, scope: Scope, host: HostPaths, name: str, launch: LaunchCommand) -> SettingsChange:
     """The change that adds or updates the entry."""
     file = _settings(client, scope, host)
     after = _named(file, lambda text: with_entry(client, text, name, launch))

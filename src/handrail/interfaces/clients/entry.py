@@ -14,7 +14,7 @@ from typing import Any, Final
 from handrail.domain.errors import Conflict, HandrailError, Invalid
 from handrail.interfaces.clients import jsonc_text, yaml_text
 from handrail.interfaces.clients.client import Client, Format
-from handrail.interfaces.clients.launch import ServerLaunch, merged_args
+from handrail.interfaces.clients.launch import LaunchCommand, merged_args
 
 COMMAND_KEYS: Final = ("command", "cmd")
 ENV_KEYS: Final = ("env", "environment", "envs")
@@ -56,7 +56,7 @@ def put(client: Client, text: str, name: str, entry: Mapping[str, Any]) -> str:
     return syntax_of(client).put(text, (client.key, name), dict(entry))
 
 
-def with_entry(client: Client, text: str, name: str, launch: ServerLaunch) -> str:
+def with_entry(client: Client, text: str, name: str, launch: LaunchCommand) -> str:
     """The settings with our entry; the same text if it is up to date."""
     syntax = syntax_of(client)
     before = syntax.read(text)
@@ -85,7 +85,7 @@ def without_entry(client: Client, text: str, name: str) -> str:
     return after
 
 
-def launch_of(entry: Any) -> ServerLaunch | None:
+def launch_of(entry: Any) -> LaunchCommand | None:
     """How a client starts the server of an entry; None if it has no command."""
     if not isinstance(entry, dict):
         return None
@@ -94,7 +94,7 @@ def launch_of(entry: Any) -> ServerLaunch | None:
     if not command or not words:
         return None
     values = {str(name): str(value) for name, value in env.items()} if isinstance(env, dict) else {}
-    return ServerLaunch(words[0], tuple(words[1:]), values, str(entry.get("cwd") or ""))
+    return LaunchCommand(words[0], tuple(words[1:]), values, str(entry.get("cwd") or ""))
 
 
 def _first(entry: Mapping[str, Any], keys: Sequence[str]) -> Any:
@@ -112,7 +112,7 @@ def is_off(entry: Mapping[str, Any]) -> bool:
     return entry.get("enabled") is False or entry.get("disabled") is True
 
 
-def _wanted(client: Client, name: str, existing: Any, launch: ServerLaunch) -> dict[str, Any]:
+def _wanted(client: Client, name: str, existing: Any, launch: LaunchCommand) -> dict[str, Any]:
     if existing is None:
         return client.shape(name, launch)
     known = launch_of(existing)
@@ -123,7 +123,7 @@ def _wanted(client: Client, name: str, existing: Any, launch: ServerLaunch) -> d
         )
     words = merged_args((known.command, *known.args), (launch.command, *launch.args))
     env = {**known.env, **launch.env}
-    shaped = client.shape(name, ServerLaunch(words[0], tuple(words[1:]), env))
+    shaped = client.shape(name, LaunchCommand(words[0], tuple(words[1:]), env))
     ours = {key: value for key, value in shaped.items() if key in OWN_KEYS and (value != {} or key in existing)}
     return {**existing, **ours}
 

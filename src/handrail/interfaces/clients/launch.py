@@ -22,7 +22,7 @@ CACHE_MARK: Final = "CACHEDIR.TAG"
 
 
 @dataclass(frozen=True, slots=True)
-class ServerLaunch:
+class LaunchCommand:
     """What a client starts."""
 
     command: str
@@ -32,13 +32,13 @@ class ServerLaunch:
     """Its working folder; empty: the client's."""
 
 
-def own_launch(settings: Settings, *, project: str = "") -> ServerLaunch:
+def own_launch(settings: Settings, *, project: str = "") -> LaunchCommand:
     """How a client starts this handrail; `project` is the folder as the client names it, if it needs one."""
     command, *args = _own_command()
     flags = ["--project", project] if project else []
     # Clients pass only a few variables to servers, so a home that the user chose must be in the entry.
     is_chosen = settings.origins.get("home") in ("--home", "HANDRAIL_HOME")
-    return ServerLaunch(command, (*args, SERVE, *flags), {"HANDRAIL_HOME": str(settings.home)} if is_chosen else {})
+    return LaunchCommand(command, (*args, SERVE, *flags), {"HANDRAIL_HOME": str(settings.home)} if is_chosen else {})
 
 
 def merged_args(existing: Sequence[str], ours: Sequence[str]) -> list[str]:

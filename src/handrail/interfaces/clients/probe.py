@@ -15,7 +15,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
-from handrail.interfaces.clients.launch import ServerLaunch
+from handrail.interfaces.clients.launch import LaunchCommand
 
 MODERN: Final = "2026-07-28"
 LEGACY: Final = "2025-11-25"
@@ -96,7 +96,7 @@ class _Conversation:
         return message if isinstance(message, dict) else {}
 
 
-async def probe_modern(launch: ServerLaunch, environment: Mapping[str, str]) -> ProbeResult:
+async def probe_modern(launch: LaunchCommand, environment: Mapping[str, str]) -> ProbeResult:
     """What the server answers to clients of the current protocol."""
     async with _started(launch, environment) as (talk, started):
         found = await talk.ask("server/discover", {"_meta": MODERN_META})
@@ -105,7 +105,7 @@ async def probe_modern(launch: ServerLaunch, environment: Mapping[str, str]) -> 
         return _answered(started, listed, about, MODERN)
 
 
-async def probe_legacy(launch: ServerLaunch, environment: Mapping[str, str]) -> ProbeResult:
+async def probe_legacy(launch: LaunchCommand, environment: Mapping[str, str]) -> ProbeResult:
     """What the server answers to clients that start with a handshake."""
     async with _started(launch, environment) as (talk, started):
         hello = {"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": CLIENT_INFO}
@@ -129,7 +129,7 @@ def _answered(started: float, listed: Mapping[str, Any], about: Mapping[str, Any
 
 
 @asynccontextmanager
-async def _started(launch: ServerLaunch, environment: Mapping[str, str]) -> AsyncIterator[tuple[_Conversation, float]]:
+async def _started(launch: LaunchCommand, environment: Mapping[str, str]) -> AsyncIterator[tuple[_Conversation, float]]:
     """A running server, and when it was started; every failure becomes ProbeFailed."""
     started = time.perf_counter()
     talk = await _start(launch, environment)
@@ -155,7 +155,7 @@ async def _finish_stderr(reading: asyncio.Task[None]) -> None:
     reading.cancel()
 
 
-async def _start(launch: ServerLaunch, environment: Mapping[str, str]) -> _Conversation:
+async def _start(launch: LaunchCommand, environment: Mapping[str, str]) -> _Conversation:
     try:
         process = await asyncio.create_subprocess_exec(
             launch.command,

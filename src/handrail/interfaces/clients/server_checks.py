@@ -13,7 +13,7 @@ from typing import Final
 from handrail.domain.plural import plural
 from handrail.interfaces.clients.check import DoctorCheck, fail, ok, warn
 from handrail.interfaces.clients.configured import ConfiguredEntry
-from handrail.interfaces.clients.launch import NAME, ServerLaunch
+from handrail.interfaces.clients.launch import NAME, LaunchCommand
 from handrail.interfaces.clients.probe import CANT_START, ProbeFailed, ProbeResult, probe_legacy, probe_modern
 
 SLOW_MS: Final = 5_000
@@ -27,7 +27,7 @@ class Server:
     """A server, what it answered in each version of the protocol, and its checks."""
 
     name: str
-    launch: ServerLaunch
+    launch: LaunchCommand
     answers: Mapping[str, ProbeResult] = field(default_factory=dict)
     checks: tuple[DoctorCheck, ...] = ()
 
@@ -48,7 +48,7 @@ def name_of(entry: ConfiguredEntry) -> str:
     return f"{entry.client.name} ({entry.scope})" + (f" {entry.name}" if entry.name not in ("", NAME) else "")
 
 
-async def check_server(name: str, launch: ServerLaunch, environment: Mapping[str, str]) -> Server:
+async def check_server(name: str, launch: LaunchCommand, environment: Mapping[str, str]) -> Server:
     """Start a server twice, once for each version of the protocol, and check its answers."""
     answers: dict[str, ProbeResult] = {}
     failures: dict[str, str] = {}
@@ -64,7 +64,7 @@ async def check_server(name: str, launch: ServerLaunch, environment: Mapping[str
     return Server(name, launch, answers, tuple(_answer_checks(name, answers, failures)))
 
 
-def _failed(name: str, launch: ServerLaunch, reason: str) -> DoctorCheck:
+def _failed(name: str, launch: LaunchCommand, reason: str) -> DoctorCheck:
     if reason.startswith(CANT_START):
         return fail(name, reason, INIT)
     by_hand = shlex.join([launch.command, *launch.args])

@@ -8,7 +8,7 @@ from typing import Final
 
 from handrail.engine.sandbox import Ran
 from handrail.rules.toolchain.probe import probe
-from handrail.rules.toolchain.program import Program, find
+from handrail.rules.toolchain.program import FoundProgram, find
 from handrail.rules.toolchain.reading import LINE_MAX, diagnostics, errors_only, generic_result
 from handrail.rules.toolchain.site import Site
 from handrail.rules.toolchain.task import (
@@ -73,7 +73,7 @@ def _makefile(site: Site) -> str:
     return next(filter(site.has, MAKEFILES), "")
 
 
-def _compilers(site: Site) -> tuple[Program, ...]:
+def _compilers(site: Site) -> tuple[FoundProgram, ...]:
     return tuple(filter(None, (find(site, *names) for names in COMPILERS.values())))
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from handrail.engine.sandbox import Ran
 from handrail.rules.toolchain.coverage_report import go_profile
-from handrail.rules.toolchain.program import Program, beside, find
+from handrail.rules.toolchain.program import FoundProgram, beside, find
 from handrail.rules.toolchain.reading import EXCERPT_MAX, diagnostics, json_lines
 from handrail.rules.toolchain.site import Site
 from handrail.rules.toolchain.task import (
@@ -65,7 +65,7 @@ def _lint(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
     return [*vet, _format(gofmt, asked.paths or files)]
 
 
-def _format(gofmt: Program, paths: tuple[str, ...]) -> Task:
+def _format(gofmt: FoundProgram, paths: tuple[str, ...]) -> Task:
     argv = (str(gofmt.path), "-l", *paths)
     return Task(argv=argv, read=_unformatted, programs=(gofmt,), fix="run gofmt -w on it")
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from handrail.engine.sandbox import Ran
 from handrail.rules.toolchain.probe import probe
-from handrail.rules.toolchain.program import Program, find
+from handrail.rules.toolchain.program import FoundProgram, find
 from handrail.rules.toolchain.reading import diagnostics, errors_only, generic_result, tap
 from handrail.rules.toolchain.site import Site
 from handrail.rules.toolchain.task import CannotRun, Language, Read, Result, Task, TaskKind, TaskOptions
@@ -66,11 +66,11 @@ def _gradle(kind: TaskKind, site: Site, asked: TaskOptions, read: Read) -> Seque
     return [_task(argv, (gradle,), read, FIXES[kind])]
 
 
-def _wrapper(site: Site, name: str) -> Program | None:
-    return Program(name, site.folder / name) if site.has(name) else None
+def _wrapper(site: Site, name: str) -> FoundProgram | None:
+    return FoundProgram(name, site.folder / name) if site.has(name) else None
 
 
-def _task(argv: tuple[str, ...], programs: tuple[Program, ...], read: Read, fix: str) -> Task:
+def _task(argv: tuple[str, ...], programs: tuple[FoundProgram, ...], read: Read, fix: str) -> Task:
     return Task(argv=argv, read=read, programs=programs, fix=fix, writable=True)
 
 
@@ -96,7 +96,7 @@ def _javac(site: Site, asked: TaskOptions, options: Sequence[str], read: Read, f
     return [Task(argv=argv, read=read, programs=(javac,), fix=fix, stdin=names, shows=_settings(javac))]
 
 
-def _settings(javac: Program) -> tuple[Path, ...]:
+def _settings(javac: FoundProgram) -> tuple[Path, ...]:
     """Where Debian's Java has its settings: in /etc, and without them it does not start."""
     home = javac.path.resolve().parent.parent
     real = (home / "conf" / "security" / "java.security").resolve()

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from handrail.engine.sandbox import Ran
 from handrail.rules.toolchain.coverage_report import lcov
 from handrail.rules.toolchain.probe import assignment, flaws, probe
-from handrail.rules.toolchain.program import Program, find
+from handrail.rules.toolchain.program import FoundProgram, find
 from handrail.rules.toolchain.reading import diagnostics, generic_result, json_of, maps, tap, whole
 from handrail.rules.toolchain.site import Site
 from handrail.rules.toolchain.task import (
@@ -100,7 +100,7 @@ def _test(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
     return [CannotRun(message="there is no test runner: package.json names none", fix=fix)]
 
 
-def _by_runner(site: Site, asked: TaskOptions, node: Program, runner: str) -> Task | CannotRun:
+def _by_runner(site: Site, asked: TaskOptions, node: FoundProgram, runner: str) -> Task | CannotRun:
     program = find(site, runner)
     if program is None:
         return CannotRun(message=f"there is no {runner} here", fix="install the project's packages: npm ci")
@@ -108,11 +108,11 @@ def _by_runner(site: Site, asked: TaskOptions, node: Program, runner: str) -> Ta
     return _tests(argv, (program, node), mocha if runner == "mocha" else jest)
 
 
-def _tests(argv: tuple[str, ...], programs: tuple[Program, ...], read: Read) -> Task:
+def _tests(argv: tuple[str, ...], programs: tuple[FoundProgram, ...], read: Read) -> Task:
     return Task(argv=argv, read=read, programs=programs, fix=TESTS_FIX, env=QUIET, writable=True)
 
 
-def _covering(argv: tuple[str, ...], programs: tuple[Program, ...], read: Read) -> Task:
+def _covering(argv: tuple[str, ...], programs: tuple[FoundProgram, ...], read: Read) -> Task:
     return replace(_tests(argv, programs, read), fix="make the tests pass first")
 
 

@@ -15,7 +15,7 @@ from handrail.rules.files.project import PathRefused, project_of
 from handrail.rules.files.tree import tree_digest
 from handrail.rules.function_rule import FunctionRule, not_checked
 from handrail.rules.toolchain.languages import LANGUAGES, detected
-from handrail.rules.toolchain.program import Program, find, identities
+from handrail.rules.toolchain.program import FoundProgram, find, identities
 from handrail.rules.toolchain.reading import generic_result
 from handrail.rules.toolchain.site import Site, site_at
 from handrail.rules.toolchain.task import CannotRun, Task, TaskKind, TaskOptions
@@ -70,7 +70,7 @@ def _by_language(kind: TaskKind, site: Site, asked: TaskOptions, name: str) -> S
 def command_task(site: Site, argv: Sequence[str], env: Mapping[str, str], *, is_test: bool) -> Task | CannotRun:
     """A command given by the author; its program is found like those of tool chains."""
     name = argv[0]
-    program = Program(name, site.folder / name) if "/" in name else find(site, name)
+    program = FoundProgram(name, site.folder / name) if "/" in name else find(site, name)
     if program is None:
         return CannotRun(message=f"there is no program {name} here", fix=f"install {name}, so that it is on PATH")
     fix = "fix the code, or the test if that is wrong" if is_test else "fix it"
@@ -103,10 +103,10 @@ def _identified(tree: str, kind: TaskKind, parameters: Mapping[str, Any], settin
     return f"{tree}\n{identities([*programs, *_installed(site)])}"
 
 
-def _installed(site: Site) -> list[Program]:
+def _installed(site: Site) -> list[FoundProgram]:
     places = [folder / name for folder in site.above() for name in INSTALLED]
     deeper = [path for folder in site.above() for path in _site_packages(folder)]
-    return [Program(path.name, path) for path in (*places, *deeper) if path.exists()]
+    return [FoundProgram(path.name, path) for path in (*places, *deeper) if path.exists()]
 
 
 def _site_packages(folder: Path) -> list[Path]:

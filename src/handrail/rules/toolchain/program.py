@@ -20,7 +20,7 @@ OWN_FOLDERS: Final = (".venv/bin", "venv/bin", "node_modules/.bin", "vendor/bin"
 _default_toolchain = re.compile(r'^default_toolchain\s*=\s*"([\w.+-]{1,100})"', re.MULTILINE)
 
 
-class Program(Struct, frozen=True):
+class FoundProgram(Struct, frozen=True):
     """A program of this machine."""
 
     name: str
@@ -43,38 +43,38 @@ class Program(Struct, frozen=True):
         return f"{self.path} {status.st_mtime_ns} {status.st_size}"
 
 
-def find(site: Site, *names: str) -> Program | None:
+def find(site: Site, *names: str) -> FoundProgram | None:
     """The first of these that exists: in the project, or on this machine."""
     for name in names:
         own = (folder / place / name for folder in site.above() for place in OWN_FOLDERS)
         if inside := next((path for path in own if os.access(path, os.X_OK)), None):
-            return Program(name, inside)
+            return FoundProgram(name, inside)
     return next(filter(None, map(of_machine, names)), None)
 
 
-def of_machine(name: str) -> Program | None:
+def of_machine(name: str) -> FoundProgram | None:
     """A program on this machine's PATH."""
     path = shutil.which(name)
-    return Program(name, _past_rustup(Path(path).absolute())) if path else None
+    return FoundProgram(name, _past_rustup(Path(path).absolute())) if path else None
 
 
-def beside(program: Program, *names: str) -> Program | None:
+def beside(program: FoundProgram, *names: str) -> FoundProgram | None:
     """The first of these in the same folder."""
     places = ((name, program.path.parent / name) for name in names)
-    return next((Program(name, path) for name, path in places if os.access(path, os.X_OK)), None)
+    return next((FoundProgram(name, path) for name, path in places if os.access(path, os.X_OK)), None)
 
 
 NO_STALE_CODE: Final = {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONPYCACHEPREFIX": "/nonexistent"}
 """Python reuses compiled code if the source has the same size and time in seconds: an agent edits faster than that."""
 
 
-def environment(programs: Sequence[Program], more: Mapping[str, str]) -> dict[str, str]:
+def environment(programs: Sequence[FoundProgram], more: Mapping[str, str]) -> dict[str, str]:
     """The environment of a command: the PATH of its programs, and what the tool chain adds."""
     folders = dict.fromkeys(str(program.path.parent) for program in programs)
     return {"PATH": ":".join([*folders, SYSTEM_PATH]), **NO_STALE_CODE, **more}
 
 
-def identities(programs: Iterable[Program]) -> str:
+def identities(programs: Iterable[FoundProgram]) -> str:
     """A text that changes when any of these programs does."""
     return "\n".join(sorted({program.identity for program in programs}))
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from handrail.engine.sandbox import Ran
 from handrail.rules.toolchain.probe import assignment, flaws, probe, results
-from handrail.rules.toolchain.program import Program, beside, find
+from handrail.rules.toolchain.program import FoundProgram, beside, find
 from handrail.rules.toolchain.reading import diagnostics, json_of, whole
 from handrail.rules.toolchain.site import Site
 from handrail.rules.toolchain.task import (
@@ -59,7 +59,7 @@ def _test(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
     return [_tests(argv, (python,), probe("unittest.py"))]
 
 
-def _by_pytest(site: Site, asked: TaskOptions, pytest: Program, *, cover: bool) -> Sequence[Task | CannotRun]:
+def _by_pytest(site: Site, asked: TaskOptions, pytest: FoundProgram, *, cover: bool) -> Sequence[Task | CannotRun]:
     python = beside(pytest, *PYTHONS) or find(site, *PYTHONS)
     if python is None:
         return [NO_PYTHON]
@@ -67,7 +67,7 @@ def _by_pytest(site: Site, asked: TaskOptions, pytest: Program, *, cover: bool) 
     return [_tests(argv, (python, pytest), assignment("COVER", int(cover)) + probe("pytest.py"))]
 
 
-def _tests(argv: tuple[str, ...], programs: tuple[Program, ...], script: str) -> Task:
+def _tests(argv: tuple[str, ...], programs: tuple[FoundProgram, ...], script: str) -> Task:
     fix = "fix the code, or the test if that is wrong"
     return Task(argv=argv, read=results, programs=programs, fix=fix, env=QUIET, stdin=script, writable=True)
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from handrail.engine.sandbox import Ran
 from handrail.rules.toolchain.coverage_report import lcov
-from handrail.rules.toolchain.program import Program, beside, find
+from handrail.rules.toolchain.program import FoundProgram, beside, find
 from handrail.rules.toolchain.reading import EXCERPT_MAX, LINE_MAX, json_lines, whole
 from handrail.rules.toolchain.site import Site
 from handrail.rules.toolchain.task import (
@@ -34,7 +34,7 @@ _panic = re.compile(r"^thread '([^'\n]{1,300})'(?: \(\d+\))? panicked at ([^\n:]
 _diff = re.compile(r"^Diff in ([^\n]{1,300}?):?(?: at line |:)(\d{1,7}):?$")
 
 
-def _cargo(site: Site) -> tuple[Program, Program] | None:
+def _cargo(site: Site) -> tuple[FoundProgram, FoundProgram] | None:
     cargo = find(site, "cargo")
     rustc = (beside(cargo, "rustc") or find(site, "rustc")) if cargo else None
     return (cargo, rustc) if cargo and rustc else None

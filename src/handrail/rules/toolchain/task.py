@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 from msgspec import Struct, field
 
 from handrail.engine.sandbox import Ran
-from handrail.rules.toolchain.program import Program
+from handrail.rules.toolchain.program import FoundProgram
 from handrail.rules.toolchain.site import Site
 
 MESSAGE_MAX: Final = 500
@@ -57,7 +57,7 @@ class Task(Struct, frozen=True, kw_only=True):
 
     argv: tuple[str, ...]
     read: Read
-    programs: tuple[Program, ...]
+    programs: tuple[FoundProgram, ...]
     """The programs that it needs, for its PATH and for the evidence; the first is the one that runs."""
     fix: str
     env: Mapping[str, str] = field(default_factory=dict)

@@ -20,7 +20,7 @@ from handrail.engine.checking.rule import Setting
 from handrail.engine.sandbox import GIB, Bounds, Job, Ran
 from handrail.engine.tool import ToolFailed
 from handrail.rules.function_rule import bounded, found_at, not_checked
-from handrail.rules.toolchain.program import Program, environment
+from handrail.rules.toolchain.program import FoundProgram, environment
 from handrail.rules.toolchain.site import Site
 from handrail.rules.toolchain.task import CannotRun, Problem, Result, Task
 from handrail.rules.toolchain.versions import Versions
@@ -148,7 +148,7 @@ class ToolchainRunner:
         found = found_at(self.card.name, ":".join(parts), problem.message, task.fix)
         return replace(found, excerpt=readable_lines(problem.excerpt))
 
-    def _not_started(self, programs: Sequence[Program], error: ToolFailed) -> Finding:
+    def _not_started(self, programs: Sequence[FoundProgram], error: ToolFailed) -> Finding:
         fix = NO_SANDBOX_FIX
         if error.category is Category.NOT_FOUND and programs:
             folder = programs[0].folder

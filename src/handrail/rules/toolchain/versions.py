@@ -10,7 +10,7 @@ from typing import Final
 from handrail.engine.checking.rule import Setting
 from handrail.engine.sandbox import Bounds, Job
 from handrail.engine.tool import ToolFailed
-from handrail.rules.toolchain.program import Program, environment
+from handrail.rules.toolchain.program import FoundProgram, environment
 
 KNOWN_MAX: Final = 200
 TIME_MS: Final = 20_000
@@ -28,11 +28,11 @@ class Versions:
 
     known: dict[str, str] = field(default_factory=dict)
 
-    async def of(self, programs: Sequence[Program], setting: Setting) -> dict[str, str]:
+    async def of(self, programs: Sequence[FoundProgram], setting: Setting) -> dict[str, str]:
         """The version of each program by name; empty if it does not print one."""
         return {program.name: await self._of(program, programs, setting) for program in programs}
 
-    async def _of(self, program: Program, others: Sequence[Program], setting: Setting) -> str:
+    async def _of(self, program: FoundProgram, others: Sequence[FoundProgram], setting: Setting) -> str:
         key = program.identity
         if key not in self.known:
             if len(self.known) >= KNOWN_MAX:
@@ -41,7 +41,7 @@ class Versions:
         return self.known[key]
 
 
-async def _asked(program: Program, others: Sequence[Program], setting: Setting) -> str:
+async def _asked(program: FoundProgram, others: Sequence[FoundProgram], setting: Setting) -> str:
     if program.name in SILENT:
         return ""
     bounds = Bounds(time_ms=TIME_MS, output_bytes=OUTPUT_BYTES)

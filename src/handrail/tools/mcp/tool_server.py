@@ -77,7 +77,7 @@ class ToolServer:
         await asyncio.to_thread(self._cache.keep, self.declared, clean)
 
     def _hear(self, listing: Sequence[ListedTool]) -> None:
-        # The values that a server was started with are no business of whoever reads its tools' descriptions.
+        # Descriptions are shown to agents: the secrets that the server was started with must not be in them.
         self._reported = {one.name: self._report_of(one) for one in listing if _callable_name.fullmatch(one.name)}
         self._specs = {}
         self._listing = listing

@@ -14,16 +14,14 @@ from typing import Final, NoReturn
 import click
 
 from handrail.assembly import Engine
-from handrail.engine.reading.run_reader import RunReader
 from handrail.engine.reading.run_view import Status
 from handrail.engine.reading.step_view import LiveState
-from handrail.engine.running.worker import Worker
 from handrail.interfaces.cli.run.guided_view import print_how_to_submit
 from handrail.interfaces.cli.run.view import EXIT_OF_STATUS, print_status, status_data
 from handrail.interfaces.cli.run.watch import run_viewer, watch
 from handrail.interfaces.cli.words.answer import answer
+from handrail.runs import settle
 
-POLL_S: Final = 0.1
 STOPPED_BY_SIGNAL: Final = 128
 """What shells add to a signal's number."""
 
@@ -75,7 +73,7 @@ async def execute(working: Engine, run_id: str, *, is_watched: bool, as_json: bo
         return worker.within(run_id)
 
     with stoppable() as stop:
-        task = asyncio.ensure_future(_executed(worker, run_reader, run_id))
+        task = asyncio.ensure_future(settle(run_id, run_reader, worker))
         until = asyncio.ensure_future(first_of(task, stop))
         try:
             if is_watched:
@@ -97,24 +95,6 @@ async def first_of(task: asyncio.Future[None], stop: asyncio.Future[None]) -> No
     done, _ = await asyncio.wait({task, stop}, return_when=asyncio.FIRST_COMPLETED)
     for one in done:
         one.result()
-
-
-async def settled(run_reader: RunReader, run_id: str) -> None:
-    """Wait until nothing is left to execute in a run, whichever process executes it."""
-    while True:
-        if await run_reader.is_settled(run_id):
-            return
-        await asyncio.sleep(POLL_S)
-
-
-async def _executed(worker: Worker, run_reader: RunReader, run_id: str) -> None:
-    # Another worker may hold the run, lose it or release it: poll until only an agent or a person can move it.
-    while True:
-        if await worker.take(run_id):
-            await worker.settled(run_id)
-        if await run_reader.is_settled(run_id):
-            return
-        await asyncio.sleep(POLL_S)
 
 
 def _print_released(run_id: str) -> None:

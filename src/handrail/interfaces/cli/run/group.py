@@ -8,12 +8,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import click
-from msgspec.structs import replace
 
 from handrail.assembly import StoreReader, open_engine, open_reader, open_writer, toolbox_of
 from handrail.domain.definition.model import Definition
-from handrail.domain.definition.tool_pin import pins_of, texts_of
-from handrail.domain.definition.work_items import tools_in
 from handrail.domain.run.command import StartRun
 from handrail.domain.run.status import RUN_SHOWN_OPEN, RUN_WORKING, RunStatus
 from handrail.engine.clock import system_clock
@@ -21,7 +18,7 @@ from handrail.engine.reading.run_reader import RunReader
 from handrail.engine.reading.run_view import Detail, Status
 from handrail.interfaces.cli.program import json_option, person, reports_errors, settings_of
 from handrail.interfaces.cli.run.control import CONTROLS
-from handrail.interfaces.cli.run.execution import Stopped, end_with, execute, first_of, settled, stoppable
+from handrail.interfaces.cli.run.execution import Stopped, end_with, execute, first_of, stoppable
 from handrail.interfaces.cli.run.guided_view import print_how_to_submit
 from handrail.interfaces.cli.run.runnable import definition_of, inputs_of
 from handrail.interfaces.cli.run.submit import submit
@@ -30,6 +27,7 @@ from handrail.interfaces.cli.run.watch import run_viewer, watch
 from handrail.interfaces.cli.words.answer import answer, listing
 from handrail.interfaces.cli.words.completion import complete_run, complete_runnable
 from handrail.interfaces.cli.words.times import utc_option
+from handrail.runs import settle, start_for_a_worker
 from handrail.settings import Settings
 from handrail.tools.registry import Registry
 
@@ -89,12 +87,9 @@ async def start(
 async def _started_for_a_worker(
     settings: Settings, toolbox: Registry, definition: Definition, inputs: Mapping[str, Any], ask: StartRun
 ) -> Status:
-    cards = await toolbox.connect(tools_in(definition))
-    ask = replace(ask, pins={**pins_of(cards), **ask.pins})
-    async with open_writer(settings) as handrail:
-        texts = texts_of(cards)
-        run = await handrail.dispatch.start(definition, inputs, actor=person(), ask=ask, texts=texts)
-        return await RunReader(handrail.reader.store, system_clock).status(run.id)
+    async with open_writer(settings) as writer:
+        run = await start_for_a_worker(writer.dispatch, toolbox, definition, inputs, actor=person(), ask=ask)
+        return await RunReader(writer.reader.store, system_clock).status(run.id)
 
 
 def _print_id(run_id: str, *, as_json: bool) -> None:
@@ -168,7 +163,7 @@ async def _watched(settings: Settings, run_id: str, *, as_json: bool) -> Status:
         run_reader = RunReader(look.store, system_clock, toolbox_of(settings))
         await _warn_if_not_executed(look, await run_reader.status(run_id))
         with stoppable() as stop:
-            task = asyncio.ensure_future(settled(run_reader, run_id))
+            task = asyncio.ensure_future(settle(run_id, run_reader))
             until = asyncio.ensure_future(first_of(task, stop))
             try:
                 with run_viewer(err=as_json) as shown:

@@ -7,23 +7,22 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, NoReturn
 
 import click
 
 from handrail.assembly import library_of, rules_of, survey_of, toolbox_of
+from handrail.definitions import load_file as load_definition_file
 from handrail.domain.analysis.local import Survey
 from handrail.domain.checks.finding import Finding
 from handrail.domain.definition.authoring import definition_data
 from handrail.domain.definition.graph import waves
 from handrail.domain.definition.model import Definition
-from handrail.domain.errors import NotFound
 from handrail.domain.plural import plural
 from handrail.interfaces.cli.words.answer import Exit, answer, listing
 from handrail.interfaces.cli.words.excerpt import printable
 from handrail.interfaces.cli.words.finding_view import STDIN_NAME, counted, print_findings, stdin_text
-from handrail.library.loading import FolderCatalog, Loaded, load_definition, valid
+from handrail.library.loading import Loaded, load_definition, valid
 from handrail.settings import Settings
 
 STDIN = "-"
@@ -33,19 +32,11 @@ def load_file(file: str, settings: Settings, *, survey: Survey | None = None) ->
     """The definition in a file (`-`: stdin) with all findings; what it extends or inlines is searched next to it.
 
     `survey` describes the known tools and rules; by default, only rules are checked."""
-    folders = [source.folder for source in library_of(settings).sources]
-    survey = survey or survey_of(rules_of(settings))
+    library = library_of(settings)
+    survey = survey or library.survey
     if file == STDIN:
-        return load_definition(stdin_text(), name=STDIN_NAME, catalog=FolderCatalog(folders), survey=survey)
-    path = Path(file)
-    try:
-        text = path.read_bytes()
-    except FileNotFoundError as error:
-        raise NotFound(f"there is no file {file!r}", hint="give the path of a YAML or JSON definition") from error
-    except OSError as error:
-        raise NotFound(f"{file!r} can't be read: {error.strerror}", hint="give the path of a readable file") from error
-    catalog = FolderCatalog(folders, beside=path.parent)
-    return load_definition(text, name=file, catalog=catalog, survey=survey)
+        return load_definition(stdin_text(), name=STDIN_NAME, catalog=library.catalog, survey=survey)
+    return load_definition_file(file, library, survey)
 
 
 def load_valid(

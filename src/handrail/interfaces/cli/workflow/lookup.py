@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
+from handrail import definitions
 from handrail.assembly import library_of
 from handrail.domain.definition.model import Definition
 from handrail.domain.errors import NotFound
@@ -60,8 +61,8 @@ def file_of(name: str, settings: Settings) -> str:
 
 
 def is_file_name(name: str) -> bool:
-    """Whether a name is that of a file rather than an id."""
-    return name == STDIN or name.endswith(SUFFIXES) or Path(name).is_file()
+    """Whether a name is that of a file or stdin rather than an id."""
+    return name == STDIN or definitions.is_file_name(name)
 
 
 def _files_in(folder: Path) -> list[str]:

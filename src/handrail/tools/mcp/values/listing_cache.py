@@ -1,7 +1,7 @@
 """The listing cache: what tool servers said of their tools when they were last asked, for checks that start no server.
 
-A cache: it may be lost or outdated at any time. Whoever calls a tool asks its server; this only helps to find slips in
-a definition before that."""
+A cache: it may be lost or outdated at any time. A call always asks the server itself; this only helps to find
+mistakes in a definition before that."""
 
 from __future__ import annotations
 
