@@ -75,7 +75,7 @@ class Measured:
 
 
 @dataclass(frozen=True)
-class Engine:
+class Assembly:
     """One of those that take turns, and the work it is given."""
 
     name: str
@@ -114,7 +114,7 @@ class Question:
 
     name: str
     words: str
-    engines: Sequence[Engine]
+    engines: Sequence[Assembly]
     targets: Sequence[Target]
 
 
@@ -154,27 +154,27 @@ def questions(sizes: Sizes, pythons: dict[str, Path]) -> list[Question]:
     ]
 
 
-def everyone(pythons: dict[str, Path], shape: str, size: tuple[str, ...]) -> list[Engine]:
+def everyone(pythons: dict[str, Path], shape: str, size: tuple[str, ...]) -> list[Assembly]:
     """The engines that can do a shape, in the order in which they take turns."""
     work = ("--shape", shape, *size)
-    engines = [Engine("floor", Path(sys.executable), "bench.peers.floor", work)]
+    engines = [Assembly("floor", Path(sys.executable), "bench.peers.floor", work)]
     if python := pythons.get("dbos"):
         engines += [
-            Engine("dbos", python, "bench.peers.dbos_steps", work),
-            Engine("dbos-wal", python, "bench.peers.dbos_steps", (*work, "--wal")),
+            Assembly("dbos", python, "bench.peers.dbos_steps", work),
+            Assembly("dbos-wal", python, "bench.peers.dbos_steps", (*work, "--wal")),
         ]
     if python := pythons.get("langgraph"):
-        engines.append(Engine("langgraph", python, "bench.peers.langgraph_steps", work))
+        engines.append(Assembly("langgraph", python, "bench.peers.langgraph_steps", work))
     return [*engines, ours("handrail", *work)]
 
 
-def ours(name: str, *work: str, before: tuple[str, ...] = ()) -> Engine:
-    return Engine(name, Path(sys.executable), "bench.handrail_steps", work, before)
+def ours(name: str, *work: str, before: tuple[str, ...] = ()) -> Assembly:
+    return Assembly(name, Path(sys.executable), "bench.handrail_steps", work, before)
 
 
-def raw_commits(rows: int) -> Engine:
+def raw_commits(rows: int) -> Assembly:
     work = ("--shape", "commits", "--steps", str(rows))
-    return Engine("commits", Path(sys.executable), "bench.peers.floor", work)
+    return Assembly("commits", Path(sys.executable), "bench.peers.floor", work)
 
 
 def growth(sizes: Sizes) -> Question:
@@ -207,9 +207,9 @@ def growth(sizes: Sizes) -> Question:
 
 def restart(sizes: Sizes) -> Question:
     size = ("--runs", str(sizes.left_open), "--steps", "1")
-    engine = ours("handrail", "--shape", "restart", *size, before=("--shape", "open", *size))
+    parts = ours("handrail", "--shape", "restart", *size, before=("--shape", "open", *size))
     taken_up = Target("seconds until all are taken up", one("handrail", lambda a: a.seconds), 1, "{:.2f}", most=True)
-    return Question("restart", f"restart after a crash with {sizes.left_open:,} open runs", [engine], [taken_up])
+    return Question("restart", f"restart after a crash with {sizes.left_open:,} open runs", [parts], [taken_up])
 
 
 def ratios(**limits: float) -> list[Target]:
@@ -301,34 +301,34 @@ class Turns:
         """One round, begun by another engine than the last."""
         engines = self.question.engines
         first = number % len(engines)
-        for engine in (*engines[first:], *engines[:first]):
-            self.rounds.setdefault(engine.name, []).append(self._measured(engine))
+        for parts in (*engines[first:], *engines[:first]):
+            self.rounds.setdefault(parts.name, []).append(self._measured(parts))
 
-    def _measured(self, engine: Engine) -> Measured | None:
-        if engine.name in self.failures:
+    def _measured(self, parts: Assembly) -> Measured | None:
+        if parts.name in self.failures:
             return None
         try:
-            return settled(engine)
+            return settled(parts)
         except LeftOut as reason:
-            self.failures[engine.name] = str(reason)
+            self.failures[parts.name] = str(reason)
             return None
 
 
-def settled(engine: Engine) -> Measured:
+def settled(parts: Assembly) -> Measured:
     """One turn: work that is soon done is done again, and the middle one counts, because a blink is mostly noise."""
-    done = [measured(engine)]
+    done = [measured(parts)]
     while len(done) < TRIES_MAX and sum(each.seconds for each in done) < TURN_S_MIN:
-        done.append(measured(engine))
+        done.append(measured(parts))
     return sorted(done, key=lambda each: each.rate)[len(done) // 2]
 
 
-def measured(engine: Engine) -> Measured:
+def measured(parts: Assembly) -> Measured:
     """Let an engine do its work in a process and a folder of its own."""
     with tempfile.TemporaryDirectory(dir=CACHE) as folder:
         where = ("--db", str(Path(folder) / "journal.db"))
-        if engine.before:
-            called([engine.python, "-m", engine.module, *engine.before, *where], seconds_max=MEASURE_S_MAX)
-        said = called([engine.python, "-m", engine.module, *engine.work, *where], seconds_max=MEASURE_S_MAX)
+        if parts.before:
+            called([parts.python, "-m", parts.module, *parts.before, *where], seconds_max=MEASURE_S_MAX)
+        said = called([parts.python, "-m", parts.module, *parts.work, *where], seconds_max=MEASURE_S_MAX)
     try:
         return Measured(**json.loads(said.splitlines()[-1]))
     except (IndexError, ValueError, TypeError) as error:

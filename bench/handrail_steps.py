@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.peers.floor import ONE_RUN, WARM_RUNS, WARM_STEPS, Clock, Spent, at_once, command_line, report
-from handrail.assembly import open_engine
+from handrail.assembly import open_assembly
 from handrail.domain.definition.model import Definition
 from handrail.engine.running.worker import Worker
 from handrail.library.loading import load_data
@@ -32,10 +32,10 @@ PURE, NOTE, HOLD = "value.set", "bench.note", "bench.hold"
 
 
 @asynccontextmanager
-async def engine(home: Path, tools: Sequence[PythonTool] = ()) -> AsyncIterator[Worker]:
+async def parts(home: Path, tools: Sequence[PythonTool] = ()) -> AsyncIterator[Worker]:
     """Handrail's worker, over the journal in this folder, with these tools beside its own."""
     settings = read_settings({"home": str(home), "project": str(home)}, {"HANDRAIL_CALLS": "10000"})
-    async with open_engine(settings, tools=tools) as program:
+    async with open_assembly(settings, tools=tools) as program:
         yield program.worker
 
 
@@ -84,7 +84,7 @@ async def steps_done(options: Namespace) -> Spent:
     called, is_fan = NOTE if options.shape == "effect" else PURE, options.shape == "fanout"
     runs = 1 if options.shape in ONE_RUN else options.runs
     short, whole = (plan(called, steps, side_by_side=is_fan) for steps in (WARM_STEPS, options.steps))
-    async with engine(options.db.parent, [note]) as handrail:
+    async with parts(options.db.parent, [note]) as handrail:
         await at_once(WARM_RUNS, lambda: run_whole(handrail, short))
         clock = Clock()
         await at_once(runs, lambda: run_whole(handrail, whole))
@@ -108,7 +108,7 @@ async def left_open(options: Namespace) -> None:
         await asyncio.Event().wait()
 
     definition = plan(HOLD, options.steps)
-    async with engine(options.db.parent, [hold]) as handrail:
+    async with parts(options.db.parent, [hold]) as handrail:
         await at_once(options.runs, lambda: start(handrail, definition))
         await all_begun.wait()
         os._exit(0)
@@ -128,7 +128,7 @@ async def taken_up(options: Namespace) -> Spent:
         return value
 
     clock = Clock()
-    async with engine(options.db.parent, [count]):
+    async with parts(options.db.parent, [count]):
         await all_called.wait()
         return clock.spent()
 

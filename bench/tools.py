@@ -27,7 +27,7 @@ from typing import Any, Final
 from mcp import StdioServerParameters
 from mcp.client import Client
 
-from handrail.assembly import Engine, open_engine
+from handrail.assembly import Assembly, open_assembly
 from handrail.domain.definition.authoring import definition_from
 from handrail.domain.definition.model import Definition
 from handrail.domain.journal.codec import kind_of
@@ -66,14 +66,14 @@ def told(title: str, figure: float, target: float | None, unit: str = "", *, lea
 
 
 @asynccontextmanager
-async def program(servers: dict[str, Any]) -> AsyncIterator[Engine]:
+async def program(servers: dict[str, Any]) -> AsyncIterator[Assembly]:
     """Handrail at work in a project that declares these servers."""
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / ".handrail").mkdir()
         (Path(folder) / ".handrail" / "tools.json").write_text(json.dumps({"mcpServers": servers}))
         chosen = {"home": str(Path(folder) / "home"), "project": folder}
-        async with open_engine(read_settings(chosen, {})) as engine:
-            yield engine
+        async with open_assembly(read_settings(chosen, {})) as parts:
+            yield parts
 
 
 def plan(tool: str, steps: int) -> Definition:
@@ -86,15 +86,15 @@ async def overhead(asked: Namespace) -> None:
     steps: dict[str, list[float]] = {"look": [], "note": []}
     beyond: dict[str, list[float]] = {"look": [], "note": []}
     command = StdioServerParameters(command=sys.executable, args=[str(SERVER)])
-    async with program({LOCAL: {"command": command.command, "args": command.args}}) as engine, Client(command) as sdk:
+    async with program({LOCAL: {"command": command.command, "args": command.args}}) as parts, Client(command) as sdk:
         await called(sdk, asked.steps)
         for tool in steps:
-            await stepped(engine, plan(f"{LOCAL}.{tool}", asked.steps))
+            await stepped(parts, plan(f"{LOCAL}.{tool}", asked.steps))
         for _ in range(asked.rounds):
             alone = await called(sdk, asked.steps)
             bare += alone
             for tool, times in steps.items():
-                took = await stepped(engine, plan(f"{LOCAL}.{tool}", asked.steps))
+                took = await stepped(parts, plan(f"{LOCAL}.{tool}", asked.steps))
                 times += took
                 beyond[tool].append(statistics.median(took) - statistics.median(alone))
     told("a call by the bare SDK client, p50", statistics.median(bare), None, "ms")
@@ -110,9 +110,9 @@ async def called(sdk: Client, calls: int) -> list[float]:
     return between([answer["at"] for answer in answers if answer])
 
 
-async def stepped(engine: Engine, definition: Definition) -> list[float]:
+async def stepped(parts: Assembly, definition: Definition) -> list[float]:
     """The same of the steps of one run."""
-    run = await engine.worker.settled((await engine.worker.start(definition, {}, actor="person:bench")).id)
+    run = await parts.worker.settled((await parts.worker.start(definition, {}, actor="person:bench")).id)
     return between([run.step(step.id).output["at"] for step in definition.steps])
 
 
@@ -127,24 +127,24 @@ def quantile(values: Sequence[float], share: float) -> float:
 async def breaker(ill_s: float) -> None:
     """A server that is well, then ill for so long, then well again."""
     with served() as address:
-        async with program({FLAKY: {"url": f"{address}/mcp"}}) as engine:
-            lanes = [asyncio.create_task(lane(engine)) for _ in range(LANES)]
+        async with program({FLAKY: {"url": f"{address}/mcp"}}) as parts:
+            lanes = [asyncio.create_task(lane(parts)) for _ in range(LANES)]
             try:
-                await judged(engine, address, ill_s)
+                await judged(parts, address, ill_s)
             finally:
                 for one in lanes:
                     one.cancel()
                 await asyncio.gather(*lanes, return_exceptions=True)
 
 
-async def lane(engine: Engine) -> None:
+async def lane(parts: Assembly) -> None:
     """One run after the other."""
     definition = plan(f"{FLAKY}.look", LANE_STEPS)
     while True:
-        await engine.worker.settled((await engine.worker.start(definition, {}, actor="person:bench")).id)
+        await parts.worker.settled((await parts.worker.start(definition, {}, actor="person:bench")).id)
 
 
-async def judged(engine: Engine, address: str, ill_s: float) -> None:
+async def judged(parts: Assembly, address: str, ill_s: float) -> None:
     await asyncio.sleep(HEALTHY_S)
     healthy = await rate(address, WINDOW_S)
     await mood(address, "ill")
@@ -152,7 +152,7 @@ async def judged(engine: Engine, address: str, ill_s: float) -> None:
     first = await rate(address, 1.0)
     await asyncio.sleep(began + ill_s - WINDOW_S - time.monotonic())
     left = await rate(address, WINDOW_S)
-    held = await shown(engine)
+    held = await shown(parts)
     await mood(address, "well")
     well = time.monotonic()
     print(f"a server that fails every request for {ill_s:g} s, under the load of {LANES} runs")
@@ -161,11 +161,11 @@ async def judged(engine: Engine, address: str, ill_s: float) -> None:
     told(f"  requests a second after {ill_s:g} s", left, None)
     told("  less than before", 100 * (1 - left / healthy), 95, "%", least=True)
     told("  runs whose status shows the breaker", held, None)
-    closed = await closing(engine)
+    closed = await closing(parts)
     told("  seconds from well to closed", closed - well, 30, "s")
     await asyncio.sleep(1)
     told("  requests a second afterwards", await rate(address, WINDOW_S), None)
-    print(f"  the journal of {SERVER_PREFIX}{FLAKY}: {', '.join(await kinds(engine))}")
+    print(f"  the journal of {SERVER_PREFIX}{FLAKY}: {', '.join(await kinds(parts))}")
 
 
 async def rate(address: str, seconds: float) -> float:
@@ -187,29 +187,29 @@ async def mood(address: str, word: str = "") -> int:
     return await asyncio.to_thread(ask)
 
 
-async def shown(engine: Engine) -> int:
+async def shown(parts: Assembly) -> int:
     """How many open runs say in their status that they wait for the breaker."""
-    rows = await engine.run_reader.runs(status=("running", "waiting"), limit=LANES)
+    rows = await parts.run_reader.runs(status=("running", "waiting"), limit=LANES)
     held = 0
     for row in rows:
-        view = await engine.run_reader.status(row.run, detail=Detail.FULL, within=engine.worker.within(row.run))
+        view = await parts.run_reader.status(row.run, detail=Detail.FULL, within=parts.worker.within(row.run))
         held += any("breaker" in why.reason for step in view.steps for why in step.waits_for)
     return held
 
 
-async def closing(engine: Engine) -> float:
+async def closing(parts: Assembly) -> float:
     """The moment at which the breaker is seen to be closed."""
     end = time.monotonic() + CLOSED_WITHIN_S
     while time.monotonic() < end:
-        found = await kinds(engine)
+        found = await kinds(parts)
         if found and found[-1] == "breaker_closed":
             return time.monotonic()
         await asyncio.sleep(0.05)
     return float("inf")
 
 
-async def kinds(engine: Engine) -> list[str]:
-    entries = await entries_of(engine.writer.reader.store, SERVER_PREFIX + FLAKY)
+async def kinds(parts: Assembly) -> list[str]:
+    entries = await entries_of(parts.writer.reader.store, SERVER_PREFIX + FLAKY)
     return [kind_of(entry.event) for entry in entries]
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail.assembly import library_of, open_engine, sandbox_of, toolbox_of
+from handrail.assembly import library_of, open_assembly, sandbox_of, toolbox_of
 from handrail.domain.definition.authoring import definition_from
 from handrail.domain.definition.model import Category
 from handrail.domain.errors import Invalid
@@ -36,18 +36,18 @@ def settings(tmp_path: Path) -> Settings:
 
 
 async def test_a_workflow_of_the_project_is_guided_to_its_end(settings: Settings) -> None:
-    async with open_engine(settings) as engine:
-        definition = valid(engine.library.load("write"), "write")
-        run = await engine.worker.start(definition, {"what": "a poem"}, actor="agent:claude")
-        seen = await engine.guide.look(run.id, within_s=10)
+    async with open_assembly(settings) as parts:
+        definition = valid(parts.library.load("write"), "write")
+        run = await parts.worker.start(definition, {"what": "a poem"}, actor="agent:claude")
+        seen = await parts.guide.look(run.id, within_s=10)
         assert seen.step == "draft"
-        refused = await engine.guide.submit(run.id, Submission(step="draft", output={}), actor="agent:claude")
+        refused = await parts.guide.submit(run.id, Submission(step="draft", output={}), actor="agent:claude")
         assert [finding.where for finding in refused.findings] == ["output"]
         given = Submission(step="draft", output={"file": "a.txt"})
-        assert (await engine.guide.submit(run.id, given, actor="agent:claude")).accepted
-        ended = await engine.worker.settled(run.id)
+        assert (await parts.guide.submit(run.id, given, actor="agent:claude")).accepted
+        ended = await parts.worker.settled(run.id)
         assert (ended.status, ended.step("set").output) == (RunStatus.COMPLETED, "a.txt")
-        assert (await engine.run_reader.run(run.id)).status is RunStatus.COMPLETED
+        assert (await parts.run_reader.run(run.id)).status is RunStatus.COMPLETED
 
 
 def test_the_projects_workflows_go_before_the_users(settings: Settings) -> None:
@@ -101,9 +101,9 @@ async def test_a_plan_may_read_the_environment_only_by_the_owners_word(
     step = {"id": "a", "tool": "file.write", "args": {"path": "a.txt", "text": "${env:REGION}"}}
     plan = definition_from({"id": "p", "on_failure": "stop", "steps": [step]})
     for home, project, status in ((allowed, "", RunStatus.COMPLETED), ("", allowed, RunStatus.FAILED)):
-        async with open_engine(said(tmp_path, home=home, project=project)) as engine:
-            run = await engine.worker.start(plan, {}, actor="person:ada")
-            assert (await engine.worker.settled(run.id)).status is status
+        async with open_assembly(said(tmp_path, home=home, project=project)) as parts:
+            run = await parts.worker.start(plan, {}, actor="person:ada")
+            assert (await parts.worker.settled(run.id)).status is status
     assert (tmp_path / "a.txt").read_text() == "north-west"
 
 
@@ -115,9 +115,9 @@ async def test_what_an_inlined_workflow_is_given_is_data_and_no_reference(
     inner = {"id": "inner", "version": "1.0.0", "inputs": {"text": {"type": "string"}}, "steps": [write]}
     call = {"id": "k", "workflow": "inner@1.0.0", "with": {"text": "${env:REGION}"}}
     plan = definition_from({"id": "p", "steps": [call], "pinned": {"inner@1.0.0": inner}})
-    async with open_engine(said(tmp_path, home='[secrets]\nenv = ["REGION"]\n')) as engine:
-        run = await engine.worker.start(plan, {}, actor="person:ada")
-        assert (await engine.worker.settled(run.id)).status is RunStatus.COMPLETED
+    async with open_assembly(said(tmp_path, home='[secrets]\nenv = ["REGION"]\n')) as parts:
+        run = await parts.worker.start(plan, {}, actor="person:ada")
+        assert (await parts.worker.settled(run.id)).status is RunStatus.COMPLETED
     assert (tmp_path / "b.txt").read_text() == "${env:REGION}"
 
 
@@ -127,9 +127,9 @@ def test_a_secrets_table_that_nobody_can_read_is_refused(tmp_path: Path) -> None
 
 
 async def test_a_run_can_ask_for_an_address_only_through_the_guard(tmp_path: Path) -> None:
-    async with open_engine(said(tmp_path)) as engine:
+    async with open_assembly(said(tmp_path)) as parts:
         with pytest.raises(ToolFailed) as refused:
-            await engine.toolbox.status("http://127.0.0.1:9/", 1.0)
+            await parts.toolbox.status("http://127.0.0.1:9/", 1.0)
         assert refused.value.category is Category.PERMISSION
         with pytest.raises(ToolFailed):
-            await engine.toolbox.status("ftp://example.com/", 1.0)
+            await parts.toolbox.status("ftp://example.com/", 1.0)

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from handrail.assembly import StoreWriter, library_of, open_engine, open_writer, rules_of, survey_of, toolbox_of
+from handrail.assembly import StoreWriter, library_of, open_assembly, open_writer, rules_of, survey_of, toolbox_of
 from handrail.definitions import Definitions
 from handrail.engine.plans import Plans
 from handrail.engine.proving.audit import AuditResult
@@ -52,10 +52,10 @@ async def open_program(
     `home` holds all state, `project` is the folder to work in; `actor` is recorded for everything that is done here
     (default: `person:<os user>`); `tools` are Python functions for plans to call, made with `handrail.tool`."""
     settings = _settings(home, project)
-    async with open_engine(settings, picks_up=False, tools=tools) as engine:
-        execution = Execution(engine.worker, engine.guide)
-        store, control = engine.writer, engine.control
-        yield _program(settings, store, engine.toolbox, engine.run_reader, actor, control=control, execution=execution)
+    async with open_assembly(settings, picks_up=False, tools=tools) as parts:
+        execution = Execution(parts.worker, parts.guide)
+        store, control = parts.writer, parts.control
+        yield _program(settings, store, parts.toolbox, parts.run_reader, actor, control=control, execution=execution)
 
 
 @asynccontextmanager

@@ -162,7 +162,7 @@ async def open_writer(settings: Settings, *, compare: bool = True) -> AsyncItera
 
 
 @dataclass(frozen=True)
-class Engine:
+class Assembly:
     """The program, with a worker that executes runs, and a guide for agents."""
 
     writer: StoreWriter
@@ -177,14 +177,14 @@ class Engine:
 
 
 @asynccontextmanager
-async def open_engine(
+async def open_assembly(
     settings: Settings,
     *,
     actor: str = "handrail",
     picks_up: bool = True,
     tools: Sequence[PythonTool] = (),
     toolbox: Registry | None = None,
-) -> AsyncIterator[Engine]:
+) -> AsyncIterator[Assembly]:
     """All parts over an open store, with a worker: it executes what it is asked to, and picks up runs without a worker.
 
     `tools` are the caller's own, beside those that are built in or installed; `toolbox` is one that knows servers
@@ -214,7 +214,7 @@ async def open_engine(
                 control = replace(handrail.control, worker=worker)
                 guide = Guide(handrail.dispatch, worker.agenda_cache, ChangeNotifier(handrail.dispatch), terms, gate)
                 run_reader = RunReader(handrail.reader.store, terms.clock, toolbox, worker.agenda_cache)
-                yield Engine(
+                yield Assembly(
                     handrail, worker, control, guide, run_reader, library_of(settings), toolbox, models, survey
                 )
             finally:

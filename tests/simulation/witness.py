@@ -20,7 +20,7 @@ from handrail.domain.run.state import Run, apply, project, replay
 from handrail.domain.run.status import RunStatus
 from handrail.domain.scheduling.agenda import Agenda
 from handrail.engine.proving.stream_fold import change_of
-from handrail.engine.reading.prospect import outlook_of
+from handrail.engine.reading.prospect import prospect_of
 from handrail.engine.running.lease import Lease
 from handrail.engine.tool import ToolCall, ToolSpec
 from handrail.storage.memory import MemoryStore
@@ -82,7 +82,7 @@ class Witness:
         for record in records:
             self._take_in(story, process, record, lease)
         self._check_rows(story, {record.step: None for record in records if record.step is not None})
-        self._check_outlook(story)
+        self._check_prospect(story)
         self._check_agenda(story, {record.step: None for record in records if record.step is not None})
         if change.run is not None and change.run.ended is not None:
             story.lease = None
@@ -123,9 +123,9 @@ class Witness:
             if rows.get(row.path) != row:
                 self.complain(f"invariant 6: the row of {row.path} is {rows.get(row.path)}, not {row}")
 
-    def _check_outlook(self, story: Story) -> None:
+    def _check_prospect(self, story: Story) -> None:
         """Whoever looks at a run is told that handrail moves it, or who else has to."""
-        seen = outlook_of(story.run, story.definition, now=0)
+        seen = prospect_of(story.run, story.definition, now=0)
         if story.run.status in WORKING and seen.is_settled and not (seen.for_agent or seen.asked or seen.undecided):
             self.complain(f"the run is {story.run.status.value}, and readers are told of nobody who could move it")
 

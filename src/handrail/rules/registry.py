@@ -23,9 +23,10 @@ if TYPE_CHECKING:
     from handrail.rules.http_ok import Fetch
 
 HTTP_OK: Final = "http_ok"
+FILE_RULES: Final = ("diff_within", "file_contains", "file_exists", "files_changed", "git_clean", "no_secrets")
 MODULES: Final[Mapping[str, str]] = {
     **{
-        name: f"handrail.rules.{name}"
+        name: f"handrail.rules.files.{name}" if name in FILE_RULES else f"handrail.rules.{name}"
         for name in BUILT_IN_CARDS
         if name not in COMPOSITIONS and name not in {rule.card.name for rule in PLAIN}
     },

@@ -1,4 +1,4 @@
-"""The horizon: an outlook that is kept up event by event is the one that a fresh look would give."""
+"""The horizon: an prospect that is kept up event by event is the one that a fresh look would give."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from handrail.domain.run.command import Command, CompleteStep, HandOutStep, Open
 from handrail.domain.run.legal_controls import Action
 from handrail.domain.run.state import Run
 from handrail.engine.reading.agenda_cache import RUNS_KEPT, AgendaCache
-from handrail.engine.reading.prospect import Prospect, outlook_of
+from handrail.engine.reading.prospect import Prospect, prospect_of
 from virtual_time import in_virtual_time
 
 CLEAN = {"id": "clean", "version": "1.0.0", "steps": [{"id": "wipe", "prompt": "wipe"}, {"id": "do", "tool": "x.do"}]}
@@ -73,7 +73,7 @@ class Watch:
     def look(self, run: Run) -> None:
         now = self.stage.clock()
         kept = self.agenda_cache.prospect(run, self.definition, now=now)
-        fresh = outlook_of(run, self.definition, now=now)
+        fresh = prospect_of(run, self.definition, now=now)
         if seen(kept) != seen(fresh):
             self.flaws.append(f"event {run.n}: {seen(kept)} is not {seen(fresh)}")
         self.looks += 1
@@ -105,7 +105,7 @@ def test_what_is_kept_up_is_what_a_fresh_look_tells_at_every_event_and_at_every_
             await asyncio.sleep(5)
             run = await stage.worker.dispatch.current(run.id)
             watch.look(run)
-            commands = next_move(outlook_of(run, definition, now=stage.clock()), run, number)
+            commands = next_move(prospect_of(run, definition, now=stage.clock()), run, number)
             if commands:
                 await stage.worker.dispatch.grant(run.id, *commands, actor=ADA)
             if number == 20 and run.status.value == "running":
@@ -153,7 +153,7 @@ def test_a_look_at_an_earlier_state_does_not_spoil_a_later_one() -> None:
         two = await dispatch.grant(run.id, SkipStep(step="b", reason="x"), actor=ADA)
         for state in (one, two, one, run, two):
             assert seen(agenda_cache.prospect(state, definition, now=now)) == seen(
-                outlook_of(state, definition, now=now)
+                prospect_of(state, definition, now=now)
             )
 
     in_virtual_time(scene)

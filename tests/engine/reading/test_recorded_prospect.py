@@ -15,7 +15,7 @@ from handrail.domain.run.command import CancelRun, FinishRun, PauseRun, RecordAc
 from handrail.domain.run.legal_controls import Action
 from handrail.domain.run.state import Run
 from handrail.domain.run.status import RunStatus, StepStatus
-from handrail.engine.reading.prospect import outlook_of
+from handrail.engine.reading.prospect import prospect_of
 from handrail.engine.reading.run_view import Detail, Status, status_of
 from virtual_time import in_virtual_time
 
@@ -56,7 +56,7 @@ class Play:
         return status_of(self.run, self.definition, now=self.stage.clock(), detail=Detail.FULL)
 
     def left(self) -> tuple[str, ...]:
-        return outlook_of(self.run, self.definition, now=self.stage.clock()).for_agent
+        return prospect_of(self.run, self.definition, now=self.stage.clock()).for_agent
 
 
 async def played(definition: Definition = DEFINITION) -> Play:

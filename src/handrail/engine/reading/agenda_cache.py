@@ -14,7 +14,7 @@ from handrail.domain.definition.model import Definition
 from handrail.domain.run.state import Run
 from handrail.domain.scheduling.agenda import Agenda
 from handrail.engine.dispatch import Watcher
-from handrail.engine.reading.prospect import Prospect, outlook_by
+from handrail.engine.reading.prospect import Prospect, prospect_by
 from handrail.foundation.bounded_cache import BoundedCache
 
 RUNS_KEPT: Final = 50
@@ -62,7 +62,7 @@ class AgendaCache:
         if agenda.run.n > run.n:
             agenda = Agenda(definition, run)  # the run has moved on meanwhile: the shared agenda must not go back
         agenda.keep_up(now)
-        return outlook_by(agenda)
+        return prospect_by(agenda)
 
     def agenda(self, run: Run, definition: Definition) -> Agenda:
         """The agenda of a run; of a later state if that has already been reported."""

@@ -1,4 +1,4 @@
-"""The outlook of a run: whether handrail can move it by itself now, and which agent or person it waits for.
+"""The prospect of a run: whether handrail can move it by itself now, and which agent or person it waits for.
 
 Pure, and changes nothing. It uses the same agenda and the same turn (domain/scheduling/turn.py) as the conductor. How
 it is shown to readers is decided in run_view.py."""
@@ -41,15 +41,15 @@ class Prospect(Struct, frozen=True, kw_only=True):
         return not self.can_move
 
 
-def outlook_of(run: Run, definition: Definition, *, now: int) -> Prospect:
-    """The outlook of a run at this time, for a reader without an agenda of it."""
+def prospect_of(run: Run, definition: Definition, *, now: int) -> Prospect:
+    """The prospect of a run at this time, for a reader without an agenda of it."""
     agenda = Agenda(definition, run)
     agenda.keep_up(now)
-    return outlook_by(agenda)
+    return prospect_by(agenda)
 
 
-def outlook_by(agenda: Agenda) -> Prospect:
-    """The outlook by an agenda that is up to date."""
+def prospect_by(agenda: Agenda) -> Prospect:
+    """The prospect by an agenda that is up to date."""
     run = agenda.run
     if run.mode is Mode.RECORD:
         return _recorded(run, agenda)
@@ -63,7 +63,7 @@ def outlook_by(agenda: Agenda) -> Prospect:
 
 
 def _recorded(run: Run, agenda: Agenda) -> Prospect:
-    """The outlook of a run in record mode: everything that is left is done by the agent."""
+    """The prospect of a run in record mode: everything that is left is done by the agent."""
     started = [path for path, state in run.steps.items() if state.status in STEP_REPORT_DUE]
     if run.status is RunStatus.COMPENSATING:
         left: tuple[str, ...] = tuple(undo_order(run, agenda.definition))

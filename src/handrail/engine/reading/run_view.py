@@ -18,7 +18,7 @@ from handrail.domain.run.status import RUN_UNDOING, RUN_WITH_REASON, RunStatus, 
 from handrail.domain.run.step_path import locate
 from handrail.domain.scheduling.compensation import not_compensated, not_undone, undo_order
 from handrail.engine.clock import instant_text
-from handrail.engine.reading.prospect import Prospect, outlook_of
+from handrail.engine.reading.prospect import Prospect, prospect_of
 from handrail.engine.reading.step_view import NOTHING, LiveState, Shown, StepView, steps_of
 
 NAMED_MAX: Final = 10
@@ -151,9 +151,9 @@ def status_of(
     within: LiveState = NOTHING,
     prospect: Prospect | None = None,
 ) -> Status:
-    """The state of a run; `within` is known only to the process that executes it; `outlook` can be passed in if it was
+    """The state of a run; `within` is known only to the process that executes it; `prospect` can be passed in if it was
     computed already."""
-    prospect = prospect or outlook_of(run, definition, now=now)
+    prospect = prospect or prospect_of(run, definition, now=now)
     lasting = _lasting(run, definition)
     steps = steps_of(run, definition, prospect, within, lasting) if detail is Detail.FULL else ()
     return Status(

@@ -7,7 +7,7 @@ from typing import Final
 
 import click
 
-from handrail.assembly import Engine, open_engine
+from handrail.assembly import Assembly, open_assembly
 from handrail.domain.run.state import Run
 from handrail.domain.run.status import RUN_WORKING, RunStatus
 from handrail.interfaces.cli.program import reports_errors, settings_of
@@ -24,9 +24,9 @@ IDLE_POLLS: Final = 3
 @reports_errors
 async def command(ctx: click.Context, until_idle: bool) -> None:
     """Execute the store's runs that no other process executes, until stopped."""
-    async with open_engine(settings_of(ctx), actor="worker") as engine:
-        _log(f"worker {engine.worker.settings.owner} started; Ctrl-C stops it")
-        worker_log = _WorkerLog(engine)
+    async with open_assembly(settings_of(ctx), actor="worker") as parts:
+        _log(f"worker {parts.worker.settings.owner} started; Ctrl-C stops it")
+        worker_log = _WorkerLog(parts)
         with stoppable() as stop:
             task = asyncio.ensure_future(worker_log.follow(until_idle=until_idle))
             try:
@@ -46,15 +46,15 @@ def _log(text: str) -> None:
 class _WorkerLog:
     """Prints what a worker does. Polls, because picking up and waiting are no events of a run."""
 
-    def __init__(self, engine: Engine) -> None:
-        self.worker = engine.worker
-        self.store = engine.writer.reader.store
-        self.run_reader = engine.run_reader
+    def __init__(self, parts: Assembly) -> None:
+        self.worker = parts.worker
+        self.store = parts.writer.reader.store
+        self.run_reader = parts.run_reader
         self.seen: set[str] = set()
         self.ended: dict[str, RunStatus] = {}
         self.waits: dict[str, int] = {}
         """Which runs were reported as waiting, as of which event."""
-        engine.writer.dispatch.watchers.append(self._notice)
+        parts.writer.dispatch.watchers.append(self._notice)
 
     def _notice(self, run: Run, *_: object) -> None:
         is_own = run.id in self.worker.conductors or run.id in self.seen

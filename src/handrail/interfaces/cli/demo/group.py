@@ -13,7 +13,7 @@ from typing import Final
 import click
 from msgspec.structs import replace
 
-from handrail.assembly import Engine, open_engine, open_reader
+from handrail.assembly import Assembly, open_assembly, open_reader
 from handrail.domain.plural import plural
 from handrail.domain.run.legal_controls import Action
 from handrail.domain.run.state import Run
@@ -90,12 +90,12 @@ def _check(file: Path, settings: Settings) -> None:
 
 
 async def _tour(file: Path, settings: Settings, registry: DemoRegistry) -> None:
-    async with open_engine(settings, picks_up=False) as engine:
-        await engine.writer.plans.save(load_valid(str(file), settings)[0], actor=ACTOR, note="first try")
-        await _fail(file, engine, registry)
-        run = await _succeed(file, engine, registry)
+    async with open_assembly(settings, picks_up=False) as parts:
+        await parts.writer.plans.save(load_valid(str(file), settings)[0], actor=ACTOR, note="first try")
+        await _fail(file, parts, registry)
+        run = await _succeed(file, parts, registry)
         _title("6. The journal of the second run, and the proof that no event was changed")
-        for entry in await entries_of(engine.writer.reader.store, run.id):
+        for entry in await entries_of(parts.writer.reader.store, run.id):
             click.echo(f"  {event_line(entry)}")
         click.echo(f"  receipt: {run.receipt}")
     async with open_reader(settings) as look:
@@ -104,47 +104,47 @@ async def _tour(file: Path, settings: Settings, registry: DemoRegistry) -> None:
     click.secho(f"  journal verified: {plural(verdict.events, 'event')}, {signed}", fg="green")
 
 
-async def _fail(file: Path, engine: Engine, registry: DemoRegistry) -> None:
+async def _fail(file: Path, parts: Assembly, registry: DemoRegistry) -> None:
     _title("3. It runs: two writes in parallel, a retry, and a permanent failure")
-    _print_files(engine, "before")
-    run = await _started(file, engine, registry)
-    seen = await _watched(engine, run.id)
-    failure = (await _lookout(engine).status(run.id)).failure
-    _print_files(engine, "now")
+    _print_files(parts, "before")
+    run = await _started(file, parts, registry)
+    seen = await _watched(parts, run.id)
+    failure = (await _lookout(parts).status(run.id)).failure
+    _print_files(parts, "now")
     click.secho("  The run stopped and asks what to do.", fg="yellow")
     for option in failure.options if failure else ():
         click.echo(f"    {option.action.value:12} {option.means}")
     await _pause()
     _title("4. We choose `compensate`: what was done is undone, newest first")
-    await engine.control.act(run.id, Action.COMPENSATE, actor=ACTOR, reason="no permission to publish")
-    await _watched(engine, run.id, after=seen)
-    _print_files(engine, "after")
+    await parts.control.act(run.id, Action.COMPENSATE, actor=ACTOR, reason="no permission to publish")
+    await _watched(parts, run.id, after=seen)
+    _print_files(parts, "after")
     await _pause()
 
 
-async def _watched(engine: Engine, run_id: str, *, after: int = 0) -> int:
+async def _watched(parts: Assembly, run_id: str, *, after: int = 0) -> int:
     """Print the events of a run until it stops; returns the number of its last event."""
-    until = asyncio.ensure_future(engine.worker.settled(run_id))
-    await watch(_lookout(engine), run_id, LineView(err=False, indent="  "), until, after=after)
+    until = asyncio.ensure_future(parts.worker.settled(run_id))
+    await watch(_lookout(parts), run_id, LineView(err=False, indent="  "), until, after=after)
     return until.result().n
 
 
-async def _succeed(file: Path, engine: Engine, registry: DemoRegistry) -> Run:
+async def _succeed(file: Path, parts: Assembly, registry: DemoRegistry) -> Run:
     _title("5. The token gets permission, the plan runs again, and asks for approval before the announcement")
     registry.takes_packages = True
-    run = await _started(file, engine, registry)
-    run = await engine.worker.settled(run.id)
-    (asked,) = (await _lookout(engine).status(run.id)).waiting_for
+    run = await _started(file, parts, registry)
+    run = await parts.worker.settled(run.id)
+    (asked,) = (await _lookout(parts).status(run.id)).waiting_for
     click.echo(f"  {run.id} is waiting for approval: {asked.text}")
     action, reason = await _answer()
-    await engine.control.act(run.id, action, actor=ACTOR, reason=reason, step=asked.step)
+    await parts.control.act(run.id, action, actor=ACTOR, reason=reason, step=asked.step)
     if action is Action.REJECT:
-        await engine.control.act(run.id, Action.COMPENSATE, actor=ACTOR, reason="rejected: undo all of it")
-    run = await engine.worker.settled(run.id)
+        await parts.control.act(run.id, Action.COMPENSATE, actor=ACTOR, reason="rejected: undo all of it")
+    run = await parts.worker.settled(run.id)
     color = "green" if run.status is RunStatus.COMPLETED else "magenta"
     published = ", ".join(registry.published) or "nothing"
     click.secho(f"  {run.id} is {run.status.value}; published on the server: {published}", fg=color)
-    _print_files(engine, "after")
+    _print_files(parts, "after")
     await _pause()
     return run
 
@@ -154,10 +154,10 @@ async def _pause() -> None:
     await asyncio.sleep(PAUSE_S if sys.stdout.isatty() else 0)
 
 
-async def _started(file: Path, engine: Engine, registry: DemoRegistry) -> Run:
-    definition, _ = load_valid(str(file), engine.writer.reader.settings)
+async def _started(file: Path, parts: Assembly, registry: DemoRegistry) -> Run:
+    definition, _ = load_valid(str(file), parts.writer.reader.settings)
     inputs = {"version": NEW_VERSION, "registry": registry.address}
-    return await engine.worker.start(definition, inputs, actor=ACTOR)
+    return await parts.worker.start(definition, inputs, actor=ACTOR)
 
 
 async def _answer() -> tuple[Action, str]:
@@ -182,12 +182,12 @@ def _typed() -> str | None:
     return None
 
 
-def _lookout(engine: Engine) -> RunReader:
-    return engine.run_reader
+def _lookout(parts: Assembly) -> RunReader:
+    return parts.run_reader
 
 
-def _print_files(engine: Engine, when: str) -> None:
-    project = engine.writer.reader.settings.project
+def _print_files(parts: Assembly, when: str) -> None:
+    project = parts.writer.reader.settings.project
     for file in sorted(path for path in project.iterdir() if path.is_file()):
         last_line = file.read_text(encoding="utf-8").splitlines()[-1]
         click.secho(f"  {when:7} {file.name:10} {last_line}", bold=True)

@@ -11,7 +11,7 @@ from typing import Any, Final
 import click
 import msgspec
 
-from handrail.assembly import Engine, open_engine, open_writer
+from handrail.assembly import Assembly, open_assembly, open_writer
 from handrail.domain.errors import Conflict
 from handrail.domain.run.legal_controls import Action
 from handrail.domain.run.status import RUN_WORKING
@@ -112,33 +112,33 @@ async def _act(ctx: click.Context, request: _ControlRequest, *, detach: bool, is
             status = await RunReader(handrail.reader.store, system_clock).status(run.id)
         answer(status_data(status), as_json=as_json, as_text=lambda: print_status(status))
         return
-    async with open_engine(settings, picks_up=False) as engine:
-        before = await engine.writer.dispatch.current(request.run)
-        run_id = await _apply(engine, request)
+    async with open_assembly(settings, picks_up=False) as parts:
+        before = await parts.writer.dispatch.current(request.run)
+        run_id = await _apply(parts, request)
         if run_id != request.run:
             click.echo(run_id, err=as_json)
         after = before.n if run_id == request.run else 0
-        end: Status = await execute(engine, run_id, is_watched=is_watched, as_json=as_json, after=after)
+        end: Status = await execute(parts, run_id, is_watched=is_watched, as_json=as_json, after=after)
     end_with(end, as_json=as_json)
 
 
-async def _apply(engine: Engine, request: _ControlRequest) -> str:
+async def _apply(parts: Assembly, request: _ControlRequest) -> str:
     """Apply the action; returns the id of the run that continues, which is a new one after a fork."""
-    if request.action is Action.RESUME and await _needs_only_a_worker(engine, request.run):
+    if request.action is Action.RESUME and await _needs_only_a_worker(parts, request.run):
         return request.run
     reason = request.reason or ("resumed by hand" if request.action is Action.RESUME else "")
-    run = await engine.control.act(
+    run = await parts.control.act(
         request.run, request.action, actor=person(), reason=reason, step=request.step, output=request.output
     )
     return run.id
 
 
-async def _needs_only_a_worker(engine: Engine, run_id: str) -> bool:
+async def _needs_only_a_worker(parts: Assembly, run_id: str) -> bool:
     """Whether a run is not paused, but no process executed it; this worker has it now."""
-    run = await engine.writer.dispatch.current(run_id)
+    run = await parts.writer.dispatch.current(run_id)
     if run.status not in RUN_WORKING:
         return False
-    if await engine.worker.take(run_id):
+    if await parts.worker.take(run_id):
         return True
     raise Conflict(f"run {run_id} is not paused: another process executes it", hint=f"`handrail run watch {run_id}`")
 

@@ -13,7 +13,7 @@ from typing import Final, NoReturn
 
 import click
 
-from handrail.assembly import Engine
+from handrail.assembly import Assembly
 from handrail.engine.reading.run_view import Status
 from handrail.engine.reading.step_view import LiveState
 from handrail.interfaces.cli.run.guided_view import print_how_to_submit
@@ -64,7 +64,7 @@ def stoppable() -> Iterator[asyncio.Future[None]]:
             stop.cancel()
 
 
-async def execute(working: Engine, run_id: str, *, is_watched: bool, as_json: bool, after: int = 0) -> Status:
+async def execute(working: Assembly, run_id: str, *, is_watched: bool, as_json: bool, after: int = 0) -> Status:
     """Execute a run until nothing is left to execute: its status then. Ctrl-C releases it, and ends this process."""
     run_reader = working.run_reader
     worker = working.worker

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from handrail.assembly import StoreReader, open_engine, open_reader, open_writer, toolbox_of
+from handrail.assembly import StoreReader, open_assembly, open_reader, open_writer, toolbox_of
 from handrail.domain.definition.model import Definition
 from handrail.domain.run.command import StartRun
 from handrail.domain.run.status import RUN_SHOWN_OPEN, RUN_WORKING, RunStatus
@@ -75,10 +75,10 @@ async def start(
             status = await _started_for_a_worker(settings, toolbox, definition, inputs, ask)
             _print_id(status.run, as_json=as_json)
         else:
-            async with open_engine(settings, picks_up=False, toolbox=toolbox) as engine:
-                run = await engine.worker.start(definition, inputs, actor=person(), ask=ask)
+            async with open_assembly(settings, picks_up=False, toolbox=toolbox) as parts:
+                run = await parts.worker.start(definition, inputs, actor=person(), ask=ask)
                 _print_id(run.id, as_json=as_json)
-                status = await execute(engine, run.id, is_watched=is_watched, as_json=as_json)
+                status = await execute(parts, run.id, is_watched=is_watched, as_json=as_json)
     finally:
         await toolbox.close()
     end_with(status, as_json=as_json)

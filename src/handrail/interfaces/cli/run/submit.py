@@ -12,7 +12,7 @@ import click
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
-from handrail.assembly import Engine, open_engine
+from handrail.assembly import Assembly, open_assembly
 from handrail.domain.errors import Conflict, Invalid
 from handrail.domain.journal.event import Outcome
 from handrail.domain.run.step_path import UNDO
@@ -75,23 +75,23 @@ async def submit(ctx: click.Context, /, run_id: str, step: str, is_watched: bool
         vars=json_object(typed["typed_vars"], "--vars") if typed["typed_vars"] is not None else {},
         confirmed=typed["confirmed"],
     )
-    async with open_engine(settings_of(ctx), picks_up=False) as engine:
+    async with open_assembly(settings_of(ctx), picks_up=False) as parts:
         if given.is_empty:
-            await _show(engine, given, as_json=as_json)
-        await _submit(engine, given, is_watched=is_watched, as_json=as_json)
+            await _show(parts, given, as_json=as_json)
+        await _submit(parts, given, is_watched=is_watched, as_json=as_json)
 
 
-async def _show(engine: Engine, given: _SubmitOptions, *, as_json: bool) -> NoReturn:
+async def _show(parts: Assembly, given: _SubmitOptions, *, as_json: bool) -> NoReturn:
     """The step to do, or the steps to choose from."""
-    status = await engine.run_reader.status(given.run)
-    seen = await engine.guide.look(given.run)
-    found = guided(seen, now=engine.worker.settings.clock())
+    status = await parts.run_reader.status(given.run)
+    seen = await parts.guide.look(given.run)
+    found = guided(seen, now=parts.worker.settings.clock())
     if given.step and given.step not in found.ready:
         raise _not_ready(given, found)
     step = given.step or (found.ready[0] if len(found.ready) == 1 else "")
     if step:
         chosen = replace(seen, step=step.removesuffix(UNDO))
-        found = guided(chosen, now=engine.worker.settings.clock(), about=ReplyContext(models=engine.models))
+        found = guided(chosen, now=parts.worker.settings.clock(), about=ReplyContext(models=parts.models))
 
     def print_text() -> None:
         print_status(status)
@@ -104,25 +104,25 @@ async def _show(engine: Engine, given: _SubmitOptions, *, as_json: bool) -> NoRe
     sys.exit(EXIT_OF_STATUS[status.status])
 
 
-async def _submit(engine: Engine, given: _SubmitOptions, *, is_watched: bool, as_json: bool) -> NoReturn:
-    given = await _with_step(engine, given)
-    before = await engine.writer.dispatch.current(given.run)
-    verdict = await _verdict(engine, given)
+async def _submit(parts: Assembly, given: _SubmitOptions, *, is_watched: bool, as_json: bool) -> NoReturn:
+    given = await _with_step(parts, given)
+    before = await parts.writer.dispatch.current(given.run)
+    verdict = await _verdict(parts, given)
     if not verdict.accepted:
-        found = await _answered(engine, given, verdict)
+        found = await _answered(parts, given, verdict)
         answer(found, as_json=as_json, as_text=lambda: print_verdict(found, given.step))
         sys.exit(Exit.INVALID)
-    status = await execute(engine, given.run, is_watched=is_watched, as_json=as_json, after=before.n)
-    found = await _answered(engine, given, verdict)
+    status = await execute(parts, given.run, is_watched=is_watched, as_json=as_json, after=before.n)
+    found = await _answered(parts, given, verdict)
     answer(found, as_json=as_json, as_text=lambda: _print_accepted(found, given.step, status))
     sys.exit(EXIT_OF_STATUS[status.status])
 
 
-async def _with_step(engine: Engine, given: _SubmitOptions) -> _SubmitOptions:
+async def _with_step(parts: Assembly, given: _SubmitOptions) -> _SubmitOptions:
     """The options with a step: if none was named, the only one that is ready."""
     if given.step:
         return given
-    found = guided(await engine.guide.look(given.run), now=engine.worker.settings.clock())
+    found = guided(await parts.guide.look(given.run), now=parts.worker.settings.clock())
     if len(found.ready) == 1:
         return replace(given, step=found.ready[0])
     if not found.ready:
@@ -130,7 +130,7 @@ async def _with_step(engine: Engine, given: _SubmitOptions) -> _SubmitOptions:
     raise Invalid(f"which step is meant? {', '.join(found.ready)}", hint=f"handrail run submit {given.run} STEP ...")
 
 
-async def _verdict(engine: Engine, given: _SubmitOptions) -> Verdict:
+async def _verdict(parts: Assembly, given: _SubmitOptions) -> Verdict:
     """Submit the output; where the step needs a person's agreement, ask for it at a terminal."""
     actor = person()
     submission = Submission(
@@ -141,19 +141,19 @@ async def _verdict(engine: Engine, given: _SubmitOptions) -> Verdict:
         note=given.note,
         confirmed=f"{actor} agreed on the command line" if given.confirmed else "",
     )
-    verdict = await engine.guide.submit(given.run, submission, actor=actor)
+    verdict = await parts.guide.submit(given.run, submission, actor=actor)
     if not verdict.unconfirmed or not can_ask():
         return verdict
     if not click.confirm(f"Step {given.step!r} needs your agreement. Do you agree to this output?", err=True):
         return verdict
     agreed = replace(submission, confirmed=f"{actor} agreed at the terminal")
-    return await engine.guide.submit(given.run, agreed, actor=actor)
+    return await parts.guide.submit(given.run, agreed, actor=actor)
 
 
-async def _answered(engine: Engine, given: _SubmitOptions, verdict: Verdict) -> Guided:
-    seen = await engine.guide.look(given.run)
-    about = ReplyContext(verdict=verdict, submitted=given.step, models=engine.models)
-    return guided(seen, now=engine.worker.settings.clock(), about=about)
+async def _answered(parts: Assembly, given: _SubmitOptions, verdict: Verdict) -> Guided:
+    seen = await parts.guide.look(given.run)
+    about = ReplyContext(verdict=verdict, submitted=given.step, models=parts.models)
+    return guided(seen, now=parts.worker.settings.clock(), about=about)
 
 
 def _print_accepted(found: Guided, step: str, status: Status) -> None:

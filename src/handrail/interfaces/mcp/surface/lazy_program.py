@@ -10,7 +10,7 @@ import logging
 from contextlib import AsyncExitStack
 from typing import Final
 
-from handrail.assembly import Engine, library_of, open_engine
+from handrail.assembly import Assembly, library_of, open_assembly
 from handrail.domain.errors import HandrailError, Unavailable
 from handrail.settings import Settings
 
@@ -30,12 +30,12 @@ class LazyProgram:
         """The tools that callers have: hints name only these."""
         self._resources = AsyncExitStack()
         self._lock = asyncio.Lock()
-        self._open: Engine | None = None
+        self._open: Assembly | None = None
         self._failure: HandrailError | None = None
         self._failed_s = float("-inf")
         self._is_closed = False
 
-    async def open(self) -> Engine:
+    async def open(self) -> Assembly:
         """The open program; raises the error that prevents opening it."""
         if self._open is not None:
             return self._open
@@ -60,7 +60,7 @@ class LazyProgram:
         if now_s - self._failed_s < RETRY_AFTER_S:
             return
         try:
-            self._open = await self._resources.enter_async_context(open_engine(self.settings))
+            self._open = await self._resources.enter_async_context(open_assembly(self.settings))
         except HandrailError as error:
             self._failure, self._failed_s = self._naming_home(error), now_s
             log.warning("%s; %s", error, error.hint)

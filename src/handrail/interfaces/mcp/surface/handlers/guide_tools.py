@@ -12,7 +12,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import UNSET
 
-from handrail.assembly import Engine
+from handrail.assembly import Assembly
 from handrail.domain.analysis.fitness import require_fit
 from handrail.domain.checks.finding import blocks
 from handrail.domain.definition.authoring import definition_data
@@ -126,7 +126,7 @@ async def workflow_validate(lazy: LazyProgram, _: Caller, given: args.WorkflowVa
     return reply({"valid": is_valid, "findings": shown}, text)
 
 
-async def _run_to_check(program: Engine, given: args.WorkflowValidateArguments) -> tuple[Run, Definition]:
+async def _run_to_check(program: Assembly, given: args.WorkflowValidateArguments) -> tuple[Run, Definition]:
     if given.run:
         run = await program.writer.dispatch.current(given.run)
         return run, await program.writer.dispatch.definition(run.definition)
@@ -134,7 +134,7 @@ async def _run_to_check(program: Engine, given: args.WorkflowValidateArguments) 
     return Run(id="run_"), valid(program.library.load(given.workflow), given.workflow)
 
 
-def checked_inputs(program: Engine, definition: Definition, given: Mapping[str, Any]) -> Mapping[str, Any]:
+def checked_inputs(program: Assembly, definition: Definition, given: Mapping[str, Any]) -> Mapping[str, Any]:
     """The inputs with defaults filled in; Invalid if they, or the definition, can't be run here."""
     require_fit(definition, program.survey)
     inputs, findings = check_inputs(definition, dict(given))
@@ -198,7 +198,7 @@ async def _with_progress(caller: Caller, work: Coroutine[Any, Any, Verdict], mes
 
 
 async def _ask_to_confirm(
-    program: Engine,
+    program: Assembly,
     caller: Caller,
     given: args.WorkflowNextArguments,
     submission: Submission,
@@ -216,7 +216,7 @@ async def _ask_to_confirm(
     return await program.guide.submit(given.run, agreed, actor=actor)
 
 
-async def _next(program: Engine, caller: Caller, run: str, agent: str, actor: str) -> RunForAgent:
+async def _next(program: Assembly, caller: Caller, run: str, agent: str, actor: str) -> RunForAgent:
     async def report(done: int, total: int) -> None:
         await caller.progress(done, total)
 
@@ -239,7 +239,7 @@ def _listed(entry: WorkflowEntry) -> dict[str, Any]:
     return {key: value for key, value in shown.items() if value not in ("", [])}
 
 
-def _guide_reply(lazy: LazyProgram, program: Engine, seen: RunForAgent, about: ReplyContext) -> ToolReply:
+def _guide_reply(lazy: LazyProgram, program: Assembly, seen: RunForAgent, about: ReplyContext) -> ToolReply:
     about = msgspec.structs.replace(about, models=program.models)
     answer = guided(seen, now=program.worker.settings.clock(), about=about)
     data = status_data(answer)

@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import UNSET
 
-from handrail.assembly import Engine
+from handrail.assembly import Assembly
 from handrail.domain.checks.finding import blocks
 from handrail.domain.errors import Conflict, Invalid
 from handrail.domain.journal.event import ActionKind, ActionRecorded, DecisionRecorded, Mode, Outcome
@@ -105,7 +105,7 @@ async def record_action(lazy: LazyProgram, caller: Caller, given: args.RecordAct
     return await _progress_reply(program, await _finish_if_done(program, run, caller.actor))
 
 
-async def _is_repeated(program: Engine, run: Run, command: RecordAction, actor: str) -> bool:
+async def _is_repeated(program: Assembly, run: Run, command: RecordAction, actor: str) -> bool:
     """Whether the same caller has just recorded the same action: the repeat of a call whose answer was lost."""
     event = granted(ActionRecorded, command)
     if run.mode is not Mode.RECORD:
@@ -115,7 +115,7 @@ async def _is_repeated(program: Engine, run: Run, command: RecordAction, actor: 
     return known is not None
 
 
-async def _finish_if_done(program: Engine, run: Run, actor: str) -> Run:
+async def _finish_if_done(program: Assembly, run: Run, actor: str) -> Run:
     """The run, finished if the agent has recorded every step."""
     if run.mode is not Mode.RECORD or run.status is not RunStatus.RUNNING:
         return run
@@ -132,7 +132,7 @@ async def _finish_if_done(program: Engine, run: Run, actor: str) -> Run:
         return await program.writer.dispatch.current(run.id)
 
 
-async def _progress_reply(program: Engine, run: Run, *, repeated: bool = False) -> ToolReply:
+async def _progress_reply(program: Assembly, run: Run, *, repeated: bool = False) -> ToolReply:
     definition = await program.writer.dispatch.definition(run.definition)
     prospect = program.guide.agenda_cache.prospect(run, definition, now=program.worker.settings.clock())
     ready = list(prospect.for_agent[:READY_MAX])

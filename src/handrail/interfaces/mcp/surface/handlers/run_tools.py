@@ -11,7 +11,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import UNSET
 
-from handrail.assembly import Engine
+from handrail.assembly import Assembly
 from handrail.domain.definition.duration import duration_ms
 from handrail.domain.definition.graph import waves
 from handrail.domain.definition.model import Category, Definition
@@ -55,7 +55,7 @@ async def save_plan(lazy: LazyProgram, caller: Caller, given: args.SavePlanArgum
 
 
 async def save(
-    program: Engine, caller: Caller, loaded: Loaded, note: str, cards: Mapping[str, Card] = NO_CARDS
+    program: Assembly, caller: Caller, loaded: Loaded, note: str, cards: Mapping[str, Card] = NO_CARDS
 ) -> ToolReply:
     """Save a valid plan, pinned to the current descriptions of its tools."""
     definition = valid(loaded, "the plan")
@@ -100,7 +100,7 @@ async def execute_plan(lazy: LazyProgram, caller: Caller, given: args.ExecutePla
     return status_reply(await program.run_reader.status(run.id), **more)
 
 
-async def _definition(program: Engine, given: args.ExecutePlanArguments) -> tuple[Definition, Mapping[str, str]]:
+async def _definition(program: Assembly, given: args.ExecutePlanArguments) -> tuple[Definition, Mapping[str, str]]:
     """The definition to run, and the pinned descriptions of its tools if it is a saved plan."""
     named = [name for name in ("plan", "workflow", "definition") if getattr(given, name)]
     if len(named) != 1:
@@ -120,7 +120,7 @@ async def _definition(program: Engine, given: args.ExecutePlanArguments) -> tupl
     return definition, pins
 
 
-async def _wait_until_settled(program: Engine, caller: Caller, run: str, within_s: float) -> None:
+async def _wait_until_settled(program: Assembly, caller: Caller, run: str, within_s: float) -> None:
     """Wait until a run ends or waits for a person or an agent, and report progress meanwhile."""
     loop = asyncio.get_running_loop()
     until_s, reported = loop.time() + within_s, -1
@@ -173,7 +173,7 @@ async def control(lazy: LazyProgram, caller: Caller, given: args.ControlArgument
 
 
 async def _was_done_before(
-    program: Engine, caller: Caller, given: args.ControlArguments, choice: tuple[Action, str, str]
+    program: Assembly, caller: Caller, given: args.ControlArguments, choice: tuple[Action, str, str]
 ) -> bool:
     """Whether the same action was just granted, to the caller or to the user who was asked."""
     action, reason, actor = choice
@@ -184,7 +184,7 @@ async def _was_done_before(
     return is_asked and await was_granted(program, run, action, actor=person_here(), reason=None, step=step)
 
 
-async def _ask_user(program: Engine, caller: Caller, given: args.ControlArguments) -> tuple[Action, str, str]:
+async def _ask_user(program: Assembly, caller: Caller, given: args.ControlArguments) -> tuple[Action, str, str]:
     """Ask the user for an approval: their decision, reason and name."""
     run = await program.writer.dispatch.current(given.run)
     step = given.step or _asked_step(run)
@@ -241,7 +241,7 @@ def _undo_event(given: args.RecordCompensationArguments) -> StepCompensated | Ac
     return StepCompensated(step=given.step, how=how, description=given.description, details=given.details)
 
 
-async def _record(program: Engine, caller: Caller, run: Run, event: StepCompensated | ActionRecorded) -> Run:
+async def _record(program: Assembly, caller: Caller, run: Run, event: StepCompensated | ActionRecorded) -> Run:
     if isinstance(event, StepCompensated):
         return await program.control.record_compensation(
             run.id,

@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from handrail.assembly import Engine
+from handrail.assembly import Assembly
 from handrail.domain.journal.chain import Record
 from handrail.domain.journal.codec import encode_body, kind_of
 from handrail.domain.journal.event import DecisionRecorded, Event
@@ -36,7 +36,9 @@ OF_UNDO: Final = frozenset({"undo_failed", "compensation_started", "run_compensa
 """Events that `record_compensation` causes."""
 
 
-async def was_granted(program: Engine, run: str, action: Action, *, actor: str, reason: str | None, step: str) -> bool:
+async def was_granted(
+    program: Assembly, run: str, action: Action, *, actor: str, reason: str | None, step: str
+) -> bool:
     """Whether this action was the actor's last one in the run, with the same reason; with None, any reason counts."""
     for record in reversed(await _last_records(program, run)):
         if record.actor == actor and record.kind in KINDS.values():
@@ -49,7 +51,7 @@ async def was_granted(program: Engine, run: str, action: Action, *, actor: str, 
 
 
 async def was_recorded(
-    program: Engine, run: Run, event: Event, *, actor: str, then: Collection[str] = (), is_last: bool = True
+    program: Assembly, run: Run, event: Event, *, actor: str, then: Collection[str] = (), is_last: bool = True
 ) -> Record | None:
     """The record of the same event, if it is the actor's last one; kinds in `then` are ignored, because the same call
     causes them. With `is_last=False` the record may be an earlier one."""
@@ -65,12 +67,12 @@ async def was_recorded(
     return None
 
 
-def _stored_reason(program: Engine, run: str, reason: str) -> str:
+def _stored_reason(program: Assembly, run: str, reason: str) -> str:
     """A reason as the journal stores it: with secrets redacted."""
     event = DecisionRecorded(decision="", reason=reason.strip())
     return program.writer.dispatch.kept(run, event).reason
 
 
-async def _last_records(program: Engine, run: str) -> list[Record]:
+async def _last_records(program: Assembly, run: str) -> list[Record]:
     current = await program.writer.dispatch.current(run)
     return await program.writer.reader.store.read(run, after=max(0, current.n - LOOKED_AT_MAX))

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
-from handrail.assembly import Engine
+from handrail.assembly import Assembly
 from handrail.domain.run.status import RUN_SHOWN_OPEN
 from handrail.interfaces.mcp.surface.answering import compact, reply
 from handrail.interfaces.mcp.surface.caller import ToolReply
@@ -14,7 +14,7 @@ from handrail.interfaces.mcp.surface.caller import ToolReply
 LISTED_MAX: Final = 50
 
 
-async def open_runs(program: Engine, tool: str) -> ToolReply:
+async def open_runs(program: Assembly, tool: str) -> ToolReply:
     """All runs that have not ended, latest first, with the call that continues one."""
     runs = await program.run_reader.runs(status=RUN_SHOWN_OPEN, limit=1_000)
     latest = sorted(runs, key=lambda one: one.updated, reverse=True)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from handrail.assembly import Engine
+from handrail.assembly import Assembly
 from handrail.domain.errors import HandrailError, NotFound
 from handrail.domain.run.legal_controls import Action
 from handrail.domain.run.status import RUN_IN_PROGRESS, RunStatus
@@ -30,7 +30,7 @@ from handrail.interfaces.mcp.surface.lazy_program import LazyProgram
 POLL_MS: Final = 1_000
 
 
-async def task_of(program: Engine, run_id: str) -> TaskView:
+async def task_of(program: Assembly, run_id: str) -> TaskView:
     """A run as a task."""
     run = await program.writer.dispatch.current(run_id)
     seen = await program.run_reader.status(run_id)
