@@ -114,6 +114,13 @@ def test_every_file_that_the_architecture_names_exists() -> None:
     assert not [name for name in named if not list(ROOT.glob(name.rstrip("/")))]
 
 
+def test_every_file_that_the_glossary_names_exists() -> None:
+    text = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`((?:domain|engine|storage|library|tools|rules|interfaces)/[\w./]*|\w+\.py)`", text))
+    assert len(named) > 30, "the glossary names files"
+    assert not [name for name in named if not (SOURCE / name).exists() and not list(SOURCE.rglob(name))]
+
+
 def test_every_room_is_in_the_architecture() -> None:
     text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
     rooms = {path.name for path in SOURCE.iterdir() if path.is_dir() and path.name != "__pycache__"}
