@@ -31,7 +31,7 @@ from handrail.engine.dispatch import Dispatch
 from handrail.engine.guiding.guide import Guide
 from handrail.engine.journal import FAR_BEHIND
 from handrail.engine.plans import Plans
-from handrail.engine.proving import store_facts as custody
+from handrail.engine.proving import store_facts
 from handrail.engine.proving.audit import AuditResult, verify
 from handrail.engine.proving.checkpointer import Checkpointer, found_text
 from handrail.engine.proving.checkpointing_journal import CheckpointingJournal
@@ -82,7 +82,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class StoreReader:
-    """What can be done without writing: look, and prove."""
+    """Everything that only reads: the store, the ledger, plans, and verification."""
 
     settings: Settings
     store: WholeStore
@@ -93,14 +93,14 @@ class StoreReader:
     async def verify(
         self, *, stream: str | None = None, replay: bool = False, receipts: Sequence[tuple[str, str]] = ()
     ) -> AuditResult:
-        """Prove the journal, or one stream of it."""
+        """Verify the journal, or one stream of it."""
         key = open_public_key(self.settings.keys)
         return await verify(self.store, self.checkpoints, key, stream=stream, replay=replay, receipts=receipts)
 
 
 @dataclass(frozen=True)
 class StoreWriter:
-    """The whole program over one open store."""
+    """An open store that can be written to: dispatch, plans, control, checkpoints."""
 
     reader: StoreReader
     record_writer: RecordWriter
@@ -110,9 +110,9 @@ class StoreWriter:
     control: Control
 
     async def accept(self, *, reason: str, actor: str) -> None:
-        """Go on with a journal that differs from its checkpoints; who did so and why becomes an event."""
+        """Accept a journal that differs from its checkpoints; who accepted it and why becomes an event."""
         found = found_text(await self.checkpointer.compare())
-        await custody.accept(self.reader.store, self.record_writer, reason=reason, found=found, actor=actor)
+        await store_facts.accept(self.reader.store, self.record_writer, reason=reason, found=found, actor=actor)
         await self.checkpointer.seal(restart=True)
 
     async def rebuild(self) -> int:
@@ -136,9 +136,9 @@ class StoreWriter:
 
 @asynccontextmanager
 async def open_writer(settings: Settings, *, compare: bool = True) -> AsyncIterator[StoreWriter]:
-    """The program over the store that the settings name, which is made if it is missing.
+    """Open the store that the settings name for writing; it is created if it is missing.
 
-    A journal that is not what its last checkpoint says is refused, unless the caller will deal with that."""
+    A journal that differs from its last checkpoint is refused, unless `compare` is false."""
     _require_sqlite(settings)
     record_writer = RecordWriter(system_clock, system_entropy)
     async with await SqliteStore.open(settings.journal, busy_ms=duration_ms(settings.choices.busy)) as store:
@@ -152,7 +152,7 @@ async def open_writer(settings: Settings, *, compare: bool = True) -> AsyncItera
             raise IntegrityBroken(f"the journal is not what its last checkpoint says: {found_text(breaks)}")
         journal = CheckpointingJournal(store, checkpointer, every=settings.choices.checkpoint_every)
         try:
-            await custody.create(journal, record_writer, key=key.public)
+            await store_facts.create(journal, record_writer, key=key.public)
             steady = steady_clock(record_writer.clock)
             dispatch = Dispatch(journal, record_writer, steady)
             control = Control(dispatch, steady, _say(settings), fits=_misfits)
@@ -163,7 +163,7 @@ async def open_writer(settings: Settings, *, compare: bool = True) -> AsyncItera
 
 @dataclass(frozen=True)
 class Assembly:
-    """The program, with a worker that executes runs, and a guide for agents."""
+    """All parts over one open store, with a worker that executes runs and a guide for agents."""
 
     writer: StoreWriter
     worker: Worker
@@ -192,15 +192,15 @@ async def open_assembly(
     models = models_of(settings.tables.get("models", {}))
     toolbox = toolbox or toolbox_of(settings, tools)
     try:
-        async with open_writer(settings) as handrail:
-            owner = new_id("w-", handrail.record_writer.entropy)
+        async with open_writer(settings) as writer:
+            owner = new_id("w-", writer.record_writer.entropy)
             presence = ProcessPresence.enter(settings.workers, owner)
             gate = gate_of(settings, toolbox)
             survey = survey_of(rules_of(settings, toolbox), toolbox)
             terms = WorkerSettings(
                 owner=owner,
                 actor=f"{actor}:{owner}" if actor == "worker" else actor,
-                clock=handrail.control.clock,
+                clock=writer.control.clock,
                 check=_inputs_checked,
                 fits=_misfits,
                 judge=gate.judge,
@@ -208,14 +208,14 @@ async def open_assembly(
                 calls_max=settings.choices.calls,
                 picks_up=picks_up,
             )
-            worker = Worker(handrail.dispatch, handrail.reader.store, toolbox, presence, terms)
+            worker = Worker(writer.dispatch, writer.reader.store, toolbox, presence, terms)
             try:
                 await worker.open()
-                control = replace(handrail.control, worker=worker)
-                guide = Guide(handrail.dispatch, worker.agenda_cache, ChangeNotifier(handrail.dispatch), terms, gate)
-                run_reader = RunReader(handrail.reader.store, terms.clock, toolbox, worker.agenda_cache)
+                control = replace(writer.control, worker=worker)
+                guide = Guide(writer.dispatch, worker.agenda_cache, ChangeNotifier(writer.dispatch), terms, gate)
+                run_reader = RunReader(writer.reader.store, terms.clock, toolbox, worker.agenda_cache)
                 yield Assembly(
-                    handrail, worker, control, guide, run_reader, library_of(settings), toolbox, models, survey
+                    writer, worker, control, guide, run_reader, library_of(settings), toolbox, models, survey
                 )
             finally:
                 await worker.close()
@@ -225,7 +225,7 @@ async def open_assembly(
 
 
 def carrying_key(settings: Settings) -> bytes:
-    """What seals state that clients carry for us: the same for all processes on one store."""
+    """The key that seals state which clients carry: the same for all processes on one store."""
     try:
         return open_secret(settings.keys, CARRYING)
     except HandrailError as error:
@@ -235,7 +235,7 @@ def carrying_key(settings: Settings) -> bytes:
 
 
 def library_of(settings: Settings) -> WorkflowLibrary:
-    """The workflows that can be chosen here: the project's own, the user's, those of more folders, those built in."""
+    """The library of workflows: the project's own, the user's, those of further folders, and the built-in ones."""
     more = [WorkflowSource("more", folder) for folder in settings.choices.library.split(os.pathsep) if folder]
     sources = [
         WorkflowSource("project", str(settings.workflows), within=str(settings.project)),
@@ -250,7 +250,7 @@ def library_of(settings: Settings) -> WorkflowLibrary:
 
 
 def survey_of(rules: RuleRegistry, toolbox: Registry | None = None) -> Survey:
-    """Finds out what is known here of the tools and rules that definitions name; without a toolbox, of rules only."""
+    """A function that reports what is known of the tools and rules in a definition; without a toolbox, of rules only."""
 
     def survey(tools: Collection[str], checks: Collection[str]) -> Local:
         known = toolbox.known(tools) if toolbox is not None else None
@@ -285,7 +285,7 @@ def toolbox_of(settings: Settings, tools: Sequence[PythonTool] = ()) -> Registry
 
 
 def secrets_of(settings: Settings) -> SecretStore:
-    """What a person has entrusted to handrail, for tools to be called with."""
+    """The secrets that people have stored for tools."""
     return SecretFile(settings.keys, choice=settings.choices.secrets_in)
 
 
@@ -303,7 +303,7 @@ def _inputs_checked(definition: Definition, given: Mapping[str, Any]) -> tuple[M
 
 
 def gate_of(settings: Settings, toolbox: Registry | None = None) -> QualityGate:
-    """What outputs are judged by, in this project."""
+    """The gate that applies the checks of this project's runs."""
     return QualityGate(
         rules=rules_of(settings, toolbox),
         fits=_findings,
@@ -317,7 +317,7 @@ def gate_of(settings: Settings, toolbox: Registry | None = None) -> QualityGate:
 
 
 def sandbox_of(settings: Settings, more: Sequence[Path] = ()) -> Sandbox:
-    """Where the commands of checks run; `more` are folders that they may read, too."""
+    """Where the commands of checks run; `more` are further folders that they may read."""
     table = settings.home_tables.get("checks", {})  # not the project's: what was cloned must not open the door
     walls = table.get("sandbox", "required")
     if set(table) - {"sandbox"} or walls not in {"required", "off"}:
@@ -330,20 +330,20 @@ def sandbox_of(settings: Settings, more: Sequence[Path] = ()) -> Sandbox:
 
 
 def rules_of(settings: Settings, toolbox: Registry | None = None) -> RuleRegistry:
-    """All rules that checks can apply here; what they look at in the network, the toolbox fetches."""
+    """All rules that checks can apply here; the toolbox makes their network requests."""
     return RuleRegistry(fetch=toolbox.status if toolbox else None, plugins=plugin_rules_of(settings))
 
 
 def plugin_rules_of(
     settings: Settings, *, installed: Callable[[], Mapping[str, RuleEntry | str]] | None = None
 ) -> PluginRules:
-    """The rules of installed packages, or of those that the caller has found."""
+    """The rules of installed packages, or of the packages that the caller gives."""
     cards = CardCache(settings.home / "cache" / "rule-cards")
     return PluginRules(partial(sandbox_of, settings), reserved=BUILT_IN_CARDS.keys(), installed=installed, cache=cards)
 
 
 def rule_memory_of(settings: Settings) -> RuleMemory:
-    """What rules found before."""
+    """The cache of earlier check results."""
     return RuleMemory(settings.home / "cache" / "rules")
 
 
@@ -373,7 +373,7 @@ def _say(settings: Settings) -> ApprovalPolicy:
 
 @asynccontextmanager
 async def open_reader(settings: Settings) -> AsyncIterator[StoreReader]:
-    """The store that the settings name, for looking only; an empty one if there is none yet. Nothing is written."""
+    """Open the store that the settings name for reading only; an empty one if it does not exist. Nothing is written."""
     _require_sqlite(settings)
     record_writer = RecordWriter(system_clock, system_entropy)
     if not settings.journal.exists():
@@ -392,7 +392,7 @@ def _reading(settings: Settings, store: WholeStore, record_writer: RecordWriter)
 
 
 async def _warn_of_missing_checkpoints(store: WholeStore) -> None:
-    """A crash before the first checkpoint looks just like checkpoints that were taken away: tell, but go on."""
+    """A crash before the first checkpoint looks the same as removed checkpoints: warn, and continue."""
     events, _ = await store.heads(after=FAR_BEHIND)
     if events:
         log.warning("the journal has %d events and no checkpoint: nothing signed vouches for them", events)
