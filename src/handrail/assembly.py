@@ -250,7 +250,7 @@ def library_of(settings: Settings) -> WorkflowLibrary:
 
 
 def survey_of(rules: RuleRegistry, toolbox: Registry | None = None) -> Survey:
-    """A function that reports what is known of the tools and rules in a definition; without a toolbox, of rules only."""
+    """Reports what is known of the tools and rules in a definition; without a toolbox, of rules only."""
 
     def survey(tools: Collection[str], checks: Collection[str]) -> Local:
         known = toolbox.known(tools) if toolbox is not None else None
