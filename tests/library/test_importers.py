@@ -74,7 +74,7 @@ def checklist(install: Install) -> Path:
 def importer(body: str, name: str = "odd") -> str:
     """A package whose importer recognises `odd:` and then does what the body says."""
     return (
-        "from handrail.library.importing.importer import Conversion, error, note\n"
+        "from handrail.library.importer import Conversion, error, note\n"
         "class Odd:\n"
         f"    name = {name!r}\n"
         "    def recognises(self, document): return 'odd' in document.value\n"

@@ -135,7 +135,7 @@ class Process:
 
     async def owner(self) -> str:
         """The name that a worker works under."""
-        return (await self.says("is at work")).split()[1]
+        return (await self.says(" started")).split()[1]
 
     @property
     def is_alive(self) -> bool:

@@ -22,7 +22,7 @@ from handrail.domain.json import Json
 from handrail.domain.suggestion import did_you_mean
 from handrail.library.documents.document import FINDINGS_MAX, Document, ValuePosition, document_of
 from handrail.library.documents.document_tree import shown
-from handrail.library.importing.importer import Conversion, Importer
+from handrail.library.importer import Conversion, Importer
 from handrail.library.schemas.structure import schema_text
 from handrail.library.workrail.importer import WORKRAIL, called_here
 

@@ -9,7 +9,7 @@ from typing import Final
 from msgspec import Struct
 
 from handrail.library.documents.document import Document
-from handrail.library.importing.importer import Conversion, Importer
+from handrail.library.importer import Conversion, Importer
 from handrail.library.workrail.recognising import looks_like_workrail
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from handrail.domain.checks.finding import Path
 from handrail.library.documents.document import Document
-from handrail.library.importing.importer import Conversion
+from handrail.library.importer import Conversion
 from handrail.library.schemas.schema_words import described
 from handrail.library.workrail.conditions import not_texts
 from handrail.library.workrail.functions import WorkRailFunction, functions_in
