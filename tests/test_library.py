@@ -115,3 +115,17 @@ async def test_what_can_not_run_is_refused_with_all_that_is_wrong(tmp_path: Path
         file = tmp_path / "one.yaml"
         file.write_text("{id: one, steps: [{id: a, tool: value.set, args: {value: 2}}]}", encoding="utf-8")
         assert (await (await program.runs.start(str(file))).finished()).status == "completed"
+
+
+@pytest.mark.parametrize("wrong", [{"goal": 3}, {"priority": 1.5}, {"priority": "x"}, {"priority": True}, {"key": 7}])
+async def test_a_wrong_type_never_reaches_the_journal(tmp_path: Path, wrong: dict[str, object]) -> None:
+    async with handrail.open(home=tmp_path / "home", project=tmp_path) as program:
+        with pytest.raises(handrail.Invalid, match="must be of type"):
+            await program.runs.start(definition(ASKING), **wrong)  # type: ignore[arg-type]
+        for nothing in (None, {"id": "x"}):
+            with pytest.raises(handrail.Invalid, match="is not a definition"):
+                await program.runs.start(nothing)  # type: ignore[arg-type]
+        assert await program.runs.list() == []
+    with pytest.raises(handrail.Invalid, match="actor"):
+        async with handrail.open(home=tmp_path / "home", project=tmp_path, actor=5):  # type: ignore[arg-type]
+            pass

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from handrail.assembly import StoreWriter, library_of, open_assembly, open_writer, rules_of, survey_of, toolbox_of
 from handrail.definitions import Definitions
+from handrail.domain.errors import Invalid
 from handrail.engine.plans import Plans
 from handrail.engine.proving.audit import AuditResult
 from handrail.engine.reading.run_reader import RunReader
@@ -88,6 +89,8 @@ def _program(
     control: Control,
     execution: Execution | None = None,
 ) -> Program:
+    if not isinstance(actor, str):
+        raise Invalid("actor must be a text", hint="give a name like `person:ada` or `agent:script`")
     library = library_of(settings)
     survey = survey_of(rules_of(settings, toolbox), toolbox)
     runs = Runs(

@@ -70,6 +70,7 @@ class Runs:
 
         It is stored before this returns, and continues whether or not the caller does. The same `key` with the same
         request is the same run. Invalid with all findings if the definition or the inputs can't be used."""
+        _require_types(goal=(goal, str), priority=(priority, int), key=(key, str))
         definition, pins = await self._definition(what)
         given, findings = check_inputs(definition, dict(inputs or {}))
         if blocks(findings):
@@ -100,6 +101,11 @@ class Runs:
     async def _definition(self, what: str | Definition) -> tuple[Definition, Mapping[str, str]]:
         if isinstance(what, str):
             return await self.definitions.find(what)
+        if not isinstance(what, Definition):
+            raise Invalid(
+                f"{type(what).__name__} is not a definition",
+                hint="give a file, an id, or the `definition` of what load_definition returned, if it is valid",
+            )
         await self.definitions.require_runnable(what)
         return what, {}
 
@@ -127,6 +133,7 @@ class RunHandle:
         self, step: str, output: Any = None, *, outcome: str = "done", note: str = "", confirmed: str = ""
     ) -> Verdict:
         """Submit the output of a prompt step; not accepted means that `findings` say what to fix."""
+        _require_types(step=(step, str), outcome=(outcome, str), note=(note, str), confirmed=(confirmed, str))
         if self._runs.execution is None:
             raise Invalid("a connection runs no checks", hint="use handrail.open() to submit a step")
         given = Submission(step=step, output=output, outcome=Outcome(outcome), note=note, confirmed=confirmed)
@@ -179,8 +186,16 @@ class RunHandle:
         return [event_view(record) for record in records]
 
     async def _act(self, action: Action, reason: str, step: str = "", output: Any = None) -> Status:
+        _require_types(reason=(reason, str), step=(step, str))
         await self._runs.control.act(self.id, action, actor=self._runs.actor, reason=reason, step=step, output=output)
         return await self.status()
+
+
+def _require_types(**given: tuple[object, type]) -> None:
+    """Refuse a wrong type before it reaches the journal, where nothing could read it again."""
+    for name, (value, kind) in given.items():
+        if type(value) is not kind:
+            raise Invalid(f"{name} must be of type {kind.__name__}, not {type(value).__name__}", hint=f"change {name}")
 
 
 async def settle(run_id: str, reader: RunReader, worker: Worker | None = None) -> None:

@@ -176,8 +176,8 @@ async def test_a_dead_server_opens_its_breaker_and_the_steps_of_others_go_on(
 
 
 def is_held_by_breaker(step: dict[str, Any], server: str) -> bool:
-    reasons = [why.get("reason", "") for why in step.get("waits_for", ())]
-    return any("breaker" in reason and server in reason for reason in reasons)
+    """Whether a step waits for the circuit breaker of this server, which is open."""
+    return any(why["kind"] == "breaker" and server in why["reason"] for why in step.get("waits_for", ()))
 
 
 async def seen(client: McpClient, run: str, step: str) -> dict[str, Any]:

@@ -15,8 +15,10 @@ from msgspec.structs import replace
 from engine.guided_runs import gate_of
 from engine.guided_runs import judge as fits
 from engine.stage import plan
-from handrail.domain.checks.finding import Severity
-from handrail.domain.checks.judgement import Judgement, PlainRuleSet, judge
+from handrail.domain.checks.finding import Finding, Severity
+from handrail.domain.checks.judgement import FINDINGS_MAX, Judgement, PlainRuleSet, judge, judgement_of
+from handrail.domain.checks.rule import CheckOutcome
+from handrail.domain.definition import model
 from handrail.domain.definition.model import Definition, Prompt
 from handrail.domain.run.state import Run
 from handrail.domain.run.step_path import top_lane
@@ -59,7 +61,7 @@ CASES: list[tuple[Check, str]] = [
     (of("any_of", HERE, NO), "not run"),
     (of("any_of", NO, NO), "refused"),
     (of("any_of", BAD), "refused"),
-    (of("any_of", {**NO, "when": "inputs.least > 2"}), "passed"),
+    (of("any_of", {**NO, "when": "inputs.least > 2"}), "left out"),
     (of("none_of", GONE, NO), "not run"),
     (of("none_of", GONE, YES), "refused"),
     (of("none_of", NO), "passed"),
@@ -147,3 +149,14 @@ def test_a_step_is_judged_by_its_own_bar_in_both() -> None:
     assert gated(major, "critical").is_good
     assert not rehearsed({**NO, "severity": "minor"}, "minor").is_good
     assert not gated({**NO, "severity": "minor"}, "minor").is_good
+
+
+def test_a_finding_that_blocks_is_never_cut_off_by_many_that_do_not() -> None:
+    minor = model.Check(rule="contains", severity=Severity.MINOR)
+    critical = model.Check(rule="length", severity=Severity.CRITICAL)
+    small = Finding(rule="contains", severity=Severity.MINOR, where="output", message="missing")
+    large = Finding(rule="length", severity=Severity.CRITICAL, where="output", message="too short")
+    outcomes = [(minor, CheckOutcome(findings=(small,) * 60)), (critical, CheckOutcome(findings=(large,)))]
+    judgement = judgement_of(Prompt(prompt="Go."), (), outcomes)
+    assert len(judgement.findings) == FINDINGS_MAX
+    assert [one.rule for one in judgement.blocking] == ["length"]

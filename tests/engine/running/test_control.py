@@ -371,3 +371,27 @@ def test_every_control_is_an_event_with_its_reason() -> None:
         return await stage.events(run.id)
 
     assert RunPaused(reason="lunch") in in_virtual_time(scene)
+
+
+def test_a_fork_takes_over_no_step_whose_dependency_was_undone() -> None:
+    stage = Stage(BAD)
+    definition = plan(
+        {"id": "a", "tool": "x.do", "effect": "compensatable", "undo": {"tool": "x.do"}},
+        {"id": "ok", "approve": "Go on?"},
+        {"id": "c", "tool": "x.bad"},
+    )
+
+    async def scene() -> tuple[list[Any], Run]:
+        run = await stage.play(definition)
+        await stage.control.act(run.id, Action.APPROVE, step="ok", actor=ADA, reason="fine")
+        await stage.worker.settled(run.id)
+        await stage.control.act(run.id, Action.COMPENSATE, actor=ADA, reason="undo it")
+        undone = await stage.worker.settled(run.id)
+        assert undone.step("a").status is StepStatus.COMPENSATED
+        fork = await stage.control.act(run.id, Action.FORK, step="c", actor=ADA, reason="again")
+        return await stage.events(fork.id), await stage.worker.settled(fork.id)
+
+    events, fork = in_virtual_time(scene)
+    assert not [event for event in events if isinstance(event, StepCarried)]
+    # What was approved is made again, so it is asked again.
+    assert fork.step("ok").status is StepStatus.WAITING

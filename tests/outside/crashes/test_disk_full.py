@@ -51,7 +51,9 @@ async def test_a_file_that_may_not_grow_stops_the_run_until_a_restart_and_nothin
             await worker.owner()
             resource.prlimit(worker.process.pid, resource.RLIMIT_FSIZE, (ROOM_BYTES, resource.RLIM_INFINITY))
             said = await worker.says("journal.db")
-            assert "the disk or the system failed under journal.db" in said or "accepts no more events" in said, said
+            assert (
+                "the disk or the system failed while writing journal.db" in said or "accepts no more events" in said
+            ), said
             stopped = await place.run(run)
             assert stopped.status is RunStatus.RUNNING
             assert 0 < stopped.done < STEPS

@@ -36,8 +36,10 @@ def _all_of(parts: Sequence[CheckPart], _where: str) -> CheckOutcome:
 
 
 def _any_of(parts: Sequence[CheckPart], where: str) -> CheckOutcome:
-    if not parts or any(outcome.passed for _, outcome in parts):
+    if any(outcome.passed for _, outcome in parts):
         return CheckOutcome()
+    if not parts:
+        return CheckOutcome(was_run=False)  # no condition was true: nothing was looked at, so nothing is proved
     if any(outcome.is_not_run for _, outcome in parts):
         return _unless_open(parts)
     names = ", ".join(rule for rule, _ in parts)
@@ -69,7 +71,7 @@ def _none_of(parts: Sequence[CheckPart], where: str) -> CheckOutcome:
 def _unless_open(parts: Sequence[CheckPart]) -> CheckOutcome:
     """A pass, unless a part was not run: then the outcome is unknown, and the notes on those parts say so."""
     notes = tuple(found for _, outcome in parts if outcome.is_not_run for found in outcome.findings)
-    return CheckOutcome(findings=notes, was_run=not notes)
+    return CheckOutcome(findings=notes, was_run=bool(parts) and not notes)
 
 
 def _card(name: str, summary: str) -> RuleCard:

@@ -44,6 +44,9 @@ class PlainRuleSet(Struct, frozen=True):
     fits: SchemaJudge
 
 
+WORST_FIRST: Final = (Severity.CRITICAL, Severity.MAJOR, Severity.MINOR)
+
+
 class Judgement(Struct, frozen=True):
     """All findings, the rules that passed, and their evidence."""
 
@@ -188,6 +191,8 @@ def judgement_of(
 ) -> Judgement:
     """The judgement that follows from the schema's findings and the outcomes of the checks."""
     findings = [*shape, *(found for check, outcome in outcomes for found in _weighed(check, outcome))]
+    if len(findings) > FINDINGS_MAX:  # the worst stay: cutting off one that blocks would accept the output
+        findings.sort(key=lambda found: WORST_FIRST.index(found.severity))
     return Judgement(
         findings=tuple(findings[:FINDINGS_MAX]),
         passed=tuple(dict.fromkeys(check.rule for check, outcome in outcomes if outcome.passed)),

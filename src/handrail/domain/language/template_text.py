@@ -15,11 +15,11 @@ from handrail.domain.language.expression_value import ExpressionRefused
 SOURCE_LENGTH_MAX: Final = 20_000
 
 _OPENING: Final = re.compile(r"\{[{%#]")
-_STRING: Final = r""""(?:[^"\\\n]|\\.)*+"|'(?:[^'\\\n]|\\.)*+'"""
+_STRING: Final = r""""(?>(?:[^"\\\n]|\\.)*)"|'(?>(?:[^'\\\n]|\\.)*)'"""
 _INSIDE: Final = {  # up to the closing, or to an unclosed quote
-    "{{": (re.compile(rf"""(?:{_STRING}|[^"'}}]++|}}(?!}}))*+"""), "}}"),
-    "{%": (re.compile(rf"""(?:{_STRING}|[^"'%]++|%(?!}}))*+"""), "%}"),
-    "{#": (re.compile(r"(?:[^#]++|#(?!\}))*+"), "#}"),
+    "{{": (re.compile(rf"""(?>(?:{_STRING}|[^"'}}]++|}}(?!}}))*)"""), "}}"),
+    "{%": (re.compile(rf"""(?>(?:{_STRING}|[^"'%]++|%(?!}}))*)"""), "%}"),
+    "{#": (re.compile(r"(?>(?:[^#]++|#(?!\}))*)"), "#}"),
 }
 _RAW_END: Final = re.compile(r"\{%(-?)\s*+endraw\s*+(-?)%\}")
 

@@ -34,6 +34,7 @@ from handrail.domain.journal.event import (
     UndoStarted,
 )
 from handrail.domain.journal.fact import granted
+from handrail.domain.plural import plural
 from handrail.domain.run.command import (
     AcceptStep,
     AskPerson,
@@ -111,7 +112,7 @@ def _refused(command: RefuseOutput, *, tries: int) -> list[Event]:
     refused = granted(OutputRefused, command)
     if not command.last:
         return [refused]
-    message = f"the output was refused {tries} times"
+    message = f"the output was refused {plural(tries, 'time')}"
     return [refused, StepFailed(step=command.step, category=Category.INVALID_INPUT, message=message, asks=True)]
 
 

@@ -50,7 +50,8 @@ FORMS: Final = (
         "private key",
         "-----begin",
         # Up to the next dashes, wherever they are: a truncated key is still a secret.
-        r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----(?:[^-]|-(?!----))*+(?:-----END [A-Z0-9 ]{0,60}-----)?",
+        r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
+        r"(?>(?:[^-]|-(?!----))*)(?:-----END [A-Z0-9 ]{0,60}-----)?",
     ),
     AWS_ID,
     _form(

@@ -91,7 +91,7 @@ class RunReader:
         run = await self.run(run_id)
         definition = await self.definition(run)
         postponed = await self._postponed(run, definition) if detail is Detail.FULL else {}
-        within = LiveState({**within.postponed, **postponed}, within.words)
+        within = LiveState({**postponed, **within.postponed}, within.words)
         now = self.clock()
         prospect = self._agendas.prospect(run, definition, now=now)
         seen = status_of(run, definition, now=now, detail=detail, within=within, prospect=prospect)

@@ -34,7 +34,7 @@ from handrail.domain.run.legal_controls import Action, legal_actions, legal_word
 from handrail.domain.run.scope import outputs_of_rounds
 from handrail.domain.run.state import Run
 from handrail.domain.run.status import STEP_SATISFIED, STEP_UNDOABLE, RunStatus, StepStatus
-from handrail.domain.run.step_path import locate
+from handrail.domain.run.step_path import locate, top_lane
 from handrail.domain.scheduling.compensation import lasting_effect, undo_order
 from handrail.engine.clock import Clock
 from handrail.engine.dispatch import Dispatch
@@ -109,14 +109,14 @@ class Control:
     async def fork(self, run: Run, step: str, *, actor: str, reason: str) -> Run:
         """A new run that takes over what was done before a step; effects that are not undone are in its first event."""
         definition = await self.dispatch.definition(run.definition)
-        again = _from_step_on(definition, step)
-        effects = [path for path in run.steps if path.split(".")[0].split("[")[0] in again]
+        kept = _kept(run, definition, _from_step_on(definition, step))
+        effects = [path for path in run.steps if path.split(".")[0].split("[")[0] not in kept]
         ask = StartRun(
             goal=run.goal,
             mode=run.mode,
             priority=run.priority,
             fork=Fork(run=run.id, n=run.n, step=step, effects=tuple(_lasting(run, definition, effects))),
-            carried=tuple(_carried(run, definition, again)),
+            carried=tuple(_carried(run, definition, kept)),
             vars=run.vars,
             pins=run.pins,
             key=fork_key(run, step, actor=actor, reason=reason),
@@ -215,11 +215,23 @@ def _from_step_on(definition: Definition, step: str) -> set[str]:
     return again
 
 
-def _carried(run: Run, definition: Definition, again: set[str]) -> list[StepCarried]:
+def _kept(run: Run, definition: Definition, again: set[str]) -> set[str]:
+    """The steps whose results a fork takes over: done, and so is everything that they depend on.
+
+    A step whose dependency was undone must run again after it, and an approval must be asked again: what was approved
+    is made again."""
+    needs = top_lane(definition).course.needs
+    kept = {step.id for step in definition.steps if run.step(step.id).status in STEP_SATISFIED} - again
+    while dropped := {step for step in kept if not set(needs[step]) <= kept}:
+        kept -= dropped
+    return kept
+
+
+def _carried(run: Run, definition: Definition, kept: set[str]) -> list[StepCarried]:
     carried = []
     for step in definition.steps:
         state = run.step(step.id)
-        if step.id in again or state.status not in STEP_SATISFIED:
+        if step.id not in kept:
             continue
         output = outputs_of_rounds(run, step, step.id) if step.body else state.output
         is_skipped = state.status is StepStatus.SKIPPED

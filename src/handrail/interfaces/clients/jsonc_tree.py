@@ -14,9 +14,9 @@ from typing import Any, Final, NoReturn
 from handrail.domain.errors import Invalid
 
 DEPTH_MAX: Final = 100
-_blank = re.compile(r"(?:[ \t\r\n]++|//[^\r\n]*+|/\*(?:[^*]|\*(?!/))*+\*/)*+")
-_string = re.compile(r'"(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+"')
-_plain = re.compile(r"-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?+(?:[eE][-+]?[0-9]++)?+(?![-+.\w])|true\b|false\b|null\b")
+_blank = re.compile(r"(?>(?:[ \t\r\n]++|//[^\r\n]*+|/\*(?>(?:[^*]|\*(?!/))*)\*/)*)")
+_string = re.compile(r'"(?>(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*)"')
+_plain = re.compile(r"-?(?:0|[1-9][0-9]*+)(?>(?:\.[0-9]++)?)(?>(?:[eE][-+]?[0-9]++)?)(?![-+.\w])|true\b|false\b|null\b")
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,9 +17,9 @@ from handrail.library.documents.document_tree import EMPTY, Tree, grow
 # Repetitions are possessive (*+): without them, a long string would use memory for backtracking.
 _line_end = re.compile(r"\r\n|\n|\r")
 _blank = re.compile(r"[ \t\n\r]*+")
-_comment = re.compile(r"//[^\n\r]*+|/\*(?:[^*]|\*(?!/))*+\*/")
-_string = re.compile(r'"[^"\\\x00-\x1f]*+(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*+)*+"')
-_number = re.compile(r"(-?(?:0|[1-9][0-9]*+))(\.[0-9]++)?+([eE][-+]?[0-9]++)?+(?![-+.\w])")
+_comment = re.compile(r"//[^\n\r]*+|/\*(?>(?:[^*]|\*(?!/))*)\*/")
+_string = re.compile(r'"[^"\\\x00-\x1f]*+(?>(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*+)*)"')
+_number = re.compile(r"(-?(?:0|[1-9][0-9]*+))(?>(\.[0-9]++)?)(?>([eE][-+]?[0-9]++)?)(?![-+.\w])")
 _word = re.compile(r"-?[A-Za-z]++")
 
 _WORDS: Final[dict[str, Json]] = {
@@ -35,7 +35,7 @@ _WORDS: Final[dict[str, Json]] = {
 NO_COMMENTS: Final = ("JSON has no comments", "remove the comment, or write the document as YAML")
 
 # A string up to where it is no longer JSON.
-_VALID_START: Final = r'"(?:[^"\\\x00-\x1f]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*+'
+_VALID_START: Final = r'"(?>(?:[^"\\\x00-\x1f]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*)'
 
 # What is there instead of a key or value, the message, and the fix; the first match wins.
 # The position is that of the group `at`, or the start of the key or value.

@@ -74,8 +74,17 @@ class EntryIndex:
         if self.cache_file is None:
             return
         # Only entries: another file may become a workflow when the importer for its format is installed.
-        entries = {path: seen for path, seen in files.items() if seen.entry is not None}
+        # A file name that is not UTF-8 can't be stored as JSON: such a file is read again by the next process.
+        entries = {path: seen for path, seen in files.items() if seen.entry is not None and _is_text(path)}
         write_cache(self.cache_file, msgspec.json.encode(_CacheFile(FORMAT, entries)))
+
+
+def _is_text(path: str) -> bool:
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _indexed(document: Document | Invalid, path: str, changed: int, size: int) -> _IndexedFile:

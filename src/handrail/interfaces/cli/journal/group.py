@@ -186,7 +186,7 @@ async def checkpoint(ctx: click.Context, accept: bool, reason: str, as_json: boo
 @command.command()
 @click.argument("stream", metavar="RUN", shell_complete=complete_run)
 @click.argument("number", metavar="N", type=click.IntRange(1))
-@click.option("--reason", default="", help="Why; recorded in the journal. VerifyOptions for at a terminal.")
+@click.option("--reason", default="", help="Why; recorded in the journal. Asked for at a terminal.")
 @click.option("--dry-run", is_flag=True, help="Show what would be erased, and change nothing.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @utc_option

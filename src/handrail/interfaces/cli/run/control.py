@@ -73,7 +73,7 @@ def _with_options(action: Action, call: Callable[..., Any]) -> Callable[..., Any
         text = "The output that the step would have had; @FILE or - (stdin) to read it from there."
         call = click.option("--output", metavar="JSON", help=text)(call)
     if action is Action.APPROVE:
-        text = "The answer, if more than a yes is request for; @FILE or - (stdin) to read it from there."
+        text = "The answer, if more than a yes is asked for; @FILE or - (stdin) to read it from there."
         call = click.option("--answer", "output", metavar="JSON", help=text)(call)
     if action is Action.RESUME:  # continuing needs no reason
         call = click.option("--reason", metavar="TEXT", help="Why; kept in the journal.")(call)

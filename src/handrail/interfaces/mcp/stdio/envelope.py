@@ -17,7 +17,7 @@ LINE_BYTES_MAX: Final = 4 * 1024 * 1024
 DEPTH_MAX: Final = 100
 ID_CHARACTERS_MAX: Final = 500
 
-_BRACKETS: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"?+|[\[{]|[\]}]', re.DOTALL)
+_BRACKETS: Final = re.compile(r'"(?>(?:[^"\\]++|\\.)*)"?+|[\[{]|[\]}]', re.DOTALL)
 _SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
 
 
