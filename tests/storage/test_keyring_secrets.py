@@ -32,7 +32,7 @@ class Drawer(keyring.backend.KeyringBackend):
         del self.values[service, username]
 """
 USE = """
-from handrail.storage.secret_ring import open_ring
+from handrail.storage.keyring_secrets import open_ring
 ring = open_ring()
 ring.put("key", "hunter22")
 print(ring.get("key"), ring.get("other"))

@@ -253,7 +253,7 @@ async def test_killing_handrail_kills_its_commands(project: Path) -> None:
 import asyncio
 from pathlib import Path
 from handrail.engine.sandbox import Job
-from handrail.tools.bubblewrap import Bubblewrap
+from handrail.tools.sandbox.bubblewrap import Bubblewrap
 sandbox = Bubblewrap(Path({str(project)!r}), program={str(bubblewrap())!r})
 asyncio.run(sandbox.run(Job(argv=("sh", "-c", "touch begun; sleep 60; : {marker}"))))
 """
