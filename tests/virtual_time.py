@@ -9,6 +9,9 @@ from typing import Any, TypeVar
 Result = TypeVar("Result")
 
 
+ROUNDS_MAX = 100
+
+
 class VirtualLoop(asyncio.SelectorEventLoop):
     """Time passes only when there is nothing else to do."""
 
@@ -42,9 +45,11 @@ def in_virtual_time(scene: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
     try:
         return loop.run_until_complete(asyncio.wait_for(scene(), 1_000_000))
     finally:
-        left = asyncio.all_tasks(loop)
-        for task in left:
-            task.cancel()
-        if left:
+        for _ in range(ROUNDS_MAX):  # a task that ends may start another one: a conductor wakes when its call ends
+            left = asyncio.all_tasks(loop)
+            if not left:
+                break
+            for task in left:
+                task.cancel()
             loop.run_until_complete(asyncio.wait(left))
         loop.close()
