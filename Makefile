@@ -5,7 +5,7 @@ BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 READY := $(VENV)/ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-outside judges check format lint types contracts tidy pytest simulate docs manifests bench lock clean
+.PHONY: help setup demo test test-long test-outside judges check format lint types contracts tidy pytest simulate docs manifests bench lock clean
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -28,6 +28,9 @@ test: $(READY) judges pytest ## set up everything and pass all tests, with cover
 
 test-outside: $(READY) judges ## only the judges from outside, none left out: conformance, Inspector, real clients
 	@HANDRAIL_OUTSIDE=required $(BIN)/python tests/run.py tests/outside
+
+test-long: $(READY) ## the tests that take minutes: many rounds of kill -9
+	@$(BIN)/python -m pytest -m long -s tests
 
 judges: $(READY)
 	@echo "==> installing the judges from outside into build/node (once; what can't be had is left out, and said)"

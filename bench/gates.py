@@ -1,10 +1,12 @@
-"""What does a gate cost? Ten trivial checks; a project's tests, and the same hand-in again.
+"""What does a gate cost? Ten trivial checks; a project's tests, and the same hand-in again; a large project.
 
     python bench/gates.py [--rounds 200]
 
 The first figure is what handrail adds to rules that do nothing worth mentioning: ten of them on one output. The second
 is a real project whose tests are run in the sandbox (or without one, where there is none: that is said), and handed in
-again with nothing changed: the ratio is what the memory is worth."""
+again with nothing changed: the ratio is what the memory is worth. The third is how much later a command starts as a
+check of a project of 10,000 files than by itself: it gets a view of the project that is thrown away, by every way that
+this machine has (a copy is the last resort, and has no limit)."""
 
 from __future__ import annotations
 
@@ -16,17 +18,21 @@ import time
 from argparse import ArgumentParser
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from handrail.assembly import gate_of
+from handrail.assembly.checks import gate_of
 from handrail.domain.checks.judgement import Judgement
 from handrail.domain.definition.authoring import definition_from
 from handrail.domain.definition.model import Prompt
 from handrail.domain.run.state import Run
 from handrail.domain.run.step_path import top_lane
 from handrail.engine.checking.gate import QualityGate
+from handrail.engine.sandbox import Job
 from handrail.settings import Settings, read_settings
+from handrail.tools.sandbox.bubblewrap import Bubblewrap
+from handrail.tools.sandbox.throw_away import ViewKind
 from handrail.tools.sandbox.unconfined import Unconfined
 
 TRIVIAL: Final[list[dict[str, Any]]] = [
@@ -37,6 +43,10 @@ PYTEST: Final = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
 MILLISECONDS_MAX: Final = 2.0
 RATIO_MIN: Final = 20.0
 FILES: Final = 40
+MANY_FILES: Final = 10_000
+FOLDER_FILES: Final = 100
+START_MS_MAX: Final = 150.0
+STARTS: Final = 15
 
 
 def main() -> int:
@@ -65,14 +75,51 @@ async def measured(folder: Path, rounds: int) -> int:
     ratio = first / again
     print(f"tests of {FILES} files: first {first:.0f} ms, again {again:.1f} ms")
     print(f"the memory is worth {ratio:.0f} times (at least {RATIO_MIN:g})")
-    return int(p50 > MILLISECONDS_MAX or ratio < RATIO_MIN)
+    later = await started(folder / "large")
+    return int(p50 > MILLISECONDS_MAX or ratio < RATIO_MIN or later > START_MS_MAX)
+
+
+async def started(folder: Path) -> float:
+    """How many milliseconds later a command starts as a check of a large project, once the sandbox was tried."""
+    settings = settings_in(folder)
+    for number in range(MANY_FILES):
+        file = settings.project / f"part-{number // FOLDER_FILES}" / f"file-{number}.py"
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(f"NUMBER = {number}\n" * 50, encoding="utf-8")
+    gate = gate_of(settings)
+    if why_not := await gate.sandbox.trial():
+        print(f"no command in a large project, since {why_not}")
+        return 0.0
+    alone = await median_ms(lambda: run_alone(settings.project))
+    later = await median_ms(judge(gate, [{"rule": "command_succeeds", "argv": ["true"]}], {})) - alone
+    print(f"a check of {MANY_FILES:,} files starts {later:.0f} ms later than alone (at most {START_MS_MAX:g} ms)")
+    for way in ViewKind:
+        sandbox = Bubblewrap(settings.project, way=way)
+        spent = await median_ms(partial(sandbox.run, Job(argv=("true",))), 1 if way is ViewKind.COPY else STARTS)
+        print(f"    the sandbox by {way}: {spent - alone:.0f} ms")
+    return later
+
+
+async def median_ms(doing: Callable[[], Awaitable[Any]], times: int = STARTS) -> float:
+    spent = []
+    for _ in range(times):
+        began = time.perf_counter()
+        await doing()
+        spent.append(1_000 * (time.perf_counter() - began))
+    return statistics.median(spent)
+
+
+async def run_alone(project: Path) -> None:
+    process = await asyncio.create_subprocess_exec("true", cwd=project)
+    assert await process.wait() == 0
 
 
 def settings_in(folder: Path) -> Settings:
-    (folder / "project" / ".handrail").mkdir(parents=True)
+    (folder / "project").mkdir(parents=True)
+    (folder / "home").mkdir(mode=0o700)
     read = sorted({sys.prefix, sys.base_prefix})
     config = f"[shell]\nread = {read}\n".replace("'", '"')
-    (folder / "project" / ".handrail" / "config.toml").write_text(config, encoding="utf-8")
+    (folder / "home" / "config.toml").write_text(config, encoding="utf-8")
     return read_settings({"home": str(folder / "home"), "project": str(folder / "project")}, {})
 
 

@@ -99,7 +99,7 @@ async def guided(part: Part, seed: str, tally: Tally) -> None:
     with tempfile.TemporaryDirectory() as folder:
         place = Place(Path(folder))
         async with place.serving(built_in="true") as server:
-            world = InMemory(server)
+            world = InMemory(server, place.home, place.project)
             agent = world.agent(part, seed)
             run = await agent.start()
             await agent.work(run)

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.peers.floor import ONE_RUN, WARM_RUNS, WARM_STEPS, Clock, Spent, at_once, command_line, report
-from handrail.assembly import open_assembly
+from handrail.assembly.opening import open_assembly
 from handrail.domain.definition.model import Definition
 from handrail.engine.running.worker import Worker
 from handrail.library.loading import load_data

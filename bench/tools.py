@@ -27,7 +27,7 @@ from typing import Any, Final
 from mcp import StdioServerParameters
 from mcp.client import Client
 
-from handrail.assembly import Assembly, open_assembly
+from handrail.assembly.opening import Assembly, open_assembly
 from handrail.domain.definition.authoring import definition_from
 from handrail.domain.definition.model import Definition
 from handrail.domain.journal.codec import kind_of
@@ -67,10 +67,10 @@ def told(title: str, figure: float, target: float | None, unit: str = "", *, lea
 
 @asynccontextmanager
 async def program(servers: dict[str, Any]) -> AsyncIterator[Assembly]:
-    """Handrail at work in a project that declares these servers."""
+    """Handrail at work for a user who declares these servers."""
     with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / ".handrail").mkdir()
-        (Path(folder) / ".handrail" / "tools.json").write_text(json.dumps({"mcpServers": servers}))
+        (Path(folder) / "home").mkdir(mode=0o700)
+        (Path(folder) / "home" / "tools.json").write_text(json.dumps({"mcpServers": servers}))
         chosen = {"home": str(Path(folder) / "home"), "project": folder}
         async with open_assembly(read_settings(chosen, {})) as parts:
             yield parts

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from handrail.assembly import library_of, open_assembly, sandbox_of, toolbox_of
+from handrail.assembly.checks import sandbox_of
+from handrail.assembly.opening import open_assembly
+from handrail.assembly.tools import library_of, toolbox_of
 from handrail.domain.definition.authoring import definition_from
 from handrail.domain.definition.model import Category
 from handrail.domain.errors import Invalid
@@ -86,7 +88,8 @@ def said(tmp_path: Path, *, home: str = "", project: str = "") -> Settings:
 def test_commands_of_checks_leave_the_sandbox_only_by_the_owners_word(tmp_path: Path) -> None:
     off = '[checks]\nsandbox = "off"\n'
     assert isinstance(sandbox_of(said(tmp_path, home=off)), Unconfined)
-    assert not isinstance(sandbox_of(said(tmp_path, project=off)), Unconfined)
+    with pytest.raises(Invalid, match=r"a project may not set \[checks\] sandbox"):
+        said(tmp_path, project=off)
     with pytest.raises(Invalid, match="takes one key"):
         sandbox_of(said(tmp_path, home="[checks]\nsandbox = 3\n"))
     with pytest.raises(Invalid, match="takes one key"):
@@ -100,10 +103,12 @@ async def test_a_plan_may_read_the_environment_only_by_the_owners_word(
     allowed = '[secrets]\nenv = ["REGION"]\n'
     step = {"id": "a", "tool": "file.write", "args": {"path": "a.txt", "text": "${env:REGION}"}}
     plan = definition_from({"id": "p", "on_failure": "stop", "steps": [step]})
-    for home, project, status in ((allowed, "", RunStatus.COMPLETED), ("", allowed, RunStatus.FAILED)):
-        async with open_assembly(said(tmp_path, home=home, project=project)) as parts:
+    for home, status in ((allowed, RunStatus.COMPLETED), ("", RunStatus.FAILED)):
+        async with open_assembly(said(tmp_path, home=home)) as parts:
             run = await parts.worker.start(plan, {}, actor="person:ada")
             assert (await parts.worker.settled(run.id)).status is status
+    with pytest.raises(Invalid, match=r"a project may not set \[secrets\]"):
+        said(tmp_path, project=allowed)
     assert (tmp_path / "a.txt").read_text() == "north-west"
 
 

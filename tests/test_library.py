@@ -44,7 +44,7 @@ def test_importing_the_package_imports_nothing_else() -> None:
 
 EXAMPLES = re.findall(r"```python\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)
 PRINTED = (
-    "waiting ['approval: look']\ncompleted True\n",
+    "waiting ['approval: look']\nPublish the notes? ['publish']\ncompleted True\n",
     "reserved lamp\nreleased lamp\ncompensated\nrun_compensated\n",
     "True completed\n",
 )
@@ -129,3 +129,51 @@ async def test_a_wrong_type_never_reaches_the_journal(tmp_path: Path, wrong: dic
     with pytest.raises(handrail.Invalid, match="actor"):
         async with handrail.open(home=tmp_path / "home", project=tmp_path, actor=5):  # type: ignore[arg-type]
             pass
+
+
+WORK = {"id": "work", "steps": [{"id": "write", "prompt": "Write."}, {"id": "look", "approve": "Go on?"}]}
+
+
+async def test_a_wrong_type_in_a_call_about_a_run_is_refused_before_the_journal(tmp_path: Path) -> None:
+    async with handrail.open(home=tmp_path / "home", project=tmp_path) as program:
+        run = await program.runs.start(definition(WORK))
+        await run.finished()
+        before = await run.events()
+        calls = (
+            lambda: run.submit(3, "x"),  # type: ignore[arg-type]
+            lambda: run.submit("write", "x", note=["n"]),  # type: ignore[arg-type]
+            lambda: run.submit("write", "x", outcome=None),  # type: ignore[arg-type]
+            lambda: run.submit("write", "x", confirmed=True),  # type: ignore[arg-type]
+            lambda: run.pause(reason=5),  # type: ignore[arg-type]
+            lambda: run.skip(("write",), reason="no"),  # type: ignore[arg-type]
+            lambda: run.fork("write", reason=b"again"),  # type: ignore[arg-type]
+            lambda: run.fork(None, reason="again"),  # type: ignore[arg-type]
+        )
+        for call in calls:
+            with pytest.raises(handrail.Invalid, match="must be of type"):
+                await call()
+        with pytest.raises(handrail.Invalid, match="not an outcome"):
+            await run.submit("write", "x", outcome="finished")
+        assert await run.events() == before
+
+
+async def test_a_program_is_bound_to_its_project_and_can_list_those_of_others(tmp_path: Path) -> None:
+    home, shop, site = tmp_path / "home", tmp_path / "shop", tmp_path / "site"
+    shop.mkdir()
+    site.mkdir()
+    async with handrail.open(home=home, project=shop) as own, handrail.open(home=home, project=site) as other:
+        run = await own.runs.start(
+            handrail.load_data({"id": "ask", "steps": [{"id": "go", "approve": "Go on?"}]}).definition or ""
+        )
+        await run.finished(timeout_s=30)
+        foreign = other.runs.get(run.id)
+        with pytest.raises(handrail.Conflict, match="belongs to another project: shop"):
+            await foreign.approve("go", reason="not mine")
+        seen = await foreign.status()
+        assert seen.project is not None
+        assert (seen.project.name, (await run.status()).project) == ("shop", None)
+        assert await other.runs.list() == []
+        (listed,) = await other.runs.list(all_projects=True)
+        assert listed.project is not None
+        assert (listed.run, listed.project.folder) == (run.id, str(shop.resolve()))
+        assert (await run.approve("go", reason="mine")).status.value in {"running", "completed"}

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 import logging
+import os
+import stat
+import sys
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from handrail import logs
+from handrail.foundation.log_text import clean_logs_with
 from handrail.logs import DayFileHandler, remove_old, start_logging, stop_logging
 
 log = logging.getLogger("handrail.test")
@@ -84,12 +89,71 @@ def test_a_new_day_opens_a_new_file_and_removes_the_old(tmp_path: Path) -> None:
     assert {file.name for file in tmp_path.iterdir()} == {"handrail-1970-01-10.jsonl"}
 
 
-def test_a_full_days_file_takes_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(logs, "FILE_BYTES_MAX", 200)
+def test_a_full_file_is_followed_by_the_next_part_and_no_line_is_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logs, "FILE_BYTES_MAX", 2_000)
     start_logging(tmp_path, level="error", days=3)
     for n in range(50):
         log.info("line %d", n)
-    assert 0 < len(lines(tmp_path)) < 10
+    assert len(list(tmp_path.iterdir())) > 1
+    assert sorted(str(line["message"]) for line in lines(tmp_path)) == sorted(f"line {n}" for n in range(50))
+    start_logging(tmp_path, level="error", days=3)  # another process goes on in the last part
+    files = len(list(tmp_path.iterdir()))
+    log.info("one more")
+    assert len(list(tmp_path.iterdir())) == files
+
+
+def test_only_the_newest_parts_of_a_day_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(logs, "FILE_BYTES_MAX", 200)
+    start_logging(tmp_path, level="error", days=3)
+    for n in range(200):
+        log.info("line %d", n)
+    assert len(list(tmp_path.iterdir())) == logs.PARTS_MAX
+    assert any(line["message"] == "line 199" for line in lines(tmp_path))
+    remove_old(tmp_path, before="9999-01-01")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such mode")
+@pytest.mark.parametrize("umask", [0o000, 0o022])
+def test_log_files_are_private_whatever_the_umask(tmp_path: Path, umask: int) -> None:
+    day = datetime.now(UTC).date().isoformat()
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / f"handrail-{day}.jsonl").touch(mode=0o644)  # left by an earlier version
+    (tmp_path / "logs" / f"handrail-{day}.jsonl").chmod(0o644)
+    before = os.umask(umask)
+    try:
+        start_logging(tmp_path / "logs", level="error", days=3)
+        log.info("secret")
+        start_logging(tmp_path / "new" / "logs", level="error", days=3)
+        log.info("secret")
+    finally:
+        os.umask(before)
+    files = [*(tmp_path / "logs").iterdir(), *(tmp_path / "new" / "logs").iterdir()]
+    assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
+    assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == 0o700
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need a privilege there")
+def test_a_link_in_place_of_a_log_file_is_not_written_through(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(logging, "raiseExceptions", False)
+    day = datetime.now(UTC).date().isoformat()
+    (tmp_path / f"handrail-{day}.jsonl").symlink_to(tmp_path / "elsewhere")
+    start_logging(tmp_path, level="error", days=3)
+    log.info("secret")
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_a_message_can_not_pass_for_two_records_nor_control_the_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    start_logging(tmp_path, level="warning", days=3)
+    log.warning("a \x1b[2J\u202e\nerror: forged")
+    assert capsys.readouterr().err == "warning: a \\x1b[2J\\u202e\n    error: forged\n"
+    (file,) = tmp_path.iterdir()
+    assert "\u202e" not in file.read_text()
+    assert lines(tmp_path)[0]["message"] == "a \x1b[2J\u202e\nerror: forged"
 
 
 def test_a_folder_that_can_not_be_made_never_stops_the_work(
@@ -100,3 +164,18 @@ def test_a_folder_that_can_not_be_made_never_stops_the_work(
     start_logging(tmp_path / "file" / "logs", level="error", days=3)
     log.info("work goes on")
     assert capsys.readouterr().out == ""
+
+
+def test_secrets_are_kept_out_of_every_part_of_a_record(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    start_logging(tmp_path, level="warning", days=3)
+    clean_logs_with(lambda text: text.replace("hunter22", "[redacted]"))
+    try:
+        raise ValueError("the key is hunter22")
+    except ValueError:
+        log.exception("it said %s", "hunter22", extra={"run": "hunter22", "duration_ms": 3})
+    (line,) = lines(tmp_path)
+    assert (line["message"], line["run"], line["duration_ms"]) == ("it said [redacted]", "[redacted]", 3)
+    assert "the key is [redacted]" in str(line["trace"])
+    shown = capsys.readouterr().err
+    assert "hunter22" not in shown
+    assert "it said [redacted] (run=[redacted]" in shown

@@ -17,7 +17,7 @@ def write(folder: Path, text: str) -> None:
 
 def test_flags_win_over_environment_over_project_over_home_over_defaults(tmp_path: Path) -> None:
     home, project = tmp_path / "home", tmp_path / "project"
-    write(home, 'log_days = 1\nbusy = "1s"\ncheckpoint_every = 1\n')
+    write(home, 'log_days = 1\nbusy = "3s"\ncheckpoint_every = 4\n')
     write(project / ".handrail", 'busy = "2s"\ncheckpoint_every = 2\n[http]\nallow = ["127.0.0.1"]\n')
     environment = {"HANDRAIL_HOME": str(home), "HANDRAIL_CHECKPOINT_EVERY": "3", "HANDRAIL_LOG_LEVEL": "info"}
     settings = read_settings({"project": str(project), "log_level": "debug"}, environment)
@@ -63,7 +63,7 @@ def test_home_is_the_platforms_data_folder(platform: str, environment: dict[str,
         ("zzz = 3", "unknown setting `zzz`", "known: "),
         ("log_days =", "can't be read", "fix "),
         ("[htpp]\nallow = []", "config.toml: unknown table [htpp]", "did you mean `http`?"),
-        ("[zzz]", "unknown table [zzz]", "known: checks, groups, http"),
+        ("[zzz]", "unknown table [zzz]", "known: approvals, checks, groups, http"),
         ("http = 3", "unknown setting `http`", "known: "),
         ("[log_days]", "unknown table [log_days]", "known: "),
     ],

@@ -4,6 +4,14 @@ from __future__ import annotations
 
 import sys
 
+if (
+    __name__ == "__main__"
+    and not sys.flags.safe_path
+    and __file__.rsplit("handrail", 1)[0].rstrip("/\\") != sys.path[0]
+):
+    # `python -m handrail` looks for modules in the current folder first: a project must not bring code in that way.
+    del sys.path[0]
+
 from handrail.interfaces.mcp.stdio.arguments import is_for_mcp
 
 

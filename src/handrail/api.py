@@ -4,13 +4,15 @@ Settings come from the arguments, else from the environment and the config files
 
 from __future__ import annotations
 
-import getpass
 import os
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from handrail.assembly import StoreWriter, library_of, open_assembly, open_writer, rules_of, survey_of, toolbox_of
+from handrail.assembly.checks import rules_of
+from handrail.assembly.opening import StoreWriter, open_assembly, open_writer
+from handrail.assembly.people import people_of
+from handrail.assembly.tools import library_of, survey_of, toolbox_of
 from handrail.definitions import Definitions
 from handrail.domain.errors import Invalid
 from handrail.engine.plans import Plans
@@ -19,14 +21,14 @@ from handrail.engine.reading.run_reader import RunReader
 from handrail.engine.running.control import Control
 from handrail.library.shelf.workflow_library import WorkflowLibrary
 from handrail.runs import Execution, Runs
-from handrail.settings import Settings, read_settings
+from handrail.settings import Settings, local_person, read_settings
 from handrail.tools.registry import Registry
 from handrail.tools.sdk import PythonTool
 
 
 @dataclass(frozen=True)
 class Program:
-    """handrail over one store: its runs, plans, workflows and tools."""
+    """handrail in one project: its runs, plans, workflows and tools, over one store."""
 
     settings: Settings
     runs: Runs
@@ -50,8 +52,9 @@ async def open_program(
 ) -> AsyncIterator[Program]:
     """Open a program that executes the runs that are started in it.
 
-    `home` holds all state, `project` is the folder to work in; `actor` is recorded for everything that is done here
-    (default: `person:<os user>`); `tools` are Python functions for plans to call, made with `handrail.tool`."""
+    `home` holds all state, `project` is the folder to work in: only runs of that project are executed and changed;
+    `actor` is recorded for everything that is done here (default: `person:<os user>`); `tools` are Python functions for
+    plans to call, made with `handrail.tool`."""
     settings = _settings(home, project)
     async with open_assembly(settings, picks_up=False, tools=tools) as parts:
         execution = Execution(parts.worker, parts.guide)
@@ -68,15 +71,10 @@ async def connect(
     async with open_writer(settings) as store:
         toolbox = toolbox_of(settings)
         try:
-            reader = RunReader(store.reader.store, store.control.clock, toolbox)
+            reader = store.reader.run_reader(toolbox)
             yield _program(settings, store, toolbox, reader, actor, control=store.control)
         finally:
             await toolbox.close()
-
-
-def local_person() -> str:
-    """The actor of what the user of this machine does."""
-    return f"person:{getpass.getuser()}"
 
 
 def _program(
@@ -92,7 +90,7 @@ def _program(
     if not isinstance(actor, str):
         raise Invalid("actor must be a text", hint="give a name like `person:ada` or `agent:script`")
     library = library_of(settings)
-    survey = survey_of(rules_of(settings, toolbox), toolbox)
+    survey = survey_of(rules_of(settings, toolbox), toolbox, people_of(settings))
     runs = Runs(
         definitions=Definitions(library, store.plans, store.reader.store, toolbox, survey),
         dispatch=store.dispatch,

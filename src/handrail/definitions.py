@@ -17,6 +17,8 @@ from handrail.domain.suggestion import did_you_mean
 from handrail.engine.journal import ProjectionReader
 from handrail.engine.plans import Plans
 from handrail.engine.tool import Toolbox
+from handrail.foundation.plain_file import NotPlain, read_plain, root_around
+from handrail.library.documents.document import DOCUMENT_BYTES_MAX
 from handrail.library.loading import FolderCatalog, Loaded, load_definition, valid
 from handrail.library.shelf.catalog import SUFFIXES
 from handrail.library.shelf.workflow_library import WorkflowLibrary
@@ -62,7 +64,7 @@ class Definitions:
             raise NotFound(f"there is no file, workflow or plan {name!r}", hint=await self._hint(name)) from error
 
     async def _hint(self, name: str) -> str:
-        rows = await self.store.plans(limit=KNOWN_MAX)
+        rows = await self.store.plans(limit=KNOWN_MAX, project=self.plans.project)
         known = [*(entry.id for entry in self.library.entries()), *(row.id for row in rows if row.retired is None)]
         return did_you_mean(name, known) or "give a file, or save a plan first: `handrail plan save FILE`"
 
@@ -76,11 +78,22 @@ def load_file(file: str, library: WorkflowLibrary, survey: Survey) -> Loaded:
     """The definition in a file with all findings; what it extends or inlines is looked up beside it, then in
     the library."""
     path = Path(file)
-    try:
-        text = path.read_bytes()
-    except (FileNotFoundError, NotADirectoryError) as error:
-        raise NotFound(f"there is no file {file!r}", hint="give the path of a YAML or JSON definition") from error
-    except OSError as error:
-        raise NotFound(f"{file!r} can't be read: {error.strerror}", hint="give the path of a readable file") from error
-    catalog = FolderCatalog([source.folder for source in library.sources], beside=path.parent)
+    within = {source.folder: source.within for source in library.sources if source.within}
+    root = next((root for one in within.values() if (root := root_around(path, Path(one)))), None)
+    text = definition_text(path, within=root)
+    if root is not None:
+        within[str(path.parent)] = str(root)
+    catalog = FolderCatalog([source.folder for source in library.sources], within=within, beside=path.parent)
     return load_definition(text, name=file, catalog=catalog, survey=survey)
+
+
+def definition_text(path: Path, *, within: Path | None) -> bytes:
+    """The content of a file that a person named; NotFound if it can't be read.
+
+    If it is in a project, links may not lead out of that: the person named a file of the project, not of the system."""
+    try:
+        return read_plain(path, bytes_max=DOCUMENT_BYTES_MAX, within=within)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise NotFound(f"there is no file {str(path)!r}", hint="give the path of a YAML or JSON definition") from error
+    except NotPlain as error:
+        raise NotFound(str(error), hint="give the path of a readable file, or `-` for stdin") from error

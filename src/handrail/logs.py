@@ -1,20 +1,29 @@
 """Logging: JSON lines in a file under HANDRAIL_HOME/logs, readable text on stderr, nothing on stdout.
 
-One file per day, which all processes append to. Files are never renamed, and old ones are deleted. A record has `run`,
-`step` and `duration_ms` if the caller gives them: `log.info("...", extra={"run": run_id})`."""
+One file per day, which all processes append to, and the next part of it when one is full. Files are private, never
+renamed, and old ones are deleted. A record has `run`, `step` and `duration_ms` if the caller gives them:
+`log.info("...", extra={"run": run_id})`."""
 
 from __future__ import annotations
 
 import logging
+import os
 import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, Any, Final
 
 import msgspec
 
+from handrail.foundation.atomic_file import make_private_folder
+from handrail.foundation.log_text import clean_log_text, clean_logs_with
+from handrail.foundation.private_append import open_to_append
+from handrail.foundation.visible_text import visible, visible_json
+
 FIELDS: Final = ("run", "step", "attempt", "duration_ms")
 FILE_BYTES_MAX: Final = 50_000_000
+PARTS_MAX: Final = 4
+"""How many files of one day are kept: when the next starts, the oldest part is deleted."""
 ROOT: Final = "handrail"
 
 
@@ -36,6 +45,7 @@ def stop_logging() -> None:
     """Close what start_logging opened, and pass records to Python's root logger again."""
     root = logging.getLogger(ROOT)
     root.propagate = True
+    clean_logs_with(None)
     for handler in root.handlers[:]:
         root.removeHandler(handler)
         handler.close()
@@ -47,11 +57,11 @@ class JsonFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """The record as a line of JSON."""
         line = {"at": _instant(record), "level": record.levelname.lower(), "from": record.name}
-        line |= {name: getattr(record, name) for name in FIELDS if hasattr(record, name)}
-        line["message"] = record.getMessage()
+        line |= {name: _cleaned(getattr(record, name)) for name in FIELDS if hasattr(record, name)}
+        line["message"] = clean_log_text(record.getMessage())
         if record.exc_info:
-            line["trace"] = self.formatException(record.exc_info)
-        return msgspec.json.encode(line, enc_hook=str).decode()
+            line["trace"] = clean_log_text(self.formatException(record.exc_info))
+        return visible_json(msgspec.json.encode(line, enc_hook=str).decode())
 
 
 class TextFormatter(logging.Formatter):
@@ -62,26 +72,28 @@ class TextFormatter(logging.Formatter):
         given = [f"{name}={getattr(record, name)}" for name in FIELDS if hasattr(record, name)]
         tail = f" ({', '.join(given)})" if given else ""
         trace = "\n" + self.formatException(record.exc_info) if record.exc_info else ""
-        return f"{record.levelname.lower()}: {record.getMessage()}{tail}{trace}"
+        # Lines after the first are indented: a message with a line end can't pass for two records.
+        text = f"{record.getMessage()}{tail}{trace}".replace("\n", "\n    ")
+        return visible(clean_log_text(f"{record.levelname.lower()}: {text}"))
 
 
 class DayFileHandler(logging.Handler):
-    """Appends whole lines to `handrail-<day>.jsonl`; a file that has reached its size limit gets no more lines."""
+    """Appends whole lines to `handrail-<day>.jsonl`, and when that is full to `handrail-<day>.1.jsonl`, and so on."""
 
     def __init__(self, folder: Path, *, days: int) -> None:
         super().__init__(logging.DEBUG)
         self.folder, self.days = folder, days
         self.setFormatter(JsonFormatter())
         self._day = ""
+        self._part = 0
         self._file: IO[str] | None = None
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write one line; opens today's file first if needed."""
         try:
             file = self._today(_instant(record)[:10])
-            if file.tell() < FILE_BYTES_MAX:
-                file.write(self.format(record) + "\n")
-                file.flush()  # one write per line, so that lines of several processes don't mix
+            file.write(self.format(record) + "\n")
+            file.flush()  # one write per line, so that lines of several processes don't mix
         except OSError:
             self.handleError(record)
 
@@ -93,23 +105,48 @@ class DayFileHandler(logging.Handler):
         super().close()
 
     def _today(self, day: str) -> IO[str]:
+        """The file for the next line: another one on a new day, or when the last part is full."""
         if self._file is None or day != self._day:
-            if self._file is not None:
-                self._file.close()
-            # In two steps: mkdir applies the mode only to the last folder, and the home must be private too.
-            self.folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            self.folder.mkdir(exist_ok=True, mode=0o700)
+            make_private_folder(self.folder)
             remove_old(self.folder, before=_days_before(day, self.days))
-            self._file = (self.folder / f"{ROOT}-{day}.jsonl").open("a", encoding="utf-8")
-            self._day = day
+            self._day, self._part = day, max(_parts(self.folder, day), default=0)
+            self._file = self._opened()
+        while self._file.tell() >= FILE_BYTES_MAX:
+            self._part += 1
+            oldest = _name(day, self._part - PARTS_MAX) if self._part >= PARTS_MAX else None
+            self._file = self._opened()
+            if oldest is not None:
+                (self.folder / oldest).unlink(missing_ok=True)
         return self._file
+
+    def _opened(self) -> IO[str]:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+        file = os.fdopen(open_to_append(self.folder / _name(self._day, self._part)), "a", encoding="utf-8")
+        file.seek(0, os.SEEK_END)  # so that `tell` knows what is in it already
+        return file
+
+
+def _cleaned(value: Any) -> Any:
+    return clean_log_text(value) if isinstance(value, str) else value
 
 
 def remove_old(folder: Path, *, before: str) -> None:
     """Remove the log files of days before this one."""
-    for file in folder.glob(f"{ROOT}-????-??-??.jsonl"):
-        if file.stem.removeprefix(f"{ROOT}-") < before:
+    for file in folder.glob(f"{ROOT}-????-??-??*.jsonl"):
+        if file.name.removeprefix(f"{ROOT}-")[:10] < before:
             file.unlink(missing_ok=True)
+
+
+def _name(day: str, part: int) -> str:
+    return f"{ROOT}-{day}.{part}.jsonl" if part else f"{ROOT}-{day}.jsonl"
+
+
+def _parts(folder: Path, day: str) -> list[int]:
+    """The numbers of the parts of a day that there are."""
+    found = (file.name.split(".")[1] for file in folder.glob(f"{ROOT}-{day}.*.jsonl"))
+    return [int(number) for number in found if number.isdecimal()]
 
 
 def _days_before(day: str, days: int) -> str:

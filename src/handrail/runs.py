@@ -27,6 +27,7 @@ from handrail.engine.guiding.guide import Guide
 from handrail.engine.reading.ledger import Ledger, event_view
 from handrail.engine.reading.run_reader import RunReader
 from handrail.engine.reading.run_view import Detail, RunSummary, Status
+from handrail.engine.running.answers import AnswerGiven
 from handrail.engine.running.control import Control
 from handrail.engine.running.worker import Worker
 from handrail.engine.tool import Toolbox
@@ -90,9 +91,13 @@ class Runs:
         """The run with this id; whether it exists is found out by the first call."""
         return RunHandle(run_id, self)
 
-    async def list(self, *, status: Collection[str] = (), after: str = "", limit: int = 50) -> list[RunSummary]:
-        """Runs by id, all or those with a status; `after` is the last id of the page before."""
-        return await self.reader.runs(status=status, after=after, limit=limit)
+    async def list(
+        self, *, status: Collection[str] = (), after: str = "", limit: int = 50, all_projects: bool = False
+    ) -> list[RunSummary]:
+        """Runs of this project by id, all or those with a status; `after` is the last id of the page before.
+
+        With `all_projects` those of all projects, each with its project."""
+        return await self.reader.runs(status=status, after=after, limit=limit, all_projects=all_projects)
 
     async def settle(self, run_id: str) -> None:
         """Wait until a run has ended, or only an agent or a person can move it; executes it if this process can."""
@@ -136,12 +141,15 @@ class RunHandle:
         _require_types(step=(step, str), outcome=(outcome, str), note=(note, str), confirmed=(confirmed, str))
         if self._runs.execution is None:
             raise Invalid("a connection runs no checks", hint="use handrail.open() to submit a step")
-        given = Submission(step=step, output=output, outcome=Outcome(outcome), note=note, confirmed=confirmed)
+        given = Submission(step=step, output=output, outcome=_outcome(outcome), note=note, confirmed=confirmed)
         return await self._runs.execution.guide.submit(self.id, given, actor=self._runs.actor)
 
-    async def approve(self, step: str = "", *, reason: str, answer: Any = None) -> Status:
-        """Say yes to what the run asks; `answer` fills the form of a tool's question."""
-        return await self._act(Action.APPROVE, reason, step, answer)
+    async def approve(self, step: str = "", *, reason: str, answer: Any = None, digest: str = "") -> Status:
+        """Say yes to what the run asks; `answer` fills the form of a tool's question.
+
+        `digest` is that of what the person was shown (`status().waiting_for`): if something has changed since, it is a
+        conflict. Without it, the answer is to whatever is asked now."""
+        return await self._act(Action.APPROVE, reason, step, answer, digest=digest)
 
     async def reject(self, step: str = "", *, reason: str) -> Status:
         """Say no to what the run asks."""
@@ -177,6 +185,7 @@ class RunHandle:
 
     async def fork(self, step: str, *, reason: str) -> RunHandle:
         """A new run that shares everything before a step."""
+        _require_types(reason=(reason, str), step=(step, str))
         run = await self._runs.control.act(self.id, Action.FORK, actor=self._runs.actor, reason=reason, step=step)
         return self._runs.get(run.id)
 
@@ -185,10 +194,23 @@ class RunHandle:
         records = await self._runs.ledger.of_stream(self.id, after=after, limit=limit)
         return [event_view(record) for record in records]
 
-    async def _act(self, action: Action, reason: str, step: str = "", output: Any = None) -> Status:
-        _require_types(reason=(reason, str), step=(step, str))
-        await self._runs.control.act(self.id, action, actor=self._runs.actor, reason=reason, step=step, output=output)
+    async def _act(
+        self, action: Action, reason: str, step: str = "", output: Any = None, *, digest: str = ""
+    ) -> Status:
+        _require_types(reason=(reason, str), step=(step, str), digest=(digest, str))
+        given = AnswerGiven(channel="library", digest=digest)
+        await self._runs.control.act(
+            self.id, action, actor=self._runs.actor, reason=reason, step=step, output=output, given=given
+        )
         return await self.status()
+
+
+def _outcome(word: str) -> Outcome:
+    try:
+        return Outcome(word)
+    except ValueError as error:
+        known = ", ".join(f"`{one}`" for one in Outcome)
+        raise Invalid(f"{word[:40]!r} is not an outcome", hint=f"give one of {known}") from error
 
 
 def _require_types(**given: tuple[object, type]) -> None:

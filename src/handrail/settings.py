@@ -1,27 +1,43 @@
 """Settings: what the user can choose, and where each choice came from.
 
 Read once at the start and passed on as a value. Highest priority first: flags, environment variables, the project's
-`.handrail/config.toml`, `config.toml` in HANDRAIL_HOME, defaults."""
+`.handrail/config.toml`, `config.toml` in HANDRAIL_HOME, defaults. The project's file counts only as far as its reach
+goes (domain/trust/reach.py), and in full once a person has trusted it."""
 
 from __future__ import annotations
 
+import getpass
 import os
 import sys
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, NamedTuple
 
 import msgspec
 from msgspec import Meta, Struct
 
 from handrail.domain.definition.duration import DURATION_PATTERN
 from handrail.domain.errors import Invalid
+from handrail.domain.policy.actor import PERSON_PREFIX
 from handrail.domain.suggestion import did_you_mean
+from handrail.domain.trust.decision import ProjectTrust, TrustItem, content_digest, trust_of
+from handrail.domain.trust.reach import ProjectSetting, Reach, project_settings
+from handrail.domain.trust.reach import with_project as merged_with_project
+from handrail.foundation.plain_file import NotPlain, read_plain
+from handrail.storage.trust_file import TrustFile
+
+try:
+    import pwd
+except ImportError:  # Windows
+    pwd = None  # type: ignore[assignment]
 
 CONFIG_NAME: Final = "config.toml"
+TOOLS_NAME: Final = "tools.json"
 PROJECT_FOLDER: Final = ".handrail"
 ENV_PREFIX: Final = "HANDRAIL_"
+CONFIG_BYTES_MAX: Final = 1_000_000
+TOOLS_BYTES_MAX: Final = 1_000_000
 
 
 class Choices(Struct, frozen=True, kw_only=True):
@@ -53,7 +69,9 @@ class Choices(Struct, frozen=True, kw_only=True):
     """Whether the workflows that come with handrail are offered."""
 
 
-TABLES: Final = ("checks", "groups", "http", "models", "secrets", "servers", "shell", "tools")
+TABLES: Final = (
+    *("approvals", "checks", "groups", "http", "models", "policy", "secrets", "servers", "shell", "tools", "witnesses"),
+)
 """The tables of a config file; the modules that read them check their content (tools/configuration.py and others)."""
 NAMES: Final = ("home", "project", *Choices.__struct_fields__)
 
@@ -66,9 +84,15 @@ class Settings(Struct, frozen=True, kw_only=True):
     choices: Choices
     origins: Mapping[str, str]
     tables: Mapping[str, Any] = {}
-    """The tables of both config files, for the modules that read them: see TABLES."""
+    """The tables that count, of both config files, for the modules that read them: see TABLES."""
     home_tables: Mapping[str, Any] = {}
     """The tables of the file in HANDRAIL_HOME only: for settings that a cloned project must not be able to change."""
+    project_tables: Mapping[str, Any] = {}
+    """The tables of the project's file, whether they count or not: only to report what is wrong with them."""
+    trust: ProjectTrust = ProjectTrust()
+    """Whether a person has trusted the project's files as they are now."""
+    tools_text: bytes | None = None
+    """The project's tools.json as it was when its trust was looked up: read once, so that it can't change between."""
 
     @property
     def journal(self) -> Path:
@@ -101,20 +125,31 @@ class Settings(Struct, frozen=True, kw_only=True):
         return self.project / PROJECT_FOLDER / "workflows"
 
 
-def read_settings(flags: Mapping[str, str | None], environment: Mapping[str, str]) -> Settings:
-    """The settings from flags, environment and config files; raises Invalid for a wrong name or value."""
+class _Files(NamedTuple):
+    """The config files, and the project's tools.json."""
+
+    home: Mapping[str, Any]
+    project: Mapping[str, Any]
+    trust: ProjectTrust
+    settings: tuple[ProjectSetting, ...]
+    tools_text: bytes | None
+
+
+def read_settings(
+    flags: Mapping[str, str | None], environment: Mapping[str, str], *, with_project: bool = True
+) -> Settings:
+    """The settings from flags, environment and config files; raises Invalid for a wrong name or value.
+
+    Without `with_project` the project's own files are not read: to look around when they are wrong."""
     given = _given(flags, environment)
     home = Path(given.get("home", (default_home(environment), ""))[0]).expanduser().absolute()
     project = Path(given.get("project", (os.curdir, ""))[0]).expanduser().absolute()
-    found: dict[str, tuple[Any, str]] = {}
-    own, home_tables = _file_choices(home / CONFIG_NAME)
-    projects, project_tables = _file_choices(project / PROJECT_FOLDER / CONFIG_NAME)
-    for file, plain in ((home / CONFIG_NAME, own), (project / PROJECT_FOLDER / CONFIG_NAME, projects)):
-        found.update({name: (value, str(file)) for name, value in plain.items()})
-    tables = {
-        name: {**home_tables.get(name, {}), **project_tables.get(name, {})}
-        for name in {**home_tables, **project_tables}
-    }
+    files = _read_files(home, project, with_project=with_project)
+    merged = merged_with_project(files.home, files.settings, is_trusted=files.trust.is_trusted)
+    found = _plain(files.home, home / CONFIG_NAME)
+    own = _plain(files.project, project / PROJECT_FOLDER / CONFIG_NAME)
+    _choices(own)  # also what does not count must be well-formed: it may count tomorrow
+    found.update({name: (value, origin) for name, (value, origin) in own.items() if merged.get(name) == value})
     found.update(given)
     chosen = {name: found[name] for name in Choices.__struct_fields__ if name in found}
     origins = {name: found[name][1] if name in found else "default" for name in NAMES}
@@ -123,9 +158,72 @@ def read_settings(flags: Mapping[str, str | None], environment: Mapping[str, str
         project=project,
         choices=_choices(chosen),
         origins=origins,
-        tables=tables,
-        home_tables=home_tables,
+        tables=_tables(merged),
+        home_tables=_tables(files.home),
+        project_tables=_tables(files.project),
+        trust=files.trust,
+        tools_text=files.tools_text,
     )
+
+
+def local_person() -> str:
+    """The actor of what the user of this machine does: the account that runs this process.
+
+    Not what the environment says: a variable must not make somebody somebody else."""
+    return f"{PERSON_PREFIX}{_account()}"
+
+
+def _account() -> str:
+    if pwd is None:
+        return getpass.getuser()
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:  # an account without a name, as in some containers
+        return f"uid-{os.getuid()}"
+
+
+def real_path(project: Path) -> str:
+    """The project's folder with all links followed: what trust is kept by."""
+    return os.path.normcase(os.path.realpath(project))
+
+
+def _read_files(home: Path, project: Path, *, with_project: bool) -> _Files:
+    own_folder = project / PROJECT_FOLDER
+    own, _ = _file_choices(home / CONFIG_NAME)
+    # The user may have chosen this folder to hold all state.
+    if not with_project or os.path.realpath(own_folder) == os.path.realpath(home):
+        return _Files(own, {}, ProjectTrust(), (), None)
+    projects, content = _file_choices(own_folder / CONFIG_NAME, within=project)
+    tools_text = _content(own_folder / TOOLS_NAME, TOOLS_BYTES_MAX, within=project)
+    settings = project_settings(own, projects)
+    _require_not_home(settings, own_folder / CONFIG_NAME, home)
+    asked = [TrustItem(one.name, _written(one.value)) for one in settings if not one.counts]
+    digest = content_digest({CONFIG_NAME: content, TOOLS_NAME: tools_text})
+    has_files = content is not None or tools_text is not None
+    decision = TrustFile(home).find(real_path(project)) if has_files else None
+    trust = trust_of(decision, digest=digest, settings=asked, has_servers=tools_text is not None)
+    return _Files(own, projects, trust, settings, tools_text)
+
+
+def _require_not_home(settings: Sequence[ProjectSetting], file: Path, home: Path) -> None:
+    for one in settings:
+        if one.reach is Reach.HOME:
+            raise Invalid(
+                f"{file}: a project may not set {one.name}",
+                hint=f"remove it there; it belongs in {home / CONFIG_NAME}, which only you write",
+            )
+
+
+def _written(value: Any) -> str:
+    return msgspec.json.encode(value, enc_hook=str).decode()
+
+
+def _plain(data: Mapping[str, Any], file: Path) -> dict[str, tuple[Any, str]]:
+    return {name: (value, str(file)) for name, value in data.items() if not isinstance(value, dict)}
+
+
+def _tables(data: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in data.items() if isinstance(value, dict)}
 
 
 def _given(flags: Mapping[str, str | None], environment: Mapping[str, str]) -> dict[str, tuple[str, str]]:
@@ -145,19 +243,27 @@ def default_home(environment: Mapping[str, str], platform: str = sys.platform) -
     return str(Path(environment.get("XDG_DATA_HOME") or "~/.local/share") / "handrail")
 
 
-def _file_choices(file: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The plain settings and the tables in a config file."""
+def _file_choices(file: Path, *, within: Path | None = None) -> tuple[dict[str, Any], bytes | None]:
+    """The settings and tables in a config file, and its content; None if there is no such file."""
+    content = _content(file, CONFIG_BYTES_MAX, within=within)
     try:
-        data = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (FileNotFoundError, NotADirectoryError):  # if the home is a file, opening the store reports it
-        return {}, {}
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+        data = tomllib.loads((content or b"").decode("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise Invalid(f"{file.name} can't be read: {error}", hint=f"fix {file}") from error
     plain = {name: value for name, value in data.items() if not isinstance(value, dict)}
-    tables = {name: value for name, value in data.items() if isinstance(value, dict)}
     _require_known(plain, Choices.__struct_fields__, what="setting `{}`", file=file)
-    _require_known(tables, TABLES, what="table [{}]", file=file)
-    return plain, tables
+    _require_known(_tables(data), TABLES, what="table [{}]", file=file)
+    return data, content
+
+
+def _content(file: Path, bytes_max: int, *, within: Path | None) -> bytes | None:
+    """What a file contains; None if there is none. Invalid if it is not a regular file of a sensible size."""
+    try:
+        return read_plain(file, bytes_max=bytes_max, within=within)
+    except (FileNotFoundError, NotADirectoryError):  # if the home is a file, opening the store reports it
+        return None
+    except NotPlain as error:
+        raise Invalid(f"{file.name} can't be read: {error}", hint=f"fix {file}, or remove it") from error
 
 
 def _require_known(given: Mapping[str, Any], known: Sequence[str], *, what: str, file: Path) -> None:

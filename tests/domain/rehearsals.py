@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from textwrap import dedent
 from typing import Any
 
-from handrail.assembly import judging_rules
+from handrail.assembly.checks import judging_rules
 from handrail.domain.definition.model import Definition
 from handrail.domain.rehearsal.difference import differences
 from handrail.domain.rehearsal.paths import Paths, explore

@@ -71,7 +71,7 @@ class Led:
     async def next(self, agent: str = "", *, within_s: float = 10) -> RunForAgent:
         """What an agent is to do next; claimed, if it names itself."""
         seen = await self.guide.look(self.run, agent=agent, within_s=within_s)
-        return await self.guide.claim(seen, agent, actor=CLAUDE) if agent else seen
+        return await self.guide.take(seen, agent, actor=CLAUDE) if agent else seen
 
     async def submit(self, step: str, output: Any = None, **more: Any) -> Verdict:
         """Submit a step; by default as done."""

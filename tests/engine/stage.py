@@ -7,16 +7,21 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from msgspec.structs import replace as with_
+
 from handrail.domain.definition.authoring import definition_from
 from handrail.domain.definition.model import Category, Definition, Effect
 from handrail.domain.errors import NotFound
 from handrail.domain.journal.codec import entry_of
 from handrail.domain.journal.event import Event
+from handrail.domain.policy.answering import AnswerRules
+from handrail.domain.policy.table import DEFAULT_POLICY, OwnerPolicy
 from handrail.domain.run.command import StartRun
 from handrail.domain.run.state import Run
 from handrail.engine.dispatch import Dispatch
 from handrail.engine.record_writer import RecordWriter
-from handrail.engine.running.control import ApprovalPolicy, Control
+from handrail.engine.running.answers import ApprovalAnswers
+from handrail.engine.running.control import Control
 from handrail.engine.running.worker import Worker, WorkerSettings
 from handrail.engine.tool import Later, ToolCall, ToolFailed, ToolSpec
 from handrail.library.inputs import check_inputs
@@ -160,7 +165,14 @@ class Alive:
 class Stage:
     """A store, tools, and a worker or several."""
 
-    def __init__(self, *puppets: Puppet, store: Any = None, say: ApprovalPolicy | None = None) -> None:
+    def __init__(
+        self,
+        *puppets: Puppet,
+        store: Any = None,
+        say: AnswerRules | None = None,
+        policy: OwnerPolicy = DEFAULT_POLICY,
+        project: str = "",
+    ) -> None:
         basic = (
             puppet("x.do"),
             puppet("x.undo"),
@@ -169,8 +181,10 @@ class Stage:
         )
         self.box = Box({one.spec.name: one for one in (*basic, *puppets)})
         self.store = store or MemoryStore()
+        self.project = project
         self.alive = Alive()
-        self.say = say or ApprovalPolicy()
+        self.say = say or AnswerRules(groups={"leads": ["ada"]})
+        self.policy = policy
         self.worker: Worker
         self.control: Control
 
@@ -179,13 +193,15 @@ class Stage:
 
     async def open(self, owner: str = "w-one", **terms: Any) -> Worker:
         """A worker at work; it becomes the stage's own."""
-        dispatch = Dispatch(self.store, RecordWriter(self.clock, seeded_entropy(len(owner) + len(self.alive.gone))))
+        writer = RecordWriter(self.clock, seeded_entropy(len(owner) + len(self.alive.gone)))
+        policy = with_(self.policy, answers=self.say)
+        dispatch = Dispatch(self.store, writer, policy=policy, project=self.project)
         agreed = WorkerSettings(
             owner=owner, actor="handrail", clock=self.clock, check=inputs_checked, fits=fitting, **terms
         )
         worker = Worker(dispatch, self.store, self.box, self.alive, agreed)
         await worker.open()
-        self.worker, self.control = worker, Control(dispatch, self.clock, self.say, worker)
+        self.worker, self.control = worker, Control(dispatch, self.clock, ApprovalAnswers(self.say, self.clock), worker)
         return worker
 
     async def start(self, plan: Definition, inputs: Mapping[str, Any] | None = None, **ask: Any) -> Run:

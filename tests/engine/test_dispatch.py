@@ -93,7 +93,7 @@ async def test_a_refused_command_changes_nothing() -> None:
     dispatch = make(store)
     run = await start(dispatch)
     with pytest.raises(Conflict, match="waits for"):
-        await dispatch.grant(run.id, StartAttempt(step="publish"), actor=ADA)
+        await dispatch.grant(run.id, StartAttempt(step="publish"), actor="handrail")
     assert len(await store.read(run.id)) == 1
 
 
@@ -152,7 +152,7 @@ async def test_what_counted_on_a_failed_append_is_decided_again() -> None:
     pausing = asyncio.create_task(dispatch.grant(run.id, PauseRun(reason="lunch"), actor=ADA))
     await asyncio.sleep(0)
     # By the state in memory the run is paused and this is refused; but that pause will never be written.
-    starting = asyncio.create_task(dispatch.grant(run.id, StartAttempt(step="tag"), actor=ADA))
+    starting = asyncio.create_task(dispatch.grant(run.id, StartAttempt(step="tag"), actor="handrail"))
     await asyncio.sleep(0)
     store.failures = 1
     store.gate.set()
@@ -243,7 +243,7 @@ async def test_the_log_tells_of_beginnings_and_ends_with_run_and_duration(caplog
     dispatch = make(MemoryStore())
     with caplog.at_level("INFO", "handrail"):
         run = await start(dispatch)
-        await dispatch.grant(run.id, StartAttempt(step="tag"), actor=ADA)
+        await dispatch.grant(run.id, StartAttempt(step="tag"), actor="handrail")
         await dispatch.grant(run.id, CancelRun(reason="enough"), actor=ADA)
     assert [record.getMessage() for record in caplog.records] == [f"run_started by {ADA}", f"run_cancelled by {ADA}"]
     assert {record.__dict__["run"] for record in caplog.records} == {run.id}
@@ -251,7 +251,7 @@ async def test_the_log_tells_of_beginnings_and_ends_with_run_and_duration(caplog
     caplog.clear()
     with caplog.at_level("DEBUG", "handrail"):
         other = await start(dispatch)
-        await dispatch.grant(other.id, StartAttempt(step="tag"), actor=ADA)
+        await dispatch.grant(other.id, StartAttempt(step="tag"), actor="handrail")
     assert caplog.records[-1].__dict__["step"] == "tag"
 
 

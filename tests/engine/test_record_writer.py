@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from handrail.domain.journal.chain import Head, first_break
 from handrail.domain.journal.codec import FORMAT, entry_of
 from handrail.domain.journal.event import AttemptStarted, DecisionRecorded, Event, RunPaused
+from handrail.domain.secrets.scrubbing import SecretScrubber
 from handrail.engine.clock import ID_ALPHABET, instant_text, new_id, system_clock, system_entropy
+from handrail.engine.known_secrets import KnownSecrets
 from support import START, record_writer, seeded_entropy
 
 HEAD = Head("run_a")
@@ -31,10 +35,21 @@ def test_every_record_has_its_own_salt() -> None:
 
 def test_secrets_are_neither_in_the_record_nor_in_the_entry() -> None:
     said = DecisionRecorded(decision="use ghp_" + "a1B2" * 9, reason="the word is swordfish")
-    records, entries = record_writer().write(HEAD, [said], actor="a", known=["swordfish"])
+    records, entries = record_writer().write(HEAD, [said], actor="a", known=SecretScrubber({"swordfish": ""}))
     assert b"ghp_" not in records[0].body
     assert b"swordfish" not in records[0].body
     assert entries == [entry_of(records[0])]
+
+
+def test_stored_secrets_are_neither_in_the_record_nor_in_the_entry_nor_in_the_actor() -> None:
+    secrets = KnownSecrets(given={"swordfish": "${secret:FISH}"})
+    writer = replace(record_writer(), secrets=secrets)
+    said = DecisionRecorded(decision="c3dvcmRmaXNo", reason="the word is swordfish")
+    records, entries = writer.write(HEAD, [said], actor="agent:swordfish")
+    assert entries == [entry_of(records[0])]
+    assert entries[0].event == DecisionRecorded(decision="[redacted]", reason="the word is [redacted]")
+    assert records[0].actor == "agent:[redacted]"
+    assert writer.kept(said) == entries[0].event
 
 
 def test_ids_are_short_and_can_not_be_mistaken() -> None:

@@ -234,6 +234,15 @@ PINNED: list[Event] = [
         pins={"git.create_branch": "sha256:" + "c" * 64},
     )
 ]
+OVERRIDDEN: list[Event] = [
+    fact.RunStarted(definition="sha256:" + "f" * 64, workflow="overridden"),
+    fact.ApprovalRequested(step="go", digest="sha256:5", text="Publish?"),
+    fact.ApprovalOverridden(step="go", reason="she is on a plane", digest="sha256:5", channel="terminal"),
+    fact.StepSkipped(step="go", reason="she is on a plane"),
+    fact.StepSkipped(step="test", reason="the machine is gone", was_gated=True),
+    fact.StepCarried(step="notes", output="x", proof=Proof.CLAIMED, checks=("length",)),
+    fact.RunCompleted(),
+]
 PROVEN: list[Event] = [
     fact.RunStarted(definition="sha256:" + "e" * 64, workflow="proven"),
     fact.StepHandedOut(step="mend"),
@@ -274,6 +283,96 @@ PROVEN: list[Event] = [
     fact.StepCompensated(step="publish", how=How.EXECUTED),
     fact.RunCompensated(),
 ]
+INTERRUPTED: list[Event] = [
+    fact.RunStarted(definition="sha256:" + "0" * 63 + "1", workflow="interrupted"),
+    fact.AttemptStarted(step="a", attempt=1, effect=Effect.COMPENSATABLE, idempotent=True),
+    fact.StepCompleted(step="a", output={"made": "a.txt"}),
+    fact.AttemptStarted(step="b", attempt=1, effect=Effect.COMPENSATABLE),
+    fact.StepCompleted(step="b"),
+    fact.AttemptStarted(step="c", attempt=1, effect=Effect.COMPENSATABLE),
+    fact.StepCompleted(step="c"),
+    fact.CompensationStarted(reason="d failed", steps=("c", "b", "a")),
+    fact.UndoStarted(step="c", attempt=1, idempotent=True, capture={"path": "a.txt", "existed": True}),
+    fact.UndoLost(step="c", attempt=1),
+    fact.UndoStarted(step="c", attempt=2, idempotent=True),
+    fact.StepCompensated(step="c", how=How.EXECUTED),
+    fact.UndoStarted(step="b", attempt=1),
+    fact.UndoBecameUncertain(step="b", attempt=1),
+    fact.StepRetried(step="b", reason="it is still there"),
+    fact.UndoStarted(step="b", attempt=2),
+    fact.UndoFailed(step="b", attempt=2, category=Category.PERMISSION, message="locked", final=True),
+    fact.RunCompensationFailed(steps=("b",), not_compensated=("a",)),
+    fact.CompensationStarted(reason="unlocked", steps=("b", "a")),
+    fact.UndoStarted(step="b", attempt=3),
+    fact.UndoBecameUncertain(step="b", attempt=3),
+    fact.StepSkipped(step="b", reason="it may stay"),
+    fact.UndoStarted(step="a", attempt=1, idempotent=True),
+    fact.UndoBecameUncertain(step="a", attempt=1),
+    fact.StepCompensated(step="a", how=How.RECORDED, description="it is gone"),
+    fact.RunCompensated(not_compensated=("b",)),
+]
+OWNED: list[Event] = [
+    fact.RunStarted(definition="sha256:" + "2" * 64, workflow="gate", project="prj_golden22"),
+    fact.RunAdopted(project="prj_golden33", reason="its project was forgotten"),
+    fact.RunCancelled(reason="not needed"),
+]
+WAITED: list[Event] = [
+    fact.RunStarted(definition="sha256:" + "2" * 64, workflow="gate"),
+    fact.RunAdopted(project="prj_golden22", reason="started before runs had a project"),
+]
+SAVED: list[Event] = [
+    beside.PlanSaved(version=1, definition="sha256:" + "3" * 64, name="Ship", steps=4, project="prj_golden22"),
+]
+OPENED: list[Event] = [
+    beside.BreakerOpened(server="ci", failures=5, until=1_763_230_200_000, message="503"),
+]
+ASKED: list[Event] = [
+    fact.RunStarted(definition="sha256:" + "6" * 64, workflow="gate", behalf="person:ada"),
+    fact.ApprovalRequested(
+        step="go",
+        digest="sha256:a",
+        text="Publish 1.2?",
+        by=("leads",),
+        expires=1_763_230_000_001,
+        effects=(
+            fact.EffectAhead(
+                step="publish",
+                title="Publish",
+                tool="ci.publish",
+                effect=Effect.COMPENSATABLE,
+                has_undo=True,
+                when="inputs.ok",
+                args='{"version":"1.2"}',
+            ),
+        ),
+        unshown=3,
+        approvals=2,
+        not_by="starter",
+    ),
+    fact.ApprovalGiven(step="go", digest="sha256:a", reason="fine", channel="terminal", missing=1),
+    fact.ApprovalWithdrawn(step="go", digest="sha256:a", changed=("vars.version",)),
+    fact.ApprovalRequested(step="go", digest="sha256:b", text="Publish 1.3?", expires=1_763_230_000_002),
+    fact.ApprovalExpired(step="go", again=True),
+    fact.ApprovalRequested(step="go", digest="sha256:c", text="Publish 1.3?"),
+    fact.ApprovalGiven(step="go", digest="sha256:c", reason="ok", channel="elicitation:claude", behalf="person:ada"),
+    fact.ApprovalRequested(step="stop", digest="sha256:d", text="Really?"),
+    fact.ApprovalRejected(step="stop", digest="sha256:d", reason="no", channel="library", behalf="person:ada"),
+]
+BASED: list[Event] = [
+    fact.RunStarted(definition="sha256:" + "7" * 64, workflow="fix"),
+    fact.ProjectRecorded(
+        commit="1" * 40,
+        branch="main",
+        tree="sha256:" + "8" * 64,
+        dirty={"notes.txt": "9" * 32, "gone.txt": ""},
+        more=3,
+    ),
+    fact.ProjectRecorded(step="mend"),
+    fact.StepHandedOut(step="mend"),
+    fact.StepCompleted(step="mend", output={"file": "a.py"}, proof=Proof.CHECKED, checks=("length",)),
+    fact.ProjectRecorded(step="ship", commit="2" * 40),
+    fact.RunCancelled(reason="not needed"),
+]
 JOURNALS: dict[str, dict[str, list[Event]]] = {
     "format-1": {
         "run_shipped2": SHIPPED,
@@ -287,6 +386,16 @@ JOURNALS: dict[str, dict[str, list[Event]]] = {
     "format-1-c": {"run_keyed222": KEYED, "run_claimed2": CLAIMED},
     "format-1-d": {"run_reaching": REACHING, "plan/branch": PINNED},
     "format-1-e": {"run_proven22": PROVEN},
+    "format-1-f": {"run_overrid2": OVERRIDDEN},
+    "format-1-undo": {"run_broken22": INTERRUPTED},
+    "format-1-projects": {
+        "run_owned222": OWNED,
+        "run_waited22": WAITED,
+        "plan/prj_golden22/ship": SAVED,
+        "server/prj_golden22/ci": OPENED,
+    },
+    "format-1-approvals": {"run_asked222": ASKED},
+    "format-1-baselines": {"run_based222": BASED},
 }
 
 

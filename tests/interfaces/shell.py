@@ -17,6 +17,7 @@ from typing import Any
 from click.testing import CliRunner, Result
 
 from handrail.interfaces.cli.program import program
+from support import trust_project
 
 PATIENCE_S = 30.0
 
@@ -32,6 +33,10 @@ class Shell:
         (self.folder / name).write_text(text, encoding="utf-8")
         return str(self.folder / name)
 
+    def trust(self) -> None:
+        """What a person does after a look at the project's files."""
+        trust_project(self.home, self.folder)
+
     def run(self, *words: str, stdin: str | None = None) -> Result:
         return CliRunner().invoke(program, [*self._chosen, *words], input=stdin, prog_name="handrail")
 
@@ -39,6 +44,17 @@ class Shell:
         result = self.run(*words, "--json")
         assert result.exit_code == code, result.output
         return json.loads(result.stdout)
+
+    def configure(self, text: str) -> None:
+        """Write config.toml in HANDRAIL_HOME."""
+        self.home.mkdir(parents=True, exist_ok=True)
+        (self.home / "config.toml").write_text(text, encoding="utf-8")
+
+    def seen(self, run: str, step: str = "") -> list[str]:
+        """The options of an approval by somebody without a terminal who has looked at what is asked."""
+        asked = self.json("approvals")["approvals"]
+        (one,) = [one for one in asked if one["run"] == run and step in ("", one["step"])]
+        return ["--digest", one["digest"]]
 
     def execute(self, script: str) -> None:
         """What somebody with a SQLite shell can do to the journal."""

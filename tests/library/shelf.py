@@ -22,6 +22,9 @@ class Shelf:
         found = [self._candidate(text) for text in self.texts]
         return [candidate for candidate, identity in found if identity == name]
 
+    def originals(self, names: Sequence[str]) -> Sequence[Document]:
+        return [one.document for name in names for one in self.find(name)]
+
     def ids(self) -> Sequence[str]:
         return [identity for _, identity in map(self._candidate, self.texts)]
 

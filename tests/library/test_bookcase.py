@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sys
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +15,11 @@ from domain.places import survey_with
 from handrail.domain.definition.model import Effect
 from handrail.domain.errors import Invalid, NotFound, Unavailable
 from handrail.library.shelf.catalog import FolderCatalog
+from handrail.library.shelf.search_words import stem_of
 from handrail.library.shelf.workflow_entry import WorkflowEntry, WorkflowSource
 from handrail.library.shelf.workflow_library import WorkflowLibrary
 
+BUILT_IN = WorkflowLibrary([str(files("handrail.library").joinpath("workflows"))])
 STEPS = [{"id": "one", "prompt": "x"}, {"id": "two", "title": "Second thing", "prompt": "y"}]
 
 
@@ -165,6 +169,16 @@ def test_a_memory_that_cant_be_read_is_made_again(tmp_path: Path, content: bytes
     put(tmp_path / "w", "a.yaml")
     assert ids(list(WorkflowLibrary([tmp_path / "w"], cache_file=kept).entries())) == ["a"]
     assert b'"a"' in kept.read_bytes()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has file names that are not UTF-8")
+def test_a_file_name_that_is_not_text_does_no_harm_to_the_memory_of_the_others(tmp_path: Path) -> None:
+    kept = tmp_path / "library.json"
+    put(tmp_path / "w", "a.yaml")
+    put(tmp_path / "w", os.fsdecode(b"\xff.yaml"), id="b")
+    for _ in range(2):
+        assert ids(list(WorkflowLibrary([tmp_path / "w"], cache_file=kept).entries())) == ["a", "b"]
+    assert b"a.yaml" in kept.read_bytes()
 
 
 def test_a_place_that_cant_be_written_does_no_harm(tmp_path: Path) -> None:
@@ -333,9 +347,12 @@ def test_without_words_all_that_fit_come_by_id(shelf: WorkflowLibrary) -> None:
 @pytest.mark.parametrize(
     ("query", "found"),
     [
-        ("bug", ["bug-fix", "tea"]),  # by id and name, then by a step's title; `bugs` is another word
-        ("BUGS", ["review"]),  # short words must fit whole: `bugs` begins like nothing else
-        ("reviewing", ["review"]),  # long ones need only begin alike
+        ("bug", ["bug-fix", "review", "tea"]),  # by id and name, then by a description, then by a step's title
+        ("BUGS", ["bug-fix", "review", "tea"]),  # every form of a word is the same word
+        ("reviewing", ["review"]),
+        ("reviewer", ["review"]),
+        ("deploying", ["ship"]),  # by a word of the same meaning
+        ("a defect", ["bug-fix", "review", "tea"]),
         ("publish", ["ship"]),
         ("git", ["review", "ship"]),  # as good as each other: by id
         ("git ship", ["ship", "review"]),
@@ -349,7 +366,7 @@ def test_with_words_the_best_match_comes_first_and_what_does_not_fit_stays_away(
 
 
 def test_words_and_filters_count_together(shelf: WorkflowLibrary) -> None:
-    assert ids(shelf.search("bug", category="code")) == ["bug-fix"]
+    assert ids(shelf.search("bug", category="code")) == ["bug-fix", "review"]
     assert ids(shelf.search("git", tags=["test"])) == ["review"]
 
 
@@ -370,3 +387,67 @@ def test_a_name_says_more_than_a_description_and_all_words_more_than_one(tmp_pat
     put(tmp_path, "f.yaml", name="deploy", description="to production")
     case = WorkflowLibrary([tmp_path])
     assert ids(case.search("deploy production")) == ["deploy", "f", "e", "d", "c"]
+
+
+def test_the_word_itself_counts_more_than_one_of_the_same_meaning(tmp_path: Path) -> None:
+    put(tmp_path, "a.yaml", name="Performance")
+    put(tmp_path, "b.yaml", name="A slow one")
+    assert ids(WorkflowLibrary([tmp_path]).search("slow")) == ["b", "a"]
+
+
+def test_what_few_workflows_have_counts_more_than_what_most_have(tmp_path: Path) -> None:
+    for number in range(8):
+        put(tmp_path, f"w{number}.yaml", name="Write something")
+    put(tmp_path, "z.yaml", description="the manual")
+    assert ids(WorkflowLibrary([tmp_path]).search("write the manual"))[0] == "z"
+
+
+def test_steps_inside_loops_are_found_by_their_titles(tmp_path: Path) -> None:
+    inner = [{"id": "x", "title": "Weigh the apples", "prompt": "x"}]
+    put(tmp_path, "a.yaml", steps=[{"id": "loop", "each": "[1]", "steps": inner}])
+    case = WorkflowLibrary([tmp_path])
+    assert ids(case.search("apple")) == ["a"]
+    assert case.entries()[0].steps == 1
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("the site is slow", "performance-investigation"),
+        ("our pages load slowly since yesterday", "performance-investigation"),
+        ("test fails sometimes", "flaky-test-hunt"),
+        ("bump a dependency", "dependency-upgrade"),
+        ("the README is outdated", "documentation-update"),
+        ("is this PR ok?", "pull-request-lifecycle"),
+        ("clean up messy code", "refactoring"),
+        ("check for vulnerabilities", "security-review"),
+        ("find out why it crashes", "bug-investigation"),
+        ("rename a function everywhere", "bulk-change"),
+        ("alter table", "database-migration"),
+    ],
+)
+def test_a_task_in_the_words_of_a_user_finds_its_built_in_workflow(query: str, found: str) -> None:
+    assert ids(BUILT_IN.search(query))[0] == found
+
+
+@pytest.mark.parametrize(
+    "forms",
+    [
+        "deploy deploys deploying deployed deployment deployments",
+        "implement implementing implementation",
+        "migrate migrating migration migrations",
+        "library libraries",
+        "flaky flakiness",
+        "run runs running",
+        "slow slower slowly slowness",
+        "document documentation documented",
+        "optimize optimizing optimization",
+    ],
+)
+def test_all_forms_of_a_word_have_one_stem(forms: str) -> None:
+    assert len({stem_of(word) for word in forms.split()}) == 1
+
+
+@pytest.mark.parametrize("word", ["bus", "status", "class", "this", "red", "ring", "über", "e", ""])
+def test_words_that_only_look_like_a_form_stay_as_they_are(word: str) -> None:
+    assert stem_of(word) == word

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from handrail.assembly import library_of
+from handrail.assembly.tools import library_of
 from handrail.domain.errors import Invalid, NotFound
 from handrail.library.loading import valid
 from handrail.library.shelf.workflow_library import WorkflowLibrary

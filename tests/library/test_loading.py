@@ -16,13 +16,14 @@ from domain.places import survey_with
 from handrail.domain.checks.finding import Severity
 from handrail.domain.definition.authoring import content_hash, definition_data, definition_from
 from handrail.domain.definition.model import Effect
+from handrail.domain.errors import Invalid
 from handrail.domain.json import canonical_bytes
 from handrail.foundation.locked_cache import LockedCache
 from handrail.library import loading
 from handrail.library.documents.document import Document, read_document
 from handrail.library.loading import FolderCatalog, check_inputs, load_data, load_definition
 from handrail.library.shelf import catalog as catalog_module
-from handrail.library.shelf.catalog import FILES_MAX, EmptyCatalog, _content
+from handrail.library.shelf.catalog import FILES_MAX, EmptyCatalog
 from handrail.library.workrail.recognising import looks_like_workrail
 from library.shelf import Shelf
 
@@ -203,7 +204,7 @@ def test_a_valid_definition_loads_and_prints_and_loads_again_as_the_same(data: D
 
 def test_the_same_text_is_loaded_once(monkeypatch: pytest.MonkeyPatch) -> None:
     first = load_definition(PLAN, name="once.yaml")
-    monkeypatch.setattr(loading, "read_document", None)
+    monkeypatch.setattr(loading, "read_any", None)
     assert load_definition(PLAN.encode(), name="once.yaml") is first
     assert load_data({"id": "x", "steps": ["y"]}) is load_data({"steps": ["y"], "id": "x"})
 
@@ -345,24 +346,27 @@ def test_a_file_is_read_once_while_it_is_the_same_and_parsed_only_if_it_names_th
     read: list[str] = []
     parsed: list[str] = []
 
-    def content(path: str) -> bytes:
-        read.append(path)
-        return Path(path).read_bytes()
+    def content(path: Path, **_: Any) -> bytes:
+        read.append(str(path))
+        return path.read_bytes()
 
     def document(text: bytes, *, name: str) -> Document:
         parsed.append(name)
         return read_document(text, name=name)
 
-    monkeypatch.setattr(catalog_module, "_content", content)
-    monkeypatch.setattr(catalog_module, "read_document", document)
+    monkeypatch.setattr(catalog_module, "read_plain", content)
+    monkeypatch.setattr(catalog_module, "read_any", document)
     a, b = (str(write(tmp_path, f"{name}.yaml", f"id: {name}\nsteps: [x]\n")) for name in ("a", "b"))
     catalog = FolderCatalog([tmp_path])
     assert catalog.find("a")[0].document is catalog.find("a")[0].document
     assert (sorted(read), parsed) == ([a, a, b], [a])
 
 
-def test_a_file_that_went_away_is_empty(tmp_path: Path) -> None:
-    assert _content(str(tmp_path / "gone.yaml")) == b""
+def test_a_file_that_went_away_has_no_workflow(tmp_path: Path) -> None:
+    catalog = FolderCatalog([tmp_path])
+    gone = catalog.document(str(tmp_path / "gone.yaml"), 1, 1, 0)
+    assert isinstance(gone, Invalid)
+    assert "the document is empty" in str(gone)
 
 
 def test_an_empty_catalog_has_nothing() -> None:

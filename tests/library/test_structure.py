@@ -204,7 +204,7 @@ BAD_STEPS = {
     "{id: a, prompt: b, name: c}": "2:29 unknown_key: `name` is not a key of a step (did you mean `title`?)",
     "{id: a, prompt: b, timeouts: 5s}": (
         "2:29 unknown_key: `timeouts` is not a key of a step "
-        "(known: id, title, after, when, priority, on_failure, guidance, insert_after, ...)"
+        "(known: id, title, after, when, priority, on_failure, skippable, guidance, ...)"
     ),
     "{id: a, tool: b.c, timeouts: 5s}": "2:29 unknown_key: `timeouts` is not a key of a step (did you mean `timeout`?)",
     "{id: a, prompt: b, insert_after: c}": (

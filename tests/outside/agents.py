@@ -11,6 +11,7 @@ import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 from outside.processes import PATIENCE_S, Place
@@ -110,7 +111,8 @@ async def served(place: Place, *options: str) -> AsyncIterator[Reached]:
     )
     try:
         endpoint = await asyncio.wait_for(_first_value(process), PATIENCE_S)
-        yield Reached(endpoint["url"], endpoint.get("token") or "")
+        file = endpoint.get("token_file")
+        yield Reached(endpoint["url"], Path(file).read_text(encoding="utf-8").strip() if file else "")
         process.terminate()
         code = await asyncio.wait_for(process.wait(), PATIENCE_S)
         assert code == 0 or sys.platform == "win32", code

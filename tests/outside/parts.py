@@ -14,7 +14,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from handrail.assembly import judging_rules
+from handrail.assembly.checks import judging_rules
 from handrail.domain.definition.model import Call, Definition, Prompt
 from handrail.domain.rehearsal.script import Script, listed, names_in, plain
 from handrail.domain.rehearsal.walk import Walked, WalkParts, walk_through

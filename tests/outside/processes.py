@@ -14,12 +14,13 @@ from typing import Any
 
 import msgspec
 
-from handrail.assembly import open_reader, open_writer
+from handrail.assembly.opening import open_reader, open_writer
 from handrail.domain.definition.authoring import definition_from
 from handrail.domain.journal.event import Entry
 from handrail.domain.run.legal_controls import Action
 from handrail.domain.run.state import Run, replay
 from handrail.engine.stream_pages import entries_of
+from handrail.foundation.atomic_file import make_private_folder
 from handrail.settings import Settings, read_settings
 
 PERSON = "person:ada"
@@ -99,7 +100,8 @@ def place_in(folder: Path, **more: str) -> Place:
         folder / "home", folder / "project", {f"HANDRAIL_{name.upper()}": value for name, value in more.items()}
     )
     (place.project / ".handrail").mkdir(parents=True)
-    (place.project / ".handrail" / "config.toml").write_text('[http]\nallow = ["127.0.0.1"]\n')
+    make_private_folder(place.home)
+    (place.home / "config.toml").write_text('[http]\nallow = ["127.0.0.1"]\n')
     return place
 
 

@@ -21,6 +21,7 @@ from typing import Any
 
 from outside.processes import Place, place_in
 from outside.tool_servers import ToolServers
+from support import trust_project
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 PATIENCE_S = 60.0
@@ -107,9 +108,16 @@ class World:
         assert done.returncode == code, (done.returncode, done.stdout, done.stderr)
         return json.loads(done.stdout)
 
+    def seen(self, run: str, step: str) -> tuple[str, str]:
+        """The option of an approval by somebody who has looked at what is asked."""
+        asked = self.json_of("approvals")["approvals"]
+        (one,) = [one for one in asked if (one["run"], one["step"]) == (run, step)]
+        return "--digest", one["digest"]
+
     def declare(self, servers: Mapping[str, Any]) -> None:
         declared = json.dumps({"mcpServers": servers}, indent=1)
         (self.project / ".handrail" / "tools.json").write_text(declared, encoding="utf-8")
+        trust_project(self.place.home, self.project)
 
     def write(self, name: str, plan: Mapping[str, Any]) -> str:
         """A plan's file."""

@@ -35,6 +35,8 @@ class Line(Protocol):
 
 Connect: TypeAlias = Callable[[], AbstractAsyncContextManager[Line]]
 Decide: TypeAlias = Callable[[str, str, bool], Awaitable[None]]
+Person: TypeAlias = Callable[..., Awaitable[bytes]]
+"""Runs a command as a person does, in a shell."""
 """A person: gets a run, a step, and the answer that the script wants from them."""
 
 
@@ -80,9 +82,17 @@ class ScriptedAgent:
     """One agent in one run; `name` is what it calls itself, if anything."""
 
     def __init__(
-        self, part: Part, whims: Whims, connect: Connect, decide: Decide, *, name: str = "", is_alone: bool = True
+        self,
+        part: Part,
+        whims: Whims,
+        connect: Connect,
+        decide: Decide,
+        person: Person,
+        *,
+        name: str = "",
+        is_alone: bool = True,
     ) -> None:
-        self.part, self.whims, self.connect, self.decide = part, whims, connect, decide
+        self.part, self.whims, self.connect, self.decide, self.person = part, whims, connect, decide, person
         self.named = {"agent": name} if name else {}
         self.is_alone = is_alone
         self.turns = 0
@@ -158,7 +168,7 @@ class _Chat:
         """What workflow_next answers; an error must be one that an agent can act on."""
         answer = await self.line.ask("workflow_next", {"run": self.run, **self.agent.named, **arguments})
         if "code" in answer:
-            assert answer["name"] in {"conflict", "invalid", "not_found"}, answer
+            assert answer["name"] in {"conflict", "forbidden", "invalid", "not_found"}, answer
             assert answer["hint"], answer
         if "code" in answer or not answer.get("accepted", True) or answer.get("repeated"):
             self.agent.refused += 1
@@ -175,10 +185,14 @@ class _Chat:
         self.latest = await self.next()
 
     async def another_go(self, failure: Data) -> None:
-        """After too much rubbish somebody has to decide: let it be tried again, by the call that stands ready."""
+        """After too much rubbish a person has to decide: the agent may not, and says which command does it."""
         assert "was refused" in failure["message"], failure
-        (again,) = (one["next"] for one in failure["options"] if one["action"] == "retry")
-        await self.line.ask(again["tool"], {**again["arguments"], "reason": "it was only rubbish"})
+        (again,) = (one for one in failure["options"] if one["action"] == "retry")
+        assert again["by"] == "person", again
+        mine = {"run": self.run, "action": "retry", "step": failure["step"], "reason": "let me"}
+        assert (await self.line.ask("control", mine)).get("name") in {"forbidden", "conflict", None}
+        _, *words = again["command"].split()
+        await self.agent.person(*words, "--reason", "it was only rubbish", "--detach")
 
     # --- what it does -------------------------------------------------------------------------------
 
@@ -199,6 +213,8 @@ class _Chat:
             return
         answers = await asyncio.gather(*(self.next(**given, confirmed=True) for _ in range(times)))
         self.latest = answers[-1]
+        if any(answer.get("name") == "forbidden" for answer in answers):
+            return  # it was refused too often: a person has to decide now
         for answer in answers:
             assert answer.get("accepted") or not self.agent.is_alone, answer
         if times > 1 and self.agent.is_alone:
@@ -220,7 +236,8 @@ class _Chat:
         """The answer to what must not be accepted, with what is wrong with it."""
         answer = await self.next(**given)
         if "code" in answer:  # an undo is refused as an error; the other agent may have been quicker
-            assert given["step"].endswith(UNDO) or not self.agent.is_alone, answer
+            is_over = answer["name"] == "forbidden"  # it was refused too often: a person has to decide now
+            assert is_over or given["step"].endswith(UNDO) or not self.agent.is_alone, answer
             return answer
         if not self.agent.is_alone and answer.get("accepted"):
             assert answer.get("repeated"), answer

@@ -5,6 +5,7 @@ Written once for all clients; the results are read from the disk."""
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -197,13 +198,18 @@ async def _reach_approval(agent: Agent, name: str) -> str:
 
 
 async def _approve(place: Place, run: str) -> None:
-    words = ("approve", run, "go", "--reason", "a person has looked")
+    (asked,) = json.loads(await _handrail(place, "approvals", "--json"))["approvals"]
+    await _handrail(place, "approve", run, "go", "--digest", asked["digest"], "--reason", "a person has looked")
+
+
+async def _handrail(place: Place, *words: str) -> bytes:
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "handrail", *words),
         env=place.environment,
         cwd=place.project,
-        stdout=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
-    _, said = await asyncio.wait_for(process.communicate(), PATIENCE_S)
+    answer, said = await asyncio.wait_for(process.communicate(), PATIENCE_S)
     assert process.returncode == 0, said.decode()
+    return answer

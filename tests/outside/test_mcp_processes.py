@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from handrail.assembly import open_reader
+from handrail.assembly.opening import open_reader
 from handrail.engine.reading.ledger import event_view
 from handrail.settings import read_settings
 from outside.mcp_client import Gone, McpClient, mcp_server

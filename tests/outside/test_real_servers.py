@@ -43,7 +43,7 @@ def test_a_plan_across_four_servers_is_done_in_parallel_and_fully_undone_in_the_
         graph=frozenset({"shop", "release-1.2.0", "release-1.2.0 belongs to shop"}),
         files=("memory.jsonl", "shop.db", "shop/NOTES.md", "shop/README.md"),
     )
-    ended = world.json_of("approve", run, "go", "--reason", "it looks good", code=9)
+    ended = world.json_of("approve", run, "go", "--reason", "it looks good", *world.seen(run, "go"), code=9)
     assert ended["status"] == "compensated", ended
     assert world.looks() == before
     assert _began_at_once(world, run) == FOUR_AT_ONCE
@@ -64,11 +64,11 @@ def test_what_a_server_wants_to_know_is_asked_of_a_person_and_the_server_gets_th
     run, (asked,) = waiting["run"], waiting["waiting_for"]
     assert (asked["kind"], asked["step"]) == ("approval", "open")
     assert "Please provide inputs" in asked["text"]
-    without = world.handrail("approve", run, "open", "--reason", "fine")
+    without = world.handrail("approve", run, "open", "--reason", "fine", *world.seen(run, "open"))
     assert without.returncode == 5, without
     assert "the answer is missing" in without.stderr
-    answer = json.dumps({"name": "Ada", "integer": 7})
-    waiting = world.json_of("approve", run, "open", "--reason", "fine", "--answer", answer, code=4)
+    answer = ("--answer", json.dumps({"name": "Ada", "integer": 7}))
+    waiting = world.json_of("approve", run, "open", "--reason", "fine", *answer, *world.seen(run, "open"), code=4)
     assert [one["step"] for one in waiting["waiting_for"]] == ["shy"]
     ended = world.json_of("reject", run, "shy", "--reason", "too curious")
     assert ended["status"] == "completed", ended
@@ -152,7 +152,8 @@ def test_a_server_that_is_reached_over_http_is_used_like_one_that_is_started(
     with served_over_http(servers) as address:
         world.declare({"far": {"url": address}})
         run = world.json_of("run", "start", world.write("far.json", plan), code=4)["run"]
-        world.json_of("approve", run, "ask", "--reason", "fine", "--answer", '{"name": "Ada"}')
+        answer = ("--answer", '{"name": "Ada"}')
+        world.json_of("approve", run, "ask", "--reason", "fine", *answer, *world.seen(run, "ask"))
     assert isinstance(_output(world, run, "typed")["temperature"], int)
     assert "Name: Ada" in _output(world, run, "ask")
     gone = world.handrail("run", "start", world.write("far.json", plan))

@@ -44,7 +44,7 @@ def misbehaved(agents: list[ScriptedAgent]) -> int:
 async def test_an_agent_that_behaves_badly_completes_a_built_in_workflow(place: Place, name: str) -> None:
     part = played(name)
     async with place.serving(built_in="true") as server:
-        world = InMemory(server)
+        world = InMemory(server, place.home, place.project)
         agent = world.agent(part, name)
         run = await agent.start()
         await agent.work(run)
@@ -57,7 +57,7 @@ async def test_two_agents_at_once_complete_a_built_in_workflow(place: Place, nam
     part = played(name)
     is_named = NAMES.index(name) % 2 == 0
     async with place.serving(built_in="true") as server:
-        world = InMemory(server)
+        world = InMemory(server, place.home, place.project)
         twins = [
             world.agent(part, f"{name} {number}", name=f"twin-{number}" if is_named else "", is_alone=False)
             for number in range(2)
@@ -74,7 +74,7 @@ async def test_two_agents_at_once_complete_a_built_in_workflow(place: Place, nam
 async def test_an_agent_that_behaves_badly_undoes_what_a_failure_leaves_behind(place: Place, name: str) -> None:
     part = played(name, COMPENSATED)
     async with place.serving(built_in="true") as server:
-        world = InMemory(server)
+        world = InMemory(server, place.home, place.project)
         agent = world.agent(part, f"{name} undone")
         run = await agent.start()
         await agent.work(run)
@@ -101,7 +101,7 @@ async def test_two_agents_at_two_server_processes_complete_a_run_on_one_home(pla
 async def test_the_agents_really_behave_badly_and_are_refused(place: Place) -> None:
     part = played("feature-implementation")
     async with place.serving(built_in="true") as server:
-        agent = InMemory(server).agent(part, "worse")
+        agent = InMemory(server, place.home, place.project).agent(part, "worse")
         await agent.work(await agent.start())
     assert set(agent.whims.had) == set(Mood)
     assert agent.refused >= misbehaved([agent]) / 3

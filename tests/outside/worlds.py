@@ -4,10 +4,12 @@ of a run afterwards, whatever its agents did. What an agent does is in scripted_
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -43,8 +45,8 @@ class _ByPipe:
 class InMemory:
     """A server in this process: agents come by the official client, and a person answers what theirs asks."""
 
-    def __init__(self, server: Any) -> None:
-        self.server = server
+    def __init__(self, server: Any, home: Path, project: Path) -> None:
+        self.server, self.home, self.project = server, home, project
 
     @asynccontextmanager
     async def connect(self) -> AsyncIterator[Line]:
@@ -63,7 +65,8 @@ class InMemory:
             await agent.answer("control", {"run": run, "action": "approve", "step": step, "reason": "asked"})
 
     def agent(self, part: Part, seed: str, *, name: str = "", is_alone: bool = True) -> ScriptedAgent:
-        return ScriptedAgent(part, Whims(seed), self.connect, self.decide, name=name, is_alone=is_alone)
+        person = partial(in_a_shell, self.home, self.project)
+        return ScriptedAgent(part, Whims(seed), self.connect, self.decide, person, name=name, is_alone=is_alone)
 
 
 class ByPipe:
@@ -78,15 +81,25 @@ class ByPipe:
 
     async def decide(self, run: str, step: str, is_yes: bool) -> None:
         """A person says so in a shell."""
-        words = ["approve" if is_yes else "reject", run, step, "--reason", "I looked at it"]
-        chosen = ["--home", str(self.home), "--project", str(self.project)]
-        quiet = asyncio.subprocess.DEVNULL
-        command = [sys.executable, "-m", "handrail", *chosen, *words]
-        process = await asyncio.create_subprocess_exec(*command, stdout=quiet, stderr=quiet)
-        await process.wait()
+        asked = json.loads(await self._handrail("approvals", "--json"))["approvals"]
+        digest = next((one["digest"] for one in asked if (one["run"], one["step"]) == (run, step)), "sha256:none")
+        words = ["approve", run, step, "--digest", digest] if is_yes else ["reject", run, step]
+        await self._handrail(*words, "--reason", "I looked at it")
+
+    async def _handrail(self, *words: str) -> bytes:
+        return await in_a_shell(self.home, self.project, *words)
 
     def agent(self, part: Part, seed: str, *, name: str = "", is_alone: bool = True) -> ScriptedAgent:
-        return ScriptedAgent(part, Whims(seed), self.connect, self.decide, name=name, is_alone=is_alone)
+        return ScriptedAgent(part, Whims(seed), self.connect, self.decide, self._handrail, name=name, is_alone=is_alone)
+
+
+async def in_a_shell(home: Path, project: Path, *words: str) -> bytes:
+    """What a person's command prints."""
+    command = [sys.executable, "-m", "handrail", "--home", str(home), "--project", str(project), *words]
+    pipe, quiet = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
+    process = await asyncio.create_subprocess_exec(*command, stdin=quiet, stdout=pipe, stderr=quiet)
+    said, _ = await process.communicate()
+    return said
 
 
 async def events_of(line: Line, run: str, kinds: Iterable[str]) -> list[Data]:

@@ -145,12 +145,12 @@ async def test_a_link_that_is_swapped_in_meanwhile_is_not_followed(
     write(tmp_path, {"out/a": "secret", "in/sub/a": "fine"})
     place = project_at(tmp_path / "in", [])
 
-    def swapped(self: project_module.Project, path: str) -> Path:
+    def swapped(self: project_module.ProjectFiles, path: str) -> Path:
         return self.root / path  # as it was resolved a moment ago
 
     (tmp_path / "in" / "door").symlink_to(tmp_path / "out")
     (tmp_path / "in" / "leaf").symlink_to(tmp_path / "out" / "a")
-    monkeypatch.setattr(project_module.Project, "place", swapped)
+    monkeypatch.setattr(project_module.ProjectFiles, "place", swapped)
     assert place.read("sub/a") == b"fine"
     for path, words in (("door/a", "can't be read: Not a directory"), ("leaf", "is not a plain file")):
         with pytest.raises(PathRefused, match=f"^{path} {words}$"):

@@ -264,6 +264,43 @@ async def test_nothing_that_a_repository_names_is_run(project: Path) -> None:
     assert sorted(path.name for path in project.parent.glob("sprung-*")) == []
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes with a name are a matter of POSIX")
+async def test_a_pipe_that_a_repository_names_holds_nothing_up(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(git_module, "TIME_S", 3.0)
+    pipe = project.parent / "pipe"
+    os.mkfifo(pipe)
+    git(project, "config", "core.excludesFile", str(pipe))
+    exclude = project / ".git" / "info" / "exclude"
+    exclude.unlink(missing_ok=True)
+    exclude.parent.mkdir(exist_ok=True)
+    os.mkfifo(exclude)
+    write(project, {"new.py": "", "x.log": "ignored"})
+    assert [one.path for one in (await changes(project_at(project, ()))).files] == ["new.py"]
+    assert "new.py" in await known_files(project_at(project, ()))
+    assert [where for where, _ in await reported(git_clean, project)] == ["new.py"]
+
+
+async def test_patterns_of_the_user_and_of_the_repository_are_used(project: Path) -> None:
+    write(project.parent, {"mine": "*.mine\n"})
+    git(project, "config", "core.excludesFile", str(project.parent / "mine"))
+    write(project, {".git/info/exclude": "*.theirs\n", "a.mine": "", "b.theirs": "", "c.log": "", "new.py": ""})
+    assert [one.path for one in (await changes(project_at(project, ()))).files] == ["new.py"]
+    assert not {"a.mine", "b.theirs", "c.log"} & set(await known_files(project_at(project, ())))
+    assert [where for where, _ in await reported(git_clean, project)] == ["new.py"]
+
+
+async def test_the_users_own_list_is_used_where_git_looks_for_it(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(project.parent / "home"))
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    write(project.parent, {"home/.config/git/ignore": "*.mine\n", "xdg/git/ignore": "*.other\n"})
+    write(project, {"a.mine": "", "b.other": ""})
+    assert [one.path for one in (await changes(project_at(project, ()))).files] == ["b.other"]
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(project.parent / "xdg"))
+    assert [one.path for one in (await changes(project_at(project, ()))).files] == ["a.mine"]
+
+
 async def test_a_broken_repository_is_reported_and_passes_nothing(project: Path) -> None:
     write(project, {"src/a.py": "A"})
     (project / ".git/index").write_bytes(b"DIRC nonsense" * 10)

@@ -104,3 +104,41 @@ async def test_what_it_depends_on_is_the_tree_and_the_commit(tmp_path: Path) -> 
     write(project, {"a": "y"})
     assert await no_secrets.inputs({"paths": ["."]}, setting) != named
     assert await no_secrets.inputs({"against": "none"}, setting) == ""
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "user:password@localhost",
+        "postgres:postgres@localhost:5432/test",
+        "root:root@127.0.0.1:3306",
+        "me:hunter2@[::1]:5432",
+        "app:app@db:5432",
+        "user:pass@host/name",
+        "user:changeme1@postgres",
+        "user:hunter2@example.com",
+        "user:xxxx@server",
+        "user:letmein@db.test",
+    ],
+)
+async def test_a_placeholder_in_an_address_is_no_secret(tmp_path: Path, address: str) -> None:
+    write(tmp_path, {"a.py": f"URL = 'postgres://{address}'\n"})
+    assert await reported(no_secrets, tmp_path, paths=["."]) == []
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "user:password@db.acme.com",
+        "user:hunter2@db",
+        "user:k3Jd92mXq81Z@localhost",
+        "user:k3Jd92mXq81Z@example.com",
+        "user:hunter2@localhost.acme.com",
+        "user:hunter2@10.0.0.1",
+        "user:hunter2@notexample.com",
+        "user:password12345@db",
+    ],
+)
+async def test_a_password_of_a_real_service_or_a_random_one_is_a_secret(tmp_path: Path, address: str) -> None:
+    write(tmp_path, {"a.py": f"URL = 'postgres://{address}'\n"})
+    assert await reported(no_secrets, tmp_path, paths=["."]) == [("a.py:1:24", "this is a secret: password")]

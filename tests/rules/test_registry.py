@@ -17,7 +17,7 @@ from handrail.rules.toolchain.languages import LANGUAGES
 
 FIRST_CHECK = """
 import asyncio, sys
-import handrail.assembly
+import handrail.assembly.opening
 from handrail.rules.registry import RuleRegistry
 from handrail.rules.cards import BUILT_IN_CARDS
 async def applied():

@@ -173,3 +173,38 @@ def test_a_rule_that_is_not_there_is_reported_as_not_run(rule: str) -> None:
     assert [finding.severity for finding in reported] == [Severity.MINOR]
     assert "was not run" in reported[0].message
     assert rule not in judgement.passed
+
+
+@pytest.mark.parametrize(
+    ("output", "check", "message"),
+    [
+        ("abc", {"rule": "length", "min": 5}, "it has 3 characters, at least 5 are needed"),
+        (["a"], {"rule": "length", "min": 2}, "it has 1 item, at least 2 are needed"),
+        ({"a": 1, "b": 2}, {"rule": "length", "max": 1}, "it has 2 members, at most 1 are allowed"),
+        ("1.2", {"rule": "matches", "pattern": "^v"}, "`1.2` does not match `^v`"),
+        ("x" * 99, {"rule": "matches", "pattern": "^v"}, f"`{'x' * 80}…` (99 characters) does not match `^v`"),
+        (
+            {"files": ["a", "b", "c"]},
+            {"rule": "expression", "that": "len(output.files) < 3"},
+            '`len(output.files) < 3` is not true: output.files is `["a","b","c"]`, 3 items',
+        ),
+        (
+            {"files": ["long enough"] * 20},
+            {"rule": "expression", "that": "len(output.files) < 3"},
+            "`len(output.files) < 3` is not true: output.files is a list of 20 items",
+        ),
+        (
+            {"a": "no", "b": 2},
+            {"rule": "expression", "that": "output.a == 'yes' or output.b > 3"},
+            "`output.a == 'yes' or output.b > 3` is not true: output.a is `no`, 2 characters, output.b is `2`",
+        ),
+        ("x", {"rule": "expression", "that": "inputs.least > 2"}, "`inputs.least > 2` is not true"),
+        (
+            {"s": "it does not work"},
+            {"rule": "none_of", "checks": [{"rule": "matches", "of": "s", "pattern": "not work"}]},
+            "`matches` passes but must not: of s, pattern not work",
+        ),
+    ],
+)
+def test_a_finding_names_the_word_the_item_and_the_number(output: Any, check: dict[str, Any], message: str) -> None:
+    assert messages(output, check) == [message]

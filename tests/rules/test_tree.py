@@ -9,7 +9,7 @@ import pytest
 
 from handrail.foundation.locked_cache import LockedCache
 from handrail.rules.files import tree
-from handrail.rules.files.project import PathRefused, Project, project_at
+from handrail.rules.files.project import PathRefused, ProjectFiles, project_at
 from handrail.rules.files.tree import files_digest, paths_digest, tree_digest, tree_files
 from rules.on_project import committed, git, write
 
@@ -212,8 +212,8 @@ async def test_files_by_name_have_a_digest_unless_they_are_too_large(
 async def test_a_file_that_can_not_be_read_has_no_digest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path, {"a": "x"})
 
-    def refused(_place: Project, path: str) -> int:
+    def refused(_place: ProjectFiles, path: str) -> int:
         raise PathRefused(path)
 
-    monkeypatch.setattr(Project, "opened", refused)
+    monkeypatch.setattr(ProjectFiles, "opened", refused)
     assert await tree_digest(tmp_path) == ""

@@ -17,9 +17,11 @@ from typing import Any, Final, cast
 
 from handrail.domain.definition.model import Definition
 from handrail.domain.errors import HandrailError
+from handrail.domain.policy.answering import AnswerRules
 from handrail.engine.clock import steady_clock
 from handrail.engine.dispatch import Dispatch
 from handrail.engine.record_writer import RecordWriter
+from handrail.engine.running.answers import ApprovalAnswers
 from handrail.engine.running.control import Control
 from handrail.engine.running.worker import Worker, WorkerSettings, WorkerStore
 from handrail.storage.memory import MemoryStore
@@ -80,7 +82,7 @@ class Simulation:
         self.processes: list[Process] = []
         self.offset_ms = 0
         self.plan = plan
-        self.is_fragile = self.random.random() < 0.7
+        self.is_fragile = self.outside.is_fragile = self.random.random() < 0.7
         self._count = 0
 
     # --- the machine --------------------------------------------------------------------------------
@@ -112,7 +114,9 @@ class Simulation:
         dispatch = Dispatch(disk, RecordWriter(clock, self.entropy))  # one clock for all: deadlines are held against it
         self.witness.clocks[process.name] = clock
         worker = self._worker(process, disk, dispatch, clock) if works else None
-        place = Place(process, dispatch, Control(dispatch, clock, worker=worker), worker)
+        place = Place(
+            process, dispatch, Control(dispatch, clock, ApprovalAnswers(AnswerRules(), clock), worker), worker
+        )
         self.places.append(place)
         return place
 
@@ -168,8 +172,9 @@ class Simulation:
         for number in range(HELPS_MAX):
             if not await help_out(self, person):
                 break
-            # At last patiently: two clocks that differ by a minute need one to agree that an answer came too late.
-            await asyncio.sleep(self.random.choice((0.0, 0.5, 2.0)) + (5.0 if number > HELPS_MAX // 2 else 0.0))
+            # At last patiently: for two clocks that differ by a minute every answer comes too late, until the tenth
+            # request has expired.
+            await asyncio.sleep(self.random.choice((0.0, 0.5, 2.0)) + (20.0 if number > HELPS_MAX // 2 else 0.0))
             await self.settle()
         else:
             self.witness.complain("invariant 15: people have helped for long, and a run has not ended")

@@ -123,15 +123,17 @@ class Disk:
         await self._reading()
         return await self._store.heads(after=after)
 
-    async def lease_holders(self, *, after: str = "", limit: int = 1_000) -> list[LeaseHolder]:
+    async def lease_holders(
+        self, *, after: str = "", limit: int = 1_000, project: str | None = None
+    ) -> list[LeaseHolder]:
         """Who executes what."""
         await self._reading()
-        return await self._store.lease_holders(after=after, limit=limit)
+        return await self._store.lease_holders(after=after, limit=limit, project=project)
 
-    async def lease_holder(self, run: str) -> LeaseHolder | None:
+    async def lease_holder(self, run: str, *, project: str | None = None) -> LeaseHolder | None:
         """The same for one run."""
         await self._reading()
-        return await self._store.lease_holder(run)
+        return await self._store.lease_holder(run, project=project)
 
     async def beat(self, owner: str) -> None:
         """Say that an owner is at work."""

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from handrail.domain.definition.model import OnFailure, Prompt
 from handrail.domain.run.state import Run
 from handrail.domain.run.status import STEP_SATISFIED, RunStatus, StepStatus
+from handrail.domain.run.step_state import StepState
 from handrail.domain.scheduling.failure_policy import policy_for
 from handrail.engine.running.worker import Worker
 from simulation.loop import Process
@@ -31,10 +32,12 @@ def waits_for(story: Story) -> list[tuple[str, str]]:
             continue
         if state.status is StepStatus.WAITING and state.digest:
             waits.append(("approval", path))
+        elif state.undo_uncertain:
+            waits.append(("uncertain undo", path))
         elif state.status is StepStatus.WAITING and isinstance(step.work, Prompt):
             waits.append(("agent", path))
         elif state.status is StepStatus.UNCERTAIN or (
-            state.status is StepStatus.FAILED and policy_for(definition, path) is OnFailure.ASK
+            state.status is StepStatus.FAILED and _asks(policy_for(definition, path), state)
         ):
             waits.append(("decision", path))
         elif state.status is StepStatus.COMPENSATING and isinstance(step.undo, Prompt):
@@ -49,11 +52,17 @@ def waits_for(story: Story) -> list[tuple[str, str]]:
     return waits
 
 
+def _asks(policy: OnFailure, state: StepState) -> bool:
+    """Whether somebody must decide on a failure; also on a rejected approval whose followers may have started."""
+    return policy is OnFailure.ASK or (policy is OnFailure.CONTINUE and state.withdrawn)
+
+
 def _is_open(run: Run, path: str) -> bool:
     """Whether the run works on this step: while it is undone, only on undos."""
     if run.status is RunStatus.RUNNING:
         return "!undo" not in path
-    return "!undo" in path or run.step(path).status is StepStatus.COMPENSATING
+    state = run.step(path)
+    return "!undo" in path or state.status is StepStatus.COMPENSATING or state.undo_uncertain
 
 
 def unrest(story: Story) -> list[str]:

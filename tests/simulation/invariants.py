@@ -22,6 +22,7 @@ from handrail.domain.journal.event import (
     How,
     RunCancelled,
     RunCompensated,
+    RunCompensationFailed,
     RunCompleted,
     RunEvent,
     RunFailed,
@@ -32,12 +33,17 @@ from handrail.domain.journal.event import (
     StepOpened,
     StepRetried,
     StepSkipped,
+    UndoBecameUncertain,
+    UndoEvent,
     UndoFailed,
+    UndoLost,
     UndoStarted,
     VarsSet,
 )
+from handrail.domain.run.decide_step import LOST_MAX
 from handrail.domain.run.status import MOVES, RUN_MOVES, STEP_SATISFIED, RunStatus, StepStatus
 from handrail.domain.scheduling.retry import policy_of
+from simulation.authority import AUTHORITY
 from simulation.outside import spec_of
 from simulation.plan_order import (
     comes_after,
@@ -95,15 +101,22 @@ def invariant_5_ends_are_final(story: Story, moment: Moment) -> Complaints:
         isinstance(event, StepEvent)
         and was is RunStatus.COMPENSATING
         and "!undo" not in event.step
-        and not isinstance(event, UndoStarted | UndoFailed | StepCompensated | StepSkipped)
+        and not isinstance(event, UndoEvent | StepSkipped)
+        and not (isinstance(event, StepRetried) and moment.before.step(event.step).undo_uncertain)
     ):
         yield f"{type(event).__name__} of {event.step} while the run is undone"
+
+
+def is_asked_again(moment: Moment) -> bool:
+    """Whether an approval that was given and withdrawn is asked for again: it began long ago."""
+    event = moment.event
+    return isinstance(event, ApprovalRequested) and moment.before.step(event.step).withdrawn
 
 
 def invariant_8_nothing_starts_before_what_it_waits_for(story: Story, moment: Moment) -> Complaints:
     event, before = moment.event, moment.before
     is_left_out = isinstance(event, StepSkipped) and before.step(event.step).status is StepStatus.PENDING
-    if not isinstance(event, BEGINNINGS) and not is_left_out:
+    if (not isinstance(event, BEGINNINGS) and not is_left_out) or is_asked_again(moment):
         return
     path: str = getattr(event, "step", "")
     prefix, steps = siblings(story.definition, path)
@@ -119,7 +132,7 @@ def invariant_8_nothing_starts_before_what_it_waits_for(story: Story, moment: Mo
 
 def invariant_8_rounds_follow_each_other(story: Story, moment: Moment) -> Complaints:
     event = moment.event
-    if not isinstance(event, BEGINNINGS):
+    if not isinstance(event, BEGINNINGS) or is_asked_again(moment):
         return
     above = holder(event.step)
     number = segments(event.step)[-2][1] if above else None
@@ -198,6 +211,35 @@ def what_is_unknown_is_not_repeated(story: Story, moment: Moment) -> Complaints:
         yield f"{event.step} is tried again before its last attempt has ended"
 
 
+def what_must_be_undone_is_undone(story: Story, moment: Moment) -> Complaints:
+    """Section 5: an undo fails only if its call did; one that was lost is called again, unless it opted out."""
+    event = moment.event
+    if isinstance(event, UndoBecameUncertain):
+        if story.may_repeat_undo(event.step) and story.undo_losses[event.step] < LOST_MAX:
+            yield f"the undo of {event.step} could be called again, and is not"
+    elif isinstance(event, UndoLost) and not story.may_repeat_undo(event.step):
+        yield f"the undo of {event.step} is to be repeated, and nobody knows whether it happened"
+    elif isinstance(event, UndoStarted) and event.step in story.open_undos:
+        yield f"{event.step} is undone again before its last undo has ended"
+    elif isinstance(event, UndoFailed) and moment.entry.actor == "handrail":
+        step = step_at(story.definition, event.step)
+        work = step.work if step.undo is None else step.undo
+        call = (moment.process.name, f"{story.id}:{event.step}:undo", event.attempt)
+        if isinstance(work, Tool) and call not in story.outside.ended:
+            yield f"the undo of {event.step} is said to have failed, and no call of it has"
+
+
+def invariant_10_what_is_not_undone_is_named(story: Story, moment: Moment) -> Complaints:
+    if not isinstance(moment.event, RunCompensationFailed):
+        return
+    owed = {path for path in moment.before.steps if owes_undo(story.definition, moment.before, path)}
+    if unnamed := owed.difference(moment.event.steps, moment.event.not_compensated):
+        yield f"the compensation failed without a word of {', '.join(sorted(unnamed))}"
+    failed = {path for path in owed if moment.before.step(path).status is StepStatus.COMPENSATION_FAILED}
+    if failed != set(moment.event.steps):
+        yield f"the compensation failed by {', '.join(moment.event.steps)}; what failed is {', '.join(sorted(failed))}"
+
+
 def invariant_10_only_what_must_be_is_undone(story: Story, moment: Moment) -> Complaints:
     event = moment.event
     if not isinstance(event, UndoStarted):
@@ -267,11 +309,14 @@ INVARIANTS: Final[tuple[Invariant, ...]] = (
     invariant_9_attempts_stay_within_policy,
     invariant_9_and_14_waits_are_kept,
     what_is_unknown_is_not_repeated,
+    what_must_be_undone_is_undone,
+    invariant_10_what_is_not_undone_is_named,
     invariant_10_only_what_must_be_is_undone,
     invariant_10_undo_keeps_its_order,
     invariant_10_compensated_means_all_of_it,
     invariant_11_paused_means_paused,
     invariant_12_a_run_ends_once,
     invariant_13_work_is_done_under_the_lease,
+    *AUTHORITY,
 )
 """All that is asked of every event."""

@@ -42,9 +42,13 @@ class Outside:
         self.loop = loop
         self.random = random
         self.is_calm = False
+        self.is_fragile = False
+        """Whether processes crash in the middle of undos more often than by chance: undos are few and short."""
         self.effects: Counter[str] = Counter()
         self.failed: dict[tuple[str, str], tuple[float, int]] = {}
         """By process and key: when its last call failed, and how long it asked to be left alone."""
+        self.ended: set[tuple[str, str, int]] = set()
+        """By process, key and attempt: the calls that came to an end, or were given up, while their process lived."""
         self.under_way: Counter[tuple[str, str]] = Counter()
         self.context = contextvars.Context()
         self.observer: Observer | None = None
@@ -143,6 +147,7 @@ class SimulatedTool:
         if random.random() < 0.3:
             await asyncio.sleep(random.choice((0, 0.02, 0.2)))
         if not self._outside.is_calm and random.random() < 0.05:
+            self._note_end(call)
             raise ToolFailed(Category.TRANSIENT, "it can't be looked at")
         return {"was": call.key}
 
@@ -162,12 +167,24 @@ class SimulatedTool:
         try:
             if outside.observer is not None:
                 outside.observer.call_began(process, self.spec, call, is_undo=is_undo)
+            self._strike(process, call)
             return await self._going(call, places)
         except ToolFailed as failure:
             outside.failed[process.name, call.key] = (outside.loop.time(), failure.retry_after_ms or 0)
             raise
         finally:
+            self._note_end(call)
             outside.under_way.subtract(places)
+
+    def _strike(self, process: Process, call: ToolCall) -> None:
+        """Let the process crash during an undo, or right after it, sometimes."""
+        outside = self._outside
+        is_target = call.key.endswith(":undo") and outside.is_fragile and not outside.is_calm
+        if is_target and outside.random.random() < 0.4:
+            process.crash_at = process.calls + outside.random.choice((1, 1, 2, 4))
+
+    def _note_end(self, call: ToolCall) -> None:
+        self._outside.ended.add((self._process().name, call.key, call.attempt))
 
     async def _going(self, call: ToolCall, places: list[tuple[str, str]]) -> Any:
         manner = self._manner(str(call.args.get("fate", "ok")), call)
@@ -193,6 +210,7 @@ class SimulatedTool:
         except asyncio.CancelledError:
             if manner != "late":
                 raise
+            self._note_end(call)
             outside.under_way.subtract(places)
             places.clear()
             await asyncio.sleep(0.3)  # it does not care that it was given up

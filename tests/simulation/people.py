@@ -11,6 +11,7 @@ from handrail.domain.journal.event import How
 from handrail.domain.run.command import CompleteStep, HandOutStep, RefuseOutput, SetVars
 from handrail.domain.run.legal_controls import Action
 from handrail.domain.run.status import RunStatus, StepStatus
+from simulation.adversary import misbehave, replayed_answer
 from simulation.endings import waits_for
 from simulation.story import Story
 
@@ -31,6 +32,10 @@ async def interfere(simulation: Simulation, place: Place) -> None:
     story = random.choice(stories)
     if random.random() < 0.3:
         await simulation.within(place, _agents_turn(simulation, place, story))
+        return
+    if random.random() < 0.25:
+        again = replayed_answer(simulation, place, story)
+        await (simulation.within(place, again) if again is not None else misbehave(simulation, place, story))
         return
     action = random.choice(OFTEN if random.random() < 0.75 else SELDOM)
     if action is Action.FORK and (len(stories) > 3 or random.random() < 0.5):
@@ -70,6 +75,8 @@ async def help_out(simulation: Simulation, place: Place) -> bool:
             helped = True
             word, path = simulation.random.choice(waits)
             simulation.witness.tell(f"{place.process.name:4} {story.id[-3:]}     somebody helps: {word} {path}")
+            if simulation.random.random() < 0.6:
+                await misbehave(simulation, place, story, path)
             await simulation.within(place, _helped(simulation, place, story, word, path))
     return helped
 
@@ -92,6 +99,8 @@ def _helped(simulation: Simulation, place: Place, story: Story, word: str, path:
             return _done_by_agent(place, story, path)
         case "undo":
             return _recorded(place, story, path, How.BY_AGENT)
+        case "uncertain undo":
+            return _undo_decided(simulation, place, act, story, path)
         case "decision":
             return _decided(simulation, act, story, path)
         case _:
@@ -120,6 +129,15 @@ def _decided(simulation: Simulation, act: Any, story: Story, path: str) -> Corou
         return result
     chosen: Coroutine[Any, Any, Any] = act(random.choice(choices), path)
     return chosen
+
+
+def _undo_decided(simulation: Simulation, place: Place, act: Any, story: Story, path: str) -> Coroutine[Any, Any, Any]:
+    choice = simulation.random.random()
+    if choice < 0.4:
+        return _recorded(place, story, path, How.RECORDED)
+    action = Action.RETRY if choice < 0.8 and story.run.step(path).undo_attempts < 8 else Action.SKIP
+    result: Coroutine[Any, Any, Any] = act(action, path)
+    return result
 
 
 def _compensation_mended(simulation: Simulation, place: Place, act: Any, story: Story) -> Coroutine[Any, Any, Any]:

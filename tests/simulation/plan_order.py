@@ -8,8 +8,9 @@ import re
 from collections.abc import Iterator
 
 from handrail.domain.definition.model import Call, Definition, Each, Effect, Prompt, Repeat, Step, Tool
-from handrail.domain.run.state import Run, StepState
+from handrail.domain.run.state import Run
 from handrail.domain.run.status import STEP_SATISFIED, StepStatus
+from handrail.domain.run.step_state import StepState
 from simulation.outside import spec_of
 
 _segment = re.compile(r"^([^.\[\]!]+)(?:\[(\d+)\])?(!undo)?$")

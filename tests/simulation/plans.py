@@ -33,7 +33,7 @@ class Planner:
         data: dict[str, Any] = {
             "id": "plan",
             "inputs": {"items": {"default": list(range(random.randint(0, 3)))}, "x": {"default": random.randint(0, 9)}},
-            "on_failure": random.choice(POLICIES),
+            "on_failure": random.choice((*POLICIES, "compensate")),
             "max_parallel": random.choice((1, 2, 2, 4)),
             "steps": self.steps(depth=0, most=self.left),
         }
@@ -82,7 +82,7 @@ class Planner:
         if kind < 0.72 or self.left <= 1 or (depth >= 2 and kind > 0.86):
             return self.tool()
         if kind < 0.79:
-            return {"prompt": "Do it.", **self.undo(0.4)}
+            return {"prompt": "Do it.", **self.gate(0.5), **self.undo(0.4)}
         if kind < 0.86:
             expires = {"expires": f"{random.choice((1, 3, 30))}s"} if random.random() < 0.6 else {}
             return {"approve": "Go on?", **expires}
@@ -98,6 +98,14 @@ class Planner:
                 "steps": self.steps(depth=depth + 1, most=3, loops=inner),
             }
         return {**self.call(depth), **self.undo(0.15)}
+
+    def gate(self, chance: float) -> dict[str, Any]:
+        """What has to be shown or agreed before a step counts, perhaps, and who may skip that."""
+        random = self.random
+        if random.random() >= chance:
+            return {}
+        said = random.choice(({}, {}, {"skippable": "agent"}, {"skippable": "person"}, {"skippable": "nobody"}))
+        return random.choice(({"checks": [{"rule": "json"}]}, {"confirm": True}, {})) | said
 
     def rounds(self, loops: tuple[str, ...], name: str, depth: int) -> dict[str, Any]:
         """When a loop is over."""
@@ -161,12 +169,29 @@ class Planner:
     def undo_tool(self) -> dict[str, Any]:
         """A call that undoes something."""
         random = self.random
-        name = random.choice(("undo", "undo", "undo_i"))
+        name = random.choice(("undo", "undo", "undo_i", "rev"))
         fate = random.choice(("ok", "ok", "ok", "ok", "flaky", "broken", "wild"))
         retry = {"first": "200ms", "max": "1s"}
-        return {"tool": f"{random.choice(SERVERS)}.{name}", "args": {"fate": fate}, "timeout": "1s", "retry": retry}
+        work = {"tool": f"{random.choice(SERVERS)}.{name}", "args": {"fate": fate}, "timeout": "1s", "retry": retry}
+        said = random.choice((None, None, None, True, False))
+        return work if said is None else {**work, "idempotent": said}
 
 
 def draw_plan(random: Random) -> Definition:
-    """A random plan."""
-    return Planner(random).plan()
+    """A random plan; now and then one that only does things to undo them."""
+    return saga(random) if random.random() < 0.15 else Planner(random).plan()
+
+
+def saga(random: Random) -> Definition:
+    """Steps that can all be undone, by tools that may be repeated or not, and then one that fails."""
+    planner = Planner(random)
+    steps: list[dict[str, Any]] = []
+    for number in range(random.randint(2, 6)):
+        after = [random.choice(steps)["id"]] if steps and random.random() < 0.7 else []
+        name = random.choice(("comp_i", "comp_i", "rev_i"))
+        work = {"tool": f"{random.choice(SERVERS)}.{name}", "args": {"fate": "ok"}}
+        undo = {} if name == "rev_i" and random.random() < 0.5 else {"undo": planner.undo_tool()}
+        steps.append({"id": f"s0{number}", "after": after, **work, **undo})
+    broken = {"id": "broken", "after": [step["id"] for step in steps], "tool": "a.none", "args": {"fate": "broken"}}
+    shape = {"id": "saga", "on_failure": "compensate", "max_parallel": random.choice((1, 2, 4))}
+    return definition_from({**shape, "steps": [*steps, broken]})

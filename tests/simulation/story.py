@@ -19,11 +19,14 @@ from handrail.domain.journal.event import (
     RetryScheduled,
     RunStarted,
     StepCancelled,
+    StepCompensated,
     StepCompleted,
     StepDeferred,
     StepFailed,
     StepRetried,
+    UndoBecameUncertain,
     UndoFailed,
+    UndoLost,
     UndoStarted,
 )
 from handrail.domain.run.state import Run
@@ -71,6 +74,10 @@ class Story:
         self.category: dict[tuple[str, bool], Category] = {}
         self.open_attempts: set[str] = set()
         """Steps with a try that has no outcome yet."""
+        self.open_undos: set[str] = set()
+        """Steps with a try of their undo that has no outcome yet."""
+        self.undo_losses: Counter[str] = Counter()
+        """By step: tries of its undo that were lost since somebody decided."""
         self.orphans: set[str] = set()
         """Steps of which something was written that its writer does not know of."""
         self.waits: dict[str, tuple[Process, float]] = {}
@@ -84,7 +91,12 @@ class Story:
         if not isinstance(work, Tool):
             return True
         spec = spec_of(work.tool)
-        return spec.effect is Effect.NONE or spec.idempotent or work.idempotent
+        return spec.effect is Effect.NONE or spec.idempotent or work.idempotent is True
+
+    def may_repeat_undo(self, path: str) -> bool:
+        """Whether a lost undo is to be called again: always, unless its author said that it must not."""
+        undo = step_at(self.definition, path).undo
+        return not (isinstance(undo, Tool) and undo.idempotent is False)
 
     def go_on(self, moment: Moment) -> None:
         """Take in an event, after the invariants have looked at it."""
@@ -105,6 +117,9 @@ class Story:
                 self._wait(moment, step, event.due)
             case ApprovalRequested(step=step):
                 self._wait(moment, step, event.expires)
+            case StepRetried(step=step) if moment.before.step(step).undo_uncertain:
+                self._forget_failures(step)
+                self.waits.pop(f"{step}!undo", None)
             case StepRetried(step=step):
                 self.failures[step, False] = 0
                 self.category.pop((step, False), None)
@@ -122,7 +137,14 @@ class Story:
                 if moment.before.step(step).status is not StepStatus.COMPENSATING:
                     self._forget_failures(step)
                 self.begun[step, event.attempt, True] = 0
+                self.open_undos.add(step)
+            case UndoLost(step=step):
+                self.undo_losses[step] += 1
+                self.open_undos.discard(step)
+            case UndoBecameUncertain(step=step) | StepCompensated(step=step):
+                self.open_undos.discard(step)
             case UndoFailed(step=step):
+                self.open_undos.discard(step)
                 self._failed(step, event.category, is_undo=True)
                 self._wait(moment, f"{step}!undo", event.due)
             case CompensationStarted():
@@ -135,6 +157,7 @@ class Story:
 
     def _forget_failures(self, path: str) -> None:
         self.failures[path, True] = 0
+        self.undo_losses[path] = 0
         self.category.pop((path, True), None)
 
     def _failed(self, step: str, category: Category, *, is_undo: bool) -> None:

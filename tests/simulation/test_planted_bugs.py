@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from msgspec.structs import replace
 
-from handrail.domain.definition.model import Effect
-from handrail.domain.journal.event import AttemptLost
+from handrail.domain.definition.model import Category, Effect
+from handrail.domain.journal.event import AttemptLost, UndoFailed
+from handrail.domain.policy.act import Act
+from handrail.domain.policy.table import TABLE, PolicyRow, Right
 from handrail.domain.run import decide, decide_step, guard
 from handrail.domain.run import state as run
 from handrail.domain.run.command import LoseAttempt
@@ -18,7 +20,7 @@ from handrail.domain.scheduling import retry, undos
 from handrail.domain.scheduling.agenda import Agenda
 from handrail.domain.scheduling.open_lane import OpenLane
 from handrail.engine import dispatch
-from handrail.engine.running import attempt, conductor, worker
+from handrail.engine.running import attempt, conductor, control, worker
 from handrail.storage import memory
 from simulation.day import simulate
 
@@ -46,6 +48,34 @@ def a_lost_attempt_is_always_repeated(patch: Patch) -> str:
 
     patch.setattr(decide, "decide_attempt", always)
     return "what_is_unknown_is_not_repeated"
+
+
+def a_lost_undo_is_a_failed_one(patch: Patch) -> str:
+    def failed(step: str, state: Any) -> UndoFailed:
+        category = Category.INTERNAL
+        return UndoFailed(step=step, attempt=state.undo_attempts, category=category, message="lost", final=True)
+
+    patch.setattr(decide_step, "_undo_lost", failed)
+    return "what_must_be_undone_is_undone"
+
+
+def only_idempotent_undos_are_repeated(patch: Patch) -> str:
+    patch.setattr(
+        attempt.Attempt,
+        "_is_undo_repeatable",
+        lambda self: bool(self.todo.work.idempotent or self.tool.spec.idempotent),
+    )
+    return "could be called again, and is not"
+
+
+def a_lost_undo_is_always_repeated(patch: Patch) -> str:
+    patch.setattr(attempt.Attempt, "_is_undo_repeatable", lambda self: True)
+    return "is to be repeated, and nobody knows"
+
+
+def what_was_not_tried_is_not_named(patch: Patch) -> str:
+    patch.setattr(decide, "not_undone", lambda run, definition: [])
+    return "invariant_10_what_is_not_undone_is_named"
 
 
 def timers_are_forgotten(patch: Patch) -> str:
@@ -143,6 +173,31 @@ def rounds_all_begin_at_once(patch: Patch) -> str:
     return "invariant_8_rounds_follow_each_other"
 
 
+def agents_may_skip_approvals(patch: Patch) -> str:
+    patch.setitem(cast("dict[Act, PolicyRow]", TABLE), Act.OVERRIDE, PolicyRow(Right.YES, Right.YES))
+    return "skipped the approval"
+
+
+def dispatch_asks_no_policy(patch: Patch) -> str:
+    patch.setattr(dispatch, "require_allowed", lambda verdict: None)
+    return "invariant_22"
+
+
+def a_fork_takes_approvals_along(patch: Patch) -> str:
+    patch.setattr(control, "has_approval", lambda definition, step: False)
+    return "invariant_22_a_fork_carries_no_approval"
+
+
+def an_old_answer_counts(patch: Patch) -> str:
+    patch.setattr(decide_step, "_require_asked", lambda *_given, **_more: None)
+    return "invariant_24_an_answer_is_for_what_was_asked_last"
+
+
+def a_pause_of_a_person_does_not_count(patch: Patch) -> str:
+    patch.setitem(cast("dict[Act, PolicyRow]", TABLE), Act.RESUME_FOR_PERSON, PolicyRow(Right.YES, Right.YES))
+    return "resumed what person:ada had paused"
+
+
 def changed(struct: Any, **changes: Any) -> Any:
     return replace(struct, **changes)
 
@@ -150,6 +205,10 @@ def changed(struct: Any, **changes: Any) -> Any:
 PLANTED = [
     undo_in_any_order,
     a_lost_attempt_is_always_repeated,
+    a_lost_undo_is_a_failed_one,
+    only_idempotent_undos_are_repeated,
+    a_lost_undo_is_always_repeated,
+    what_was_not_tried_is_not_named,
     timers_are_forgotten,
     steps_start_before_what_they_wait_for,
     a_cancelled_run_is_completed,
@@ -162,10 +221,20 @@ PLANTED = [
     all_may_run_at_once,
     a_row_is_left_out,
     rounds_all_begin_at_once,
+    agents_may_skip_approvals,
+    dispatch_asks_no_policy,
+    a_fork_takes_approvals_along,
+    an_old_answer_counts,
+    a_pause_of_a_person_does_not_count,
 ]
 
 
-RARE: dict[Callable[[Patch], str], int] = {the_store_forgets_to_look_at_leases: 3_000}
+RARE: dict[Callable[[Patch], str], int] = {
+    the_store_forgets_to_look_at_leases: 3_000,
+    a_pause_of_a_person_does_not_count: 400,
+    an_old_answer_counts: 400,
+    a_fork_takes_approvals_along: 400,
+}
 """Bugs that only few days show: how many to look through for them."""
 
 

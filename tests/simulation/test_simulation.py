@@ -30,7 +30,9 @@ def test_days_are_as_various_as_they_should_be() -> None:
     words = {word for outcome in outcomes for line in outcome.tale for word in line.split()}
     assert {"completed", "failed", "cancelled", "compensated"} <= statuses
     wanted = "run_paused step_became_uncertain attempt_lost answer_came_late approval_expired"
-    wanted += " round_started step_deferred undo_failed step_carried crashes stopped epoch"
+    wanted += (
+        " round_started step_deferred undo_failed undo_lost undo_became_uncertain step_carried crashes stopped epoch"
+    )
     assert set(wanted.split()) <= words
 
 

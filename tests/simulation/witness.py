@@ -249,6 +249,7 @@ def _differences(kept: Agenda, anew: Agenda) -> list[tuple[str, Any, Any]]:
         )
     ]
     pairs.append(("undos under way", kept.undos.under_way, anew.undos.under_way))
+    pairs.append(("uncertain undos", kept.undos.uncertain, anew.undos.uncertain))
     # A loop with a round that can't go on is about to fail; which other rounds are open then does not matter.
     stuck = [lane.lane.parent for agenda in (kept, anew) for lane in agenda.lanes.values() if lane.is_stuck]
     doomed = tuple(f"{parent}{sign}" for parent in stuck if parent for sign in ".[")

@@ -10,9 +10,11 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from handrail.domain.checks.finding import Finding, Severity
 from handrail.domain.checks.rule import CheckOutcome, Evidence
+from handrail.domain.secrets.scrubbing import SecretScrubber
 from handrail.storage.check_cache import PART_AGE_NS, RuleMemory
 
 FINDING = Finding(rule="r", severity=Severity.MAJOR, where="a.py:1", message="bad", excerpt="x = 1")
@@ -169,3 +171,12 @@ async def test_a_file_that_another_process_forgets_meanwhile_is_passed_over(
 
     monkeypatch.setattr(Path, "lstat", gone)
     assert await memory.cards() == []
+
+
+async def test_no_secret_is_cached(tmp_path: Path) -> None:
+    mine = RuleMemory(tmp_path / "rules", clean=SecretScrubber({"hunter22": ""}).content)
+    await mine.keep("k", CheckOutcome(findings=(replace(FINDING, excerpt="key = hunter22"),)))
+    assert not any(b"hunter22" in file.read_bytes() for file in (tmp_path / "rules").iterdir())
+    found = await mine.find("k")
+    assert found is not None
+    assert found.findings[0].excerpt == "key = [redacted]"

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from handrail import assembly
-from handrail.assembly import CARRYING, carrying_key
+from handrail.assembly import opening
+from handrail.assembly.opening import CARRYING, carrying_key
 from handrail.domain.errors import Forbidden, IntegrityBroken, Unavailable
 from handrail.foundation.atomic_file import write_whole
 from handrail.settings import Settings, read_settings
@@ -102,11 +102,11 @@ def test_without_a_place_for_it_a_process_seals_for_itself_and_says_so(
     settings = settings_in(tmp_path)
     open_secret(settings.keys, CARRYING)
     (settings.keys / CARRYING).write_text("damaged")
-    assembly.log.addHandler(caplog.handler)  # another test may have taken the program's log away from the root
+    opening.log.addHandler(caplog.handler)  # another test may have taken the program's log away from the root
     try:
         first, second = carrying_key(settings), carrying_key(settings)
     finally:
-        assembly.log.removeHandler(caplog.handler)
+        opening.log.removeHandler(caplog.handler)
     assert len(first) == len(second) == SEED_BYTES
     assert first != second
     assert "damaged" in caplog.text

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from handrail.domain.errors import Forbidden, Invalid, Limited, NotFound, Unavailable
-from handrail.engine.secrets import Secret, SecretCard
+from handrail.engine.secrets import ReadSecrets, Secret, SecretCard
 from handrail.foundation.atomic_file import write_whole
 from handrail.storage import secret_file
 from handrail.storage.keyring_secrets import Ring
@@ -23,7 +23,7 @@ import sys
 from pathlib import Path
 from handrail.storage.secret_file import SecretFile
 for number in range(5):
-    SecretFile(Path(sys.argv[1]), choice="file").keep(f"{sys.argv[2]}{number}", "value", None)
+    SecretFile(Path(sys.argv[1]), choice="file").keep(f"{sys.argv[2]}{number}", "hunter22", None)
 """
 
 
@@ -70,7 +70,7 @@ def test_a_secret_is_found_again_by_any_process(tmp_path: Path) -> None:
 def test_a_change_by_another_process_is_seen_at_once(tmp_path: Path) -> None:
     mine, other = secrets(tmp_path), secrets(tmp_path)
     assert mine.find("TOKEN") is None
-    for value in ("value-1", "value-2"):
+    for value in ("value-no-1", "value-no-2"):
         other.keep("TOKEN", value, None)
         found = mine.find("TOKEN")
         assert found is not None
@@ -81,11 +81,11 @@ def test_a_change_by_another_process_is_seen_at_once(tmp_path: Path) -> None:
 
 def test_a_new_value_keeps_the_rights_and_new_rights_keep_the_value(tmp_path: Path) -> None:
     mine = secrets(tmp_path)
-    mine.keep("TOKEN", "value-1", ["git.*", "git.*"])
-    mine.keep("TOKEN", "value-2", None)
-    assert mine.find("TOKEN") == Secret(value="value-2", given_to=("git.*",))
+    mine.keep("TOKEN", "value-no-1", ["git.*", "git.*"])
+    mine.keep("TOKEN", "value-no-2", None)
+    assert mine.find("TOKEN") == Secret(value="value-no-2", given_to=("git.*",))
     mine.keep("TOKEN", None, ["file.write"])
-    assert mine.find("TOKEN") == Secret(value="value-2", given_to=("file.write",))
+    assert mine.find("TOKEN") == Secret(value="value-no-2", given_to=("file.write",))
     with pytest.raises(NotFound, match="to keep"):
         mine.keep("OTHER", None, ["file.write"])
 
@@ -218,10 +218,10 @@ def test_a_value_in_the_ring_is_nowhere_else(tmp_path: Path) -> None:
 def test_two_homes_on_one_keyring_do_not_meet(tmp_path: Path) -> None:
     drawer = Drawer()
     one, two = secrets(tmp_path / "1", drawer.open), secrets(tmp_path / "2", drawer.open)
-    one.keep("TOKEN", "value-1", None)
-    two.keep("TOKEN", "value-2", None)
+    one.keep("TOKEN", "value-no-1", None)
+    two.keep("TOKEN", "value-no-2", None)
     one.remove("TOKEN")
-    assert two.find("TOKEN") == Secret(value="value-2")
+    assert two.find("TOKEN") == Secret(value="value-no-2")
 
 
 def test_the_choice_says_where_new_values_go(tmp_path: Path) -> None:
@@ -265,3 +265,49 @@ def test_a_secret_does_not_print_itself(tmp_path: Path) -> None:
     secrets(tmp_path).keep("TOKEN", "hunter22", None)
     mine = secrets(tmp_path)
     assert "hunter22" not in f"{mine.find('TOKEN')!r}{mine.__dict__!r}"
+
+
+def test_a_value_that_looks_like_an_ordinary_word_is_refused_with_why(tmp_path: Path) -> None:
+    for value in ("1234567", "  short  "):
+        with pytest.raises(Invalid, match="shorter than 8 characters") as refused:
+            secrets(tmp_path).keep("PIN", value, None)
+        assert value not in f"{refused.value} {refused.value.hint}"
+    assert secrets(tmp_path).cards() == []
+
+
+def test_all_values_are_read_at_once_and_a_mark_says_when_again(tmp_path: Path) -> None:
+    mine, other = secrets(tmp_path), secrets(tmp_path)
+    assert (mine.mark(), mine.values()) == (None, ReadSecrets(values={}))
+    other.keep("A", "hunter22", None)
+    first = mine.mark()
+    assert first is not None
+    assert mine.mark() == first
+    assert mine.values().values == {"A": "hunter22"}
+    other.keep("A", "hunter23", None)
+    assert mine.mark() != first
+    assert mine.values().values == {"A": "hunter23"}
+    assert "hunter" not in repr(mine.values())
+
+
+def test_values_that_the_keyring_does_not_give_now_are_counted(tmp_path: Path) -> None:
+    drawer = Drawer()
+    secrets(tmp_path, drawer.open).keep("A", "hunter22", None)
+    secrets(tmp_path, drawer.open, choice="file").keep("B", "hunter23", None)
+    mine = secrets(tmp_path, drawer.open)
+    drawer.locked = True
+    assert mine.values() == ReadSecrets(values={"B": "hunter23"}, unread=1)
+    drawer.locked = False
+    assert mine.values() == ReadSecrets(values={"A": "hunter22", "B": "hunter23"})
+    drawer.locked = True  # it was read once: it is not asked for again
+    assert mine.values().unread == 0
+
+
+@posix_only
+def test_a_file_that_can_not_be_looked_at_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    mine = SecretFile(tmp_path / "loop")
+    with pytest.raises(Unavailable, match="can't be used"):
+        mine.mark()
+    (tmp_path / "home").write_text("a file")
+    assert SecretFile(tmp_path / "home" / "keys").mark() is None
+    assert SecretFile(tmp_path / "home" / "keys").values() == ReadSecrets(values={})

@@ -46,7 +46,7 @@ async def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
         await write(store, RUN_B, DecisionRecorded(decision="go", reason="all green"), by=by)
         await write(store, RUN_C, ActionRecorded(description="told the team"), by=by)
         clock, entropy = ticking_clock(), seeded_entropy(3)
-        await erase_payload(store, store, RUN_B, 3, reason="asked", actor="ada", clock=clock, entropy=entropy)
+        await erase_payload(store, store, RUN_B, 3, reason="asked", actor="person:ada", clock=clock, entropy=entropy)
         await write(store, RUN_A, DecisionRecorded(decision="keep", reason="useful"), by=by)
         await checkpointer.seal()
         await write(store, RUN_C, DecisionRecorded(decision="again", reason="tomorrow"), by=by)

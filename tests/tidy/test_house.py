@@ -13,6 +13,7 @@ from tidy.yardstick import ROOT, SOURCE, Figure, figures, read_modules, status_s
 
 VAGUE = {"utils", "util", "helpers", "helper", "manager", "common", "misc", "base", "core", "service", "services"}
 ROOT_FILES = {
+    "SECURITY.md",
     ".gitignore",
     "AGENTS.md",
     "ARCHITECTURE.md",

@@ -45,8 +45,9 @@ PLAIN_WORDS_IN_CODE = {
     r"once more": "again",
 }
 """Plain enough in the prompt of a workflow, but vague in a message, a docstring or a comment."""
-STORED = {("checkpoint.py", "anew"), ("state.py", "nobody")}
-"""Words that stay where they are: a key of signed checkpoints, and a text that replaying old journals has to give."""
+STORED = {("checkpoint.py", "anew"), ("step_state.py", "nobody"), ("model.py", "nobody"), ("definition.md", "nobody")}
+"""Words that stay where they are: a key of signed checkpoints, a text that replaying old journals has to give, and a
+value of `skippable` in the definition format."""
 
 
 def _any_of(patterns: Iterable[str]) -> re.Pattern[str]:

@@ -18,6 +18,10 @@ PRIVATE = """
 ::ffff:169.254.169.254 64:ff9b::7f00:1 64:ff9b::a9fe:a9fe
 64:ff9b:1::1 2001:db8::1 2002:7f00:1:: 2002:a00:1:: 2001:0:a00:1:: fc00::1 fd00:ec2::254 fe80::1 fe80::1%eth0
 fec0::1 ff02::1 ff0e::1
+192.0.0.9 192.0.0.10 192.0.0.170 192.0.0.255 168.63.129.16 192.88.99.1 192.88.99.2 192.31.196.1 192.52.193.1
+192.175.48.1 3fff::1 3fff:fff:ffff::1 2001::1 2001:20::1 2001:1::1 4000::1 5f00::1 100::1
+2002:a83f:8110:: 2002:c058:6301::
+64:ff9b::a83f:8110 64:ff9b::c058:6301 1::1 ::8.8.8.8
 """
 
 
@@ -26,7 +30,21 @@ def test_an_address_that_is_not_foreverybody_is_not_public(address: str) -> None
     assert not is_public(address)
 
 
-@pytest.mark.parametrize("address", ["93.184.216.34", "8.8.8.8", "2606:2800:220:1::1", "64:ff9b::5db8:d822"])
+@pytest.mark.parametrize(
+    "address",
+    [
+        "93.184.216.34",
+        "8.8.8.8",
+        "2606:2800:220:1::1",
+        "64:ff9b::5db8:d822",
+        "168.63.129.15",
+        "192.0.1.1",
+        "192.88.98.1",
+        "2002:808:808::",
+        "3fff:1000::1",
+        "2a00:1450::1",
+    ],
+)
 def test_an_address_foreverybody_is_public(address: str) -> None:
     assert is_public(address)
 

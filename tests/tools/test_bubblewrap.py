@@ -46,11 +46,11 @@ def sandbox(project: Path) -> Bubblewrap:
 
 
 async def sh(sandbox: Bubblewrap, code: str, **bounds: Any) -> Ran:
-    return await sandbox.run(Job(argv=("sh", "-c", code), bounds=Bounds(**bounds)))
+    return await sandbox.run(Job(argv=("sh", "-c", code), bounds=Bounds(**bounds), kept=True))
 
 
 async def python(sandbox: Bubblewrap, code: str, **bounds: Any) -> Ran:
-    return await sandbox.run(Job(argv=(PYTHON, "-I", "-S", "-c", code), bounds=Bounds(**bounds)))
+    return await sandbox.run(Job(argv=(PYTHON, "-I", "-S", "-c", code), bounds=Bounds(**bounds), kept=True))
 
 
 def named(marker: str) -> list[int]:
@@ -78,6 +78,7 @@ async def test_a_command_works_in_the_project_and_says_what_came_of_it(sandbox: 
         cwd="sub",
         env={"WORD": "é x"},
         stdin="in\n",
+        kept=True,
     )
     ran = await sandbox.run(job)
     assert (ran.exit, ran.stdout, ran.stderr, ran.stopped) == (3, f"in\n{project / 'sub'}\n", "no\n", "")
@@ -255,7 +256,7 @@ from pathlib import Path
 from handrail.engine.sandbox import Job
 from handrail.tools.sandbox.bubblewrap import Bubblewrap
 sandbox = Bubblewrap(Path({str(project)!r}), program={str(bubblewrap())!r})
-asyncio.run(sandbox.run(Job(argv=("sh", "-c", "touch begun; sleep 60; : {marker}"))))
+asyncio.run(sandbox.run(Job(argv=("sh", "-c", "touch begun; sleep 60; : {marker}"), kept=True)))
 """
     with subprocess.Popen([sys.executable, "-c", code]) as process:
         await until((project / "begun").exists)
@@ -408,7 +409,7 @@ async def test_where_it_can_not_be_made_a_command_can_not_make_it_either(
         raise PermissionError("read-only")
 
     monkeypatch.setattr(Path, "mkdir", refused)
-    assert ".handrail" not in " ".join(SandboxView(project).options(Job(argv=("true",))))
+    assert ".handrail" not in " ".join(SandboxView(project).options(Job(argv=("true",), kept=True)))
 
 
 @pytest.mark.parametrize(("release", "counts"), [("5.13.0", False), ("5.14.1-x", True), ("6.1", True), ("odd", False)])

@@ -55,10 +55,10 @@ class World:
     def command(self, code: str) -> tuple[str, ...]:
         return (PYTHON, "-I", "-S", "-c", PRELUDE + code)
 
-    async def run(self, code: str, **bounds: Any) -> Ran:
+    async def run(self, code: str, *, kept: bool = True, **bounds: Any) -> Ran:
         stdin = msgspec.json.encode(self.facts).decode()
         return await self.sandbox().run(
-            Job(argv=self.command(code), stdin=stdin, bounds=Bounds(time_ms=10_000, **bounds))
+            Job(argv=self.command(code), stdin=stdin, bounds=Bounds(time_ms=10_000, **bounds), kept=kept)
         )
 
     def traces(self, said: str) -> list[str]:
@@ -166,10 +166,11 @@ def test_there_are_at_least_thirty_attempts() -> None:
     assert len({attempt.name for attempt in ATTEMPTS}) == len(ATTEMPTS) >= 30
 
 
+@pytest.mark.parametrize("kept", [True, False], ids=["kept", "thrown away"])
 @pytest.mark.parametrize("attempt", ATTEMPTS, ids=lambda attempt: attempt.name)
-async def test_nothing_gets_out(attempt: Attempt, world: World) -> None:
+async def test_nothing_gets_out(attempt: Attempt, world: World, kept: bool) -> None:
     before = world.kept()
-    ran = await world.run(attempt.code)
+    ran = await world.run(attempt.code, kept=kept)
     assert world.traces(ran.stdout + ran.stderr) == []
     assert world.kept() == before
     assert "SyntaxError" not in ran.stderr

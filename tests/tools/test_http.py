@@ -8,6 +8,7 @@ import socket
 import ssl
 import subprocess
 import sys
+import zlib
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -200,7 +201,7 @@ async def test_what_a_person_allowed_is_reached_and_nothing_else(
             if is_reached:
                 assert (await request(server.url("/", host)))["body"] == "here"
             else:
-                with Fails(Category.PERMISSION, "[http] allow"):
+                with Fails(Category.PERMISSION, "only a person can allow it"):
                     await request(server.url("/", host))
     assert len(server.asked) == int(is_reached)
 
@@ -348,6 +349,26 @@ async def test_an_answer_without_end_is_cut_off(tmp_path: Path) -> None:
             with Fails(Category.TOOL_ERROR, "larger than"):
                 await request(server.url(path))
         assert (await request(server.url("/fits")))["status"] == 200
+
+
+async def test_encodings_on_top_of_each_other_and_unknown_ones_are_refused_with_words(tmp_path: Path) -> None:
+    stacked = reply(200, gzip.compress(gzip.compress(b"x")), Content_Encoding="gzip, gzip")
+    answers: dict[str, Any] = {
+        "/stacked": stacked,
+        "/brotli": reply(200, b"x", Content_Encoding="br"),
+        "/plain": reply(200, b"plain", Content_Encoding="identity"),
+        "/empty": reply(204, Content_Encoding="gzip, gzip"),
+        "/deflate": reply(200, zlib.compress(b"packed"), Content_Encoding="deflate"),
+    }
+    async with serving(answers) as server, calling(tmp_path) as request:
+        with Fails(Category.TOOL_ERROR, "is encoded 2 times (gzip, gzip): that is refused"):
+            await request(server.url("/stacked"))
+        with Fails(Category.TOOL_ERROR, "is encoded as 'br', which is not known here"):
+            await request(server.url("/brotli"))
+        assert (await request(server.url("/plain")))["body"] == "plain"
+        assert (await request(server.url("/deflate")))["body"] == "packed"
+        assert (await request(server.url("/empty")))["status"] == 204
+    assert {asked.headers["accept-encoding"] for asked in server.asked} == {"identity"}
 
 
 async def test_connections_are_used_again_and_cookies_are_not_kept(tmp_path: Path) -> None:

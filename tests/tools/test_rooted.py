@@ -226,3 +226,43 @@ def test_whatever_is_accepted_stays_below_the_root(parts: list[str]) -> None:
     else:
         assert accepted == tuple(part for part in parts if part not in {"", "."})
         assert os.path.normpath(f"/project/{path}").startswith("/project/")
+
+
+STARTING = [
+    *(".git/hooks/pre-commit", ".git/config", ".git", "folder/.git/config", ".GIT/config", ".mcp.json", ".Mcp.JSON"),
+    *("folder/.mcp.json", ".envrc", ".cursor/mcp.json", "folder/.vscode/mcp.json", ".codex/config.toml"),
+    *(".gemini/settings.json", ".\uff47it/config"),
+]
+
+
+@pytest.mark.parametrize("path", STARTING)
+async def test_what_other_programs_start_commands_from_is_read_but_never_changed(tmp_path: Path, path: str) -> None:
+    tools, project = registry(tmp_path), tmp_path / "project"
+    (project / path).parent.mkdir(parents=True, exist_ok=True)
+    (project / path).write_text("as it was")
+    (project / "other.txt").write_text("other")
+    moves = ({"source": "other.txt", "target": path}, {"source": path, "target": "taken"})
+    changes = [
+        ("write", {"path": path, "text": "x"}),
+        ("append", {"path": path, "text": "x"}),
+        ("delete", {"path": path}),
+    ]
+    for name, args in [*changes, *(("move", move) for move in moves), ("mkdir", {"path": path})]:
+        with Fails(Category.PERMISSION, "start commands"):
+            await tools.find(f"file.{name}").call(call_of(f"file.{name}", args))
+    assert (project / path).read_text() == "as it was"
+    assert (project / "other.txt").read_text() == "other"
+
+
+async def test_a_folder_is_not_given_a_name_that_makes_a_file_in_it_start_programs(tmp_path: Path) -> None:
+    tools, project = registry(tmp_path), tmp_path / "project"
+    (project / "plain").mkdir()
+    (project / "plain" / "mcp.json").write_text("{}")
+    with Fails(Category.PERMISSION, "start commands"):
+        await tools.find("file.move").call(call_of("file.move", {"source": "plain", "target": ".vscode"}))
+    await tools.find("file.mkdir").call(call_of("file.mkdir", {"path": ".vscode"}))
+    with Fails(Category.PERMISSION, "start commands"):
+        await tools.find("file.move").call(
+            call_of("file.move", {"source": "plain/mcp.json", "target": ".vscode/mcp.json"})
+        )
+    await tools.find("file.write").call(call_of("file.write", {"path": ".vscode/extensions.json", "text": "{}"}))

@@ -16,7 +16,7 @@ from handrail.domain.errors import Invalid
 from handrail.engine.sandbox import Bounds
 from handrail.tools.python.function_tool import FunctionTool
 from handrail.tools.sandbox.syscall_filter import MACHINES, filter_program
-from handrail.tools.shell import ShellConfiguration, command_flaws, shell_configuration, shell_tools, size_bytes
+from handrail.tools.shell import ShellConfiguration, command_flaws, shell_configuration, shell_tools
 from handrail.tools.vault import Vault
 from outside.debian import bubblewrap
 from tools.calls import Fails, call_of
@@ -43,8 +43,17 @@ async def run(tool: FunctionTool, *argv: str, **args: Any) -> Any:
 
 
 async def test_it_is_off_until_a_person_allows_it(made: Make) -> None:
-    with Fails(Category.PERMISSION, "in .handrail/config.toml: [shell] allow = true"):
+    with Fails(Category.PERMISSION, "shell.run is off here; only a person can allow commands"):
         await run(made(), "true")
+
+
+def test_only_the_home_names_the_program_of_the_sandbox() -> None:
+    own, others = {"shell": {"bubblewrap": "/own/bwrap"}}, {"shell": {"bubblewrap": "/project/bwrap"}}
+    assert shell_configuration(own, home_tables=own).bubblewrap == "/own/bwrap"
+    assert shell_configuration({"shell": {"allow": True}}, home_tables={}).bubblewrap == ""
+    for home_tables in ({}, own):
+        with pytest.raises(Invalid, match="bubblewrap can't be set by a project"):
+            shell_configuration(others, home_tables=home_tables)
 
 
 async def test_without_a_sandbox_it_may_not_be_used(made: Make) -> None:
@@ -76,8 +85,8 @@ async def test_another_exit_than_expected_fails_with_the_last_words(tool: Functi
 @pytest.mark.parametrize(
     ("code", "category", "words"),
     [
-        ("sleep 60", Category.TIMEOUT, "stopped after 300ms; a person can set more"),
-        ("yes", Category.TOOL_ERROR, "more than 10,000 bytes; a person can set more"),
+        ("sleep 60", Category.TIMEOUT, "stopped after 300ms; ask a person if it needs a larger"),
+        ("yes", Category.TOOL_ERROR, "more than 10,000 bytes; ask a person if it needs a larger"),
         ("for n in 1 2 3 4 5 6 7 8 9; do sleep 60 & done; wait", Category.TOOL_ERROR, "more than 8 processes"),
     ],
 )
@@ -104,6 +113,14 @@ async def test_secrets_are_filled_in_at_the_call(made: Make) -> None:
     assert (await counted("GOOD"))["stdout"] == "12\n[redacted]\n", "it was there, and is not told"
     with Fails(Category.INVALID_INPUT, "NUL"):
         await counted("BAD")
+
+
+async def test_a_secret_never_becomes_an_argument_of_a_command(made: Make) -> None:
+    vault = Vault(environment={"API_KEY": "s3cret-word"}, allowed_env=["API_KEY"])
+    tool = replace(made(allow=True), vault=vault)
+    args = {"argv": ["echo", "${env:API_KEY}"]}
+    with Fails(Category.PERMISSION, "`${env:API_KEY}` can't be in `argv`"):
+        await tool.call(call_of("shell.run", args, references=(("argv", 1),)))
 
 
 @pytest.mark.parametrize(
@@ -171,12 +188,6 @@ def test_invalid_configuration_is_refused(table: Any, words: str) -> None:
         shell_configuration({"shell": table})
     assert words in str(refused.value)
     assert refused.value.hint
-
-
-def test_a_size_needs_its_unit() -> None:
-    assert [size_bytes(text) for text in ("1B", "2KB", "1KiB", "3GB")] == [1, 2_000, 1_024, 3_000_000_000]
-    with pytest.raises(Invalid):
-        size_bytes("1000")
 
 
 def judged(machine: str, call: int, *arguments: int, name: int | None = None) -> int:

@@ -11,14 +11,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from handrail.domain.checks.finding import Path as Place
-from handrail.domain.definition.model import Category
+from handrail.domain.definition.model import Category, Effect
 from handrail.domain.errors import Forbidden, HandrailError, Invalid, Unavailable
 from handrail.domain.secrets.secret_reference import reference_places
+from handrail.engine import known_secrets as module
+from handrail.engine.known_secrets import KnownSecrets
 from handrail.engine.secrets import Secret
-from handrail.engine.tool import ToolCall
-from handrail.tools import vault as module
+from handrail.engine.tool import ToolCall, ToolSpec
+from handrail.tools.python.function_tool import FunctionTool
 from handrail.tools.vault import Vault
 from tools.calls import Fails, call_of
 
@@ -49,25 +52,73 @@ def request(url: str, **more: Any) -> ToolCall:
     return call("http.request", {"url": url, "headers": {"Authorization": "Bearer ${secret:KEY}"}, **more})
 
 
-def test_a_persons_own_file_may_use_every_secret_and_variable() -> None:
-    assert (
-        vault().text("a ${secret:KEY} ${env:REGION} ${secret:KEY} ${other}") == "a hunter22 north-1 hunter22 ${other}"
+def test_a_declaration_may_use_secrets_that_are_for_its_server_and_every_variable() -> None:
+    mine = vault("git.*")
+    filled = mine.text("a ${secret:KEY} ${env:REGION} ${secret:KEY} ${other}", server="git")
+    assert filled == "a hunter22 north-1 hunter22 ${other}"
+    assert vault().text("plain", server="git") == "plain"
+    assert vault().text("${env:REGION}", server="git") == "north-1"
+
+
+@pytest.mark.parametrize(
+    ("given_to", "may"),
+    [
+        ((), False),
+        (("git",), True),
+        (("git.*",), True),
+        (("git.push",), True),
+        (("*",), True),
+        (("g*",), True),
+        (("file.read", "git.push"), True),
+        (("github.*",), False),
+        (("Git.*",), False),
+        (("http.request:git",), False),
+        (("http.request",), False),
+    ],
+)
+def test_a_server_gets_only_secrets_that_are_for_it_or_one_of_its_tools(given_to: tuple[str, ...], may: bool) -> None:
+    mine = vault(*given_to)
+    if may:
+        assert mine.text("Bearer ${secret:KEY}", server="git") == "Bearer hunter22"
+        return
+    with Fails(Category.PERMISSION, "`${secret:KEY}` may not be given to the server git") as caught:
+        mine.text("Bearer ${secret:KEY}", server="git")
+    assert "hunter22" not in caught.failed.message
+    command = shlex.split(caught.failed.message.split("`")[-2])
+    assert command[:5] == ["handrail", "secrets", "set", "KEY", "--keep"]
+    assert command[-2:] == ["--for", "git.*"]
+
+
+def test_no_secret_goes_where_other_users_can_see_it() -> None:
+    mine = Vault(
+        Kept(KEY=Secret(value="hunter22", given_to=("*",))),
+        {"API_TOKEN": "swordfish", "REGION": "north-1"},
+        allowed_env=("API_TOKEN", "REGION"),
     )
-    assert vault().text("plain") == "plain"
+    for reference in ("${secret:KEY}", "${env:API_TOKEN}"):
+        with Fails(Category.PERMISSION, f"`{reference}` can't be in `argv`") as caught:
+            mine.arguments(call("shell.run", {"argv": ["curl", f"-u:{reference}"]}), visible={"argv"})
+        assert "pass it in `env`" in caught.failed.message
+    args = {"argv": ["deploy", "${env:REGION}"], "env": {"KEY": "${secret:KEY}"}, "stdin": "${env:API_TOKEN}"}
+    assert mine.arguments(call("shell.run", args), visible={"argv"}) == {
+        "argv": ["deploy", "north-1"],
+        "env": {"KEY": "hunter22"},
+        "stdin": "swordfish",
+    }
 
 
 def test_what_is_missing_is_reported_with_the_way_to_set_it() -> None:
     with Fails(Category.NOT_FOUND, "`handrail secrets set OTHER`"):
-        vault().text("${secret:OTHER}")
+        vault().text("${secret:OTHER}", server="git")
     with Fails(Category.NOT_FOUND, "`${env:OTHER}` is not set"):
-        vault().text("${env:OTHER}")
+        vault().text("${env:OTHER}", server="git")
     with Fails(Category.NOT_FOUND, "`handrail secrets set KEY`"):
-        Vault().text("${secret:KEY}")
+        Vault().text("${secret:KEY}", server="git")
 
 
 def test_the_environment_is_the_programs_own_unless_another_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HANDRAIL_TEST_VALUE", "set just now")
-    assert Vault().text("${env:HANDRAIL_TEST_VALUE}") == "set just now"
+    assert Vault().text("${env:HANDRAIL_TEST_VALUE}", server="git") == "set just now"
 
 
 @pytest.mark.parametrize(
@@ -80,7 +131,7 @@ def test_the_environment_is_the_programs_own_unless_another_is_given(monkeypatch
 )
 def test_a_keeping_that_fails_is_reported_in_its_category(error: HandrailError, category: Category) -> None:
     with Fails(category, f"{error}; {error.hint}"):
-        Vault(Kept(KEY=error)).text("${secret:KEY}")
+        Vault(Kept(KEY=error)).text("${secret:KEY}", server="git")
 
 
 def test_arguments_are_filled_in_where_an_author_wrote_a_reference() -> None:
@@ -216,17 +267,17 @@ def test_the_host_is_judged_after_filling_in_and_not_shown() -> None:
 
 def test_a_plan_reads_only_variables_that_a_person_allowed() -> None:
     asked = call("git.push", {"region": "${env:REGION}"})
-    with Fails(Category.PERMISSION, '[secrets] env = ["REGION"]'):
+    with Fails(Category.PERMISSION, "only a person can allow it"):
         vault("*").arguments(asked)
     assert vault(allowed_env=("REGION",)).arguments(asked) == {"region": "north-1"}
 
 
 def test_values_and_references_have_their_bounds() -> None:
     with Fails(Category.INVALID_INPUT, "longer than 10,000"):
-        vault().text("${env:LONG}")
-    assert vault().text("${secret:KEY}" * 100) == "hunter22" * 100
+        vault().text("${env:LONG}", server="git")
+    assert vault("git").text("${secret:KEY}" * 100, server="git") == "hunter22" * 100
     with Fails(Category.INVALID_INPUT, "more than 100 references"):
-        vault().text("${secret:KEY}" * 101)
+        vault().text("${secret:KEY}" * 101, server="git")
     with Fails(Category.INVALID_INPUT, "more than 100 references"):
         vault("*").arguments(call("git.push", {"a": ["${secret:KEY}"] * 101}))
 
@@ -251,32 +302,59 @@ def test_a_refused_call_gave_nothing_out() -> None:
 
 def test_variables_that_hold_no_secret_stay_in_results() -> None:
     mine = vault()
-    mine.text("${env:HOME} ${env:REGION}")
+    mine.text("${env:HOME} ${env:REGION}", server="git")
     assert mine.scrubbed("/home/ann in north-1") == "/home/ann in [redacted]"
 
 
 def test_an_older_value_is_still_taken_out_after_a_new_one_was_set() -> None:
-    kept = Kept(KEY=Secret(value="hunter22"))
+    kept = Kept(KEY=Secret(value="hunter22", given_to=("*",)))
     mine = Vault(kept)
-    mine.text("${secret:KEY}")
-    kept.secrets["KEY"] = Secret(value="second-value")
-    mine.text("${secret:KEY}")
+    mine.text("${secret:KEY}", server="git")
+    kept.secrets["KEY"] = Secret(value="second-value", given_to=("*",))
+    mine.text("${secret:KEY}", server="git")
     assert mine.scrubbed("hunter22 second-value") == "[redacted] [redacted]"
 
 
 def test_memory_is_bounded_and_forgets_what_was_given_longest_ago(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "GIVEN_MAX", 2)
+    monkeypatch.setattr(module, "VALUES_MAX", 2)
     mine = Vault(environment={name: f"value-{name}" for name in "ABC"})
     for name in "ABAC":
-        mine.text(f"${{env:{name}}}")
+        mine.text(f"${{env:{name}}}", server="git")
     assert mine.scrubbed("value-A value-B value-C") == "[redacted] value-B [redacted]"
-    monkeypatch.setattr(module, "GIVEN_CHARACTERS_MAX", 0)
-    mine.text("${env:B}")
+    monkeypatch.setattr(module, "CHARACTERS_MAX", 0)
+    mine.text("${env:B}", server="git")
     assert mine.scrubbed("value-A value-B") == "value-A value-B"
 
 
 def test_threads_may_share_it(tmp_path: Path) -> None:
     mine = Vault(environment={f"V{number}": f"value-{number:03}" for number in range(100)})
     with ThreadPoolExecutor(8) as threads:
-        list(threads.map(lambda number: mine.text(f"${{env:V{number}}}"), range(100)))
+        list(threads.map(lambda number: mine.text(f"${{env:V{number}}}", server="git"), range(100)))
     assert "value" not in mine.scrubbed(json.dumps([f"value-{number:03}" for number in range(100)]))
+
+
+async def test_what_a_tool_says_on_the_way_has_no_secret_either() -> None:
+    said: list[str] = []
+
+    async def do(asked: ToolCall) -> Any:
+        asked.progress("half of hunter22")
+
+    spec = ToolSpec(name="a.b", description="d", effect=Effect.NONE, args={"type": "object"})
+    vault_ = Vault(known=KnownSecrets(given={"hunter22": ""}))
+    await FunctionTool(spec=spec, do=do, vault=vault_).call(replace(call_of("a.b", {}), progress=said.append))
+    assert said == ["half of [redacted]"]
+
+
+async def test_an_undo_that_needs_a_removed_secret_fails_before_it_restores_the_mark() -> None:
+    done: list[ToolCall] = []
+
+    async def undo(asked: ToolCall) -> Any:
+        done.append(asked)
+
+    spec = ToolSpec(name="a.b", description="d", effect=Effect.REVERSIBLE, args={"type": "object"})
+    mine = FunctionTool(spec=spec, do=undo, undo_with=undo, vault=Vault())
+    with Fails(Category.INVALID_INPUT, "needs a secret, which handrail does not store"):
+        await mine.undo(replace(call_of("a.b", {}), capture={"before": ["key=[redacted]"]}))
+    assert not done
+    await mine.undo(replace(call_of("a.b", {}), capture={"before": ["plain"], "n": 1}))
+    assert done

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from handrail.assembly import open_assembly
+from handrail.assembly.opening import open_assembly
 from handrail.domain.definition.authoring import definition_from
 from handrail.domain.run.status import RunStatus
 from handrail.settings import read_settings

@@ -78,7 +78,7 @@ def test_the_old_setting_is_deleted_when_somebody_has_said_yes(tmp_path: Path) -
     shell = Shell(tmp_path)
     run = try_it(ROOT / "examples" / "rename-setting.yaml", shell)
     assert (tmp_path / "settings.ini.before").exists()
-    assert shell.json("approve", run, "--reason", "looks right")["status"] == "completed"
+    assert shell.json("approve", run, "--reason", "looks right", *shell.seen(run))["status"] == "completed"
     assert not (tmp_path / "settings.ini.before").exists()
 
 

@@ -53,6 +53,12 @@ class OnlyRecorded(Conflict):
     hint = "report what was done for the step instead"
 
 
+class OtherProject(Conflict):
+    """The run belongs to another project: only processes of that project execute, check, undo or answer it."""
+
+    hint = "work on it from the folder of its project"
+
+
 class Forbidden(HandrailError):
     """Not allowed for this actor, or by policy."""
 

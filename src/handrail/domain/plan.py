@@ -36,6 +36,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     """The state of a plan: the result of replaying its events."""
 
     id: str
+    project: str = ""
     versions: tuple[PlanVersion, ...] = ()
     retired: int | None = None
     n: int = 0
@@ -108,6 +109,7 @@ def project_plan(plan: Plan) -> Change:
     newest = plan.newest
     row = PlanRow(
         id=plan.id,
+        project=plan.project,
         version=newest.number,
         definition=newest.definition,
         name=newest.name,

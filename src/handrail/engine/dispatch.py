@@ -7,7 +7,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias, TypeVar, cast
 
@@ -17,16 +17,24 @@ from msgspec.structs import replace
 from handrail.domain.definition.authoring import definition_data, definition_from
 from handrail.domain.definition.duration import duration_ms
 from handrail.domain.definition.model import Definition
+from handrail.domain.definition.work_items import is_judged
 from handrail.domain.errors import Conflict, IntegrityBroken, JournalConflict, LeaseLost, NotFound
 from handrail.domain.journal.chain import Head, Record
 from handrail.domain.journal.event import RUN_PREFIX, Entry, Event
 from handrail.domain.journal.projection import Change
 from handrail.domain.json import canonical_bytes, digest
-from handrail.domain.run.command import Command, StartRun
+from handrail.domain.policy.actor import ActorKind, kind_of
+from handrail.domain.policy.asking import may_command
+from handrail.domain.policy.table import DEFAULT_POLICY, OwnerPolicy
+from handrail.domain.policy.verdict import require_allowed
+from handrail.domain.project import FindProject, refusal, scoped, unknown_project
+from handrail.domain.run.baseline import Baseline
+from handrail.domain.run.command import AdoptRun, Command, StartRun
 from handrail.domain.run.decide import decide
 from handrail.domain.run.state import Run, project, replay
 from handrail.domain.run.status import RUN_ENDED
 from handrail.domain.secrets.redaction import redact_inputs
+from handrail.domain.secrets.scrubbing import NOTHING_KNOWN, SecretScrubber
 from handrail.engine.clock import Clock, key_digest, keyed_id, timed_id
 from handrail.engine.journal import Journal
 from handrail.engine.record_writer import RecordWriter
@@ -41,6 +49,8 @@ DEFINITIONS_KEPT: Final = 500
 
 PLAIN_START: Final = StartRun()
 
+Observe: TypeAlias = Callable[[], Awaitable[Baseline | None]]
+"""The present state of the project; None if it is not known."""
 EventT = TypeVar("EventT", bound=Event)
 Texts: TypeAlias = tuple[tuple[str, bytes], ...]
 Watcher: TypeAlias = Callable[[Run, Collection[str] | None, int], None]
@@ -75,11 +85,21 @@ class Dispatch:
     record_writer: RecordWriter
     clock: Clock | None = None
     """The clock for due times; the scribe's if no steadier one is given."""
+    policy: OwnerPolicy = DEFAULT_POLICY
+    """Asked for every command: who may do what."""
     watchers: list[Watcher] = field(default_factory=list)
+    project: str = ""
+    """The id of the project of this process: it starts and changes only runs of this one."""
+    find_project: FindProject = unknown_project
+    """Finds the project that another run belongs to, so that a refusal can name it."""
+    behalf: str = ""
+    """The person that agents work for here."""
+    observe: Observe | None = None
+    """Looks at the project, so that checks can compare with the beginning of a run or step."""
     _cache: BoundedCache[str, CachedRun] = field(default_factory=lambda: BoundedCache(RUNS_KEPT))
     _definitions: BoundedCache[str, Definition] = field(default_factory=lambda: BoundedCache(DEFINITIONS_KEPT))
     _last: tuple[Definition, str, bytes] | None = None
-    _secrets: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    _secrets: dict[str, SecretScrubber] = field(default_factory=dict)
     """By run, until it ends: the values of secret inputs, so that they are removed from later events, too."""
 
     async def start(
@@ -98,16 +118,20 @@ class Dispatch:
         are the tool descriptions that it is pinned to. Conflict if the key has started a run already: see
         `started_under_key`."""
         content_hash, text = self._pinned(definition)
+        self.record_writer.secrets.require_absent(text, "the definition")
         kept, secrets = redact_inputs(inputs, definition.inputs)
         workflow = f"{definition.id}@{definition.version}" if definition.version else definition.id
         now = (self.clock or self.record_writer.clock)()
         deadline = now + duration_ms(definition.deadline) if definition.deadline else None
-        known_by = key_digest(ask.key) if ask.key else ""
+        known_by = key_digest(scoped(self.project, ask.key)) if ask.key else ""
         command = replace(ask, definition=content_hash, workflow=workflow, inputs=kept, deadline=deadline, key=known_by)
+        behalf = self.behalf if kind_of(actor) is ActorKind.AGENT else ""
+        baseline = await self.observe() if self.observe is not None and is_judged(definition) else None
+        command = replace(command, project=self.project, behalf=behalf, baseline=baseline)
         for _ in range(CONFLICTS_MAX):
             run = await self._unstarted(ask.key, now)
             if secrets:
-                self._secrets[run.id] = secrets
+                self._secrets[run.id] = SecretScrubber(dict.fromkeys(secrets, ""))
             draft = self._drafted(run, [command], definition, actor=actor)
             lease = Lease(run.id, owner) if owner else None
             try:
@@ -127,7 +151,14 @@ class Dispatch:
         return run
 
     async def _keyed(self, key: str) -> Run:
-        """The run of a key; without events if it is not started yet."""
+        """The run of a key in this project; without events if it is not started yet."""
+        if self.project:  # the key of a run that was started before there were projects is not scoped
+            adopted = await self._keyed_as(key)
+            if adopted.n and adopted.project == self.project:
+                return adopted
+        return await self._keyed_as(scoped(self.project, key))
+
+    async def _keyed_as(self, key: str) -> Run:
         for number in range(CONFLICTS_MAX):
             run_id = keyed_id(RUN_PREFIX, key, number)
             try:
@@ -146,12 +177,43 @@ class Dispatch:
             raise Conflict(f"the key {key!r} has started {run.id} already")
         return run
 
+    def require_own(self, run: Run) -> Run:
+        """The run, if it belongs to this project; OtherProject names the project that it belongs to."""
+        if run.project != self.project:
+            raise refusal(run.id, run.project, self.find_project)
+        return run
+
+    async def own(self, run_id: str) -> Run:
+        """The current state of a run of this project: for all that checks, gives out or changes something."""
+        return self.require_own(await self.current(run_id))
+
+    async def adopt(self, run_id: str, *, reason: str, actor: str) -> Run:
+        """Give a run to this project; OtherProject if it belongs to one that is known."""
+        command = AdoptRun(project=self.project, reason=reason)
+        return await self._granted(run_id, [command], actor=actor, lease=None, require=self._require_adoptable)
+
+    def _require_adoptable(self, run: Run) -> None:
+        if run.project and self.find_project(run.project) is not None:
+            self.require_own(run)
+
     async def grant(self, run_id: str, *commands: Command, actor: str, lease: Lease | None = None) -> Run:
         """Grant commands on a run, all or none: the synced run after them; Conflict says what is legal instead."""
+        return await self._granted(run_id, commands, actor=actor, lease=lease, require=self.require_own)
+
+    async def _granted(
+        self,
+        run_id: str,
+        commands: Sequence[Command],
+        *,
+        actor: str,
+        lease: Lease | None,
+        require: Callable[[Run], object],
+    ) -> Run:
         for _ in range(CONFLICTS_MAX):
             cached = await self._cached(run_id)
             definition = await self.definition(cached.run.definition)
             try:
+                require(cached.run)
                 draft = self._drafted(cached.run, commands, definition, actor=actor)
                 if draft.records:
                     return await self._commit(draft, lease=lease)
@@ -168,6 +230,16 @@ class Dispatch:
                 return cached.run
         raise JournalConflict(f"too many writers append to run {run_id} at once")
 
+    async def require_allowed(self, run: Run, *commands: Command, actor: str) -> None:
+        """Forbidden if the policy refuses any of these commands now; for what must not even be tried."""
+        definition = await self.definition(run.definition)
+        for command in commands:
+            require_allowed(may_command(actor, run, definition, command, self.policy))
+
+    async def require_grantable(self, run: Run, *commands: Command, actor: str) -> None:
+        """Refuse what `grant` would refuse now; nothing is written."""
+        self._drafted(run, commands, await self.definition(run.definition), actor=actor)
+
     async def current(self, run_id: str) -> Run:
         """The current synced state of a run, including what other processes wrote."""
         cached = await self._cached(run_id)
@@ -177,7 +249,7 @@ class Dispatch:
 
     def kept(self, run_id: str, event: EventT) -> EventT:
         """An event of a run as the journal would store it, without secrets, to compare it with a stored one."""
-        return cast("EventT", self.record_writer.kept(event, self._secrets.get(run_id, ())))
+        return cast("EventT", self.record_writer.kept(event, self._secrets.get(run_id, NOTHING_KNOWN)))
 
     async def text(self, content_hash: str) -> bytes | None:
         """The text stored under a content hash: a definition, or a tool's description."""
@@ -231,10 +303,11 @@ class Dispatch:
 
     def _drafted(self, run: Run, commands: Sequence[Command], definition: Definition, *, actor: str) -> Draft:
         """What granting these commands in order would write."""
-        known = self._secrets.get(run.id, ())
+        known = self._secrets.get(run.id, NOTHING_KNOWN)
         records: list[Record] = []
         entries: list[Entry] = []
         for command in commands:
+            require_allowed(may_command(actor, run, definition, command, self.policy))
             events = decide(run, command, definition)
             more, written = self.record_writer.write(Head(run.id, run.n, run.head), events, actor=actor, known=known)
             run = replay(written, run)

@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol, TypeAlias
 from msgspec import Struct
 
 from handrail.domain.journal.chain import Head, Record
-from handrail.domain.journal.projection import Change, PlanRow, RunRow, StepRow
+from handrail.domain.journal.projection import Change, PlanRow, RunCount, RunRow, StepRow
 from handrail.engine.running.lease import Lease
 
 FAR_BEHIND: Final = 2**62
@@ -45,20 +45,27 @@ class ProjectionReader(Protocol):
         """One run at a glance."""
         ...
 
-    async def runs(self, *, status: Sequence[str] = (), after: str = "", limit: int = 50) -> list[RunRow]:
-        """Runs by id; only those with the given statuses, if any are given."""
+    async def runs(
+        self, *, status: Sequence[str] = (), after: str = "", limit: int = 50, project: str | None = None
+    ) -> list[RunRow]:
+        """Runs by id; only those with the given statuses and of the given project, if any are given."""
+        ...
+
+    async def run_counts(self) -> list[RunCount]:
+        """How many runs each project has, by status."""
         ...
 
     async def steps(self, run: str) -> list[StepRow]:
         """The steps of a run that have events, by path."""
         ...
 
-    async def plan(self, plan: str) -> PlanRow | None:
-        """One plan at a glance."""
+    async def plan(self, plan: str, *, project: str = "") -> PlanRow | None:
+        """One plan of a project at a glance."""
         ...
 
-    async def plans(self, *, after: str = "", limit: int = 50) -> list[PlanRow]:
-        """Plans by id, retired ones too."""
+    async def plans(self, *, after: str = "", limit: int = 50, project: str | None = None) -> list[PlanRow]:
+        """The plans that a project sees, by id, retired ones too: its own, and those from before projects that it has
+        not saved itself. Without a project those of all, by project and id; `after` is then a scoped name."""
         ...
 
 

@@ -5,6 +5,7 @@ A protocol and values only. The sandbox itself is in tools/."""
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Final, Literal, Protocol, TypeAlias
 
 from msgspec import Struct, field
@@ -12,6 +13,8 @@ from msgspec import Struct, field
 from handrail.engine.tool import Progress
 
 GIB: Final = 1_073_741_824
+WANTED_BYTES_MAX: Final = 50_000_000
+"""The largest size of a file that is read from the view of a command."""
 
 Stopped: TypeAlias = Literal["", "time", "memory", "processes", "output"]
 """The limit that a command exceeded; empty if it ended by itself."""
@@ -41,7 +44,13 @@ class Job(Struct, frozen=True, kw_only=True):
     stdin: str = ""
     bounds: Bounds = Bounds()
     writable: bool = True
-    """Whether the project's files may be changed."""
+    """Whether it may change files of the project, at least in its own view."""
+    kept: bool = False
+    """Whether its changes stay. If not, it works on a view of the project that is dropped at its end."""
+    wanted: tuple[str, ...] = ()
+    """Files to read from its view when it has ended, relative to the project."""
+    shows: tuple[Path, ...] = ()
+    """Places outside the project where its own tools are: shown read-only, except what the sandbox never shows."""
 
 
 class Ran(Struct, frozen=True, kw_only=True):
@@ -52,10 +61,12 @@ class Ran(Struct, frozen=True, kw_only=True):
     stderr: str
     took_ms: int
     stopped: Stopped = ""
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    """Those of the wanted files that are there: plain files, reached without links, within WANTED_BYTES_MAX."""
 
 
 class Sandbox(Protocol):
-    """A place where a command can change nothing outside the project."""
+    """A place where a command can change nothing outside the project, and nothing in it unless that is to be kept."""
 
     async def run(self, job: Job, *, progress: Progress = ...) -> Ran:
         """Run it to its end, or to one of its limits; none of its processes is left afterwards, even if the caller is

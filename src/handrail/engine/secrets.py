@@ -5,7 +5,7 @@ what tools return."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal, Protocol, TypeAlias
 
 from msgspec import Struct
@@ -42,7 +42,30 @@ class Secrets(Protocol):
         ...
 
 
-class SecretStore(Secrets, Protocol):
+class ReadSecrets(Struct, frozen=True, kw_only=True):
+    """The values of all secrets that could be read, by name."""
+
+    values: Mapping[str, str]
+    unread: int = 0
+    """How many could not be read: their keyring is locked, or gone."""
+
+    def __repr__(self) -> str:
+        return f"ReadSecrets({len(self.values)} values, unread={self.unread})"
+
+
+class SecretValues(Protocol):
+    """All secrets at once, to keep them out of everything that is written."""
+
+    def mark(self) -> object:
+        """Differs from an earlier mark if a secret has changed since; takes microseconds."""
+        ...
+
+    def values(self) -> ReadSecrets:
+        """The current values."""
+        ...
+
+
+class SecretStore(Secrets, SecretValues, Protocol):
     """Where a person stores secrets."""
 
     def keep(self, name: str, value: str | None, given_to: Sequence[str] | None) -> SecretCard:

@@ -22,9 +22,9 @@ from handrail.domain.definition.work_items import tools_in
 from handrail.domain.errors import Invalid
 from handrail.domain.json import Json, canonical_bytes
 from handrail.foundation.locked_cache import LockedCache
-from handrail.library.documents.document import Document, document_of, finding_of, read_document
+from handrail.library.documents.document import Document, document_of, finding_of
 from handrail.library.documents.pruning import pruned
-from handrail.library.importing.importers import Imported, convert
+from handrail.library.importing.importers import Imported, convert, read_any
 from handrail.library.inputs import check_inputs, default_flaws, given_flaws
 from handrail.library.resolve import Loaded, Trail, extend, pin
 from handrail.library.schemas.structure import check_structure, placed, structure_flaws
@@ -57,7 +57,7 @@ def load_definition(text: str | bytes, *, name: str, catalog: Catalog = EMPTY, s
 
     `survey` gives what is known about the tools and rules in it."""
     content = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
-    return _cached_or_loaded(content, lambda: read_document(text, name=name), _Setting(name, catalog, survey))
+    return _cached_or_loaded(content, lambda: read_any(text, name=name), _Setting(name, catalog, survey))
 
 
 def load_data(data: Json, *, name: str = "<plan>", catalog: Catalog = EMPTY, survey: Survey = unsurveyed) -> Loaded:
@@ -143,6 +143,11 @@ class _Watched:
             self.stamp = self.catalog.fingerprint()
         return self.catalog.find(name)
 
+    def originals(self, names: Sequence[str]) -> Sequence[Document]:
+        if self.stamp is None:
+            self.stamp = self.catalog.fingerprint()
+        return self.catalog.originals(names)
+
     def ids(self) -> Sequence[str]:
         return self.catalog.ids()
 
@@ -156,7 +161,7 @@ class _Loading:
         self.called: dict[Hashable, Loaded] = {}
 
     def load(self, document: Document, trail: Trail = ()) -> Loaded:
-        return self.load_imported(document, convert(document), trail)
+        return self.load_imported(document, convert(document, originals=self.source.originals), trail)
 
     def load_imported(self, document: Document, imported: Imported, trail: Trail = ()) -> Loaded:
         """Load a document that was passed to importers, with the findings of these."""

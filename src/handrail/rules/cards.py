@@ -44,9 +44,16 @@ TOOLCHAIN: Final[Mapping[str, Any]] = {
     "timeout": {**TIMEOUT, "description": "How long it may take in total."},
 }
 """The parameters that all tool chain rules share."""
+SINCE: Final[Mapping[str, Any]] = {
+    "since": {
+        **REF_SCHEMA,
+        "description": "`run` (the default): when the run started; `step`: when the step was given out; or a commit.",
+    },
+    "against": {**REF_SCHEMA, "description": "The older name of `since`."},
+}
 COMPARED: Final[Mapping[str, Any]] = {
     "paths": GLOBS_SCHEMA,
-    "against": REF_SCHEMA,
+    **SINCE,
     "digest": {"type": "string", "pattern": "^sha256:[0-9a-f]{64}$"},
 }
 
@@ -80,7 +87,8 @@ FILE_CONTAINS: Final = RuleCard(
 
 FILES_CHANGED: Final = RuleCard(
     name="files_changed",
-    summary="At least one of the files differs from a commit (HEAD), or all of them together from a digest.",
+    version="1.1.0",
+    summary="A file of `paths` has changed since the run started, committed or not; or all of them from a digest.",
     parameters=COMPARED,
     required=("paths",),
     reads=Reads.PROJECT,
@@ -89,29 +97,39 @@ FILES_CHANGED: Final = RuleCard(
 
 FILES_UNCHANGED: Final = RuleCard(
     name="files_unchanged",
-    summary="None of the files differs from a commit (HEAD), or all of them together from a digest.",
+    version="1.1.0",
+    summary="No file of `paths` has changed since the run started, committed or not; or all of them from a digest.",
     parameters=COMPARED,
     required=("paths",),
     reads=Reads.PROJECT,
-    example={"paths": ["migrations", "LICENSE"], "against": "main"},
+    example={"paths": ["migrations", "LICENSE"], "since": "main"},
 )
 
 GIT_CLEAN: Final = RuleCard(
     name="git_clean",
-    summary="All files are as in the latest commit, and there are no other files except ignored ones.",
-    parameters={"paths": GLOBS_SCHEMA, "untracked": {"type": "boolean"}},
+    version="1.1.0",
+    summary=(
+        "Everything is committed or ignored, except what was not when the run started and is as it was then. "
+        "With `since: HEAD` there is no exception."
+    ),
+    parameters={
+        "paths": GLOBS_SCHEMA,
+        "untracked": {"type": "boolean"},
+        "since": {"enum": ["run", "step", "HEAD"]},
+    },
     reads=Reads.PROJECT,
     example={"paths": ["src", "tests"]},
 )
 
 DIFF_WITHIN: Final = RuleCard(
     name="diff_within",
-    summary="All changes since a commit (HEAD) are in `paths`, in at most `max_files` files and `max_lines` lines.",
+    version="1.1.0",
+    summary="All changes since the run started are in `paths`, in at most `max_files` files and `max_lines` lines.",
     parameters={
         "paths": GLOBS_SCHEMA,
         "max_files": {"type": "integer", "minimum": 0},
         "max_lines": {"type": "integer", "minimum": 0},
-        "against": REF_SCHEMA,
+        **SINCE,
     },
     required=("paths",),
     reads=Reads.PROJECT,
@@ -120,11 +138,79 @@ DIFF_WITHIN: Final = RuleCard(
 
 NO_SECRETS: Final = RuleCard(
     name="no_secrets",
-    summary="There is no secret in the files that changed since a commit (HEAD), or in all files of `paths`.",
-    parameters={"paths": GLOBS_SCHEMA, "against": REF_SCHEMA},
+    version="1.1.0",
+    summary="There is no secret in what changed or was committed since the run started, or in all files of `paths`.",
+    parameters={"paths": GLOBS_SCHEMA, **SINCE},
     reads=Reads.PROJECT,
     timeout="5m",
-    example={"against": "main"},
+    example={"since": "main"},
+)
+
+COMMIT_EXISTS: Final = RuleCard(
+    name="commit_exists",
+    summary="Each named commit exists, is in the history of HEAD, and was made since the run started.",
+    parameters={
+        "commit": {**REF_SCHEMA, "description": "A commit's hash, or a name of one."},
+        "commits": {"type": "array", "minItems": 1, "maxItems": 200, "items": REF_SCHEMA},
+        "since": {
+            **REF_SCHEMA,
+            "description": "`run` (the default), `step` or a commit: it must be later; `any`: it may be older.",
+        },
+    },
+    reads=Reads.PROJECT,
+    example={"commit": "HEAD"},
+)
+
+COMMITS_SINCE: Final = RuleCard(
+    name="commits_since",
+    summary="There are at least `min` (1) and at most `max` commits since the run started, with matching subjects.",
+    parameters={
+        "min": {"type": "integer", "minimum": 0, "maximum": 10_000},
+        "max": {"type": "integer", "minimum": 0, "maximum": 10_000},
+        "pattern": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": PATTERN_LENGTH_MAX,
+            "description": "What the first line of each message must match.",
+        },
+        "since": SINCE["since"],
+    },
+    reads=Reads.PROJECT,
+    example={"min": 1, "max": 3, "pattern": "^(fix|feat): "},
+)
+
+ON_BRANCH: Final = RuleCard(
+    name="on_branch",
+    summary="The branch `name` is checked out, or one that matches `pattern`; and none of `none_of`.",
+    parameters={
+        "name": {"type": "string", "minLength": 1, "maxLength": 200},
+        "pattern": {"type": "string", "minLength": 1, "maxLength": PATTERN_LENGTH_MAX},
+        "none_of": {"type": "array", "minItems": 1, "maxItems": 50, "items": {"type": "string", "maxLength": 200}},
+        "changed": {
+            "type": "boolean",
+            "description": "Whether it must be another branch than when the run started (true), or the same (false).",
+        },
+    },
+    reads=Reads.PROJECT,
+    example={"none_of": ["main", "master"]},
+)
+
+FILES_EXIST: Final = RuleCard(
+    name="files_exist",
+    summary="Each file that the output lists (or `paths`) exists and is not empty.",
+    parameters={
+        "paths": {"type": "array", "minItems": 1, "maxItems": 1_000, "items": PATH_SCHEMA},
+        "key": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": 100,
+            "description": "The key of each item that has the path, if the items are objects.",
+        },
+        "min": {"type": "integer", "minimum": 0, "maximum": 1_000, "description": "How many there must be (1)."},
+        "min_bytes": {"type": "integer", "minimum": 0, "description": "How large each must be (1)."},
+    },
+    reads=Reads.PROJECT,
+    example={"of": "files", "min": 1},
 )
 
 COMMAND_SUCCEEDS: Final = RuleCard(
@@ -160,11 +246,64 @@ COMPILES: Final = RuleCard(
 
 TESTS_PASS: Final = RuleCard(
     name="tests_pass",
-    summary="The project has tests, and all of them pass.",
-    parameters=TOOLCHAIN,
+    version="1.1.0",
+    summary="At least one test passes and none fails; and none was lost since the step was given out (`tests_kept`).",
+    parameters={
+        **TOOLCHAIN,
+        "kept": {
+            "type": "boolean",
+            "description": "false: tests may be deleted, skipped or left out in this step.",
+        },
+    },
     reads=Reads.PROJECT,
     timeout="10m",
     example={"paths": ["tests/unit"], "timeout": "2m"},
+)
+
+TESTS_KEPT: Final = RuleCard(
+    name="tests_kept",
+    summary=(
+        "No test that ran when the step was given out was deleted, left out, skipped, expected to fail or emptied."
+    ),
+    parameters={**TOOLCHAIN, "since": {**SINCE["since"], "description": "`step` (the default), `run` or a commit."}},
+    reads=Reads.PROJECT,
+    timeout="20m",
+    example={"since": "run"},
+)
+
+NAMED_TESTS: Final = {
+    "type": "array",
+    "minItems": 1,
+    "maxItems": 100,
+    "items": {**WORD, "minLength": 1, "maxLength": 500},
+    "description": "The tests, as the runner names them: `tests/test_a.py::test_b`.",
+}
+TESTS_FAIL: Final = RuleCard(
+    name="tests_fail",
+    summary="Each of `tests` fails now, at an assertion; not because it can't be imported or found.",
+    parameters={"tests": NAMED_TESTS, **TOOLCHAIN},
+    required=("tests",),
+    reads=Reads.PROJECT,
+    timeout="10m",
+    example={"tests": ["tests/test_parser.py::test_empty"]},
+)
+
+TESTS_PROVE: Final = RuleCard(
+    name="tests_prove",
+    summary="Each of `tests` passes now, and fails in a copy from which the change since the run started is taken out.",
+    parameters={
+        "tests": NAMED_TESTS,
+        **TOOLCHAIN,
+        "since": SINCE["since"],
+        "keep": {
+            **GLOBS_SCHEMA,
+            "description": "Files that stay in the copy; those of tests if not given.",
+        },
+    },
+    required=("tests",),
+    reads=Reads.PROJECT,
+    timeout="20m",
+    example={"tests": ["tests/test_parser.py::test_empty"]},
 )
 
 LINT_CLEAN: Final = RuleCard(
@@ -182,7 +321,11 @@ COVERAGE_AT_LEAST: Final = RuleCard(
     parameters={
         "percent": {"type": "number", "minimum": 0, "maximum": 100},
         "report": {**PATH_SCHEMA, "description": "Read this report instead: Cobertura, JaCoCo, lcov or a Go profile."},
-        **{name: schema for name, schema in TOOLCHAIN.items() if name != "command"},
+        **TOOLCHAIN,
+        "command": {
+            **TOOLCHAIN["command"],
+            "description": "The command that writes the `report`, run before it is read.",
+        },
     },
     required=("percent",),
     reads=Reads.PROJECT,
@@ -240,9 +383,16 @@ BUILT_IN_CARDS: Final[Mapping[str, RuleCard]] = {
             GIT_CLEAN,
             DIFF_WITHIN,
             NO_SECRETS,
+            COMMIT_EXISTS,
+            COMMITS_SINCE,
+            ON_BRANCH,
+            FILES_EXIST,
             COMMAND_SUCCEEDS,
             COMPILES,
             TESTS_PASS,
+            TESTS_KEPT,
+            TESTS_FAIL,
+            TESTS_PROVE,
             LINT_CLEAN,
             COVERAGE_AT_LEAST,
             NO_KNOWN_VULNERABILITIES,

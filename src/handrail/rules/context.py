@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from handrail.rules.files.project import PathRefused, Project, is_in, project_at
+from handrail.rules.files.project import PathRefused, ProjectFiles, is_in, project_at
 
 TEXT_BYTES_MAX: Final = 1_000_000
 FILES_MAX: Final = 10_000
@@ -45,7 +45,7 @@ class Context:
         return self._project.root
 
     @property
-    def _project(self) -> Project:
+    def _project(self) -> ProjectFiles:
         if self._found is None:
             raise PermissionError("the rule is declared to read only the output; give it reads='project'")
         return self._found

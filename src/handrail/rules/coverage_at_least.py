@@ -1,26 +1,30 @@
-"""`coverage_at_least`: tests run enough of the code, measured now or read from a report that is newer than the code."""
+"""`coverage_at_least`: tests run enough of the code: measured now, or read from a report that is newer than the code or
+that a command writes now."""
 
 from __future__ import annotations
 
 import asyncio
 import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from handrail.domain.checks.finding import Finding
 from handrail.domain.checks.rule import CheckOutcome
-from handrail.engine.checking.rule import Setting
+from handrail.engine.checking.rule import PlannedCommand, Setting
+from handrail.engine.sandbox import WANTED_BYTES_MAX, Ran
 from handrail.rules.cards import COVERAGE_AT_LEAST as CARD
 from handrail.rules.files.project import PathRefused, project_of
 from handrail.rules.function_rule import FunctionRule, evidence_of, found_at, not_checked, outcome
 from handrail.rules.toolchain.coverage_report import Covered, NoReport, read_report
 from handrail.rules.toolchain.languages import LANGUAGES
-from handrail.rules.toolchain.parameters import VERSIONS, depends_on, planned
+from handrail.rules.toolchain.parameters import VERSIONS, command_task, depends_on, planned, planned_commands
 from handrail.rules.toolchain.site import SKIPPED, Site, site_at
-from handrail.rules.toolchain.task import Result, TaskKind
+from handrail.rules.toolchain.task import CannotRun, Problem, Result, Task, TaskKind
 from handrail.rules.toolchain.toolchain_runner import ToolchainRunner
 
-REPORT_BYTES_MAX: Final = 50_000_000
 LEAST_SHOWN: Final = 5
 FIX: Final = "write tests for the files that are covered least"
 
@@ -30,9 +34,9 @@ _test_file = re.compile(r"(?:^|/)(?:tests?|__tests__|spec)/|(?:^|/)(?:test_|conf
 
 async def _apply(parameters: Mapping[str, Any], setting: Setting) -> CheckOutcome:
     try:
-        if "report" in parameters:
+        if "report" in parameters and "command" not in parameters:
             return await asyncio.to_thread(_reported, parameters, setting)
-        site, plan = await asyncio.to_thread(planned, TaskKind.COVERAGE, parameters, setting)
+        site, plan = await asyncio.to_thread(_planned, parameters, setting)
     except (PathRefused, NoReport) as error:
         return CheckOutcome(
             findings=(not_checked(CARD.name, str(error), "let the tests write a report, and set `report` to its path"),)
@@ -44,17 +48,58 @@ async def _apply(parameters: Mapping[str, Any], setting: Setting) -> CheckOutcom
     return await _runner.run_all(plan, site, parameters, setting, judged=judged)
 
 
+def _planned(parameters: Mapping[str, Any], setting: Setting) -> tuple[Site, Sequence[Task | CannotRun]]:
+    how = _report_task if "command" in parameters else partial(planned, TaskKind.COVERAGE)
+    return how(parameters, setting)
+
+
+async def _would(parameters: Mapping[str, Any], setting: Setting) -> Sequence[PlannedCommand]:
+    if "report" in parameters and "command" not in parameters:
+        return ()
+    return await asyncio.to_thread(planned_commands, _planned, parameters, setting)
+
+
 def _reported(parameters: Mapping[str, Any], setting: Setting) -> CheckOutcome:
     project = project_of(setting)
     site = site_at(project, parameters.get("path", "."))
     name = parameters["report"]
-    covered = read_report(name, project.read(name, bytes_max=REPORT_BYTES_MAX).decode(errors="replace"))
+    covered = read_report(name, project.read(name, bytes_max=WANTED_BYTES_MAX).decode(errors="replace"))
     status = project.status(name)
     if newer := _newer(site, status.st_mtime_ns if status else 0):
         message = f"the report is older than {newer}"
         return outcome([found_at(CARD.name, name, message, "run the tests again to update it")], evidence_of(CARD))
     findings, counts = _judged(covered, parameters, site)
     return outcome(findings, evidence_of(CARD, counts=counts))
+
+
+def _report_task(parameters: Mapping[str, Any], setting: Setting) -> tuple[Site, Sequence[Task | CannotRun]]:
+    """The command that writes the report, which is read before all that it wrote is dropped."""
+    project = project_of(setting)
+    site = site_at(project, parameters.get("path", "."))
+    if "report" not in parameters:
+        return site, [CannotRun(message="`command` is given without `report`", fix="set `report` to what it writes")]
+    name = parameters["report"]
+    task = command_task(site, parameters["command"], parameters.get("env", {}), is_test=True)
+    if isinstance(task, CannotRun):
+        return site, [task]
+    status = project.status(name)
+    before = project.read(name, bytes_max=WANTED_BYTES_MAX) if status else None
+    stale = _newer(site, status.st_mtime_ns) if status else ""
+
+    def read(ran: Ran) -> Result:
+        if ran.exit not in task.exits:
+            return task.read(ran)
+        content = ran.files.get(name)
+        if content is None:
+            return Result(problems=(Problem(message=f"the command left no report {name} that can be read"),))
+        if content == before and stale:
+            return Result(problems=(Problem(message=f"the command did not write {name}, which is older than {stale}"),))
+        try:
+            return Result(covered=read_report(name, content.decode(errors="replace")))
+        except NoReport as error:
+            return Result(problems=(Problem(message=str(error)),))
+
+    return site, [replace(task, read=read, wanted=(name,))]
 
 
 def _newer(site: Site, than_ns: int) -> str:
@@ -110,4 +155,4 @@ async def _reads(parameters: Mapping[str, Any], setting: Setting) -> str:
     return await depends_on(TaskKind.COVERAGE, parameters, setting)
 
 
-coverage_at_least: Final = FunctionRule(CARD, _apply, _reads)
+coverage_at_least: Final = FunctionRule(CARD, _apply, _reads, _would)

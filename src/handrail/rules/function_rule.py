@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from handrail.domain.checks.finding import Finding, Severity
 from handrail.domain.checks.rule import CheckOutcome, Evidence, RuleCard
-from handrail.engine.checking.rule import Setting
+from handrail.engine.checking.rule import PlannedCommand, Setting
 
 FINDINGS_MAX: Final = 20
 """How many findings a check reports; the rest is counted."""
@@ -22,6 +22,14 @@ Apply: TypeAlias = Callable[[Mapping[str, Any], Setting], Awaitable[CheckOutcome
 Inputs: TypeAlias = Callable[[Mapping[str, Any], Setting], Awaitable[str]]
 
 
+Would: TypeAlias = Callable[[Mapping[str, Any], Setting], Awaitable[Sequence[PlannedCommand]]]
+
+
+async def no_commands(_parameters: Mapping[str, Any], _setting: Setting) -> Sequence[PlannedCommand]:
+    """For rules that run no commands."""
+    return ()
+
+
 async def not_cached(_parameters: Mapping[str, Any], _setting: Setting) -> str:
     """For rules whose outcome depends on unknown inputs, or is as fast to find again."""
     return ""
@@ -29,11 +37,13 @@ async def not_cached(_parameters: Mapping[str, Any], _setting: Setting) -> str:
 
 @dataclass(frozen=True)
 class FunctionRule:
-    """A rule implemented by two functions."""
+    """A rule implemented by functions."""
 
     card: RuleCard
     do: Apply
     reads: Inputs = not_cached
+    would: Would = no_commands
+    """What it would run, without running it."""
 
     async def apply(self, parameters: Mapping[str, Any], setting: Setting) -> CheckOutcome:
         """The outcome of the rule."""

@@ -6,7 +6,6 @@ their own (plugin_rule.py)."""
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Collection, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
@@ -23,7 +22,12 @@ if TYPE_CHECKING:
     from handrail.rules.http_ok import Fetch
 
 HTTP_OK: Final = "http_ok"
-FILE_RULES: Final = ("diff_within", "file_contains", "file_exists", "files_changed", "git_clean", "no_secrets")
+FILE_RULES: Final = frozenset(
+    {
+        *("diff_within", "file_contains", "file_exists", "files_changed", "files_exist", "git_clean", "no_secrets"),
+        *("commit_exists", "commits_since", "on_branch"),
+    }
+)
 MODULES: Final[Mapping[str, str]] = {
     **{
         name: f"handrail.rules.files.{name}" if name in FILE_RULES else f"handrail.rules.{name}"
@@ -31,6 +35,8 @@ MODULES: Final[Mapping[str, str]] = {
         if name not in COMPOSITIONS and name not in {rule.card.name for rule in PLAIN}
     },
     "files_unchanged": "handrail.rules.files.files_changed",
+    "tests_kept": "handrail.rules.tests_pass",
+    "tests_fail": "handrail.rules.tests_prove",
 }
 """The modules of rules that read more than the output. Each is imported when it is first applied: importing the tool
 chains of seven languages takes 30 ms (measured), which runs without such checks should not pay."""
@@ -97,8 +103,9 @@ class RuleRegistry:
 
     async def _imported(self, name: str) -> Rule:
         module = MODULES[name]
-        # In a thread: other runs must not wait while the code is read from disk.
-        loaded = sys.modules.get(module) or await asyncio.to_thread(import_module, module)
+        # In a thread: other runs must not wait while the code is read from disk. Also if it is in sys.modules already:
+        # another thread may be in the middle of importing it.
+        loaded = await asyncio.to_thread(import_module, module)
         found = getattr(loaded, name)
         rule: Rule = found(self._fetch) if name == HTTP_OK else found
         return rule

@@ -1,11 +1,47 @@
-"""`tests_pass`: the project's own tests pass, run by its own runner; a project without tests does not pass."""
+"""`tests_pass` and `tests_kept`: the project's own tests pass, run by its own runner, and none was lost for that."""
 
 from __future__ import annotations
 
-from typing import Final
+import asyncio
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, Final
 
-from handrail.rules.cards import TESTS_PASS as CARD
-from handrail.rules.toolchain.parameters import toolchain_rule
+from msgspec.structs import replace
+
+from handrail.domain.checks.rule import CheckOutcome, RuleCard
+from handrail.engine.checking.rule import PlannedCommand, Setting
+from handrail.rules.cards import TESTS_KEPT, TESTS_PASS
+from handrail.rules.files.project import PathRefused
+from handrail.rules.function_rule import FunctionRule, not_checked
+from handrail.rules.toolchain.parameters import planned, planned_commands
+from handrail.rules.toolchain.suite import TestSuite, tests_depend_on, with_findings
 from handrail.rules.toolchain.task import TaskKind
 
-tests_pass: Final = toolchain_rule(CARD, TaskKind.TEST)
+
+async def _apply_pass(parameters: Mapping[str, Any], setting: Setting) -> CheckOutcome:
+    return await _applied(TESTS_PASS, parameters, setting, compares=parameters.get("kept", True))
+
+
+async def _apply_kept(parameters: Mapping[str, Any], setting: Setting) -> CheckOutcome:
+    return await _applied(TESTS_KEPT, parameters, setting, compares=True)
+
+
+async def _applied(card: RuleCard, parameters: Mapping[str, Any], setting: Setting, *, compares: bool) -> CheckOutcome:
+    runs = TestSuite(card, parameters, setting)
+    try:
+        site, plan = await runs.plan()
+    except PathRefused as error:
+        return CheckOutcome(findings=(not_checked(card.name, str(error), "name a path in the project"),))
+    outcome = await runs.now(site, plan)
+    if outcome.findings or not compares:
+        return outcome
+    return with_findings(outcome, [replace(one, rule=TESTS_KEPT.name) for one in await runs.lost(site, plan)])
+
+
+async def _would(parameters: Mapping[str, Any], setting: Setting) -> Sequence[PlannedCommand]:
+    return await asyncio.to_thread(planned_commands, partial(planned, TaskKind.TEST), parameters, setting)
+
+
+tests_pass: Final = FunctionRule(TESTS_PASS, _apply_pass, tests_depend_on, _would)
+tests_kept: Final = FunctionRule(TESTS_KEPT, _apply_kept, tests_depend_on, _would)

@@ -20,8 +20,8 @@ from handrail.domain.errors import (
     Unavailable,
 )
 from handrail.domain.journal.chain import Break, Head, Record, body_digest
-from handrail.domain.journal.event import PLAN_PREFIX
 from handrail.domain.journal.projection import Change
+from handrail.domain.project import plan_stream
 from handrail.engine.running.lease import Lease
 
 BODY_BYTES_MAX: Final = 1_000_000
@@ -58,7 +58,8 @@ def admitted_bytes(records: Sequence[Record], change: Change, lease: Lease | Non
 def require_belonging(stream: str, change: Change) -> None:
     """Refuse a change that would write the projections of another stream."""
     run, plan = change.run, change.plan
-    is_strange = (run is not None and run.id != stream) or (plan is not None and PLAN_PREFIX + plan.id != stream)
+    is_strange = run is not None and run.id != stream
+    is_strange = is_strange or (plan is not None and plan_stream(plan.project, plan.id) != stream)
     for step in change.steps:
         is_strange = is_strange or step.run != stream
     if is_strange:

@@ -70,7 +70,10 @@ class RuleMemory:
         entries_max: int = ENTRIES_MAX,
         bytes_max: int = BYTES_MAX,
         now_ns: Callable[[], int] = time.time_ns,
+        clean: Callable[[bytes], bytes] = bytes,
     ) -> None:
+        """`clean` removes secrets from what is kept."""
+        self._clean = clean
         self._folder = folder
         self._entries_max = entries_max
         self._bytes_max = bytes_max
@@ -102,7 +105,7 @@ class RuleMemory:
 
     def _keep(self, key: str, outcome: CheckOutcome) -> None:
         try:
-            content = _encode(_CachedOutcome(key=key, when=self._now_ns() // NS_PER_MS, outcome=outcome))
+            content = self._clean(_encode(_CachedOutcome(key=key, when=self._now_ns() // NS_PER_MS, outcome=outcome)))
         except UnicodeEncodeError:  # a lone surrogate, read from some file, can't be encoded
             return
         if len(content) > min(ENTRY_BYTES_MAX, self._bytes_max):

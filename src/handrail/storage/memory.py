@@ -4,6 +4,7 @@ For tests, trials and simulations. No write awaits anything in the middle, so ea
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from types import TracebackType
 from typing import Annotated, Final, Self, TypeAlias
@@ -14,7 +15,8 @@ from msgspec.structs import astuple, replace
 from handrail.domain.errors import Conflict, Invalid, NotFound
 from handrail.domain.journal.chain import Head, Record, first_break
 from handrail.domain.journal.event import PLAN_PREFIX, Mode
-from handrail.domain.journal.projection import NO_CHANGE, Change, PlanRow, RunRow, StepRow
+from handrail.domain.journal.projection import NO_CHANGE, Change, PlanRow, RunCount, RunRow, StepRow
+from handrail.domain.project import NO_PROJECT, plan_in, unscoped
 from handrail.domain.run.status import RUN_WORKING
 from handrail.engine.journal import Placed, Row
 from handrail.engine.running.lease import Lease, LeaseHolder
@@ -46,7 +48,7 @@ class MemoryStore:
         self._streams: dict[str, list[int]] = {}
         self._runs: dict[str, RunRow] = {}
         self._steps: dict[str, dict[str, StepRow]] = {}
-        self._plans: dict[str, PlanRow] = {}
+        self._plans: dict[tuple[str, str], PlanRow] = {}
         self._definitions: dict[str, bytes] = {}
         self._leases: dict[str, Lease] = {}
         self._beats: dict[str, int] = {}
@@ -98,11 +100,23 @@ class MemoryStore:
         self._require_open()
         return self._runs.get(run)
 
-    async def runs(self, *, status: Sequence[str] = (), after: str = "", limit: int = 50) -> list[RunRow]:
-        """Runs by id, those with the given statuses only, if any are given."""
+    async def runs(
+        self, *, status: Sequence[str] = (), after: str = "", limit: int = 50, project: str | None = None
+    ) -> list[RunRow]:
+        """Runs by id, those with the given statuses and of the given project only, if any are given."""
         self._require_open()
-        wanted = [id_ for id_, row in self._runs.items() if id_ > after and (not status or row.status in status)]
+        wanted = [
+            id_
+            for id_, row in self._runs.items()
+            if id_ > after and (not status or row.status in status) and project in (None, row.project)
+        ]
         return [self._runs[id_] for id_ in sorted(wanted)[: max(0, limit)]]
+
+    async def run_counts(self) -> list[RunCount]:
+        """How many runs each project has, by status."""
+        self._require_open()
+        counts = Counter((row.project, row.status) for row in self._runs.values())
+        return [RunCount(project, status, runs) for (project, status), runs in sorted(counts.items())]
 
     async def steps(self, run: str) -> list[StepRow]:
         """The steps of a run that events have touched, by path."""
@@ -110,15 +124,21 @@ class MemoryStore:
         rows = self._steps.get(run, {})
         return [rows[path] for path in sorted(rows)]
 
-    async def plan(self, plan: str) -> PlanRow | None:
-        """One plan at a glance."""
+    async def plan(self, plan: str, *, project: str = "") -> PlanRow | None:
+        """One plan of a project at a glance."""
         self._require_open()
-        return self._plans.get(plan)
+        return self._plans.get((project, plan))
 
-    async def plans(self, *, after: str = "", limit: int = 50) -> list[PlanRow]:
-        """Plans by id, retired ones too."""
+    async def plans(self, *, after: str = "", limit: int = 50, project: str | None = None) -> list[PlanRow]:
+        """Plans by id, retired ones too: those that a project sees, or by project those of all."""
         self._require_open()
-        return [self._plans[id_] for id_ in sorted(id_ for id_ in self._plans if id_ > after)[: max(0, limit)]]
+        if project is None:
+            wanted = sorted(key for key in self._plans if key > unscoped(after))
+        else:
+            seen = {plan: NO_PROJECT for owner, plan in self._plans if owner == NO_PROJECT and plan > after}
+            seen |= {plan: project for owner, plan in self._plans if owner == project and plan > after}
+            wanted = [(owner, plan) for plan, owner in sorted(seen.items())]
+        return [self._plans[key] for key in wanted[: max(0, limit)]]
 
     # --- the archive ------------------------------------------------------------------------------
 
@@ -187,16 +207,18 @@ class MemoryStore:
         self._require_open()
         self._beats[owner] = self._beats.get(owner, 0) + 1
 
-    async def lease_holders(self, *, after: str = "", limit: int = 1_000) -> list[LeaseHolder]:
-        """The running or compensating runs that handrail executes, by id, with their owners."""
+    async def lease_holders(
+        self, *, after: str = "", limit: int = 1_000, project: str | None = None
+    ) -> list[LeaseHolder]:
+        """The running or compensating runs that handrail executes, of a project or of all, by id, with their owners."""
         self._require_open()
-        wanted = sorted(run for run in self._runs if run > after and self._has_work(run))
+        wanted = sorted(run for run in self._runs if run > after and self._has_work(run, project))
         return [self._lease_holder(run) for run in wanted[: max(0, limit)]]
 
-    async def lease_holder(self, run: str) -> LeaseHolder | None:
-        """The same for one run; None if it has no work for handrail."""
+    async def lease_holder(self, run: str, *, project: str | None = None) -> LeaseHolder | None:
+        """The same for one run; None if it has no work for handrail, or not in this project."""
         self._require_open()
-        return self._lease_holder(run) if run in self._runs and self._has_work(run) else None
+        return self._lease_holder(run) if run in self._runs and self._has_work(run, project) else None
 
     async def claim(self, owner: str, lease_holders: Sequence[LeaseHolder]) -> list[Lease]:
         """Claim those runs whose lease is unchanged since it was seen; the leases that were granted."""
@@ -241,9 +263,11 @@ class MemoryStore:
         if not is_held(lease, owner=held.owner, epoch=held.epoch, is_first=is_first):
             raise lease_lost(lease)
 
-    def _has_work(self, run: str) -> bool:
+    def _has_work(self, run: str, project: str | None = None) -> bool:
         row = self._runs.get(run)
-        return row is not None and row.status in RUN_WORKING and row.mode == Mode.RUN.value
+        if row is None or project not in (None, row.project):
+            return False
+        return row.status in RUN_WORKING and row.mode == Mode.RUN.value
 
     def _lease_holder(self, run: str) -> LeaseHolder:
         held = self._leases.get(run, Lease(run, "", 0))
@@ -279,7 +303,7 @@ class MemoryStore:
         for step in change.steps:
             self._steps.setdefault(step.run, {})[step.path] = step
         if change.plan is not None:
-            self._plans[change.plan.id] = change.plan
+            self._plans[change.plan.project, change.plan.id] = change.plan
         for content_hash, text in change.definitions:
             self._definitions.setdefault(content_hash, text)
 
@@ -289,5 +313,5 @@ class MemoryStore:
         self._runs.pop(stream, None)
         self._steps.pop(stream, None)
         if stream.startswith(PLAN_PREFIX):
-            self._plans.pop(stream.removeprefix(PLAN_PREFIX), None)
+            self._plans.pop(plan_in(stream), None)
         self._put_projections(change)

@@ -21,7 +21,7 @@ from handrail.domain.errors import Forbidden, HandrailError, Invalid, Limited, N
 from handrail.domain.secrets.secret_reference import is_name
 from handrail.domain.suggestion import did_you_mean
 from handrail.engine.clock import Clock, system_clock
-from handrail.engine.secrets import Secret, SecretCard
+from handrail.engine.secrets import ReadSecrets, Secret, SecretCard
 from handrail.foundation.atomic_file import make_private_folder, write_whole
 from handrail.storage.file_lock import locked
 from handrail.storage.keyring_secrets import SERVICE, Ring, open_ring
@@ -31,6 +31,8 @@ Choice: TypeAlias = Literal["auto", "file", "keyring"]
 
 SECRETS_FILE: Final = "secrets.json"
 LOCK_FILE: Final = "secrets.lock"  # a lock of its own: waiting here must not block the journal's key
+VALUE_LENGTH_MIN: Final = 8
+"""A shorter value occurs in ordinary text, too: removing it everywhere would damage the journal."""
 VALUE_LENGTH_MAX: Final = 10_000
 SECRETS_MAX: Final = 1_000
 GIVEN_TO_MAX: Final = 20
@@ -84,6 +86,8 @@ class SecretFile:
         self._opening = opening
         self._clock = clock
         self._seen: tuple[tuple[int, int, int], _Index] | None = None
+        self._from_ring: dict[str, str] = {}
+        """Values by their key in the keyring, which no other value ever gets: asking it again would be slow."""
 
     def find(self, name: str) -> Secret | None:
         """The secret of that name; None if there is none."""
@@ -91,6 +95,30 @@ class SecretFile:
         if entry is None:
             return None
         return Secret(value=self._value(name, entry), given_to=entry.given_to)
+
+    def mark(self) -> object:
+        """Differs from an earlier mark if the file has changed since."""
+        try:
+            found = os.stat(self._path)  # noqa: PTH116 - twice as fast, and asked for at every append
+        except (FileNotFoundError, NotADirectoryError):  # if the home is a file, opening the store reports it
+            return None
+        except OSError as error:
+            raise self._unusable(error) from error
+        return _mark(found)
+
+    def values(self) -> ReadSecrets:
+        """The values of all secrets; those that the keyring does not give now are left out."""
+        values: dict[str, str] = {}
+        unread = 0
+        for name, entry in self._index().secrets.items():
+            try:
+                values[name] = self._from_ring.get(entry.ring) or self._value(name, entry)
+            except Unavailable:
+                unread += 1
+                continue
+            if entry.ring:
+                self._from_ring[entry.ring] = values[name]
+        return ReadSecrets(values=values, unread=unread)
 
     def keep(self, name: str, value: str | None, given_to: Sequence[str] | None) -> SecretCard:
         """Set a secret; None leaves its value, or the tools that may get it, unchanged."""
@@ -186,11 +214,11 @@ class SecretFile:
                     message = f"{SECRETS_FILE} can be read by users other than its owner"
                     raise Forbidden(message, hint=f"chmod 600 {self._path}")
                 # Every change replaces the file, so the same inode, time and size mean the same content.
-                mark = (found.st_ino, found.st_mtime_ns, found.st_size)
+                mark = _mark(found)
                 if self._seen is None or self._seen[0] != mark:
                     self._seen = (mark, self._decoded(file.read(FILE_BYTES_MAX + 1)))
                 return self._seen[1]
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return _Index()
         except OSError as error:
             raise self._unusable(error) from error
@@ -213,6 +241,10 @@ class SecretFile:
         )
 
 
+def _mark(found: os.stat_result) -> tuple[int, int, int]:
+    return found.st_ino, found.st_mtime_ns, found.st_size
+
+
 def _check(name: str, value: str | None, given_to: Sequence[str] | None) -> None:
     if not is_name(name):
         raise Invalid(
@@ -233,6 +265,12 @@ def _check(name: str, value: str | None, given_to: Sequence[str] | None) -> None
 def _check_value(value: str) -> None:
     if not value:
         raise Invalid("the secret is empty", hint=HOW_TO_SET)
+    if len(value.strip()) < VALUE_LENGTH_MIN:
+        raise Invalid(
+            f"the secret is shorter than {VALUE_LENGTH_MIN} characters: it looks like ordinary text, from"
+            " which handrail removes every secret",
+            hint="choose a longer one; what is that short can be guessed anyway",
+        )
     if len(value) > VALUE_LENGTH_MAX:
         raise Limited(
             f"the secret is longer than {VALUE_LENGTH_MAX:,} characters", hint="keep it in a file, and set its path"

@@ -56,11 +56,23 @@ class CallChoice(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     retry: RetryChoice | None = None
 
 
+class WithheldHosts(Struct, frozen=True):
+    """Hosts that a project allows in a file that does not count, and why it does not."""
+
+    hosts: tuple[str, ...] = ()
+    why: str = ""
+
+
+NONE_WITHHELD: Final = WithheldHosts()
+
+
 class ToolConfiguration(Struct, frozen=True, kw_only=True):
     """The configuration of all tools."""
 
     allow: tuple[str, ...] = ()
     """Hosts, with or without a port, that http.request may reach although they are not public."""
+    withheld: WithheldHosts = NONE_WITHHELD
+    """Those that the project's own file allows, while it does not count."""
     tools: Mapping[str, CallChoice] = field(default_factory=dict)
     servers: Mapping[str, CallChoice] = field(default_factory=dict)
 

@@ -17,8 +17,10 @@ from handrail.domain.analysis.local import KnownTool, LocalTools
 from handrail.domain.definition.effect import BUILT_IN_EFFECTS
 from handrail.domain.definition.model import Effect
 from handrail.domain.definition.tool_pin import Card
-from handrail.domain.errors import NotFound, Unavailable
+from handrail.domain.errors import Forbidden, NotFound, Unavailable
 from handrail.domain.suggestion import did_you_mean
+from handrail.domain.trust.decision import ASK_A_PERSON
+from handrail.engine.known_secrets import KnownSecrets
 from handrail.engine.tool import OWN, PlanTool, ToolSpec
 from handrail.tools.configuration import ToolConfiguration, configured
 from handrail.tools.files.content_store import ContentStore
@@ -44,7 +46,7 @@ class Registry:
         self,
         *,
         project: Path,
-        kept: Path,
+        kept: ContentStore | Path,
         private: Sequence[Path] = (),
         configuration: ToolConfiguration | None = None,
         own: Sequence[PythonTool] = (),
@@ -59,12 +61,17 @@ class Registry:
         self._vault = vault
         self._configuration = configuration or ToolConfiguration()
         self._discovering = discovering
-        self._kept = ContentStore(kept)
-        self._http = HttpTools(self._configuration.allow)
-        root = Root(project, private=(*private, kept))
+        self._kept = kept if isinstance(kept, ContentStore) else ContentStore(kept)
+        self._http = HttpTools(self._configuration.allow, withheld=self._configuration.withheld)
+        root = Root(project, private=(*private, self._kept.folder))
         ours = (file_tools(root, self._kept), self._http.tools(), wait_tools(), value_tools(), more)
         families = (*ours, map(built, own))
         self._built_in = self._named(tool for family in families for tool in family)
+
+    @property
+    def secrets(self) -> KnownSecrets | None:
+        """The values that the tools may not leave anywhere; None if no secrets are filled in."""
+        return self._vault.known if self._vault is not None else None
 
     def find(self, name: str) -> PlanTool:
         """The tool of that name; NotFound with the nearest names."""
@@ -83,14 +90,26 @@ class Registry:
         from_servers = self.servers.specs() if self.servers is not None else ()
         return sorted((*(tool.spec for tool in self._tools.values()), *from_servers), key=lambda spec: spec.name)
 
+    def overview(self) -> Recalled:
+        """All tools that are known without starting anything, by name: ours, and those that each server had when it was
+        last asked; with the servers of which nothing is known."""
+        servers = self.servers
+        recalled = servers.recalled(servers.names()) if servers is not None else Recalled()
+        ours = (tool.spec for tool in self._tools.values())
+        return with_(recalled, specs=tuple(sorted((*ours, *recalled.specs), key=lambda spec: spec.name)))
+
     async def connect(self, names: Collection[str]) -> Mapping[str, Card]:
-        """Connect to the servers of these tools; what they report of each tool. Unavailable if one can't be reached."""
+        """Connect to the servers of these tools; what they report of each tool. Unavailable if one can't be reached,
+        Forbidden if the project that declares it is not trusted."""
         if self.servers is None:
             return {}
         known = self.servers.names()
         wanted = {server for name in names if (server := name.partition(".")[0]) in known}
         if not wanted:
             return {}
+        for server, reason in self.servers.off().items():
+            if server in wanted:
+                raise Forbidden(reason, hint=f"{ASK_A_PERSON}; nothing was changed")
         for server, reason in (await self.servers.connect(wanted)).items():
             raise Unavailable(
                 f"the tool server `{server}` can't be reached: {reason}",
@@ -118,6 +137,7 @@ class Registry:
             names=tuple(sorted(specs)),
             families=frozenset(name.partition(".")[0] for name in (*specs, *servers)),
             unasked=recalled.unasked,
+            untrusted=recalled.off,
             remembered=recalled.remembered,
         )
 

@@ -20,6 +20,7 @@ from msgspec import Meta, Struct
 
 from handrail.domain.definition.duration import DURATION_PATTERN, duration_ms, duration_text
 from handrail.domain.definition.model import Category, Effect
+from handrail.domain.definition.size import SIZE_PATTERN, size_bytes
 from handrail.domain.errors import Invalid
 from handrail.domain.suggestion import did_you_mean
 from handrail.engine.sandbox import Bounds, Job, Ran, Sandbox, as_output
@@ -38,25 +39,16 @@ STDIN_BYTES_MAX: Final = 1_000_000
 TIME_MS_MAX: Final = 86_400_000
 OUTPUT_BYTES_MAX: Final = 100_000_000
 MEMORY_BYTES_MIN: Final = 16_777_216
-SIZE_PATTERN: Final = r"^[1-9][0-9]{0,8}(B|KB|MB|GB|KiB|MiB|GiB)$"
-UNIT_BYTES: Final = {
-    "B": 1,
-    "KB": 1_000,
-    "MB": 1_000_000,
-    "GB": 1_000_000_000,
-    "KiB": 1_024,
-    "MiB": 1_048_576,
-    "GiB": 1_073_741_824,
-}
 SLACK_MS: Final = 5_000
 """The sandbox stops a slow command itself, with a better message; so the engine waits a little longer."""
 SHOWN_LINES: Final = 5
 SHOWN_LENGTH_MAX: Final = 1_000
-OFF: Final = "shell.run is off; a person can allow it in .handrail/config.toml: [shell] allow = true"
+PROGRAM: Final = "bubblewrap"
+SHELL: Final = "shell.run"
+OFF: Final = "shell.run is off here; only a person can allow commands, so ask one if the step needs it"
 
 Size = Annotated[str, Meta(pattern=SIZE_PATTERN)]
 
-_size = re.compile(SIZE_PATTERN)
 _name = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 
 
@@ -71,8 +63,10 @@ class ShellConfiguration(Struct, frozen=True, kw_only=True, forbid_unknown_field
     output: Size = "1MB"
     read: Annotated[tuple[str, ...], Meta(max_length=100)] = ()
     """Folders outside the project that commands may read."""
+    write: bool = True
+    """Whether what commands change in the project stays; if not, they work on a view that is dropped at their end."""
     bubblewrap: str = ""
-    """The path of bubblewrap, if it is not on PATH."""
+    """The path of bubblewrap, if it is not on PATH. Only HANDRAIL_HOME may name it: it runs outside of the sandbox."""
 
     def bounds(self) -> Bounds:
         """The limits of every command."""
@@ -85,8 +79,12 @@ class ShellConfiguration(Struct, frozen=True, kw_only=True, forbid_unknown_field
         )
 
 
-def shell_configuration(tables: Mapping[str, Any]) -> ShellConfiguration:
-    """The configuration from the table [shell] of config.toml; Invalid names the key and how to write it."""
+def shell_configuration(
+    tables: Mapping[str, Any], *, home_tables: Mapping[str, Any] | None = None
+) -> ShellConfiguration:
+    """The configuration from the table [shell] of config.toml; Invalid names the key and how to write it.
+
+    `home_tables` are those of HANDRAIL_HOME alone, if `tables` may also be a project's."""
     table = tables.get("shell", {})
     known = ShellConfiguration.__struct_fields__
     if not isinstance(table, Mapping):
@@ -94,6 +92,9 @@ def shell_configuration(tables: Mapping[str, Any]) -> ShellConfiguration:
     for name in table:
         if name not in known:
             raise Invalid(f"[shell]: unknown key `{name}`", hint=did_you_mean(name, known))
+    if home_tables is not None and table.get(PROGRAM) != home_tables.get("shell", {}).get(PROGRAM):
+        message = f"config.toml: [shell] {PROGRAM} can't be set by a project: it is run outside of the sandbox"
+        raise Invalid(message, hint="remove it there; a person can set it in HANDRAIL_HOME/config.toml")
     hint = 'write times like 30s or 5m, sizes like 512MiB or 1GB, read like ["/folder"]'
     try:
         found = msgspec.convert(table, ShellConfiguration)
@@ -115,14 +116,6 @@ def _flaws(found: ShellConfiguration) -> list[str]:
     ]
 
 
-def size_bytes(text: str) -> int:
-    """A size such as `512MiB` or `1GB` in bytes."""
-    found = _size.match(text)
-    if found is None:
-        raise Invalid(f"{text!r} is not a size", hint="write a whole number and a unit: 512MiB, 1GB")
-    return int(text.removesuffix(found[1])) * UNIT_BYTES[found[1]]
-
-
 def shell_sandbox(root: Path, configuration: ShellConfiguration, *, private: Sequence[Path]) -> Sandbox:
     """The sandbox around commands of a project."""
     # Imported late: plans without commands do not need it, and parts of it exist only on Linux.
@@ -132,28 +125,31 @@ def shell_sandbox(root: Path, configuration: ShellConfiguration, *, private: Seq
     return Bubblewrap(root, program=configuration.bubblewrap, private=private, read=read)
 
 
-def shell_tools(root: Path, configuration: ShellConfiguration, *, private: Sequence[Path]) -> Sequence[FunctionTool]:
-    """The tools of this family."""
+def shell_tools(
+    root: Path, configuration: ShellConfiguration, *, private: Sequence[Path], off: str = OFF
+) -> Sequence[FunctionTool]:
+    """The tools of this family; `off` is what a caller sees while commands are not allowed."""
     bounds = configuration.bounds()
 
     async def run(call: ToolCall) -> Any:
         if not configuration.allow:
-            raise ToolFailed(Category.PERMISSION, OFF)
+            raise ToolFailed(Category.PERMISSION, off)
         sandbox = shell_sandbox(root, configuration, private=private)
         if why_not := await sandbox.trial():
             raise ToolFailed(Category.PERMISSION, f"shell.run can't be used here: {why_not}")
-        ran = await sandbox.run(_job(call.args, bounds), progress=call.progress)
+        job = _job(call.args, bounds, kept=configuration.write)
+        ran = await sandbox.run(job, progress=call.progress)
         _require_done(ran, bounds, call.args.get("expect", [0]))
         return as_output(ran)
 
-    return [FunctionTool(spec=_spec(bounds), do=run, flaws_of=command_flaws)]
+    return [FunctionTool(spec=_spec(bounds), do=run, flaws_of=command_flaws, visible=frozenset({"argv"}))]
 
 
 def _spec(bounds: Bounds) -> ToolSpec:
     word = {"type": "string", "maxLength": WORD_LENGTH_MAX}
     exits = {"type": "integer", "minimum": 0, "maximum": 255}
     return ToolSpec(
-        name="shell.run",
+        name=SHELL,
         description="Run a command in a sandbox, in the project's folder; fails unless its exit is expected (0).",
         effect=Effect.IRREVERSIBLE,
         args=closed(
@@ -198,13 +194,14 @@ def _folder_flaws(folder: str) -> list[str]:
     return []
 
 
-def _job(args: Mapping[str, Any], bounds: Bounds) -> Job:
+def _job(args: Mapping[str, Any], bounds: Bounds, *, kept: bool) -> Job:
     return Job(
         argv=tuple(args["argv"]),
         cwd=args.get("cwd", ""),
         env=dict(args.get("env", {})),
         stdin=args.get("stdin", ""),
         bounds=bounds,
+        kept=kept,
     )
 
 
@@ -227,7 +224,7 @@ def _require_done(ran: Ran, bounds: Bounds, expected: Sequence[int]) -> None:
 
 
 def _knob(key: str) -> str:
-    return f"a person can set more in .handrail/config.toml: [shell] {key}"
+    return f"ask a person if it needs a larger {key}"
 
 
 def _last_lines(ran: Ran) -> str:

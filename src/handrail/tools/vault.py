@@ -1,15 +1,14 @@
 """The vault: replaces references by secret values when a tool is called, and removes the values from its results.
 
 domain/secrets/secret_reference.py defines where references are allowed in a plan's arguments; storage keeps the
-values. References in tools.json, which a person writes, are always filled in; a plan only gets secrets that were
-given to that tool."""
+values. A secret goes only to the tools and servers that it is for, in a plan and in tools.json alike, and never into
+the arguments of a process, which other users can see."""
 
 from __future__ import annotations
 
 import os
 import re
 import shlex
-import threading
 from collections.abc import Collection, Mapping
 from fnmatch import fnmatchcase
 from typing import Any, Final
@@ -17,16 +16,20 @@ from typing import Any, Final
 from handrail.domain.checks.finding import Path
 from handrail.domain.definition.model import Category
 from handrail.domain.errors import Forbidden, HandrailError, Unavailable
-from handrail.domain.secrets.scrubbing import forms_of, scrubbed
-from handrail.domain.secrets.secret_reference import Reference, ReferenceSource, filled, references_in
+from handrail.domain.secrets.secret_reference import (
+    Reference,
+    ReferenceSource,
+    filled,
+    names_value,
+    references_in,
+    visible_words,
+)
+from handrail.engine.known_secrets import KnownSecrets
 from handrail.engine.secrets import Secret, Secrets
 from handrail.engine.tool import ToolCall, ToolFailed
 
 REFERENCES_MAX: Final = 100
 VALUE_LENGTH_MAX: Final = 10_000
-GIVEN_MAX: Final = 1_000
-GIVEN_CHARACTERS_MAX: Final = 20_000_000
-"""How many values are remembered; beyond that, the ones used longest ago are forgotten."""
 HTTP: Final = "http.request"
 ORDINARY: Final = frozenset(
     {
@@ -43,8 +46,14 @@ _URL: Final = re.compile(
 )
 
 
+def secret_variables(environment: Mapping[str, str], names: Collection[str]) -> Mapping[str, str]:
+    """The values of these variables that may be secrets, each with what refers to it."""
+    references = {name: Reference(ReferenceSource.ENV, name) for name in names if name not in ORDINARY}
+    return {environment[name]: str(one) for name, one in references.items() if environment.get(name)}
+
+
 class Vault:
-    """Gives values to tools, and remembers which ones; threads can share it."""
+    """Gives values to tools, and removes all known ones from what comes back; threads can share it."""
 
     def __init__(
         self,
@@ -52,27 +61,32 @@ class Vault:
         environment: Mapping[str, str] | None = None,
         *,
         allowed_env: Collection[str] = (),
+        known: KnownSecrets | None = None,
     ) -> None:
-        """`allowed_env` are the environment variables that plans may use."""
+        """`allowed_env` are the environment variables that plans may use; `known` remembers what is given to tools."""
+        self.known = KnownSecrets() if known is None else known
         self._secrets = secrets
         self._environment = os.environ if environment is None else environment
         self._allowed_env = frozenset(allowed_env)
-        self._lock = threading.Lock()
-        self._given: dict[str, tuple[str, ...]] = {}
-        self._forms: tuple[str, ...] = ()
 
-    def text(self, text: str) -> str:
-        """A text from tools.json with all its references filled in; ToolFailed names what is missing."""
+    def text(self, text: str, *, server: str) -> str:
+        """A text from the declaration of a server with its references filled in; ToolFailed says what is missing, or
+        may not be given to that server."""
         references = _bounded(references_in(text))
         if not references:
             return text
-        values = {one: self._value(one) for one in references}
+        values = {one: self._servers_value(one, server) for one in references}
         self._remember(values)
         return filled(text, values.__getitem__)
 
-    def arguments(self, call: ToolCall) -> Mapping[str, Any]:
-        """The arguments of a call with references filled in where allowed; ToolFailed if the tool may not have them."""
+    def arguments(self, call: ToolCall, *, visible: Collection[str] = ()) -> Mapping[str, Any]:
+        """The arguments of a call with references filled in where allowed; ToolFailed if the tool may not have them.
+
+        `visible` are the arguments that other users of the machine can see: no secret goes into these."""
         texts = {path: text for path in call.references if isinstance(text := _at(call.args, path), str)}
+        for path, text in texts.items():
+            if path[:1] and path[0] in visible and (found := next(filter(names_value, references_in(text)), None)):
+                raise ToolFailed(Category.PERMISSION, f"`{found}` {visible_words(str(path[0]))}")
         references = _bounded([one for text in texts.values() for one in references_in(text)])
         if not references:
             return call.args
@@ -89,32 +103,26 @@ class Vault:
         return args
 
     def scrubbed(self, value: Any) -> Any:
-        """A JSON value without the remembered secrets; the same object if it contains none."""
-        return scrubbed(value, self._forms)
+        """A JSON value without any known secret; the same object if it contains none."""
+        return self.known.scrubber().value(value)
 
     def _remember(self, values: Mapping[Reference, str]) -> None:
-        secret_values = [
-            value for one, value in values.items() if one.source is ReferenceSource.SECRET or one.name not in ORDINARY
-        ]
-        with self._lock:
-            is_known = all(value in self._given for value in secret_values)
-            for value in secret_values:  # the last ones used are last in the order
-                self._given[value] = self._given.pop(value, ()) or forms_of(value)
-            if is_known:
-                return
-            while self._is_full():
-                del self._given[next(iter(self._given))]
-            forms = {form for forms in self._given.values() for form in forms}
-            self._forms = tuple(sorted(forms, key=lambda form: (-len(form), form)))
+        self.known.add(
+            {
+                value: str(one)
+                for one, value in values.items()
+                if one.source is ReferenceSource.SECRET or one.name not in ORDINARY
+            }
+        )
 
-    def _is_full(self) -> bool:
-        size = sum(len(form) for forms in self._given.values() for form in forms)
-        return len(self._given) > GIVEN_MAX or size > GIVEN_CHARACTERS_MAX
-
-    def _value(self, reference: Reference) -> str:
-        if reference.source is ReferenceSource.SECRET:
-            return self._secret(reference.name).value
-        return self._variable(reference)
+    def _servers_value(self, reference: Reference, server: str) -> str:
+        if reference.source is not ReferenceSource.SECRET:
+            return self._variable(reference)
+        secret = self._secret(reference.name)
+        if not any(_is_for_server(pattern, server) for pattern in secret.given_to):
+            message = f"`{reference}` may not be given to the server {server}"
+            raise ToolFailed(Category.PERMISSION, f"{message}; {_command(reference, secret, f'{server}.*')}")
+        return secret.value
 
     def _secret(self, name: str) -> Secret:
         try:
@@ -130,8 +138,7 @@ class Vault:
         if reference.name not in self._allowed_env:
             raise ToolFailed(
                 Category.PERMISSION,
-                f"a plan may not read `{reference}`; a person can allow it in config.toml: "
-                f'[secrets] env = ["{reference.name}"]',
+                f"a plan may not read `{reference}`; only a person can allow it, so ask one if the step needs it",
             )
         return self._variable(reference)
 
@@ -170,6 +177,11 @@ def _fits(pattern: str, tool: str, args: Mapping[str, Any]) -> bool:
     return tool == named == HTTP and host.lower() in _hosts(args)
 
 
+def _is_for_server(pattern: str, server: str) -> bool:
+    """Whether a pattern names the server, or a tool that it may have: what its tool may know, the server gets."""
+    return ":" not in pattern and fnmatchcase(server, pattern.partition(".")[0])
+
+
 def _hosts(args: Mapping[str, Any]) -> Collection[str]:
     """The host of a request, without its port and with it."""
     found = _URL.fullmatch(str(args.get("url", "")))
@@ -185,11 +197,13 @@ def _how_to_allow(reference: Reference, secret: Secret, call: ToolCall) -> str:
     if tool == HTTP:
         # From the plan's own text: with references filled in, the address may contain a secret itself.
         tool = f"{HTTP}:{next(iter(_hosts(call.args)), 'HOST')}"
-    allowed = " ".join(f"--for {shlex.quote(pattern)}" for pattern in (*secret.given_to, tool))
-    return (
-        f"`{reference}` may not be given to {tool}; a person can allow it: "
-        f"`handrail secrets set {reference.name} --keep {allowed}`"
-    )
+    return f"`{reference}` may not be given to {tool}; {_command(reference, secret, tool)}"
+
+
+def _command(reference: Reference, secret: Secret, pattern: str) -> str:
+    """The command with which a person allows a secret for this pattern, too."""
+    allowed = " ".join(f"--for {shlex.quote(one)}" for one in (*secret.given_to, pattern))
+    return f"a person can allow it: `handrail secrets set {reference.name} --keep {allowed}`"
 
 
 def _at(value: Any, path: Path) -> Any:

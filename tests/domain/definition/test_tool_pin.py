@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from handrail.domain.definition.tool_pin import LINE_LENGTH_MAX, LINES_MAX, difference, pins_of, texts_of
+from handrail.domain.definition.tool_pin import LINE_LENGTH_MAX, LINES_MAX, difference, digests_of, pins_of, texts_of
 from handrail.domain.json import digest
 
 BEFORE: dict[str, Any] = {
@@ -59,3 +59,20 @@ def test_a_schema_that_is_nested_without_end_is_compared_to_a_depth() -> None:
         deep, other = {"inner": deep}, {"inner": other}
     told = difference({**BEFORE, "args": deep}, {**BEFORE, "args": other})
     assert told.startswith("args.inner.inner.inner.inner.inner.inner: ")
+
+
+def test_changed_annotations_are_shown_and_change_the_pin() -> None:
+    before = {**BEFORE, "annotations": {"read_only": True, "destructive": False}}
+    after = {**BEFORE, "annotations": {"read_only": False, "destructive": False}}
+    assert difference(before, after) == "annotations.read_only: true -> false"
+    assert pins_of({"x": before}) != pins_of({"x": after})
+    assert digest(before) not in digests_of(after)
+
+
+def test_a_pin_from_before_annotations_counts_as_it_was() -> None:
+    now = {**BEFORE, "annotations": {"read_only": True}}
+    assert digests_of(now) == (digest(now), digest(BEFORE))
+    assert digests_of(BEFORE) == (digest(BEFORE),)
+    changed = {**now, "description": "Something else."}
+    assert digest(BEFORE) not in digests_of(changed)
+    assert "annotations" not in difference(BEFORE, changed), "nobody knows what they were"

@@ -13,13 +13,22 @@ from hypothesis import strategies as st
 from domain.journal.test_codec import events_of
 from handrail.domain.journal.codec import KINDS, decode_event, encode_body, kind_of
 from handrail.domain.journal.erasure import ERASED_TEXT, ERASED_VALUE, FIELDS, residue
-from handrail.domain.journal.event import ActionRecorded, DecisionRecorded, Event, RunStarted, StepCompleted
+from handrail.domain.journal.event import (
+    ActionRecorded,
+    DecisionRecorded,
+    EffectAhead,
+    Event,
+    RunStarted,
+    StepCompleted,
+)
 
 
 def can_hold_words(hint: Any) -> bool:
     origin, inner = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType, tuple):
         return any(can_hold_words(one) for one in inner)
+    if isinstance(hint, type) and issubclass(hint, EffectAhead):
+        return True
     return hint in (str, Any) or (origin is not None and issubclass(origin, Mapping))
 
 

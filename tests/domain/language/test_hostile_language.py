@@ -253,6 +253,8 @@ SOURCES: Final = [
     "a in b",
     "a in [b, a]",
     "lower(a)",
+    "word(a)",
+    "is_number(a)",
     "len(a)",
     "matches(a, '^(a+)+$')",
     "contains(a, b)",
@@ -502,7 +504,7 @@ ATOMS: Final = st.sampled_from(
 )
 BINARY: Final = st.sampled_from(["==", "!=", "<", "<=", ">", ">=", "in", "not in", "and", "or"])
 TWO: Final = st.sampled_from(["contains", "default", "starts_with", "ends_with"])
-ONE: Final = st.sampled_from(["len", "lower", "upper", "not ", "exists"])
+ONE: Final = st.sampled_from(["len", "lower", "upper", "word", "is_number", "not ", "exists"])
 GRAMMAR: Final = st.recursive(
     ATOMS,
     lambda inner: st.one_of(

@@ -9,9 +9,10 @@ from handrail.domain.errors import Conflict
 from handrail.domain.journal.event import ApprovalRequested, Fork, Mode, RunStarted, StepHandedOut, StepRetried, VarsSet
 from handrail.domain.run.command import HandOutStep, RefuseOutput, StartRun
 from handrail.domain.run.decide import decide
-from handrail.domain.run.guard import claimant
-from handrail.domain.run.state import Run, StepState
+from handrail.domain.run.guard import assignee
+from handrail.domain.run.state import Run
 from handrail.domain.run.status import StepStatus
+from handrail.domain.run.step_state import StepState
 
 ONE = plan({"id": "write", "prompt": "write"}, {"id": "read", "prompt": "read"})
 
@@ -29,14 +30,14 @@ ONE = plan({"id": "write", "prompt": "write"}, {"id": "read", "prompt": "read"})
     ],
 )
 def test_a_claim_holds_while_the_step_waits_and_its_time_has_not_come(state: StepState, at: int, holder: str) -> None:
-    assert claimant(state, at=at) == holder
+    assert assignee(state, at=at) == holder
 
 
 def test_a_claimed_step_goes_to_its_agent_again_and_to_no_other_until_its_time_has_come() -> None:
     run = after(fresh(ONE), [HandOutStep(step="write", agent="ann", until=100, at=50)], ONE)
-    with pytest.raises(Conflict, match="'write' is claimed by 'ann'"):
+    with pytest.raises(Conflict, match="'write' is assigned to 'ann'"):
         decide(run, HandOutStep(step="write", agent="bob", until=199, at=99), ONE)
-    with pytest.raises(Conflict, match="'write' is claimed by 'ann'"):
+    with pytest.raises(Conflict, match="'write' is assigned to 'ann'"):
         decide(run, HandOutStep(step="write"), ONE)
     again = HandOutStep(step="write", agent="ann", until=199, at=99)
     assert decide(run, again, ONE) == [StepHandedOut(step="write", agent="ann", until=199)]
@@ -58,13 +59,13 @@ def test_a_refused_output_leaves_the_claim_as_it_is() -> None:
 
 def test_a_step_that_is_tried_again_is_nobodys() -> None:
     run = given(StepHandedOut(step="write", agent="ann", until=10**12), StepRetried(step="write", reason="x"))
-    assert claimant(run.step("write"), at=0) == ""
+    assert assignee(run.step("write"), at=0) == ""
     assert decide(run, HandOutStep(step="write", agent="bob"), ONE) == [StepHandedOut(step="write", agent="bob")]
 
 
 def test_a_question_to_a_person_is_no_claim() -> None:
     run = given(ApprovalRequested(step="go", digest="sha256:1", text="?", expires=10**12))
-    assert claimant(run.step("go"), at=0) == ""
+    assert assignee(run.step("go"), at=0) == ""
 
 
 def test_what_a_run_is_started_with_is_what_it_knows_of_itself() -> None:

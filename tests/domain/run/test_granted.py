@@ -22,6 +22,7 @@ from handrail.domain.run.command import CompleteStep, GiveApproval, StartAttempt
 PAIRS: list[tuple[type[Struct], type[Fact]]] = [
     (c.StartRun, e.RunStarted),
     (c.StartRun, e.VarsSet),
+    (c.AdoptRun, e.RunAdopted),
     (c.PauseRun, e.RunPaused),
     (c.ResumeRun, e.RunResumed),
     (c.CancelRun, e.RunCancelled),
@@ -48,6 +49,7 @@ PAIRS: list[tuple[type[Struct], type[Fact]]] = [
     (c.DeferStep, e.StepDeferred),
     (c.CompleteStep, e.StepCompleted),
     (c.SkipStep, e.StepSkipped),
+    (c.SkipStep, e.ApprovalOverridden),
     (c.AcceptStep, e.StepAccepted),
     (c.StartUndo, e.UndoStarted),
     (c.FailUndo, e.UndoFailed),

@@ -93,10 +93,11 @@ def test_a_step_waits_for_those_before_it_in_a_recorded_run_too() -> None:
 
 def test_what_is_done_is_done_once() -> None:
     run = recorded(said("a", Outcome.DONE))
-    with pytest.raises(Conflict, match="'a' is completed"):
-        moves(run, said("a", Outcome.DONE))
-    with pytest.raises(Conflict, match="'a' is completed"):
-        moves(run, said("a", Outcome.FAILED))
+    for outcome in (Outcome.DONE, Outcome.FAILED):
+        with pytest.raises(Conflict, match="'a' is completed") as refused:
+            moves(run, said("a", outcome))
+        assert "leave out `outcome`" in refused.value.hint
+    assert moves(run, said("a", None)) == []
 
 
 def test_a_report_without_a_step_or_an_outcome_is_only_a_note() -> None:
@@ -116,8 +117,17 @@ def test_a_recorded_run_ends_when_every_step_is_done_or_left_out() -> None:
         decide(run, FinishRun(), DEFINITION)
     run = after(run, [said("c", Outcome.DONE), FinishRun(outputs={"x": 1})], DEFINITION)
     assert (run.status, run.done) == (RunStatus.COMPLETED, 3)
-    with pytest.raises(Conflict, match="is completed"):
-        moves(run, said("a", Outcome.DONE))
+
+
+@pytest.mark.parametrize("outcome", Outcome)
+def test_a_report_that_comes_after_the_end_is_a_note_and_moves_nothing(outcome: Outcome) -> None:
+    done = recorded(*(said(step, Outcome.DONE) for step in "abc"))
+    for run in (
+        after(done, [FinishRun()], DEFINITION),
+        after(recorded(said("a", Outcome.STARTED)), [CancelRun(reason="x")], DEFINITION),
+    ):
+        for step in "abc":
+            assert moves(run, said(step, outcome)) == []
 
 
 def test_what_is_under_way_when_a_recorded_run_is_cancelled_or_undone_is_uncertain() -> None:
@@ -126,5 +136,5 @@ def test_what_is_under_way_when_a_recorded_run_is_cancelled_or_undone_is_uncerta
         run = after(fresh(definition, Mode.RECORD), [said("a", Outcome.STARTED), command], definition)
         assert run.status.value == status
         assert run.step("a").status is StepStatus.UNCERTAIN
-        with pytest.raises(Conflict, match="no step can be worked on"):
-            decide(run, said("a", Outcome.DONE), definition)
+    with pytest.raises(Conflict, match="no step can be worked on"):
+        decide(run, said("a", Outcome.DONE), definition)

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from domain.facts import after, fresh, given, plan
 from handrail.domain.checks.finding import Finding, Severity
 from handrail.domain.checks.judgement import Judgement
+from handrail.domain.checks.rule import LooksAt
 from handrail.domain.definition.model import Category, Definition
 from handrail.domain.errors import Conflict, Invalid, NotFound, OnlyRecorded
 from handrail.domain.journal.event import How, Mode, Outcome, Proof, StepCompensated
@@ -37,8 +38,8 @@ from handrail.domain.run.state import Run
 from handrail.domain.run.status import RunStatus, StepStatus
 from handrail.domain.run.submission import (
     ACCEPTED,
-    CLAIM_MS,
     REPEATED,
+    TAKEN_MS,
     UNCONFIRMED,
     Submission,
     Verdict,
@@ -219,7 +220,7 @@ def test_a_claimed_step_is_its_agents_until_the_claim_ends() -> None:
     run = after(fresh(TWO), [HandOutStep(step="write", agent="ann", until=61_500, at=1)], TWO)
     turn(run, Submission(step="write", agent="ann"))
     turn(run, Submission(step="write", agent="bob"), now=61_500)
-    with pytest.raises(Conflict, match=r"claimed by 'ann' for another 61s$"):
+    with pytest.raises(Conflict, match=r"assigned to 'ann' for another 61s$"):
         turn(run, Submission(step="write", agent="bob"), now=1_000)
     with pytest.raises(Conflict, match=r"for another 1s$"):
         turn(run, Submission(step="write"), now=61_499)
@@ -241,7 +242,7 @@ def test_what_blocks_is_why_a_submission_is_not_accepted_and_what_does_not_is_no
     judged = Judgement(findings=(MAJOR, MINOR), passed=("tests",))
     assert verdict_on(fresh(TWO), TWO, Submission(step="write"), judged) == Verdict(accepted=False, findings=(MAJOR,))
     judged = Judgement(findings=(MINOR,), passed=("tests",))
-    accepted = Verdict(accepted=True, findings=(MINOR,), passed=("tests",))
+    accepted = Verdict(accepted=True, findings=(MINOR,), passed=("tests",), proof=Proof.CHECKED)
     assert verdict_on(fresh(TWO), TWO, Submission(step="write"), judged) == accepted
 
 
@@ -265,11 +266,24 @@ def test_a_plain_submission_is_handed_out_and_completed() -> None:
 
 def test_an_agent_that_names_itself_holds_the_step_for_a_while() -> None:
     handed_out = asked(fresh(TWO), Submission(step="write", agent="ann"))[0]
-    assert handed_out == HandOutStep(step="write", agent="ann", until=50 + CLAIM_MS, at=50)
+    assert handed_out == HandOutStep(step="write", agent="ann", until=50 + TAKEN_MS, at=50)
+
+
+@pytest.mark.parametrize(
+    ("passed", "looks_at", "proof"),
+    [
+        ((), LooksAt.WORDS, Proof.CLAIMED),
+        (("length",), LooksAt.WORDS, Proof.CHECKED),
+        (("length", "tests"), LooksAt.WORLD, Proof.VERIFIED),
+    ],
+)
+def test_only_a_look_at_the_world_verifies(passed: tuple[str, ...], looks_at: LooksAt, proof: Proof) -> None:
+    judged = Judgement(passed=passed, looks_at=looks_at)
+    assert verdict_on(fresh(TWO), TWO, Submission(step="write"), judged).proof is proof
 
 
 def test_checks_that_passed_are_proof() -> None:
-    verdict = Verdict(accepted=True, passed=("tests",), findings=(MINOR,))
+    verdict = Verdict(accepted=True, passed=("tests",), findings=(MINOR,), proof=Proof.VERIFIED)
     completed = asked(fresh(TWO), Submission(step="write"), verdict)[-1]
     assert isinstance(completed, CompleteStep)
     assert (completed.proof, completed.checks) == (Proof.VERIFIED, ("tests",))

@@ -69,7 +69,7 @@ STATES: dict[str, tuple[Definition, list[Command], Turn]] = {
     ),
     "a question that expired": (
         plan({"id": "ask", "approve": "?"}),
-        [RequestApproval(step="ask", digest="d", text="?", by=(), expires=5)],
+        [RequestApproval(step="ask", expires=5)],
         Turn((ExpireApproval(step="ask"),)),
     ),
     "a retry whose time has not come": (plan(TOOL), [StartAttempt(step="a"), LATER], NOTHING),

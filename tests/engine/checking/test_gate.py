@@ -101,6 +101,39 @@ def test_a_check_that_finds_nothing_passes_and_leaves_evidence() -> None:
     assert judgement.evidence == (Evidence(rule="look", version="1.0.0", passed=True),)
 
 
+WORDS, WORLD = {"rule": "contains", "text": "text"}, {"rule": "look"}
+NOT_SO = {"rule": "contains", "text": "nobody says this"}
+
+
+@pytest.mark.parametrize(
+    ("checks", "proof"),
+    [
+        ([], Proof.CLAIMED),
+        ([WORDS], Proof.CHECKED),
+        ([WORLD], Proof.VERIFIED),
+        ([WORDS, WORLD], Proof.VERIFIED),
+        ([{"rule": "all_of", "checks": [WORDS]}], Proof.CHECKED),
+        ([{"rule": "all_of", "checks": [WORDS, WORLD]}], Proof.VERIFIED),
+        ([{"rule": "any_of", "checks": [WORDS, {"rule": "fail"}]}], Proof.CHECKED),
+        ([{"rule": "any_of", "checks": [NOT_SO, WORLD]}], Proof.VERIFIED),
+        ([{"rule": "none_of", "checks": [NOT_SO]}], Proof.CHECKED),
+        ([{"rule": "none_of", "checks": [{"rule": "fail"}]}], Proof.VERIFIED),
+        ([WORDS, {"rule": "fail", "severity": "minor"}], Proof.CHECKED),
+    ],
+)
+def test_an_output_is_verified_only_if_a_check_that_passed_looked_at_the_world(
+    checks: list[Mapping[str, Any]], proof: Proof
+) -> None:
+    judgement = of(gate_of(Puppet(), Puppet(name="fail", deed=finding(BAD))), *checks)
+    assert judgement.is_good
+    assert judgement.proof is proof
+
+
+def test_a_remembered_look_at_the_world_is_one() -> None:
+    gate = gate_of(Puppet(seen="x"), memory=Remembering())
+    assert [of(gate, WORLD).proof for _ in range(2)] == [Proof.VERIFIED, Proof.VERIFIED]
+
+
 def test_findings_are_as_bad_as_the_check_says_and_keep_their_excerpt() -> None:
     judgement = of(gate_of(Puppet(deed=finding(BAD))), {"rule": "look", "severity": "critical", "message": "Mend it!"})
     [found] = judgement.findings
@@ -338,7 +371,7 @@ def test_the_journal_keeps_what_checks_found_and_what_they_leave() -> None:
     [refused] = [event for event in events if isinstance(event, OutputRefused)]
     [done] = [event for event in events if isinstance(event, StepCompleted)]
     assert refused.evidence == ({"rule": "equals", "version": "1.0.0", "passed": False},)
-    assert (done.proof, done.checks) == (Proof.VERIFIED, ("equals",))
+    assert (done.proof, done.checks) == (Proof.CHECKED, ("equals",))
     assert done.evidence == ({"rule": "equals", "version": "1.0.0", "passed": True},)
 
 

@@ -73,9 +73,9 @@ def test_whoever_can_not_wait_for_handrails_own_steps_is_shown_that_they_go_on()
 def test_while_it_waits_an_agent_is_shown_how_far_handrail_is_each_number_once() -> None:
     steps = [{"id": f"s{number}", "tool": "x.slow"} for number in range(3)]
     definition = plan(*steps, {"id": "read", "prompt": "read"})
-    told: list[tuple[int, int]] = []
+    told: list[tuple[int, int | None]] = []
 
-    async def tell(number: int, total: int) -> None:
+    async def tell(number: int, total: int | None) -> None:
         told.append((number, total))
 
     async def scene() -> str:

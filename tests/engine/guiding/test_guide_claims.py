@@ -16,10 +16,10 @@ from handrail.domain.journal.event import (
 )
 from handrail.domain.run.state import Run
 from handrail.domain.run.status import StepStatus
-from handrail.domain.run.submission import CLAIM_MS, Verdict
+from handrail.domain.run.submission import TAKEN_MS, Verdict
 from virtual_time import in_virtual_time
 
-CLAIM_S = CLAIM_MS / 1_000 + 0.01
+TAKEN_S = TAKEN_MS / 1_000 + 0.01
 BESIDE = plan({"id": "left", "prompt": "left"}, {"id": "right", "prompt": "right", "after": []})
 
 
@@ -38,7 +38,7 @@ def test_two_agents_who_race_for_one_step_get_it_once(is_slow: bool) -> None:
         seen = [await climb.guide.look(climb.run, agent=agent) for agent in ("ann", "bob")]
         assert [one.step for one in seen] == ["write", "write"]
         both = await asyncio.gather(
-            climb.guide.claim(seen[0], "ann", actor=CLAUDE), climb.guide.claim(seen[1], "bob", actor=CLAUDE)
+            climb.guide.take(seen[0], "ann", actor=CLAUDE), climb.guide.take(seen[1], "bob", actor=CLAUDE)
         )
         return [one.step for one in both], await climb.events()
 
@@ -62,7 +62,7 @@ def test_a_claim_lasts_a_quarter_of_an_hour_and_then_another_may_have_the_step()
         climb = await led(ONE)
         steps = [(await climb.next("ann")).step]
         claimed = await climb.now()
-        assert claimed.step("write").due == claimed.updated + CLAIM_MS == claimed.updated + 15 * 60_000
+        assert claimed.step("write").due == claimed.updated + TAKEN_MS == claimed.updated + 15 * 60_000
         await asyncio.sleep(15 * 60 - 1)
         steps.append((await climb.next("bob")).step)
         await asyncio.sleep(1.01)
@@ -76,11 +76,11 @@ def test_who_lost_its_claim_to_another_is_refused_and_who_lost_it_to_nobody_is_n
     async def scene() -> Verdict:
         climb = await led(TWO)
         await climb.next("ann")
-        await asyncio.sleep(CLAIM_S)
+        await asyncio.sleep(TAKEN_S)
         await climb.next("bob")
-        with pytest.raises(Conflict, match="claimed by 'bob' for another 15m"):
+        with pytest.raises(Conflict, match="assigned to 'bob' for another 15m"):
             await climb.submit("write", "mine", agent="ann")
-        await asyncio.sleep(CLAIM_S)
+        await asyncio.sleep(TAKEN_S)
         return await climb.submit("write", "mine", agent="ann")
 
     assert in_virtual_time(scene).accepted
@@ -91,7 +91,7 @@ def test_a_claimed_step_is_submitted_only_by_the_one_who_has_it() -> None:
         climb = await led(ONE)
         await climb.next("ann")
         for agent in ("bob", ""):
-            with pytest.raises(Conflict, match="claimed by 'ann'") as refused:
+            with pytest.raises(Conflict, match="assigned to 'ann'") as refused:
                 await climb.submit("write", agent=agent)
             assert "agent 'ann'" in refused.value.hint
         return await climb.submit("write", agent="ann")
@@ -104,7 +104,7 @@ def test_an_output_that_is_refused_keeps_the_step_for_its_agent_no_longer_than_a
         climb = await led(SHAPED)
         assert not (await climb.submit("write", "no object", agent="ann")).accepted
         steps = [(await climb.next("bob")).step]
-        await asyncio.sleep(CLAIM_S)
+        await asyncio.sleep(TAKEN_S)
         return [*steps, (await climb.next("bob")).step]
 
     assert in_virtual_time(scene) == ["", "write"]
@@ -128,7 +128,7 @@ def test_a_submission_and_a_claim_of_another_in_a_race_do_not_both_get_the_step(
         seen = await climb.guide.look(climb.run, agent="bob")
         submitting = asyncio.ensure_future(climb.submit("write", "x", agent="ann"))
         await asyncio.sleep(later_s)
-        claimed = await climb.guide.claim(seen, "bob", actor=CLAUDE)
+        claimed = await climb.guide.take(seen, "bob", actor=CLAUDE)
         (submitted,) = await asyncio.gather(submitting, return_exceptions=True)
         return claimed.step, submitted, await climb.now()
 
@@ -148,6 +148,6 @@ def test_an_agent_from_whom_every_step_is_snatched_away_is_answered_all_the_same
         climb = await led(ONE)
         seen = await climb.next()
         monkeypatch.setattr(climb.guide.dispatch, "grant", refuse)
-        return (await climb.guide.claim(seen, "ann", actor=CLAUDE)).step
+        return (await climb.guide.take(seen, "ann", actor=CLAUDE)).step
 
     assert in_virtual_time(scene) == "write"

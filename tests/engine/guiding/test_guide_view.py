@@ -135,8 +135,12 @@ def test_a_recap_tells_goal_done_decisions_vars_and_inputs() -> None:
     data = in_virtual_time(scene)
     assert data["recap"] == {
         "done": ["write", "read (skipped)"],
+        "exceptions": [
+            {"kind": "skipped_step", "step": "read", "by": "agent:claude", "reason": "the agent skipped it"}
+        ],
         "claimed": ["write"],
         "decisions": ["rhyme: it is nicer"],
+        "outputs": {"write": "{}"},
         "vars": {"mood": "good"},
         "inputs": {"what": "a poem"},
     }

@@ -16,9 +16,9 @@ from handrail.domain.rehearsal.script import EXHAUSTED, Answers, Script, names_i
 from handrail.domain.rehearsal.walk import WAITING, Walked
 from handrail.domain.run.guidance import name_for_agent
 from handrail.domain.run.legal_controls import Action
-from handrail.domain.run.state import StepState
 from handrail.domain.run.status import RunStatus
 from handrail.domain.run.step_path import UNDO
+from handrail.domain.run.step_state import StepState
 from handrail.library.test_script import read_tests, suite_file
 from library.test_built_in_workflows import FILES, definition, report
 from virtual_time import in_virtual_time

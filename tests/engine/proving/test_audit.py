@@ -51,10 +51,12 @@ class Tampered(MemoryStore):
             raise IntegrityBroken(f"{stream} can't be read")
         return await super().read(stream, after=after, limit=limit)
 
-    async def runs(self, *, status: Sequence[str] = (), after: str = "", limit: int = 50) -> list[RunRow]:
+    async def runs(
+        self, *, status: Sequence[str] = (), after: str = "", limit: int = 50, project: str | None = None
+    ) -> list[RunRow]:
         if self.rows_are_unreadable:
             raise IntegrityBroken("a stored RunRow can't be read")
-        return await super().runs(status=status, after=after, limit=limit)
+        return await super().runs(status=status, after=after, limit=limit, project=project)
 
     async def flaws(self, *, thorough: bool = True) -> list[str]:
         return list(self.told_flaws)
@@ -118,9 +120,9 @@ class Busy(Tampered):
     by = record_writer(6)
     appends = 2
 
-    async def plans(self, *, after: str = "", limit: int = 50) -> list[PlanRow]:
+    async def plans(self, *, after: str = "", limit: int = 50, project: str | None = None) -> list[PlanRow]:
         await self.go_on()
-        return await super().plans(after=after, limit=limit)
+        return await super().plans(after=after, limit=limit, project=project)
 
     async def steps(self, run: str) -> list[StepRow]:
         await self.go_on()
@@ -415,7 +417,7 @@ async def test_a_row_that_does_not_stand_at_the_end_of_its_stream_is_named(
 async def test_a_missing_and_a_stray_row_are_named(store: Tampered, tmp_path: Path) -> None:
     store._runs["run_stray234"] = replace(store._runs[RUN_A], id="run_stray234")
     del store._runs[RUN_B]
-    store._plans["ship-release"] = replace(store._plans["ship-release"], n=1)
+    store._plans["", "ship-release"] = replace(store._plans["", "ship-release"], n=1)
     verdict = await audited(store, tmp_path)
     assert sorted(places(verdict)) == [(PLAN, 2), (RUN_B, 2), ("run_stray234", 4)]
     assert places(await audited(store, tmp_path, stream="run_stray234")) == [("run_stray234", 4)]
@@ -433,7 +435,7 @@ async def test_rows_are_compared_with_the_fold_when_asked(store: Tampered, tmp_p
     store.change_run(RUN_A, status="running")
     store._steps[RUN_C]["tag"] = replace(store._steps[RUN_C]["tag"], message="fine")
     store._steps[RUN_B]["extra"] = replace(store._steps[RUN_B]["notes"], path="extra")
-    store._plans["ship-release"] = replace(store._plans["ship-release"], name="Other")
+    store._plans["", "ship-release"] = replace(store._plans["", "ship-release"], name="Other")
     assert (await audited(store, tmp_path)).ok
     verdict = await audited(store, tmp_path, replay=True)
     assert [(broken.stream, broken.reason) for broken in verdict.breaks] == [
@@ -518,7 +520,7 @@ async def test_rows_are_fixed_from_the_events_alone(store: Tampered, tmp_path: P
     store.change_run(RUN_A, status="running")
     del store._runs[RUN_B]
     store._steps[RUN_C]["extra"] = replace(store._steps[RUN_C]["tag"], path="extra")
-    store._plans["ship-release"] = replace(store._plans["ship-release"], name="Other")
+    store._plans["", "ship-release"] = replace(store._plans["", "ship-release"], name="Other")
     store._runs["run_stray234"] = replace(store._runs[RUN_A], id="run_stray234")
     assert await rebuild(store) == 5
     after = (dict(store._runs), {run: dict(steps) for run, steps in store._steps.items() if steps}, dict(store._plans))

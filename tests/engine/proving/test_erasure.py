@@ -8,15 +8,16 @@ from pathlib import Path
 import pytest
 
 from engine.history import KEY, PLAN, RUN_A, RUN_B, RUN_C, fill, notary_of, write
-from handrail.domain.errors import Conflict, Forbidden, JournalConflict, NotFound
+from handrail.domain.errors import Conflict, Forbidden, JournalConflict, NotFound, OtherProject
 from handrail.domain.journal.chain import Head, Record, body_digest, first_break
 from handrail.domain.journal.codec import entry_of
 from handrail.domain.journal.event import DecisionRecorded, RunPaused
 from handrail.domain.journal.projection import Change
 from handrail.domain.journal.store_event import JournalAccepted, PayloadErased
+from handrail.domain.project import unknown_project
 from handrail.engine.proving import erasure as erasures
 from handrail.engine.proving.audit import verify
-from handrail.engine.proving.erasure import erase_payload
+from handrail.engine.proving.erasure import Within, erase_payload
 from handrail.engine.proving.projection_repair import WholeStore
 from handrail.storage.checkpoint_log import CheckpointFile
 from handrail.storage.memory import MemoryStore
@@ -163,3 +164,21 @@ async def test_no_copy_of_the_words_is_left_in_the_file(tmp_path: Path) -> None:
         files = [path, path.with_name("journal.db-wal")]
         assert not [file for file in files if file.exists() and b"tests are red" in file.read_bytes()]
     assert b"tests are red" not in path.read_bytes()
+
+
+async def test_within_a_project_only_its_own_events_are_erased(store: WholeStore) -> None:
+    before = await store.read(RUN_B)
+    with pytest.raises(OtherProject, match="belongs to no project") as refused:
+        await erase_payload(
+            store,
+            store,
+            RUN_B,
+            3,
+            reason="x",
+            actor="person:ada",
+            clock=ticking_clock(),
+            entropy=seeded_entropy(4),
+            within=Within("prj_22222222", unknown_project),
+        )
+    assert "--all-projects" in refused.value.hint
+    assert await store.read(RUN_B) == before

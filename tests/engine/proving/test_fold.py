@@ -8,12 +8,16 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace as with_
 
 from domain.facts import plan
 from handrail.domain.definition.model import Category, Effect
-from handrail.domain.errors import Conflict, NotFound
+from handrail.domain.errors import Conflict, Invalid, NotFound
 from handrail.domain.journal.codec import entry_of
 from handrail.domain.journal.event import Entry, How, Mode, Outcome, StepEvent
+from handrail.domain.policy.act import act_of
+from handrail.domain.policy.table import may
+from handrail.domain.policy.verdict import Allowed
 from handrail.domain.run import command as ask
 from handrail.domain.run.state import Run, apply, project, replay
 from handrail.domain.run.status import MOVES, RUN_MOVES
@@ -26,9 +30,15 @@ from support import record_writer
 PLAN = plan(
     {"id": "notes", "prompt": "write", "effect": "compensatable", "undo": {"prompt": "throw away"}},
     {"id": "tag", "tool": "git.tag", "effect": "compensatable", "undo": {"tool": "git.untag"}, "after": []},
-    {"id": "go", "approve": "ship?", "after": ["notes", "tag"]},
+    {"id": "go", "approve": "ship {{ vars.a }}?", "after": ["notes", "tag"]},
     {"id": "build", "each": "inputs.t", "steps": [{"id": "make", "tool": "ci.make"}], "after": ["tag"]},
-    {"id": "tell", "tool": "mail.send", "effect": "irreversible", "after": ["go", "build"]},
+    {
+        "id": "tell",
+        "tool": "mail.send",
+        "args": {"to": "{{ vars.b }}"},
+        "effect": "irreversible",
+        "after": ["go", "build"],
+    },
 )
 PATHS = st.sampled_from(["notes", "tag", "go", "build", "build[0].make", "build[1].make", "tell", "nowhere"])
 CATEGORIES = st.sampled_from(Category)
@@ -41,7 +51,7 @@ COMMANDS: st.SearchStrategy[ask.Command] = st.one_of(
     st.builds(ask.OpenStep, step=st.just("build"), rounds=st.just(2)),
     st.builds(ask.HandOutStep, step=PATHS, agent=st.sampled_from(["", "claude"])),
     st.builds(ask.RefuseOutput, step=PATHS, findings=st.just(())),
-    st.builds(ask.RequestApproval, step=PATHS, digest=st.just("d"), text=st.just("ship?")),
+    st.builds(ask.RequestApproval, step=PATHS, expires=st.sampled_from([None, 9])),
     st.builds(ask.GiveApproval, step=PATHS, digest=st.sampled_from(["d", "e"]), reason=st.just("yes")),
     st.builds(ask.RejectApproval, step=PATHS, digest=st.just("d"), reason=st.just("no")),
     st.builds(ask.ExpireApproval, step=PATHS),
@@ -69,17 +79,31 @@ COMMANDS: st.SearchStrategy[ask.Command] = st.one_of(
     st.builds(ask.RecordDecision, decision=st.just("go"), reason=st.just("tired")),
     st.builds(ask.RecordAction, description=st.just("did"), step=PATHS, outcome=st.sampled_from([None, *Outcome])),
 )
+ACTORS = ("agent:claude", "person:ada", "handrail")
+
+
+def actor_for(run: Run, command: ask.Command) -> str:
+    """Somebody who may ask for it, an agent if possible."""
+    try:
+        act = act_of(run, PLAN, command)
+    except NotFound:
+        return ACTORS[0]
+    return next((actor for actor in ACTORS if isinstance(may(actor, act), Allowed)), ACTORS[0])
+
+
 SCRIPTS = st.lists(COMMANDS, max_size=60)
 
 
 async def play(store: MemoryStore | SqliteStore, script: list[ask.Command], mode: Mode) -> Run:
     """Ask for everything in the script; after each granted command, compare the store with the fold."""
     dispatch = Dispatch(store, record_writer())
-    run = await dispatch.start(PLAN, {"t": [1, 2]}, actor="person:ada", ask=ask.StartRun(mode=mode))
+    run = await dispatch.start(PLAN, {"t": [1, 2]}, actor="person:ada", ask=ask.StartRun(mode=mode, vars={"a": 1}))
     for command in script:
+        if isinstance(command, ask.GiveApproval | ask.RejectApproval) and command.digest == "d":
+            command = with_(command, digest=run.step(command.step).digest)
         try:
-            run = await dispatch.grant(run.id, command, actor="agent:claude")
-        except (Conflict, NotFound):
+            run = await dispatch.grant(run.id, command, actor=actor_for(run, command))
+        except (Conflict, Invalid, NotFound):
             continue
         records = await store.read(run.id)
         entries = [entry_of(record) for record in records]

@@ -11,7 +11,16 @@ from engine.stage import ADA, Stage, always, failing, plan, puppet, taking
 from handrail.domain.definition.model import Category, Definition
 from handrail.domain.errors import Unavailable
 from handrail.domain.journal.event import Mode, Outcome
-from handrail.domain.run.command import Command, CompleteStep, HandOutStep, OpenStep, RecordAction, SkipStep
+from handrail.domain.run.command import (
+    Command,
+    CompleteStep,
+    GiveApproval,
+    HandOutStep,
+    OpenStep,
+    RecordAction,
+    SetVars,
+    SkipStep,
+)
 from handrail.domain.run.legal_controls import Action
 from handrail.domain.run.state import Run
 from handrail.engine.reading.agenda_cache import RUNS_KEPT, AgendaCache
@@ -19,6 +28,7 @@ from handrail.engine.reading.prospect import Prospect, prospect_of
 from virtual_time import in_virtual_time
 
 CLEAN = {"id": "clean", "version": "1.0.0", "steps": [{"id": "wipe", "prompt": "wipe"}, {"id": "do", "tool": "x.do"}]}
+SURE = {"id": "sure", "version": "1.0.0", "steps": [{"id": "go", "approve": "Sure?"}]}
 UNDO = {"undo": {"tool": "x.undo"}}
 PLANS: dict[str, tuple[Any, ...]] = {
     "chain": ({"id": "a", "tool": "x.do"}, {"id": "b", "prompt": "b"}, {"id": "c", "tool": "x.slow"}),
@@ -48,6 +58,27 @@ PLANS: dict[str, tuple[Any, ...]] = {
         {"id": "w", "tool": "wait.for"},
         {"id": "when", "prompt": "x", "when": "1 == 2"},
         {"id": "b", "prompt": "b"},
+    ),
+    "withdrawn": (
+        {"id": "go", "approve": "Go {{ vars.n }}?", "expires": "1m"},
+        {"id": "a", "tool": "x.slow", "args": {"n": "{{ vars.n }}"}},
+        {"id": "e", "each": "[1, 2]", "parallel": 2, "steps": [{"id": "t", "tool": "x.slow"}]},
+        {"id": "z", "tool": "x.do", "args": {"n": "{{ vars.n }}"}},
+    ),
+    "withdrawn beside": (
+        {"id": "go", "approve": "Go {{ vars.n }}?"},
+        {
+            "id": "s",
+            "repeat": {"times": 3, "every": "30s"},
+            "steps": [{"id": "t", "tool": "x.slow"}],
+            "after": [],
+        },
+        {"id": "z", "prompt": "z", "after": ["go", "s"]},
+    ),
+    "withdrawn inside": (
+        {"id": "k", "workflow": "sure@1.0.0"},
+        {"id": "e", "each": "[1, 2]", "steps": [{"id": "t", "tool": "x.slow", "args": {"n": "{{ vars.n }}"}}]},
+        {"id": "z", "tool": "x.slow", "args": {"n": "{{ vars.n }}"}},
     ),
     "called": ({"id": "k", "workflow": "clean@1.0.0"}, {"id": "z", "tool": "x.slow"}),
 }
@@ -87,10 +118,17 @@ def next_move(prospect: Prospect, run: Run, number: int) -> list[Command]:
     return [HandOutStep(step=step)] if number % 2 == 0 else [CompleteStep(step=step, output=number)]
 
 
+def answered(run: Run, number: int) -> list[Command]:
+    """A person says yes to what waits; sometimes a value changes, and the approval no longer counts."""
+    waiting = [path for path in run.approvals if run.step(path).status.value == "waiting"]
+    yes = [GiveApproval(step=path, digest=run.step(path).digest, reason="yes") for path in waiting]
+    return [*yes, *([SetVars(vars={"n": number})] if number in (1, 3, 4) else [])]
+
+
 @pytest.mark.parametrize("name", PLANS)
 @pytest.mark.parametrize("lazy", [False, True])
 def test_what_is_kept_up_is_what_a_fresh_look_tells_at_every_event_and_at_every_time(name: str, lazy: bool) -> None:
-    definition = plan(*PLANS[name], pinned={"clean@1.0.0": CLEAN})
+    definition = plan(*PLANS[name], pinned={"clean@1.0.0": CLEAN, "sure@1.0.0": SURE})
     flaky = failing(Category.TRANSIENT, Category.TRANSIENT)
     puppets = [puppet("x.slow", taking(7)), puppet("x.bad", always(Category.PERMISSION)), puppet("x.flaky", flaky)]
 
@@ -100,11 +138,13 @@ def test_what_is_kept_up_is_what_a_fresh_look_tells_at_every_event_and_at_every_
         watch = Watch(stage, definition)
         if lazy:  # look only now and then: several events are caught up at once
             stage.worker.dispatch.watchers.remove(watch.notice)
-        run = await stage.start(definition)
+        run = await stage.start(definition, vars={"n": 0})
         for number in range(60):
             await asyncio.sleep(5)
             run = await stage.worker.dispatch.current(run.id)
             watch.look(run)
+            if name.startswith("withdrawn") and run.status.value == "running":
+                await stage.worker.dispatch.grant(run.id, *answered(run, number), actor=ADA)
             commands = next_move(prospect_of(run, definition, now=stage.clock()), run, number)
             if commands:
                 await stage.worker.dispatch.grant(run.id, *commands, actor=ADA)
@@ -115,6 +155,8 @@ def test_what_is_kept_up_is_what_a_fresh_look_tells_at_every_event_and_at_every_
             if number == 40 and run.status.value == "running":
                 await stage.control.act(run.id, Action.COMPENSATE, actor=ADA, reason="x")
         assert watch.flaws == []
+        withdrawn = (await stage.kinds(run.id)).count("approval_withdrawn go")
+        assert withdrawn >= 2 or name != "withdrawn"
         return watch.looks
 
     assert in_virtual_time(scene) >= 60
@@ -219,7 +261,7 @@ def test_what_only_the_conductor_says_is_seen_at_every_look_until_it_is_said() -
         run = await dispatch.start(definition, {}, actor=ADA)
         looks = [agenda_cache.prospect(run, definition, now=stage.clock())]
         await stage.worker.close()
-        run = await dispatch.grant(run.id, OpenStep(step="e", rounds=0, values=[]), actor=ADA)
+        run = await dispatch.grant(run.id, OpenStep(step="e", rounds=0, values=[]), actor="handrail")
         looks += [agenda_cache.prospect(run, definition, now=stage.clock()) for _ in range(3)]
         return [one.can_move for one in looks]
 

@@ -25,7 +25,7 @@ async def test_events_are_shown_by_stream_or_as_the_latest_of_all() -> None:
     ledger = Ledger(store, store)
     assert [record.n for record in await ledger.of_stream(run.id)] == [1, 2]
     assert await ledger.of_stream(run.id, after=2) == []
-    assert [placed.record.stream for placed in await ledger.latest(limit=2)] == [other.id, run.id]
+    assert [record.stream for record in await ledger.latest(limit=2)] == [other.id, run.id]
     with pytest.raises(NotFound):
         await ledger.of_stream("run_nowhere")
 

@@ -15,6 +15,7 @@ from handrail.domain.run.command import CancelRun, FinishRun, PauseRun, RecordAc
 from handrail.domain.run.legal_controls import Action
 from handrail.domain.run.state import Run
 from handrail.domain.run.status import RunStatus, StepStatus
+from handrail.engine.guiding.recorder import Recorder
 from handrail.engine.reading.prospect import prospect_of
 from handrail.engine.reading.run_view import Detail, Status, status_of
 from virtual_time import in_virtual_time
@@ -71,6 +72,20 @@ async def all_done() -> Play:
     for step in ("tag", "publish", "build"):
         await play.say(step)
     return play
+
+
+def test_an_approval_that_expires_in_a_recorded_run_is_asked_again() -> None:
+    async def scene() -> tuple[str, str, StepStatus]:
+        play = await played(plan({"id": "go", "approve": "Go?", "expires": "10s"}))
+        recorder = Recorder(play.stage.worker.dispatch, play.stage.clock, lambda _, given: (given, ()))
+        first = await recorder.settle(play.run)
+        await asyncio.sleep(11)
+        again = await recorder.settle(first)
+        return first.step("go").digest, again.step("go").digest, again.step("go").status
+
+    first, again, status = in_virtual_time(scene)
+    assert status is StepStatus.WAITING
+    assert "" != first != again != ""
 
 
 def test_a_recorded_run_is_waiting_from_its_first_moment_and_no_worker_touches_it() -> None:

@@ -30,7 +30,9 @@ from handrail.domain.journal.event import (
     StepCompleted,
     StepDeferred,
     StepHandedOut,
+    UndoBecameUncertain,
     UndoFailed,
+    UndoLost,
     UndoStarted,
 )
 from handrail.domain.journal.store_event import BreakerClosed, BreakerOpened, BreakerProbed
@@ -145,6 +147,16 @@ async def test_an_undo_by_other_hands_is_no_call(journalist: Journalist) -> None
     await journalist.write(CompensationStarted(reason="no", steps=("tag",)))
     await journalist.write(StepCompensated(step="tag", how=How.RECORDED))
     assert set(by_tool(await tool_figures(journalist.store))) == {"git.tag"}
+
+
+async def test_a_lost_undo_is_a_call_that_was_lost(journalist: Journalist) -> None:
+    await journalist.write(BEGUN)
+    await journalist.call("tag", 1)
+    await journalist.write(CompensationStarted(reason="no", steps=("tag",)), UndoStarted(step="tag", attempt=1))
+    await journalist.write(UndoLost(step="tag", attempt=1), UndoStarted(step="tag", attempt=2))
+    await journalist.write(UndoBecameUncertain(step="tag", attempt=2))
+    [undo] = [one for one in (await tool_figures(journalist.store)).tools if one.failures]
+    assert (undo.calls, undo.failures, undo.retries) == (2, {"lost": 2}, 1)
 
 
 async def test_all_rounds_of_a_loop_are_calls_of_one_tool(journalist: Journalist) -> None:

@@ -11,11 +11,11 @@ from engine.stage import ADA, Stage, always, plan, puppet, taking
 from handrail.domain.definition.model import Category
 from handrail.domain.errors import Conflict, Forbidden, Invalid, NotFound
 from handrail.domain.journal.event import AnswerCameLate, RunCancelled, RunPaused, RunStarted, StepCarried
+from handrail.domain.policy.answering import AnswerRules
 from handrail.domain.run.command import CompleteStep, HandOutStep
 from handrail.domain.run.legal_controls import Action
 from handrail.domain.run.state import Run
 from handrail.domain.run.status import RunStatus, StepStatus
-from handrail.engine.running.control import ApprovalPolicy
 from virtual_time import in_virtual_time
 
 BAD = puppet("x.bad", always(Category.PERMISSION))
@@ -212,7 +212,8 @@ def test_an_approval_lets_the_run_go_on_and_says_who_gave_it() -> None:
 
     waits, run = in_virtual_time(scene)
     assert waits.step("go").status is StepStatus.WAITING
-    assert waits.step("go").values == {"text": "Publish 1.0?", "by": ["leads"]}
+    asked = waits.step("go").values
+    assert (asked["text"], asked["by"], [one.step for one in asked["effects"]]) == ("Publish 1.0?", ["leads"], ["b"])
     assert run.status is RunStatus.COMPLETED
     assert run.step("go").actor == ADA
 
@@ -232,21 +233,26 @@ def test_an_approval_counts_once_and_a_rejection_fails_the_step() -> None:
     assert run.step("go").message == "not today"
 
 
-def test_nobody_answering_in_time_fails_the_step_and_a_retry_asks_again() -> None:
+def test_nobody_answering_in_time_is_asked_again_and_after_ten_times_the_step_fails() -> None:
     stage = Stage()
 
-    async def scene() -> tuple[Run, Run]:
+    async def scene() -> tuple[Run, Run, Run]:
         await stage.open()
         run = await stage.start(GO, {"v": "1.0"})
-        await asyncio.sleep(2 * 3_600)
+        await asyncio.sleep(1.5 * 3_600)
+        again = await stage.worker.dispatch.current(run.id)
+        await asyncio.sleep(12 * 3_600)
         expired = await stage.worker.dispatch.current(run.id)
         await stage.control.act(run.id, Action.RETRY, step="go", actor=ADA, reason="ask again")
         await asyncio.sleep(1)
         await stage.control.act(run.id, Action.APPROVE, actor=ADA, reason="yes")
-        return expired, await stage.worker.settled(run.id)
+        return again, expired, await stage.worker.settled(run.id)
 
-    expired, run = in_virtual_time(scene)
-    assert expired.step("go").category is Category.TIMEOUT
+    again, expired, run = in_virtual_time(scene)
+    assert (again.step("go").status, again.step("go").asked) == (StepStatus.WAITING, 2)
+    asked, due = again.step("go").started or 0, again.step("go").due or 0
+    assert due - asked == 3_600_000, "the new time counts from the new request"
+    assert (expired.step("go").category, expired.step("go").asked) == (Category.TIMEOUT, 10)
     assert run.status is RunStatus.COMPLETED
 
 
@@ -257,12 +263,12 @@ def test_an_agent_can_not_approve_unless_it_was_allowed() -> None:
 
     with pytest.raises(Forbidden, match="a person must"):
         in_virtual_time(lambda: scene(Stage()))
-    allowed = Stage(say=ApprovalPolicy(agents_may_approve=True))
+    allowed = Stage(say=AnswerRules(agents_may_approve=True, groups={"leads": ["claude"]}))
     assert in_virtual_time(lambda: scene(allowed)).step("go").status is StepStatus.COMPLETED
 
 
 def test_where_groups_are_configured_only_those_who_were_asked_may_answer() -> None:
-    stage = Stage(say=ApprovalPolicy(groups={"leads": ["grace"]}))
+    stage = Stage(say=AnswerRules(groups={"leads": ["grace"]}))
 
     async def scene() -> Run:
         run = await stage.play(GO, {"v": "1.0"})

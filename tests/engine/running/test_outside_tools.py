@@ -102,6 +102,35 @@ def test_the_step_goes_on_when_a_person_agrees_to_the_changed_tool_and_an_agent_
     assert len(tool.calls) == 1
 
 
+READS = {**CARD, "annotations": {"read_only": True, "idempotent": True, "destructive": False}}
+WRITES = {**CARD, "annotations": {"read_only": False, "idempotent": False, "destructive": True}}
+
+
+def test_a_tool_that_only_read_and_now_writes_asks_a_person() -> None:
+    tool = puppet("git.push", told=WRITES)
+    stage = Stage(tool)
+
+    async def scene() -> Run:
+        await stage.open()
+        return await stage.worker.settled((await stage.start(plan(STEP), pins=pinned(tool, READS))).id)
+
+    run = in_virtual_time(scene)
+    assert not tool.calls
+    assert run.step("a").status is StepStatus.WAITING
+
+
+def test_a_pin_from_before_annotations_were_pinned_asks_nobody() -> None:
+    tool = puppet("git.push", told=WRITES)
+    stage = Stage(tool)
+
+    async def scene() -> Run:
+        await stage.open()
+        return await stage.worker.settled((await stage.start(plan(STEP), pins=pinned(tool, CARD))).id)
+
+    assert in_virtual_time(scene).status is RunStatus.COMPLETED
+    assert len(tool.calls) == 1
+
+
 def test_a_no_to_the_changed_tool_fails_the_step() -> None:
     tool = puppet("git.push", told=OTHER)
     stage = Stage(tool)

@@ -38,6 +38,21 @@ def test_finished_steps_are_never_repeated_and_an_idempotent_one_goes_on_under_i
     assert [event.attempt for event in events if isinstance(event, AttemptStarted) and event.step == "b"] == [1, 2]
 
 
+def test_a_step_that_says_it_is_not_idempotent_is_believed_whatever_its_tool_says() -> None:
+    stage = Stage(puppet("x.slow", taking(10), idempotent=True))
+
+    async def scene() -> Run:
+        await stage.open()
+        run = await stage.start(plan({"id": "a", "tool": "x.slow", "idempotent": False}))
+        await asyncio.sleep(5)
+        await stage.die()
+        await stage.open("w-two")
+        return await stage.worker.settled(run.id)
+
+    assert in_virtual_time(scene).step("a").status is StepStatus.UNCERTAIN
+    assert len(stage.box.tools["x.slow"].calls) == 1
+
+
 def test_an_effect_whose_outcome_is_not_known_is_never_guessed() -> None:
     stage = Stage(puppet("x.slow", taking(10)))
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from engine.stage import ADA, Stage, always, failing, plan, puppet
-from handrail.domain.definition.model import Category, Definition, Effect
+from handrail.domain.definition.model import Category, Definition
 from handrail.domain.journal.event import How, RunCompensated, UndoFailed, UndoStarted
 from handrail.domain.run.command import CompensateStep, CompleteStep, HandOutStep
 from handrail.domain.run.legal_controls import Action
@@ -341,27 +341,6 @@ def test_compensation_goes_on_after_a_crash_and_undoes_nothing_twice() -> None:
     assert keys == ["s2", "s1", "s1", "s0"]
 
 
-def test_an_undo_that_was_lost_and_can_not_be_repeated_is_never_guessed() -> None:
-    async def slow(call: Any) -> Any:
-        await asyncio.sleep(10)
-
-    stage = Stage(BAD, puppet("x.slow-undo", slow))
-
-    async def scene() -> Run:
-        await stage.open()
-        step = {"id": "a", "tool": "x.do", "undo": {"tool": "x.slow-undo"}}
-        run = await stage.start(plan(step, {"id": "bad", "tool": "x.bad"}, on_failure="compensate"))
-        await asyncio.sleep(5)
-        await stage.die()
-        await stage.open("w-two")
-        return await stage.worker.settled(run.id)
-
-    run = in_virtual_time(scene)
-    assert run.status is RunStatus.COMPENSATION_FAILED
-    assert "is unknown" in run.step("a").message
-    assert len(stage.box.tools["x.slow-undo"].calls) == 1
-
-
 def test_a_prompt_that_changed_the_world_is_undone_too() -> None:
     stage = Stage(BAD)
     definition = plan(
@@ -377,19 +356,3 @@ def test_a_prompt_that_changed_the_world_is_undone_too() -> None:
     run = in_virtual_time(scene)
     assert run.status is RunStatus.COMPENSATED
     assert did(stage, "x.undo") == ["write"]
-
-
-@pytest.mark.parametrize(("effect", "is_safe"), [(Effect.REVERSIBLE, False), (Effect.COMPENSATABLE, True)])
-def test_a_declared_undo_has_no_capture_and_is_repeatable_only_if_its_tool_needs_none(
-    effect: Effect, is_safe: bool
-) -> None:
-    stage = Stage(BAD, puppet("x.twice", effect=effect, idempotent=True, kept={"before": 1}))
-    step = {"id": "a", "tool": "x.twice", "undo": {"tool": "x.twice", "args": {"back": True}}}
-
-    async def scene() -> list[UndoStarted]:
-        run = await stage.play(plan(step, {"id": "b", "tool": "x.bad"}, on_failure="compensate"))
-        return [event for event in await stage.events(run.id) if isinstance(event, UndoStarted)]
-
-    [begun] = in_virtual_time(scene)
-    assert begun.idempotent is is_safe
-    assert [call.capture for call in stage.box.tools["x.twice"].calls] == [{"before": 1}, None]

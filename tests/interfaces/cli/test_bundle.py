@@ -50,7 +50,7 @@ def verified(shell: Shell, file: Path, *words: str, code: int = 0) -> Any:
 
 def test_a_bundle_is_checked_on_another_machine_without_a_store(shell: Shell, tmp_path: Path) -> None:
     run = run_that_waits(shell)
-    assert shell.run("approve", run, "go", "--reason", "it is right").exit_code == 0
+    assert shell.run("approve", run, "go", "--reason", "it is right", *shell.seen(run)).exit_code == 0
     file = tmp_path / "run.proof"
     written = shell.run("journal", "export", run, "--bundle", str(file))
     assert written.exit_code == 0, written.output
@@ -193,6 +193,11 @@ async def test_a_project_is_compared_with_what_was_checked(tmp_path: Path) -> No
     words = ("journal", "verify", str(file), "--project", str(tmp_path / "copy"))
     same = await _told(tmp_path, *words)
     assert "those that were checked by later: tests_pass" in same.stdout
+    inside = tmp_path / "copy" / "x.proof"
+    inside.write_bytes(data)
+    of_itself = await _told(tmp_path, "journal", "verify", str(inside), "--project", str(tmp_path / "copy"))
+    assert "those that were checked by later" in of_itself.stdout
+    inside.unlink()
     (tmp_path / "copy" / "a.py").write_text("a = 2\n")
     reply = json.loads((await _told(tmp_path, *words, "--json")).stdout)
     assert (reply["ok"], reply["same_project"]) == (True, [])

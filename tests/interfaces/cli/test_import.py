@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from click.testing import CliRunner, Result
 from handrail.interfaces.cli.workflow.import_ import import_
 from handrail.library.loading import load_definition
 from handrail.settings import read_settings
+from interfaces.shell import Shell
 from library.workrail.garden import FILES, step, workflow
 
 
@@ -124,3 +126,21 @@ def test_what_is_not_there_or_not_theirs_is_refused(importing: Importing) -> Non
     own = importing.write("own.json", {"id": "own", "steps": ["do it"]})
     assert importing.json(str(importing.folder / "nobody.json"), code=3)["error"]["name"] == "not_found"
     assert "not recognised by any importer" in importing.json(own, code=5)["error"]["message"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need a right there")
+def test_a_file_of_the_project_that_is_a_link_out_of_it_is_not_read(tmp_path: Path) -> None:
+    (tmp_path / "project").mkdir()
+    shell = Shell(tmp_path / "project")
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "key.json").write_text("first-line-of-a-key\n", encoding="utf-8")
+    (shell.folder / "legacy.json").symlink_to(outside / "key.json")
+    (shell.folder / "linked").symlink_to(outside)
+    for name in ("legacy.json", "linked/key.json", "linked"):
+        refused = shell.run("workflow", "import", str(shell.folder / name))
+        assert refused.exit_code == 8
+        assert "leads out of" in refused.stderr
+        assert "first-line" not in refused.output
+    named = shell.run("workflow", "import", str(outside / "key.json"))
+    assert (named.exit_code, "leads out of" in named.output) == (5, False)

@@ -106,7 +106,7 @@ def test_a_run_is_answered_from_another_process_while_a_worker_is_there(shell: S
         with shell.process("run", "watch", run) as watching:
             code, out, err = watching.end()
         assert (code, "approval requested: Go on?" in out) == (4, True), err
-        with shell.process("approve", run, "--reason", "yes", "--json") as approving:
+        with shell.process("approve", run, "--reason", "yes", "--json", *shell.seen(run)) as approving:
             code, out, err = approving.end()
         assert (code, json.loads(out)["status"]) == (0, "completed"), err
         assert (shell.folder / "done.txt").exists()
@@ -137,6 +137,7 @@ def test_a_run_that_a_living_worker_executes_is_watched_and_not_taken(shell: She
 def test_a_call_that_was_cut_off_is_uncertain_until_somebody_accepts_it_with_its_output(shell: Shell) -> None:
     with a_server_that_never_answers() as (port, asked):
         shell.write(f'[http]\nallow = ["127.0.0.1:{port}"]\n', ".handrail/config.toml")
+        shell.trust()
         url = f"url=http://127.0.0.1:{port}/"
         with shell.process("run", "start", shell.write(POSTING), "-i", url) as starting:
             run = starting.line()

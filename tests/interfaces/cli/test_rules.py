@@ -6,11 +6,12 @@ import asyncio
 import json
 import subprocess
 import sys
+import venv
 from pathlib import Path
 
 import pytest
 
-from handrail.assembly import rule_memory_of, rules_of
+from handrail.assembly.checks import rule_memory_of, rules_of
 from handrail.domain.checks.finding import Finding, Severity
 from handrail.domain.checks.rule import CheckOutcome, Evidence
 from handrail.rules.registry import RuleRegistry
@@ -28,7 +29,7 @@ def shell(tmp_path: Path) -> Shell:
 @pytest.fixture
 def sandboxed(shell: Shell) -> Shell:
     """A shell in a project whose commands have a sandbox; the test is left out where there is none."""
-    shell.write(f"[shell]\nbubblewrap = {json.dumps(str(bubblewrap()))}\n", ".handrail/config.toml")
+    shell.write(f"[shell]\nbubblewrap = {json.dumps(str(bubblewrap()))}\n", "home/config.toml")
     return shell
 
 
@@ -36,6 +37,7 @@ def test_rules_are_listed_with_what_they_say_of_themselves(shell: Shell) -> None
     listed = shell.json("rules", "list")
     rules = {rule["name"]: rule for rule in listed["rules"]}
     assert rules["matches"]["reads"] == "output"
+    assert (rules["matches"]["looks_at"], rules["tests_pass"]["looks_at"]) == ("words", "world")
     assert rules["matches"]["origin"] == "built in"
     assert rules["matches"]["required"] == ["pattern"]
     assert listed["broken"] == {}
@@ -55,7 +57,7 @@ def test_a_rule_that_can_not_be_used_is_reported_with_its_reason(shell: Shell, m
 def test_a_rule_is_shown_with_its_parameters_and_an_example(shell: Shell) -> None:
     assert shell.json("rules", "show", "length")["parameters"]["min"] == {"type": "number"}
     words = shell.run("rules", "show", "matches").stdout
-    assert "built in; reads the output; at most 60s" in words
+    assert "built in; reads the output; looks at words; at most 60s" in words
     assert "required" in words
     assert "- rule: matches" in words
     error = shell.json("rules", "show", "match", code=3)["error"]
@@ -141,7 +143,7 @@ def test_what_can_not_be_checked_is_reported(
 
 
 def test_without_a_sandbox_a_package_is_reported_as_such(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("handrail.assembly.sandbox_of", lambda *_, **__: Said(why_not="no sandbox here"))
+    monkeypatch.setattr("handrail.assembly.checks.sandbox_of", lambda *_, **__: Said(why_not="no sandbox here"))
     shell.write('[project.entry-points."handrail.rules"]\nmine = "mine:mine"\n', "mine/pyproject.toml")
     reply = shell.json("rules", "check", str(shell.folder / "mine"), code=5)
     assert "no sandbox here" in reply["broken"]["mine"]
@@ -152,7 +154,7 @@ async def test_rules_of_packages_stand_beside_those_built_in(shell: Shell, monke
         "handrail.rules.plugins.plugin_discovery.rule_entries",
         lambda: {"mine": door("mine"), "matches": door("matches")},
     )
-    monkeypatch.setattr("handrail.assembly.sandbox_of", lambda *_, **__: Said(why_not="no sandbox here"))
+    monkeypatch.setattr("handrail.assembly.checks.sandbox_of", lambda *_, **__: Said(why_not="no sandbox here"))
     shelf = rules_of(read_settings({"home": str(shell.home), "project": str(shell.folder)}, {}))
     assert {"mine", "matches"} <= set(shelf.names())
     assert "mine" not in [card.name for card in await shelf.cards()]
@@ -180,3 +182,54 @@ def test_cached_results_can_be_listed_and_removed(shell: Shell) -> None:
     assert "failed" in shell.run("rules", "cache").stdout
     assert shell.json("rules", "cache", "clear") == {"removed": 2}
     assert shell.json("rules", "cache") == {"results": [], "total": 0}
+
+
+UNITTEST = "import unittest\n\n\nclass T(unittest.TestCase):\n    def test(self):\n        self.assertTrue(RIGHT)\n"
+
+
+def _refused(shell: Shell, *words: str) -> str:
+    result = shell.run("rules", "try", *words)
+    assert result.exit_code == 5, result.output
+    return result.stdout
+
+
+def test_a_rule_is_tried_and_says_what_it_runs_and_why(sandboxed: Shell) -> None:
+    shell = sandboxed
+    venv.create(shell.folder / ".venv", symlinks=True)
+    shell.write(f"RIGHT = 1\n{UNITTEST}", "test_a.py")
+    python = shell.folder / ".venv" / "bin" / "python3"
+    words = shell.run("rules", "try", "tests_pass", "--dry-run").stdout
+    assert f"$ {python} -B -" in words
+    assert f"python3: {python} (the environment .venv of the project)" in words
+    tried = shell.json("rules", "try", "tests_pass", "path=.")
+    assert tried["passed"] is True
+    assert tried["commands"][0]["argv"][0] == str(python)
+    assert tried["evidence"][0]["chosen"]["python3"] == f"{python} (the environment .venv of the project)"
+    words = shell.run("rules", "try", "tests_pass").stdout
+    assert "1 tests, 1 passed" in words
+    assert words.endswith("the check passes\n")
+    shell.write(f"RIGHT = 0\n{UNITTEST}", "test_a.py")
+    words = _refused(shell, "tests_pass", "paths=test_a.py")
+    assert "0 is not true" in words
+    assert words.endswith("1 finding\n")
+
+
+def test_a_try_says_what_is_missing_and_what_was_looked_at(shell: Shell) -> None:
+    venv.create(shell.folder / ".venv", symlinks=True)
+    shell.write("def test_a(): pass\n", "test_a.py")
+    words = _refused(shell, "coverage_at_least", "percent=80", "--dry-run")
+    assert "can't be run: there is no" in words
+    assert f"| {shell.folder}/.venv/bin/python3: the environment .venv of the project; it has no" in words
+    planned = shell.json("rules", "try", "lint_clean", "path=nowhere", "--dry-run", code=5)
+    assert planned["commands"][0]["missing"] == "there is no folder nowhere"
+    assert planned["commands"][0]["fix"] == "name a path in the project"
+
+
+def test_a_try_of_what_runs_no_command_says_so_and_bad_words_are_refused(shell: Shell) -> None:
+    shell.write("", "a.txt")
+    assert "runs no command" in _refused(shell, "length", "min=1")
+    assert "runs no command" in shell.run("rules", "try", "coverage_at_least", "report=a", "--dry-run").stdout
+    listed = shell.json("rules", "try", "command_succeeds", "argv=true", "argv=-x", "cwd=.", "--dry-run")
+    assert listed["parameters"] == {"argv": ["true", "-x"], "cwd": "."}
+    assert "is not a parameter" in shell.json("rules", "try", "length", "min", code=5)["error"]["message"]
+    assert "there is no rule" in shell.json("rules", "try", "lenght", code=3)["error"]["message"]

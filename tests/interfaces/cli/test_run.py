@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import json
 import re
 from pathlib import Path
@@ -137,18 +138,21 @@ def test_a_run_that_asks_ends_the_command_with_4_and_an_answer_lets_it_go_on(she
     assert row["expires"] > row["since"]
     assert "Go on?" in shell.run("approvals").stdout
     assert f"handrail approve {reply['run']} go" in shell.run("run", "show", reply["run"]).stdout
-    result = shell.run("approve", reply["run"], "--reason", "looks good", "--watch")
+    shell.configure(f'[groups]\nann = ["{getpass.getuser()}"]\n')
+    result = shell.run("approve", reply["run"], "--reason", "looks good", "--watch", *shell.seen(reply["run"]))
     assert result.exit_code == 0, result.output
     assert "go: approved by person:" in result.stdout
     assert "write: started" not in result.stdout, "what was printed before is not printed again"
     assert (shell.folder / "b.txt").exists()
     assert shell.json("approvals") == {"approvals": [], "total": 0}
     assert "no pending approvals" in shell.run("approvals").stderr
-    assert shell.json("approve", reply["run"], "go", "--reason", "again", code=6)["error"]["name"] == "conflict"
+    again = shell.json("approve", reply["run"], "go", "--reason", "again", "--digest", row["digest"], code=6)
+    assert again["error"]["name"] == "conflict"
 
 
 def test_a_no_is_a_failure_that_asks_what_to_do(shell: Shell) -> None:
     run = start(shell, ASKING, code=4)["run"]
+    shell.configure(f'[groups]\nann = ["{getpass.getuser()}"]\n')
     reply = shell.json("reject", run, "go", "--reason", "not today", code=4)
     assert (reply["failure"]["category"], reply["failure"]["message"]) == ("permission", "not today")
     assert shell.json("run", "compensate", run, "--reason", "then not", code=9)["status"] == "compensated"
@@ -158,7 +162,8 @@ def test_a_no_is_a_failure_that_asks_what_to_do(shell: Shell) -> None:
 def test_an_approval_needs_a_reason(shell: Shell) -> None:
     run = start(shell, ASKING, code=4)["run"]
     assert shell.run("approve", run).exit_code == 2
-    assert shell.json("approve", run, "--reason", " ", code=5)["error"]["name"] == "invalid"
+    empty = shell.json("approve", run, "--reason", " ", *shell.seen(run), code=5)
+    assert empty["error"]["message"] == "a short reason is missing"
 
 
 @pytest.mark.parametrize(
@@ -194,6 +199,7 @@ def test_a_failure_is_reported_with_commands_that_can_be_typed(shell: Shell) -> 
     assert shell.run(*typed.split(), "--reason", "not needed").exit_code == 0
     after = shell.json("run", "show", run)
     assert (after["status"], after["progress"]) == ("completed", {"done": 3, "total": 3, "skipped": 1})
+    assert "steps over" in shell.run("run", "list", "--all").stdout.splitlines()[0].lower()
     words = shell.run("run", "show", run, "--full").stdout
     assert "completed  2 of 3 steps done, 1 skipped" in words
     assert re.search(r"- read +skipped", words)
@@ -218,7 +224,7 @@ def test_which_of_several_steps_is_meant_must_be_said(shell: Shell) -> None:
     two = "id: two\nsteps: [{id: a, approve: 'A?'}, {id: b, approve: 'B?', after: []}, {id: c, prompt: Do., after: []}]"
     run = start(shell, two, code=4)["run"]
     assert "which step to approve? a, b" in shell.json("approve", run, "--reason", "x", code=5)["error"]["message"]
-    assert shell.json("approve", run, "a", "--reason", "x", code=4)["progress"]["done"] == 1
+    assert shell.json("approve", run, "a", "--reason", "x", *shell.seen(run, "a"), code=4)["progress"]["done"] == 1
     assert "waiting for the agent to do c" in shell.run("run", "show", run).stdout
 
 
@@ -308,7 +314,8 @@ def test_a_detached_run_is_executed_by_a_worker_that_ends_when_nothing_is_left(s
     assert worked.exit_code == 0, worked.output
     assert f"{run} picked up: asking" in worked.stderr
     assert f"{run} waiting for approval go" in worked.stderr
-    assert shell.json("approve", run, "--reason", "yes", "--detach")["status"] == "running"
+    shell.configure(f'[groups]\nann = ["{getpass.getuser()}"]\n')
+    assert shell.json("approve", run, "--reason", "yes", "--detach", *shell.seen(run))["status"] == "running"
     assert f"{run} completed" in shell.run("worker", "--until-idle").stderr
     assert shell.json("run", "show", run)["status"] == "completed"
 

@@ -55,11 +55,11 @@ def test_rights_are_changed_without_the_value(shell: Shell) -> None:
 
 
 def test_what_is_risky_is_warned_of(shell: Shell) -> None:
-    done = shell.run("secrets", "set", "PIN", "--for", "http.request", stdin="1234")
+    done = shell.run("secrets", "set", "KEY", "--for", "http.request", stdin="hunter22")
     assert done.exit_code == 0
-    assert "warning: the value is too short" in done.stderr
     assert "warning: plans may send it to any host" in done.stderr
-    assert "1234" not in done.output
+    assert "hunter22" not in done.output
+    assert "warning: no tool and no server gets it" in shell.run("secrets", "set", "OTHER", stdin="hunter23").stderr
 
 
 @pytest.mark.parametrize(
@@ -68,6 +68,7 @@ def test_what_is_risky_is_warned_of(shell: Shell) -> None:
         (("set", "TOKEN"), "", 5, "type it at a terminal: `handrail secrets set TOKEN`"),
         (("set", "TOKEN"), "\n", 5, "stdin is empty"),
         (("set", "a b"), "hunter22", 5, "not a valid secret name"),
+        (("set", "TOKEN"), "1234567", 5, "shorter than 8 characters"),
         (("set", "TOKEN"), "x" * 10_001, 1, "longer than 10,000"),
         (("set", "TOKEN"), b"\xff\xfe", 5, "not UTF-8"),
         (("set", "TOKEN", "--for", "git.*:host"), "hunter22", 5, "not a pattern of tools"),

@@ -12,7 +12,9 @@ from typing import Any
 
 import pytest
 import yaml
+from jsonschema_rs import is_valid
 
+from handrail.interfaces.cli.words.json_value import form_of
 from interfaces.shell import Shell
 from tidy.yardstick import ROOT
 
@@ -53,6 +55,29 @@ id: h
 steps: [{id: a, title: "\e[31mred", prompt: "\e]0;owned\a now\nsecond \e[2J line"}]
 """
 TEXT = {"text": "a note that is long enough"}
+
+
+@pytest.mark.parametrize(
+    ("schema", "form"),
+    [
+        (None, "JSON"),
+        ({}, "JSON"),
+        ({"properties": {"minor": {"type": "array"}}}, '{"minor":[]}'),
+        ({"type": "array", "items": {"type": "string"}}, '["..."]'),
+        ({"type": ["integer", "null"]}, "1"),
+        ({"type": 5, "enum": 5, "properties": 5}, '"..."'),
+        ({"properties": {"n": {"type": "number"}, "is": {"type": "boolean"}, "no": {"type": "null"}}}, None),
+        ({"properties": {"a": {"const": 3}, "b": {"default": "x"}, "c": {"examples": [[1]]}, "d": True}}, None),
+        ({"properties": {"deep": {"properties": {"one": {"type": "object"}}}}}, '{"deep":{"one":{}}}'),
+    ],
+)
+def test_the_form_of_an_answer_is_an_example_that_has_its_types(schema: Any, form: str | None) -> None:
+    words = shlex.split(form_of(schema))
+    assert len(words) == 1
+    if form is not None:
+        assert words == [form]
+    if form not in ("JSON", '"..."'):
+        assert is_valid(schema, json.loads(words[0]))
 
 
 @pytest.fixture
@@ -117,7 +142,7 @@ def test_a_run_says_how_to_submit_and_the_step_is_shown_with_what_is_expected(sh
         "  - One thought a sentence.\n",
         '"required":["text"]',
         "  Checks: length\n",
-        f"""  {command} --output '{{"mood":"...","text":"string"}}'\n""",
+        f"""  {command} --output '{{"mood":"good","text":"..."}}'\n""",
     ):
         assert text in shown.stdout, text
     assert shell.json("run", "submit", run, code=4)["step"]["prompt"].startswith("Write a note on rain.")

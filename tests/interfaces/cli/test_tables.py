@@ -300,7 +300,7 @@ ERASE = ("journal", "erase", f"plan/{LONG}", "1")
 def test_a_dry_run_shows_the_event_and_the_fields_and_changes_nothing(saved: Shell) -> None:
     result = saved.run(*ERASE, "--dry-run")
     assert result.exit_code == 0, result.output
-    assert f"plan/{LONG} #1  plan_saved" in result.stdout
+    assert f"/{LONG} #1  plan_saved" in result.stdout
     assert 'erases note: "for Ada Lovelace"' in result.stdout
     data = saved.json(*ERASE, "--dry-run")
     assert (data["fields"], data["would_erase"][0]["kind"]) == (["note"], "plan_saved")

@@ -48,7 +48,8 @@ def started(shell: Shell, text: str) -> str:
 )
 def test_a_reason_is_asked_for_at_a_terminal(shell: Shell, words: tuple[str, ...], end: str) -> None:
     run = started(shell, ASKING)
-    shown = shell.terminal(*[run if word == "RUN" else word for word in words], typed="\nbecause I say so\n")
+    sure = "y\n" if words[0] in ("approve", "reject") else ""
+    shown = shell.terminal(*[run if word == "RUN" else word for word in words], typed=f"{sure}\nbecause I say so\n")
     assert "Reason: " in shown
     assert shell.json("run", "show", run)["status"] == end
     assert "because I say so" in json.dumps(shell.json("journal", "show", run))

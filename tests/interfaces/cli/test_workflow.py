@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -295,3 +296,18 @@ def test_the_example_of_the_guide_is_valid_tested_and_has_no_holes(shell: Shell)
     (reply,) = shell.json("workflow", "test", file, "--paths")["workflows"]
     assert [test["name"] for test in reply["tests"] if not test["passed"]] == []
     assert (reply["paths"]["missing"], reply["paths"]["untested"], reply["paths"]["without_undo"]) == ([], [], [])
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need a right there")
+def test_a_workflow_folder_that_links_to_itself_is_reported_and_everything_else_works(shell: Shell) -> None:
+    own = shell.folder / ".handrail" / "workflows"
+    own.parent.mkdir(parents=True, exist_ok=True)
+    own.symlink_to("workflows")
+    listed = shell.run("workflow", "list")
+    assert (listed.exit_code, "code-review" in listed.stdout) == (0, True)
+    assert "leads back to itself" in listed.stderr
+    for words in (("show",), ("validate",), ("graph",)):
+        assert shell.run("workflow", *words, "code-review").exit_code == 0
+        assert shell.run("workflow", *words, "no-such").exit_code == 3
+    assert shell.run("run", "start", "no-such").exit_code == 3
+    assert shell.run("workflow", "validate", str(own)).exit_code == 3

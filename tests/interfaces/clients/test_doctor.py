@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import os
 import sys
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from handrail.engine.clock import system_clock
 from handrail.interfaces.cli.program import COMMANDS
 from handrail.interfaces.clients import home_checks, probe
+from handrail.interfaces.clients import launch as launching
 from handrail.interfaces.clients.check import CheckLevel
 from handrail.interfaces.clients.client import CLIENTS, Client, Scope
 from handrail.interfaces.clients.configured import configured
@@ -20,6 +23,7 @@ from handrail.interfaces.clients.entry import with_entry
 from handrail.interfaces.clients.launch import LaunchCommand
 from handrail.interfaces.clients.server_checks import check_server
 from handrail.settings import read_settings
+from handrail.storage.passphrase_file import PassphraseFile
 from interfaces.clients.desk import Desk
 from interfaces.clients.fake_server import TOOLS
 from interfaces.clients.samples import ALL, broken, furnished, place_id
@@ -102,7 +106,7 @@ async def test_a_server_that_stays_is_ended(monkeypatch: pytest.MonkeyPatch, tmp
 def test_a_server_is_started_just_as_its_client_would(desk: Desk, client: Client, tmp_path: Path) -> None:
     seen = tmp_path / "seen.json"
     launch = fake("well", str(seen), env={"HANDRAIL_HOME": "/chosen"})
-    scope = client.scope
+    scope = Scope.USER  # a person's own file: what stands in the project's is not started
     desk.write(client, scope, with_entry(client, furnished(client), "handrail", launch))
     reply = examined(desk, "--client", client.name)
     name = f"{client.name} ({scope})"
@@ -147,13 +151,30 @@ def test_what_is_turned_off_or_reached_otherwise_or_unreadable_is_reported(desk:
 
 
 def test_a_healthy_home_is_well_and_words_say_so(desk: Desk) -> None:
-    desk.write(CLAUDE, Scope.PROJECT, with_entry(CLAUDE, "", "handrail", fake()))
+    desk.write(CLAUDE, Scope.USER, with_entry(CLAUDE, "", "handrail", fake()))
     result = desk.run("doctor")
     assert result.exit_code == 0, result.output
     assert "all checks passed" in result.stderr
     assert "shell steps are off" in result.stdout
-    for name in ("home", "disk", "store", "keys", "clock", "tools", "sandbox", "cache"):
+    for name in ("home", "disk", "store", "keys", "clock", "trust", "tools", "sandbox", "cache"):
         assert f" {name} " in result.stdout
+
+
+def test_what_a_project_wants_clients_to_start_is_started_only_if_it_is_this_handrail(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = tmp_path / "seen.json"
+    desk.write(CLAUDE, Scope.PROJECT, with_entry(CLAUDE, "", "handrail", fake("well", str(seen))))
+    (check,) = [one for one in examined(desk)["checks"] if one["name"] == "claude (project)"]
+    assert check["level"] == "warn"
+    assert "is a file of the project, and its entry starts another program" in check["message"]
+    assert not seen.exists()
+    monkeypatch.setattr(launching, "_own_command", lambda: ["/bin/handrail"])
+    own = LaunchCommand("/bin/handrail", ("mcp", "--toolsets", "guide"), {"HANDRAIL_HOME": "/home"})
+    assert launching.is_own(own)
+    assert not launching.is_own(replace(own, env={"PYTHONPATH": "."}))
+    assert not launching.is_own(replace(own, args=("run", "start")))
+    assert not launching.is_own(replace(own, command="./handrail"))
 
 
 @pytest.fixture
@@ -224,3 +245,28 @@ def test_a_home_and_a_journal_that_can_not_be_written_are_found(kept: Desk, monk
 
 def test_both_commands_are_in_the_program() -> None:
     assert {"init", "doctor"} <= set(COMMANDS)
+
+
+def test_a_passphrase_that_is_required_and_not_set_is_reported(desk: Desk) -> None:
+    desk.state.mkdir()
+    (desk.state / "config.toml").write_text("[approvals]\npassphrase = true\n")
+    reply = examined(desk, "--client", "codex", code=1)
+    (check,) = [check for check in reply["checks"] if check["name"] == "approvals"]
+    assert (check["level"], "none is set: no answer counts" in check["message"]) == ("fail", True)
+    PassphraseFile(desk.state / "keys", system_clock).keep("correct horse", old=None)
+    assert level_of(examined(desk, "--client", "codex"), "approvals") == ["ok"]
+    (desk.state / "config.toml").write_text("[approvals]\npassphrase = 3\n")
+    assert level_of(examined(desk, "--client", "codex", code=1), "approvals") == ["fail"]
+
+
+def test_a_project_config_that_is_wrong_is_one_failed_check(desk: Desk) -> None:
+    (desk.project / ".handrail").mkdir()
+    (desk.project / ".handrail" / "config.toml").write_text("cals = 3\n")
+    reply = examined(desk, "--client", "codex", code=1)
+    (check,) = [check for check in reply["checks"] if check["name"] == "project settings"]
+    assert (check["level"], "unknown setting `cals`" in check["message"]) == ("fail", True)
+    assert {"home", "store", "tools", "cache"} <= {check["name"] for check in reply["checks"]}
+    assert desk.run("run", "list").exit_code == 5, "other commands don't go on"
+    desk.state.mkdir(exist_ok=True)
+    (desk.state / "config.toml").write_text("cals = 3\n")
+    assert desk.run("doctor").exit_code == 5, "without the owner's settings nothing is known"

@@ -87,9 +87,26 @@ def test_texts_with_quotes_and_odd_signs_stay_what_they_are() -> None:
         assert holds(when({"var": "a", "equals": word}), {"a": word}), word
 
 
-def test_a_number_against_a_word_is_refused_aloud_instead_of_being_false() -> None:
-    with pytest.raises(Exception, match="needs a string"):
-        holds(when({"var": "a", "equals": "large"}), {"a": 3})
+@pytest.mark.parametrize(
+    "condition", [{"equals": "large"}, {"gt": 2}, {"contains": "x"}, {"startsWith": "x"}, {"matches": "x"}]
+)
+def test_a_value_of_another_type_is_false_and_stops_nothing(condition: Data) -> None:
+    values: list[Any] = [{"a": 1}, [], [{"a": 1}, ["b"]], True, 1, "1", None]
+    for value in values:
+        assert not holds(when({"var": "a", **condition}), {"a": value}), value
+
+
+def test_an_operator_that_they_do_not_know_asks_whether_the_variable_is_set() -> None:
+    condition, given = {"var": "a", "exists": False}, list[Any]([1, "x", [], 0, False, ""])
+    assert [holds(when(condition), {"a": value}) for value in given] == [True] * 3 + [False] * 3
+    assert "does not know `exists`" in notes(workflow(step(runCondition=condition)))["steps[0].runCondition.exists"]
+
+
+def test_a_condition_that_is_a_text_counts_as_true_and_is_shown() -> None:
+    data = workflow(step(runCondition="size == {{x}}"))
+    assert "when" not in first(data)
+    assert first(data)["prompt"].startswith('Do this only if: size == {{ "{{" }}x}}')
+    assert "counts as true" in notes(data)["steps[0].runCondition"]
 
 
 def test_all_parts_of_a_condition_count_and_that_is_noted() -> None:
@@ -102,7 +119,8 @@ def test_all_parts_of_a_condition_count_and_that_is_noted() -> None:
 @pytest.mark.parametrize(
     ("condition", "where", "why"),
     [
-        ("size == 1", "steps[0].runCondition", "a condition is an object"),
+        ({"and": ["size == 1"]}, "steps[0].runCondition.and[0]", "a condition is an object"),
+        ({"exists": "a"}, "steps[0].runCondition.exists", "is not a key of a condition"),
         ([], "steps[0].runCondition", "a condition is an object"),
         (True, "steps[0].runCondition", "a condition is an object"),
         ({"var": "a", "equal": 1}, "steps[0].runCondition.equal", "is not a key of a condition"),

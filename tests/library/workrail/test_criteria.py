@@ -71,7 +71,7 @@ def test_the_flags_of_a_pattern_are_worked_into_it(pattern: str, flags: str, yes
 
 def test_a_rule_may_have_a_condition() -> None:
     (check,) = checks([rule("contains", value="x", condition={"var": "size", "equals": "Large"})])
-    assert check["when"] == 'lower(default(vars.size, "")) == "large"'
+    assert check["when"] == 'word(default(vars.size, "")) == "large"'
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,7 @@ def test_a_for_each_loop_goes_over_a_variable_with_names_for_item_and_index() ->
     found = first(workflow(loop("forEach", body, items="beds", itemVar="currentBed", indexVar="bedNo")))
     assert (found["each"], found["as"], found["max"]) == ("default(vars.beds, [])", "current_bed", 5)
     inner = found["steps"][0]
-    assert inner["when"] == '(index < 2) and (lower(default(current_bed.kind, "")) == "roses")'
+    assert inner["when"] == '(index < 2) and (word(default(current_bed.kind, "")) == "roses")'
     assert inner["prompt"].startswith(
         'Bed {{ index }} of {{ default(current_bed.name, "<currentBed.name>") }}, '
         'pass {{ index }} (counted from 0), {{ default(vars.other, "<other>") }}.'
@@ -115,11 +115,27 @@ def test_a_step_that_submits_a_decision_ends_the_loop() -> None:
         "until": 'not exists(steps["rounds"]["decide"].output.decision)'
         ' or steps["rounds"]["decide"].output.decision != "continue"',
         "max": 5,
+        "at_max": "leave",
     }
     assert found["steps"][1]["output"]["properties"] == {"decision": {"enum": ["continue", "stop"]}}
     assert '"continue" for a round' in found["steps"][1]["prompt"]
     assert "at most 5 rounds" in found["steps"][1]["prompt"]
     assert "decides" in notes(data)["steps[0].loop.condition"]
+
+
+def test_a_round_ends_with_the_decision_to_stop() -> None:
+    decide = step("decide", outputContract={"contractRef": "wr.contracts.loop_control"})
+    found = first(workflow(loop("while", decide, step("after"), conditionSource={"kind": "artifact_contract"})))
+    assert "when" not in found["steps"][0]
+    assert found["steps"][1]["when"] == 'default(steps["rounds"]["decide"].output.decision, "continue") == "continue"'
+
+
+@pytest.mark.parametrize(("kind", "word"), [("while", "while"), ("until", "until")])
+def test_a_loop_whose_condition_is_a_text_goes_to_its_bound_and_shows_it(kind: str, word: str) -> None:
+    data = workflow(loop(kind, step("in"), condition="the bed is dry"))
+    assert first(data)["repeat"] == {"while": True, "max": 5, "at_max": "leave"}
+    assert f"Repeat {word}: the bed is dry" in first(data)["steps"][0]["prompt"]
+    assert "counts as true" in notes(data)["steps[0].loop.condition"]
 
 
 def test_a_step_before_a_loop_may_decide_that_it_is_not_started() -> None:

@@ -93,6 +93,15 @@ def test_a_step_is_reported_the_functions_it_mentions_and_the_run_is_reported_th
     assert ours(data)["guidance"] == ["WorkRailFunction weed(): By hand."]
 
 
+def test_a_text_that_the_file_has_a_reference_for_is_shown_with_it() -> None:
+    parts = [{"kind": "text", "text": "Use it"}, {"kind": "ref", "refId": "map"}]
+    references = [{"id": "map", "title": "The map", "source": "./map.md", "purpose": "where things grow"}]
+    data = workflow(step(promptBlocks={"goal": parts}), references=references)
+    assert "Use it (see The map, ./map.md, where things grow)" in first(data)["prompt"]
+    assert "steps[0].promptBlocks.goal" not in " ".join(notes(data))
+    assert "./map.md" in ours(data)["guidance"][0]
+
+
 @pytest.mark.parametrize(
     ("more", "words"),
     [
@@ -101,7 +110,6 @@ def test_a_step_is_reported_the_functions_it_mentions_and_the_run_is_reported_th
         ({"audit": {"prompt": "Safe?", "rubric": ["paths"]}}, ["## Audit", "Safe?", "paths"]),
         ({"verification": {"command": "walk"}}, ["## Verification", "command: walk"]),
         ({"assessmentRefs": ["soil"]}, ["`soil`"]),
-        ({"assessmentConsequences": [{"when": {"anyEqualsLevel": "low"}}]}, ["anyEqualsLevel: low"]),
     ],
 )
 def test_what_has_no_counterpart_is_reported_and_noted(more: Any, words: list[str]) -> None:
@@ -179,8 +187,11 @@ def test_a_loops_condition_is_asked_before_it_and_in_each_round() -> None:
         (False, None),
         ({"kind": "human_approval"}, True),
         ({"kind": "coordinator_eval"}, True),
-        ({"var": "n", "gt": 3}, "exists(vars.n) and vars.n > 3"),
-        ({"kind": "human_approval", "condition": {"var": "n", "gt": 3}}, "exists(vars.n) and vars.n > 3"),
+        ({"var": "n", "gt": 3}, "exists(vars.n) and is_number(vars.n) and vars.n > 3"),
+        (
+            {"kind": "human_approval", "condition": {"var": "n", "gt": 3}},
+            "exists(vars.n) and is_number(vars.n) and vars.n > 3",
+        ),
     ],
 )
 def test_the_user_is_asked_when_they_would_ask(value: Any, confirm: Any) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail.assembly import open_reader
+from handrail.assembly.opening import open_reader
 from handrail.domain.journal.event import AnswerCameLate, AttemptStarted, Entry
 from handrail.domain.run.status import RunStatus
 from handrail.engine.stream_pages import entries_of

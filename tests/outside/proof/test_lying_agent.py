@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from handrail.foundation.atomic_file import make_private_folder
 from interfaces.mcp.surface.agent import Agent, Place, joined
 from outside.debian import bubblewrap
 
@@ -42,7 +43,9 @@ def place(tmp_path: Path) -> Place:
     (place.project / "calc.py").write_text(BROKEN, encoding="utf-8")
     (place.project / "test_calc.py").write_text(TEST, encoding="utf-8")
     readable = sorted({sys.prefix, sys.base_prefix, str(Path(sys.executable).resolve().parents[1])})
-    place.config(f'[shell]\nbubblewrap = "{bubblewrap()}"\nread = {json.dumps(readable)}\n')
+    config = f'[shell]\nbubblewrap = "{bubblewrap()}"\nread = {json.dumps(readable)}\n'
+    make_private_folder(place.home)
+    (place.home / "config.toml").write_text(config, encoding="utf-8")
     place.workflow(WORKFLOW)
     return place
 

@@ -20,8 +20,9 @@ RULES = (compiles, tests_pass, lint_clean)
 
 @pytest.fixture
 def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A machine without any program; the folder is where tests put some."""
+    """A machine without any program, and an empty home; the folder is where tests put some."""
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
     return tmp_path / "bin"
 
 
@@ -76,6 +77,33 @@ async def test_a_project_in_no_known_language_says_so(bare: Path, tmp_path: Path
             ["node --test --test-reporter=tap"],
         ),
         ({"a.ts": ""}, ["node", "tsc"], compiles, ["tsc --noEmit --pretty false ./a.ts"]),
+        (
+            {"package.json": "{}", "tsconfig.json": '{"files": ["a.d.ts"]}', "a.d.ts": "", "a.js": ""},
+            ["node", "tsc"],
+            compiles,
+            [
+                "tsc --noEmit --pretty false -p .",
+                "node --experimental-vm-modules --no-warnings --input-type=commonjs -",
+            ],
+        ),
+        (
+            {"package.json": "{}", "tsconfig.json": "{}", "a.d.ts": "", "a.js": ""},
+            ["node"],
+            compiles,
+            ["node --experimental-vm-modules --no-warnings --input-type=commonjs -"],
+        ),
+        (
+            {"package.json": "{}", "tsconfig.json": '{"compilerOptions": {"allowJs": true}}', "a.ts": "", "a.js": ""},
+            ["node", "tsc"],
+            compiles,
+            ["tsc --noEmit --pretty false -p ."],
+        ),
+        (
+            {"package.json": "{}", "tsconfig.json": "{}", "a.d.ts": "", "a.js": ""},
+            ["node", "eslint"],
+            lint_clean,
+            ["eslint --format json ."],
+        ),
         ({"pom.xml": ""}, ["mvn"], compiles, ["mvn --offline --batch-mode --no-transfer-progress test-compile"]),
         ({"build.gradle": ""}, ["gradle"], tests_pass, ["gradle --offline --no-daemon --console=plain test"]),
         (
@@ -173,7 +201,7 @@ def test_rustup_is_passed_by_because_no_sandbox_shows_its_home(tmp_path: Path, m
     assert of_machine("cargo") == FoundProgram("cargo", tmp_path / "bin" / "cargo")
     real = program(tmp_path / "home" / "toolchains" / "stable-x" / "bin", "cargo")
     (tmp_path / "home" / "settings.toml").write_text('version = "12"\ndefault_toolchain = "stable-x"\n')
-    assert of_machine("cargo") == FoundProgram("cargo", real)
+    assert of_machine("cargo") == FoundProgram("cargo", real, "rustup: it is the default")
     real.unlink()
     assert of_machine("cargo") == FoundProgram("cargo", tmp_path / "bin" / "cargo")
     assert FoundProgram("gone", real).identity == f"{real} is gone"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import venv
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +58,7 @@ async def test_without_a_sandbox_nothing_runs_and_the_finding_says_how_to_get_on
         assert [one.message for one in outcome.findings] == [
             "commands can't be run here: there is no bubblewrap here; install bubblewrap"
         ]
-        assert '[checks] sandbox = "off"' in outcome.findings[0].fix
+        assert "`handrail doctor`" in outcome.findings[0].fix
 
 
 async def test_a_program_that_the_sandbox_hides_says_which_folder_to_show(
@@ -64,13 +66,14 @@ async def test_a_program_that_the_sandbox_hides_says_which_folder_to_show(
 ) -> None:
     if not sys.platform.startswith("linux"):
         pytest.skip("the sandbox needs Linux")
-    own = program(project.parent / "chain" / "bin", "ruff")
+    monkeypatch.setenv("HOME", str(project.parent))
+    own = program(project.parent / ".config" / "chain" / "bin", "ruff")
     setting = in_sandbox(project)
     monkeypatch.setenv("PATH", str(own.parent))
     outcome = await judged(lint_clean, setting)
     assert [one.where for one in outcome.findings] == ["checks"]
     assert "in the sandbox" in outcome.findings[0].message
-    assert f'[shell] read = ["{own.parent.parent.resolve()}"]' in outcome.findings[0].fix
+    assert f"let the sandbox read {own.parent.parent.resolve()}" in outcome.findings[0].fix
 
 
 async def test_a_command_that_can_not_be_started_is_a_finding(project: Path) -> None:
@@ -124,9 +127,8 @@ async def test_a_hundred_failures_are_reported_in_twenty_and_a_sum(project: Path
 
 
 async def test_unittest_is_run_where_there_is_no_pytest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "python3").symlink_to(Path(sys.executable).resolve())
-    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    venv.create(tmp_path / "project" / ".venv", symlinks=True)
+    monkeypatch.setenv("PATH", f"{program(tmp_path / 'bin', 'pytest').parent}:{os.environ['PATH']}")
     code = (
         "import unittest\n\nclass T(unittest.TestCase):\n    def test_a(self):\n        self.assertEqual(1, 2)\n"
         "    def test_b(self):\n        pass\n    @unittest.skip('x')\n    def test_c(self):\n        pass\n"
@@ -185,3 +187,14 @@ async def test_a_command_succeeds_or_says_what_it_said(project: Path) -> None:
 async def test_a_command_is_stopped_in_its_time(project: Path) -> None:
     found = await places(command_succeeds, unconfined(project), argv=["sleep", "60"], timeout="300ms")
     assert found[0][1].startswith("sleep was stopped after")
+
+
+async def test_a_file_that_only_the_sandbox_hides_is_named_and_no_excerpt_is_promised_in_vain(project: Path) -> None:
+    hidden = Scripted(ran(stderr=f"sh: {project}/test_a.py: No such file or directory", code=1))
+    outcome = await judged(tests_pass, scripted(project, hidden))
+    assert f"the sandbox does not show {project}/test_a.py: ask a person" in outcome.findings[0].fix
+    quiet = await judged(tests_pass, scripted(project, Scripted(ran(code=1))))
+    assert quiet.findings[0].fix.startswith("it printed nothing: run the command of the excerpt yourself")
+    assert " -B - " in quiet.findings[0].excerpt
+    absent = await judged(tests_pass, scripted(project, Scripted(ran(stderr="x: /nowhere/a: not found", code=1))))
+    assert absent.findings[0].fix.startswith("look at the excerpt")

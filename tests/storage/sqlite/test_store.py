@@ -24,6 +24,7 @@ from handrail.engine.journal import Archive, Journal, ProjectionReader
 from handrail.storage.memory import MemoryStore
 from handrail.storage.sqlite import file as sqlite_file
 from handrail.storage.sqlite import queries
+from handrail.storage.sqlite.rows import Parameters
 from handrail.storage.sqlite.store import SqliteStore
 from storage.stories import Story, note_append, run_row, step_row, without_words
 
@@ -148,14 +149,15 @@ async def test_an_old_sqlite_is_refused_clearly(path: Path, monkeypatch: pytest.
 async def test_questions_about_ends_and_statuses_walk_along_indexes(
     store: SqliteStore, other_process: sqlite3.Connection
 ) -> None:
-    for query, parameters in (
+    asked: list[tuple[str, Parameters]] = [
         (queries.HEADS_OF_ALL, ()),
         (queries.HEADS_BEHIND, (5,)),
-        (queries.END_OF_STREAM, ("run_a",)),
+        (queries.END_OF_STREAM, {"stream": "run_a"}),
         (queries.runs_of(2), ("running", "", 9, "failed", "", 9, 9)),
         (queries.STREAM, ("run_a", 0, 9)),
         (queries.STEPS, ("run_a",)),
-    ):
+    ]
+    for query, parameters in asked:
         plan = [row[3] for row in other_process.execute(f"EXPLAIN QUERY PLAN {query}", parameters)]
         assert not [line for line in plan if line.startswith(("SCAN event", "SCAN run", "SCAN step"))], (query, plan)
     behind = [row[3] for row in other_process.execute(f"EXPLAIN QUERY PLAN {queries.HEADS_BEHIND}", (5,))]

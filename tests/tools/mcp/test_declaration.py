@@ -90,14 +90,15 @@ def test_a_server_may_be_reached_by_its_address(tmp_path: Path, kind: str | None
     assert only(tmp_path, {"url": "${env:WHERE}/mcp"}).url == "${env:WHERE}/mcp"
 
 
-def test_a_later_file_wins_name_by_name(tmp_path: Path) -> None:
+def test_an_earlier_file_wins_name_by_name_and_any_file_may_disable(tmp_path: Path) -> None:
     users = written(tmp_path, {"git": {"command": "one"}, "other": {"command": "two"}}, "user.json")
     project = written(tmp_path, {"git": {"command": "three"}}, "project.json")
     found = declared_servers([users, tmp_path / "missing.json", project])
-    assert {name: one.command for name, one in found.items()} == {"git": "three", "other": "two"}
-    assert found["git"].origin == str(project)
+    assert {name: one.command for name, one in found.items()} == {"git": "one", "other": "two"}
+    assert (found["git"].origin, found["git"].shadows) == (str(users), (str(project),))
+    assert found["other"].shadows == ()
     off = written(tmp_path, {"git": {"command": "three", "disabled": True}, "other": {"enabled": False}}, "off.json")
-    assert declared_servers([users, off]) == {}
+    assert declared_servers([users, off]) == declared_servers([off, users]) == {}
 
 
 def test_a_file_that_says_nothing_declares_nothing(tmp_path: Path) -> None:
@@ -119,7 +120,7 @@ def test_a_file_that_says_nothing_declares_nothing(tmp_path: Path) -> None:
         ('{"servers": {}}', "unknown key `servers`"),
         ('{"mcpServers": []}', "mcpServers: this is not an object"),
         ('{"mcpServers": {"git": []}}', "mcpServers.git: this is not an object"),
-        (" " * FILE_BYTES_MAX + "{}", "is too large"),
+        (" " * FILE_BYTES_MAX + "{}", "is larger than 1,000,000 bytes"),
     ],
 )
 def test_a_file_that_can_not_be_read_is_refused_with_its_position(tmp_path: Path, text: str, words: str) -> None:
@@ -131,8 +132,23 @@ def test_a_file_that_can_not_be_read_is_refused_with_its_position(tmp_path: Path
 def test_a_file_in_another_encoding_and_a_folder_are_refused(tmp_path: Path) -> None:
     (tmp_path / "latin.json").write_bytes(b'{"mcpServers": {"\xe4": {}}}')
     for file in (tmp_path / "latin.json", tmp_path):
-        with pytest.raises(Invalid, match="can't be read"):
+        with pytest.raises(Invalid, match=r"can.t be read|is not a regular file"):
             declared_servers([file])
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("args", ["--token", "x${secret:GIT}"]), ("command", "run-${secret:GIT}"), ("cwd", "${secret:GIT}")],
+)
+def test_a_secret_is_refused_where_other_users_can_see_it(tmp_path: Path, key: str, value: Any) -> None:
+    for spelled in ("GIT", "env:GITHUB_TOKEN"):
+        named = f"${{{spelled}}}" if ":" in spelled else "${secret:GIT}"
+        written_value = json.loads(json.dumps(value).replace("${secret:GIT}", named))
+        message, hint = refusal(tmp_path, json.dumps({"mcpServers": {"git": {"command": "git", key: written_value}}}))
+        assert f"mcpServers.git.{key}: `{named}` can't be in `{key}`" in message
+        assert f'in env: {{"{named[2:-1].partition(":")[2]}": "{named}"}}' in hint
+    kept = only(tmp_path, {"command": "git", "args": ["${env:HOME}/x"], "env": {"TOKEN": "${secret:GIT}"}})
+    assert kept.args == ("${env:HOME}/x",)
 
 
 UNDO = {"tool": "b", "args": {"deep": ["{{ args.a }}", {"x": "{{ outputs.b }}"}]}}

@@ -220,13 +220,15 @@ async def test_a_list_without_an_end_is_cut(tmp_path: Path) -> None:
         assert list(await bad.listing()) == []
 
 
-async def test_tools_that_could_not_be_used_are_left_out_and_the_first_of_a_name_stays(tmp_path: Path) -> None:
+async def test_tools_that_could_not_be_used_are_left_out_and_none_that_is_listed_twice(tmp_path: Path) -> None:
     async with opened(tmp_path, "odd") as bad:
         tools = {tool.name: tool for tool in await bad.listing()}
-        assert {"large", "a b"} & tools.keys() == set()
-        assert tools["echo"].description == "says what it is told"
+        assert {"large", "a b", "echo"} & tools.keys() == set()
+        assert bad.status.listed_twice == ("echo",)
         assert tools["nonsense"].args["minProperties"] == "few"  # whoever calls it is told so
-        assert "3 of its tools were left out" in Path(bad.status.log).read_text()
+        log = Path(bad.status.log).read_text()
+        assert "2 of its tools were left out" in log
+        assert "listed twice, so not offered: echo" in log
 
 
 async def test_a_list_that_can_not_be_read_is_the_tools_error(tmp_path: Path) -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import stat
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +14,7 @@ import pytest
 from mcp.client import Client
 
 from handrail.domain.definition.model import Category
+from handrail.domain.secrets.scrubbing import SecretScrubber
 from handrail.foundation.line_cutter import Overlong
 from handrail.tools.mcp.transport import server_log
 from handrail.tools.mcp.transport.launch import ServerLaunch, _signal_name
@@ -117,10 +121,17 @@ def test_a_log_grows_to_a_bound_and_keeps_one_old_file(tmp_path: Path, monkeypat
 
 def test_lines_without_an_end_and_floods_of_them_are_cut(tmp_path: Path) -> None:
     log = ServerLog(tmp_path / "bad.log")
-    log.take(b"z" * 10_000)
-    log.take(b"unfinished")
+    log.take(b"z" * 70_000)
+    log.take(b"left out")
+    log.take(b" too\nunfinished")
     log.end()
     log.end()
+    first, last = log.tail.splitlines()
+    assert (set(first), last) == ({"z"}, "unfinished")
+    assert "left out" not in log.path.read_text()
+    log.take(b"z" * 70_000)
+    log.begin()
+    log.take(b"unfinished\n")
     assert log.tail.splitlines()[-1] == "unfinished"
     log.take(b"flood\n" * 5_000)
     assert (tmp_path / "bad.log").read_text().count("flood") < 3_000
@@ -131,9 +142,49 @@ def test_lines_without_an_end_and_floods_of_them_are_cut(tmp_path: Path) -> None
     assert log.tail == ""
 
 
+@pytest.mark.parametrize("before", [0, 3_990, 5_000, 63_990, 67_990, 68_000, 140_000])
+@pytest.mark.parametrize("first", [1, 8, 15])
+def test_a_secret_that_comes_in_two_parts_is_not_in_the_log(tmp_path: Path, before: int, first: int) -> None:
+    secret = "s3cret-Value-42!"
+    log = ServerLog(tmp_path / "bad.log", SecretScrubber({secret: ""}).text)
+    for part in ("." * before + secret[:first], secret[first:], " " * 70_000, secret + "\n", "next\n"):
+        log.take(part.encode())
+    written = log.path.read_text()
+    for at in range(len(secret) - 5):
+        assert secret[at : at + 6] not in written + log.tail
+    assert log.tail.splitlines()[-1] == "next"
+
+
+def test_secrets_that_shorten_a_line_do_not_bring_the_withheld_end_into_view(tmp_path: Path) -> None:
+    secret = "s3cret-Value-42!" * 100
+    log = ServerLog(tmp_path / "bad.log", SecretScrubber({secret: ""}).text)
+    log.take(secret.encode() * 42 + secret[:1_200].encode())
+    log.take(secret[1_200:].encode() + b"\n")
+    assert "Value" not in log.path.read_text() + log.tail
+    assert log.tail == " [cut: the line is too long]"
+
+
 def test_a_log_that_can_not_be_written_does_not_stop_the_work(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     ServerLog(tmp_path / "file" / "bad.log").note("no")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such mode")
+def test_the_log_of_a_server_is_private_whatever_the_umask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server_log, "LOG_BYTES_MAX", 500)
+    log = ServerLog(tmp_path / "logs" / "servers" / "bad.log")
+    before = os.umask(0)
+    try:
+        for _ in range(50):
+            log.note("a line")
+        log.path.chmod(0o644)
+        log.note("tightened again")
+    finally:
+        os.umask(before)
+    files = list(log.path.parent.iterdir())
+    assert {file.name for file in files} == {"bad.log", "bad.old.log"}
+    assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
+    assert stat.S_IMODE(log.path.parent.stat().st_mode) == 0o700
 
 
 # The process

@@ -22,6 +22,7 @@ from mcp_types import (
 )
 
 from handrail.domain.definition.model import Category
+from handrail.domain.secrets.scrubbing import SecretScrubber
 from handrail.engine.tool import ToolCall
 from handrail.tools.files.content_store import ContentStore
 from handrail.tools.mcp.values import result as module
@@ -241,3 +242,11 @@ async def test_a_secret_is_in_no_output_and_not_kept(tmp_path: Path) -> None:
     ]
     assert b"hunter2" not in msgspec.json.encode(found)
     assert not any(b"hunter2" in file.read_bytes() for file in tmp_path.rglob("*") if file.is_file())
+
+
+async def test_a_secret_in_a_picture_is_not_kept(tmp_path: Path) -> None:
+    mine = Results(ContentStore(tmp_path), lambda value: value, SecretScrubber({"hunter22": ""}).content)
+    found = await mine.output(answer(ImageContent(data=in64(b"\x89PNG hunter22 \xff"), mime_type="image/png")), CALL)
+    kept = tmp_path / CALL.run / found["kept"]
+    assert kept.read_bytes() == b"\x89PNG [redacted] \xff"
+    assert (found["bytes"], found["sha256"]) == (17, hashlib.sha256(kept.read_bytes()).hexdigest())

@@ -103,6 +103,11 @@ async def test_progress_is_passed_on_and_questions_wait_for_a_person(tmp_path: P
             await called(servers, "ask", {"name": "you"}, answers=yes)
 
 
+async def test_an_undo_by_the_undo_map_may_be_repeated_unless_the_map_says_no(tmp_path: Path) -> None:
+    async with serving(tmp_path) as servers:
+        assert found(servers, "good.create").spec.undo_idempotent, "whatever is known of the tool that undoes it"
+
+
 async def test_a_call_is_undone_by_the_undo_map_under_a_key_of_its_own(tmp_path: Path) -> None:
     async with serving(tmp_path) as servers:
         output = await called(servers, "create", {"name": "a"}, key="key-of-the-step")
@@ -129,9 +134,9 @@ async def test_lists_keep_tools_out_of_sight_and_out_of_reach(tmp_path: Path) ->
     async with serving(tmp_path, declared) as servers:
         assert await servers.connect(["good"]) == {}
         assert [spec.name for spec in servers.specs()] == ["good.create"]
-        with Fails(Category.PERMISSION, "`deny` of `good` in tools.json has `*sa*`"):
+        with Fails(Category.PERMISSION, "good.say may not be called: the person who declared"):
             await called(servers, "say", {"words": []})
-        with Fails(Category.PERMISSION, "`allow` of `good` in tools.json does not have it"):
+        with Fails(Category.PERMISSION, "good.remove may not be called"):
             await found(servers, "good.remove").ready()
         # Its owner has named it as the undo of `create`: for that it may be called, and for nothing else.
         output = await called(servers, "create", {"name": "a"})
@@ -191,7 +196,8 @@ async def test_a_server_that_was_restarted_lists_its_tools_again(tmp_path: Path)
         assert tool.card is None
         await tool.ready()
         before, spec = tool.card, tool.spec
-        assert before == {"name": "say", "description": "Does say.", "args": spec.args}
+        hints = {"read_only": True, "idempotent": False, "destructive": True}
+        assert before == {"name": "say", "description": "Does say.", "args": spec.args, "annotations": hints}
         await tool.ready()
         assert tool.spec is spec
         (tmp_path / "words.txt").write_text("Does something else.")

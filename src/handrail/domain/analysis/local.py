@@ -1,6 +1,6 @@
-"""What is known of the environment in which a definition will run: its tools, tool servers and rules.
+"""What is known of the environment in which a definition will run: its tools, tool servers, rules and people.
 
-Values only, gathered in assembly.py. Nothing is guessed: if a server was never asked, or a rule's card was never read,
+Values only, gathered in assembly/. Nothing is guessed: if a server was never asked, or a rule's card was never read,
 the check that needs it is not made."""
 
 from __future__ import annotations
@@ -40,6 +40,8 @@ class LocalTools(Struct, frozen=True, kw_only=True):
     """Configured servers that have not been asked for their tools yet."""
     remembered: frozenset[str] = frozenset()
     """Configured servers whose tools are known from an earlier connection."""
+    untrusted: frozenset[str] = frozenset()
+    """Servers of a project that no person has trusted: they are not started."""
 
 
 class LocalRules(Struct, frozen=True, kw_only=True):
@@ -51,16 +53,24 @@ class LocalRules(Struct, frozen=True, kw_only=True):
     """Rules that can't be used, with the reason."""
 
 
+class LocalPeople(Struct, frozen=True, kw_only=True):
+    """Who can answer approvals: the members of each group, and the user of this machine."""
+
+    groups: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    person: str = ""
+
+
 def _unchecked(_schema: Any, _value: Any, _path: Path) -> Sequence[Flaw]:
     return ()
 
 
 class Local(Struct, frozen=True, kw_only=True):
-    """What is known of an environment; if tools or rules are None, they are not checked."""
+    """What is known of an environment; if tools, rules or people are None, they are not checked."""
 
     tools: LocalTools | None = None
     rules: LocalRules | None = None
     fits: SchemaCheck = _unchecked
+    people: LocalPeople | None = None
 
 
 Survey: TypeAlias = Callable[[Collection[str], Collection[str]], Local]

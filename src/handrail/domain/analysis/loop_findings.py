@@ -8,7 +8,18 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from handrail.domain.checks.finding import Flaw, Path, Severity
-from handrail.domain.definition.model import LOOP_ROUNDS_DEFAULT, Call, Definition, Each, Repeat, Step, Work, walk
+from handrail.domain.definition.model import (
+    LOOP_ROUNDS_DEFAULT,
+    AtMax,
+    Call,
+    Definition,
+    Each,
+    Repeat,
+    Rounds,
+    Step,
+    Work,
+    walk,
+)
 from handrail.domain.errors import HandrailError
 from handrail.domain.json import Json
 from handrail.domain.language.expression import compile_expression
@@ -74,7 +85,7 @@ def loop_flaws(definition: Definition) -> Iterator[Flaw]:
         if not isinstance(step.work, Each | Repeat):
             continue
         bound, written = _bounds(step.work, constants)
-        if written is not None and written > bound:
+        if written is not None and written > bound and _at_max(step.work) is AtMax.FAIL:
             yield Flaw(
                 rule="loop_bound",
                 severity=Severity.MAJOR,
@@ -111,11 +122,19 @@ def _end_notes(name: str, loop: Repeat, path: Path, constants: Constants) -> Ite
     if rounds.times is not None:
         return
     if constants.of(rounds.until) == (False,) or constants.of(rounds.while_) == (True,):
-        message = f"the loop `{name}` never ends by itself: it fails after {rounds.bound:,} rounds"
+        message = f"the loop `{name}` never ends by itself: it {_ends(rounds)} after {rounds.bound:,} rounds"
         yield _note("endless_loop", path, message, "let the condition depend on a step inside, or write `times:`")
     elif rounds.max is None:
-        message = f"the loop `{name}` has no `max`: it fails after {LOOP_ROUNDS_DEFAULT} rounds, the default"
+        message = f"the loop `{name}` has no `max`: it {_ends(rounds)} after {LOOP_ROUNDS_DEFAULT} rounds, the default"
         yield _note("default_bound", path, message, "write `max:` to say how many rounds are reasonable")
+
+
+def _at_max(loop: Each | Repeat) -> AtMax:
+    return loop.at_max if isinstance(loop, Each) else loop.repeat.at_max
+
+
+def _ends(rounds: Rounds) -> str:
+    return "is left" if rounds.at_max is AtMax.LEAVE else "fails"
 
 
 def _bounds(loop: Each | Repeat, constants: Constants) -> tuple[int, int | None]:

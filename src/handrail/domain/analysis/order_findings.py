@@ -1,4 +1,5 @@
-"""Findings about order: duplicate ids, `after` that names no step or the step itself, and cycles.
+"""Findings about order: duplicate ids, cycles, and `after` that names no step, the step itself, or contradicts
+`revisit`.
 
 Pure. Each list of steps, the top one and every loop's body, is a graph of its own."""
 
@@ -20,6 +21,22 @@ CYCLE_SHOWN_MAX: Final = 20
 def order_flaws(definition: Definition) -> Iterator[Flaw]:
     """What is wrong with the ids and the order of the steps, list by list."""
     yield from _list_flaws(definition.steps, ("steps",))
+    if definition.revisit:
+        yield from _revisit_flaws(definition.steps)
+
+
+def _revisit_flaws(steps: tuple[Step, ...]) -> Iterator[Flaw]:
+    """Steps that are looked at again are done in the order of the list: no other order can be meant."""
+    for index, step in enumerate(steps):
+        before = (steps[index - 1].id,) if index else ()
+        if step.after != before:
+            yield Flaw(
+                rule="revisit_order",
+                severity=Severity.CRITICAL,
+                path=("steps", index, "after"),
+                message=f"with `revisit`, steps are done in the order of the list, but `{step.id}` has an `after`",
+                fix="remove the `after`, or `revisit`",
+            )
 
 
 def _list_flaws(steps: tuple[Step, ...], path: Path) -> Iterator[Flaw]:

@@ -14,6 +14,7 @@ from handrail.domain.checks.finding import Flaw, Path, Severity
 from handrail.domain.definition.model import Definition, Tool
 from handrail.domain.definition.work_items import works_in
 from handrail.domain.suggestion import did_you_mean
+from handrail.domain.trust.decision import ASK_A_PERSON
 
 CONFIGURE = "add it to .handrail/tools.json"
 
@@ -34,6 +35,14 @@ def tool_flaws(definition: Definition, local: Local) -> Iterator[Flaw]:
 
 def _unknown(name: str, path: Path, local: LocalTools) -> Flaw:
     server = name.partition(".")[0]
+    if server in local.untrusted:
+        return Flaw(
+            rule="untrusted_server",
+            severity=Severity.MINOR,
+            path=path,
+            message=f"the server `{server}` is not started before this project is trusted, so `{name}` was not checked",
+            fix=ASK_A_PERSON,
+        )
     if server in local.unasked:
         return Flaw(
             rule="unasked_server",

@@ -8,6 +8,7 @@ from __future__ import annotations
 from itertools import chain, islice
 from typing import Final
 
+from handrail.domain.analysis.approver_findings import approver_notes
 from handrail.domain.analysis.call_findings import call_flaws
 from handrail.domain.analysis.check_findings import check_flaws
 from handrail.domain.analysis.effect_findings import effect_notes
@@ -41,5 +42,6 @@ def analyse(definition: Definition, local: Local = NOWHERE) -> list[Flaw]:
         secret_flaws(definition),
         loop_notes(definition),
         effect_notes(definition, known),
+        approver_notes(definition, local),
     )
     return list(islice(flaws, FLAWS_MAX))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 from handrail.domain.checks.finding import Finding, Severity
-from handrail.domain.checks.rule import CheckOutcome, RuleCard
+from handrail.domain.checks.rule import CheckOutcome, LooksAt, RuleCard
 
 
 class CheckPart(NamedTuple):
@@ -17,6 +17,8 @@ class CheckPart(NamedTuple):
 
     rule: str
     outcome: CheckOutcome
+    about: str = ""
+    """Its parameters, in brief."""
 
 
 Compose: TypeAlias = Callable[[Sequence[CheckPart], str], CheckOutcome]
@@ -31,18 +33,18 @@ class Composition(NamedTuple):
 
 
 def _all_of(parts: Sequence[CheckPart], _where: str) -> CheckOutcome:
-    against = [found for _, outcome in parts if not outcome.is_not_run for found in outcome.findings]
+    against = [found for _, outcome, _ in parts if not outcome.is_not_run for found in outcome.findings]
     return CheckOutcome(findings=tuple(against)) if against else _unless_open(parts)
 
 
 def _any_of(parts: Sequence[CheckPart], where: str) -> CheckOutcome:
-    if any(outcome.passed for _, outcome in parts):
-        return CheckOutcome()
+    if passing := _passing(parts):
+        return CheckOutcome(looks_at=_looks_at(passing))
     if not parts:
         return CheckOutcome(was_run=False)  # no condition was true: nothing was looked at, so nothing is proved
-    if any(outcome.is_not_run for _, outcome in parts):
+    if any(outcome.is_not_run for _, outcome, _ in parts):
         return _unless_open(parts)
-    names = ", ".join(rule for rule, _ in parts)
+    names = ", ".join(rule for rule, _, _ in parts)
     found = Finding(
         rule="any_of",
         severity=Severity.MAJOR,
@@ -50,16 +52,16 @@ def _any_of(parts: Sequence[CheckPart], where: str) -> CheckOutcome:
         message=f"none of these passes: {names}",
         fix=parts[0].outcome.findings[0].fix,
         # A part that could not be applied might have passed: `none_of` around this must not count it as a failure.
-        unapplied=any(outcome.is_unapplied for _, outcome in parts),
+        unapplied=any(outcome.is_unapplied for _, outcome, _ in parts),
     )
     return CheckOutcome(findings=(found,))
 
 
 def _none_of(parts: Sequence[CheckPart], where: str) -> CheckOutcome:
     against: list[Finding] = []
-    for rule, outcome in parts:
+    for rule, outcome, about in parts:
         if outcome.passed:
-            message = f"`{rule}` passes but must not"
+            message = f"`{rule}` passes but must not{about}"
             against.append(
                 Finding(rule="none_of", severity=Severity.MAJOR, where=where, message=message, fix="take it out")
             )
@@ -70,8 +72,16 @@ def _none_of(parts: Sequence[CheckPart], where: str) -> CheckOutcome:
 
 def _unless_open(parts: Sequence[CheckPart]) -> CheckOutcome:
     """A pass, unless a part was not run: then the outcome is unknown, and the notes on those parts say so."""
-    notes = tuple(found for _, outcome in parts if outcome.is_not_run for found in outcome.findings)
-    return CheckOutcome(findings=notes, was_run=bool(parts) and not notes)
+    notes = tuple(found for _, outcome, _ in parts if outcome.is_not_run for found in outcome.findings)
+    return CheckOutcome(findings=notes, was_run=bool(parts) and not notes, looks_at=_looks_at(parts))
+
+
+def _passing(parts: Sequence[CheckPart]) -> list[CheckPart]:
+    return [part for part in parts if part.outcome.passed]
+
+
+def _looks_at(parts: Sequence[CheckPart]) -> LooksAt:
+    return LooksAt.WORLD if any(part.outcome.looks_at is LooksAt.WORLD for part in parts) else LooksAt.WORDS
 
 
 def _card(name: str, summary: str) -> RuleCard:

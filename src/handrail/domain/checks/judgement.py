@@ -19,6 +19,7 @@ from handrail.domain.checks.rule import (
     CheckOutcome,
     Evidence,
     Given,
+    LooksAt,
     RuleCard,
     Rules,
     SchemaJudge,
@@ -28,6 +29,7 @@ from handrail.domain.checks.rule import (
 )
 from handrail.domain.definition.model import Check, Prompt, Tool
 from handrail.domain.errors import Invalid
+from handrail.domain.journal.event import Proof
 from handrail.domain.run.scope import condition_is_true_of, evaluated_of, rendered_of
 from handrail.domain.run.state import Run
 from handrail.domain.run.step_path import Lane
@@ -35,6 +37,7 @@ from handrail.domain.run.step_path import Lane
 NESTED_MAX: Final = 8
 """How deep checks may be nested."""
 FINDINGS_MAX: Final = 50
+ABOUT_MAX: Final = 200
 
 
 class PlainRuleSet(Struct, frozen=True):
@@ -56,11 +59,20 @@ class Judgement(Struct, frozen=True):
     bar: Severity = Severity.MAJOR
     notes: tuple[Finding, ...] = ()
     """The findings that only say that a check was not run: they never block, whatever the bar."""
+    looks_at: LooksAt = LooksAt.WORDS
+    """What the rules that passed looked at; the world if one of them did."""
 
     @property
     def blocking(self) -> tuple[Finding, ...]:
         """The findings for which the output is refused."""
         return tuple(one for one in self.findings if one.severity in BLOCKING[self.bar] and one not in self.notes)
+
+    @property
+    def proof(self) -> Proof:
+        """What an accepted output is worth: only a look at the world verifies it."""
+        if not self.passed:
+            return Proof.CLAIMED
+        return Proof.VERIFIED if self.looks_at is LooksAt.WORLD else Proof.CHECKED
 
     @property
     def is_good(self) -> bool:
@@ -89,12 +101,21 @@ class Composed(Struct, frozen=True):
 
     def outcome(self, outcomes: Sequence[CheckOutcome]) -> CheckOutcome:
         """The outcome, given the outcomes of the parts in their order."""
-        parts = [CheckPart(name, outcome) for (name, _), outcome in zip(self.parts, outcomes, strict=True)]
+        pairs = zip(self.parts, outcomes, strict=True)
+        parts = [CheckPart(name, outcome, _about(task)) for (name, task), outcome in pairs]
         return COMPOSITIONS[self.rule].compose(parts, subject_name(self.parameters))
 
 
 CheckTask: TypeAlias = RuleCall | Composed | CheckOutcome
 """What is left to do for a check; an outcome if it is already known without applying a rule."""
+
+
+def _about(task: CheckTask) -> str:
+    """The parameters of a rule inside another, in brief, so that a finding can name them."""
+    if not isinstance(task, RuleCall) or not task.parameters:
+        return ""
+    text = ", ".join(f"{name} {value}" for name, value in task.parameters.items())
+    return f": {text[:ABOUT_MAX]}{'…' if len(text) > ABOUT_MAX else ''}"
 
 
 def given_of(output: Any, run: Run, lane: Lane, fits: SchemaJudge) -> Given:
@@ -158,7 +179,7 @@ def unusable(rule: str, message: str) -> CheckOutcome:
 
 def not_run(rule: str) -> CheckOutcome:
     """The outcome of a check whose rule is not run here."""
-    message = f"`{rule}` was not run here, so the step counts as claimed"
+    message = f"`{rule}` was not run here, so it proves nothing"
     note = Finding(rule=rule, severity=Severity.MINOR, where="checks", message=message)
     return CheckOutcome(findings=(note,), was_run=False)
 
@@ -193,13 +214,23 @@ def judgement_of(
     findings = [*shape, *(found for check, outcome in outcomes for found in _weighed(check, outcome))]
     if len(findings) > FINDINGS_MAX:  # the worst stay: cutting off one that blocks would accept the output
         findings.sort(key=lambda found: WORST_FIRST.index(found.severity))
+    passing = [outcome for _, outcome in outcomes if outcome.passed]
     return Judgement(
-        findings=tuple(findings[:FINDINGS_MAX]),
+        findings=tuple(_excerpts_once(findings[:FINDINGS_MAX])),
         passed=tuple(dict.fromkeys(check.rule for check, outcome in outcomes if outcome.passed)),
         evidence=tuple(outcome.evidence for _, outcome in outcomes if outcome.evidence is not None),
         bar=work.bar,
         notes=tuple(found for _, outcome in outcomes if outcome.is_not_run for found in outcome.findings),
+        looks_at=LooksAt.WORLD if any(one.looks_at is LooksAt.WORLD for one in passing) else LooksAt.WORDS,
     )
+
+
+def _excerpts_once(findings: Sequence[Finding]) -> Iterator[Finding]:
+    """The findings; an excerpt that an earlier one shows already is left out."""
+    shown: set[str] = set()
+    for found in findings:
+        yield replace(found, excerpt="") if found.excerpt in shown else found
+        shown.add(found.excerpt)
 
 
 def _weighed(check: Check, outcome: CheckOutcome) -> Iterator[Finding]:

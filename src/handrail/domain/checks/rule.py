@@ -38,6 +38,13 @@ class Reads(StrEnum):
     NETWORK = "network"
 
 
+class LooksAt(StrEnum):
+    """What a rule looks at: the world, or only the words that were submitted."""
+
+    WORLD = "world"
+    WORDS = "words"
+
+
 class RuleCard(Struct, frozen=True, kw_only=True):
     """The description of a rule, given by the rule itself."""
 
@@ -55,6 +62,11 @@ class RuleCard(Struct, frozen=True, kw_only=True):
     timeout: str = "60s"
     example: Mapping[str, Any] = field(default_factory=dict)
     """Parameters as an author would write them."""
+
+    @property
+    def looks_at(self) -> LooksAt:
+        """Whether a pass says something about the world; the form of an output proves nothing about it."""
+        return LooksAt.WORDS if self.reads is Reads.OUTPUT else LooksAt.WORLD
 
 
 class PlainRule(Struct, frozen=True):
@@ -114,6 +126,8 @@ class Evidence(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Milliseconds."""
     tools: Mapping[str, str] = field(default_factory=dict)
     """The versions of the programs that were used."""
+    chosen: Mapping[str, str] = field(default_factory=dict)
+    """By program: where it is, and why it was chosen."""
     counts: Mapping[str, int] = field(default_factory=dict)
     """Counts such as tests, failures, warnings, lines."""
     excerpt: str = ""
@@ -130,6 +144,8 @@ class CheckOutcome(Struct, frozen=True, kw_only=True):
     evidence: Evidence | None = None
     was_run: bool = True
     """Whether the rule was run at all. If not, the severity of the check does not apply, and nothing is verified."""
+    looks_at: LooksAt = LooksAt.WORDS
+    """What the rule looked at, or those of its parts that decided."""
 
     @property
     def passed(self) -> bool:

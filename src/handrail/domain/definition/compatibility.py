@@ -183,7 +183,7 @@ def _outputs(old: Definition, new: Definition) -> Iterator[VersionChange]:
 def _top(old: Definition, new: Definition) -> Iterator[VersionChange]:
     if old.id != new.id:
         yield VersionChange(weight=Weight.BREAKING, where="id", what=f"was `{old.id}`, now `{new.id}`")
-    for key in ("on_failure", "max_parallel", "deadline"):
+    for key in ("on_failure", "max_parallel", "deadline", "revisit"):
         if getattr(old, key) != getattr(new, key):
             yield VersionChange(weight=Weight.MINOR, where=key, what=_how(getattr(old, key), getattr(new, key)))
     for key in TOP_WORDS:

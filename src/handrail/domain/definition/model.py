@@ -46,6 +46,21 @@ class OnFailure(StrEnum):
     STOP = "stop"
 
 
+class Skippable(StrEnum):
+    """Who may skip a step."""
+
+    AGENT = "agent"
+    PERSON = "person"
+    NOBODY = "nobody"
+
+
+class AtMax(StrEnum):
+    """What happens to a loop that is not done after its most rounds."""
+
+    FAIL = "fail"
+    LEAVE = "leave"
+
+
 class Category(StrEnum):
     """Why an attempt failed, as one word that retry policies can name."""
 
@@ -114,7 +129,8 @@ class Tool(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kin
 
     tool: str
     args: Mapping[str, Any] = field(default_factory=dict)
-    idempotent: bool = False
+    idempotent: bool | None = None
+    """Whether a call may be repeated under its key; None: as the tool says, and for an undo yes."""
     timeout: str | None = None
     retry: Retry | None = None
     output: Mapping[str, Any] | None = None
@@ -128,6 +144,10 @@ class Approve(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="
     approve: str
     by: tuple[str, ...] = ()
     expires: str | None = None
+    approvals: int = 1
+    """How many different people must say yes."""
+    not_by: str = ""
+    """`starter`: the person who started the run, or had an agent start it, may not answer."""
 
 
 class Call(
@@ -161,6 +181,7 @@ class Each(
     as_: str = "item"
     parallel: int = 1
     max: int = LOOP_ROUNDS_DEFAULT
+    at_max: AtMax = AtMax.FAIL
 
 
 class Rounds(Struct, frozen=True, kw_only=True, omit_defaults=True, rename={"while_": "while"}):
@@ -170,11 +191,12 @@ class Rounds(Struct, frozen=True, kw_only=True, omit_defaults=True, rename={"whi
     while_: str | None = None
     times: int | None = None
     max: int | None = None
+    at_max: AtMax = AtMax.FAIL
     every: str | None = None
 
     @property
     def bound(self) -> int:
-        """The number of rounds after which the loop fails."""
+        """The number of rounds after which the loop fails, or is left."""
         return self.max or self.times or LOOP_ROUNDS_DEFAULT
 
 
@@ -198,6 +220,8 @@ class Step(Struct, frozen=True, kw_only=True, omit_defaults=True):
     when: str | None = None
     priority: int = 0
     on_failure: OnFailure | None = None
+    skippable: Skippable | None = None
+    """Who may skip it, if the author says so; else it depends on what the step is (domain/policy/skipping.py)."""
     guidance: tuple[str, ...] = ()
     effect: Effect | None = None
     undo: Prompt | Tool | Call | None = None
@@ -231,6 +255,8 @@ class Definition(Struct, frozen=True, kw_only=True, omit_defaults=True):
     on_failure: OnFailure = OnFailure.ASK
     max_parallel: int = PARALLEL_DEFAULT
     deadline: str | None = None
+    revisit: bool = False
+    """Whether a step of the top list whose condition was false is looked at again after each other step."""
     outputs: Mapping[str, str] = field(default_factory=dict)
     pinned: Mapping[str, Definition] = field(default_factory=dict)
     """The inlined workflows by `id@version`: present once resolved, so that a run always uses the same text."""

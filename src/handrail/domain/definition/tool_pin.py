@@ -1,7 +1,7 @@
 """Pins: how a tool server described a tool when a plan was saved or a run started, and how that differs from now.
 
-Pure. A server that changes a tool's description or arguments after that is not trusted: the step stops and a person is
-asked, with the difference in words. engine/running/attempt.py asks."""
+Pure. A server that changes a tool's description, arguments or annotations after that is not trusted: the step stops and
+a person is asked, with the difference in words. engine/running/attempt.py asks."""
 
 from __future__ import annotations
 
@@ -18,13 +18,20 @@ LINE_LENGTH_MAX: Final = 300
 DEPTH_MAX: Final = 6
 
 Card = Mapping[str, Any]
-"""What is pinned of a tool: name, description and args."""
+"""What is pinned of a tool: name, description, args, and annotations (if it only reads, destroys, may be repeated)."""
+ANNOTATIONS: Final = "annotations"
 NO_CARDS: Final[Mapping[str, Card]] = MappingProxyType({})
 
 
 def pins_of(cards: Mapping[str, Card]) -> Mapping[str, str]:
     """The content hash of each tool's description."""
     return {name: digest(card) for name, card in sorted(cards.items())}
+
+
+def digests_of(card: Card) -> tuple[str, ...]:
+    """The content hashes under which a card counts as known: its own, and that of a pin from before annotations."""
+    without = {name: value for name, value in card.items() if name != ANNOTATIONS}
+    return (digest(card), digest(without)) if len(without) < len(card) else (digest(card),)
 
 
 def texts_of(cards: Mapping[str, Card]) -> tuple[tuple[str, bytes], ...]:
@@ -48,6 +55,8 @@ def _changes(before: Card, after: Card) -> Iterator[str]:
         old, new = (str(card.get("description", "")).splitlines() for card in (before, after))
         yield from (f"  {_short(line)}" for line in ndiff(old[:200], new[:200]) if line[:1] in "+-")
     yield from _altered(before.get("args"), after.get("args"), "args")
+    if ANNOTATIONS in before:
+        yield from _altered(before[ANNOTATIONS], after.get(ANNOTATIONS), ANNOTATIONS)
 
 
 def _altered(before: Any, after: Any, place: str, depth: int = 0) -> Iterator[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from handrail.domain.checks.finding import Path
-from handrail.domain.definition.model import Call, Definition, Tool, Work, walk
+from handrail.domain.definition.model import Call, Definition, Prompt, Tool, Work, walk
 
 NODES_MAX: Final = 100_000
 """How many values of a document are searched for tool names."""
@@ -29,6 +29,12 @@ def tools_in(definition: Definition) -> frozenset[str]:
     """The names of all tools that a run of the definition may call, including those of inlined workflows."""
     works = (work for one in (definition, *definition.pinned.values()) for _, work in works_in(one))
     return frozenset(work.tool for work in works if isinstance(work, Tool))
+
+
+def is_judged(definition: Definition) -> bool:
+    """Whether a run of the definition asks an agent for work, or checks anything."""
+    works = (work for one in (definition, *definition.pinned.values()) for _, work in works_in(one))
+    return any(isinstance(work, Prompt) or (isinstance(work, Tool) and work.checks) for work in works)
 
 
 def tools_named(document: Any) -> frozenset[str]:

@@ -29,11 +29,14 @@ _REASON: Final = Fields(payload=("reason",))
 _STEP: Final = Fields(kept=("step",))
 _STEP_REASON: Final = Fields(payload=("reason",), kept=("step",))
 _STEP_MESSAGE: Final = Fields(payload=("message",), kept=("step",))
-_STEPS: Final = Fields(kept=("steps",))
-_ANSWER: Final = Fields(payload=("reason",), kept=("step", "digest"))
+_ANSWER: Final = Fields(payload=("reason",), kept=("step", "digest", "channel", "behalf"))
 
 FIELDS: Final[Mapping[type[e.Event], Fields]] = {
-    e.RunStarted: Fields(payload=("inputs", "goal"), kept=("definition", "workflow", "key", "asked", "pins")),
+    e.RunStarted: Fields(
+        payload=("inputs", "goal"), kept=("definition", "workflow", "key", "asked", "pins", "project", "behalf")
+    ),
+    e.RunAdopted: Fields(payload=("reason",), kept=("project",)),
+    e.ProjectRecorded: Fields(payload=("dirty",), kept=("step", "commit", "branch", "tree")),
     e.RunPaused: _REASON,
     e.RunResumed: _REASON,
     e.RunCancelled: _REASON,
@@ -41,19 +44,20 @@ FIELDS: Final[Mapping[type[e.Event], Fields]] = {
     e.RunFailed: _STEP_MESSAGE,
     e.CompensationStarted: Fields(payload=("reason",), kept=("steps",)),
     e.RunCompensated: Fields(kept=("not_compensated",)),
-    e.RunCompensationFailed: _STEPS,
+    e.RunCompensationFailed: Fields(kept=("steps", "not_compensated")),
     e.VarsSet: Fields(payload=("vars",)),
     e.DecisionRecorded: Fields(payload=("decision", "reason", "alternatives", "details"), kept=("step",)),
     e.ActionRecorded: Fields(payload=("description", "output", "details"), kept=("step",)),
-    e.StepCarried: Fields(payload=("output",), kept=("step",)),
+    e.StepCarried: Fields(payload=("output",), kept=("step", "checks")),
     e.StepOpened: Fields(payload=("values",), kept=("step",)),
     e.RoundStarted: _STEP,
     e.StepHandedOut: Fields(kept=("step", "agent")),
     e.OutputRefused: Fields(payload=("findings", "output"), kept=("step", "evidence")),
-    e.ApprovalRequested: Fields(payload=("text", "schema"), kept=("step", "digest", "by")),
-    e.ApprovalGiven: Fields(payload=("reason", "content"), kept=("step", "digest")),
+    e.ApprovalRequested: Fields(payload=("text", "schema", "effects"), kept=("step", "digest", "by", "not_by")),
+    e.ApprovalGiven: Fields(payload=("reason", "content"), kept=("step", "digest", "channel", "behalf")),
     e.ApprovalRejected: _ANSWER,
     e.ApprovalExpired: _STEP,
+    e.ApprovalWithdrawn: Fields(kept=("step", "digest", "changed")),
     # A capture contains paths and digests: without them the step could not be undone.
     e.AttemptStarted: Fields(kept=("step", "capture")),
     e.AttemptFailed: _STEP_MESSAGE,
@@ -64,18 +68,21 @@ FIELDS: Final[Mapping[type[e.Event], Fields]] = {
     e.StepCompleted: Fields(payload=("output", "findings"), kept=("step", "checks", "evidence")),
     e.StepFailed: _STEP_MESSAGE,
     e.StepSkipped: _STEP_REASON,
+    e.ApprovalOverridden: Fields(payload=("reason",), kept=("step", "digest", "channel")),
     e.StepCancelled: _STEP,
     e.StepBecameUncertain: _STEP,
     e.StepRetried: _STEP_REASON,
     e.StepAccepted: Fields(payload=("reason", "output"), kept=("step",)),
-    e.UndoStarted: Fields(payload=("values",), kept=("step",)),
+    e.UndoStarted: Fields(payload=("values",), kept=("step", "capture")),
     e.UndoFailed: _STEP_MESSAGE,
+    e.UndoLost: _STEP,
+    e.UndoBecameUncertain: _STEP,
     e.StepCompensated: Fields(payload=("description", "details"), kept=("step",)),
     s.BreakerOpened: Fields(payload=("message",), kept=("server",)),
     s.BreakerProbed: Fields(kept=("server",)),
     s.BreakerClosed: Fields(kept=("server",)),
     # The name is also in the definition's text, which an erasure does not change.
-    s.PlanSaved: Fields(payload=("note",), kept=("definition", "name", "pins")),
+    s.PlanSaved: Fields(payload=("note",), kept=("definition", "name", "pins", "project")),
     s.PlanRetired: _REASON,
     # The store's own stream records what was done to the journal: nothing in it can be erased.
     s.StoreCreated: Fields(kept=("store", "key")),

@@ -1,8 +1,9 @@
 """Events: what has happened, as frozen values in the past tense. The set is closed.
 
-There are four kinds of stream: a run's (`run_...`), a plan's (`plan/<id>`), a tool server's (`server/<name>`) and the
-store's own (`store`); events of the last three are in store_event.py. `Entry` adds who caused an event, when, and its
-place in the chain. codec.py converts events to bytes."""
+There are four kinds of stream: a run's (`run_...`), a plan's (`plan/<project>/<id>`), a tool server's
+(`server/<project>/<name>`) and the store's own (`store`); events of the last three are in store_event.py, those of
+approvals in approval_event.py. `Entry` adds who caused an event, when, and its place in the chain. codec.py converts
+events to bytes."""
 
 from __future__ import annotations
 
@@ -13,6 +14,14 @@ from typing import Any, Final, TypeAlias, get_args
 from msgspec import Struct, field
 
 from handrail.domain.definition.model import Category, Effect
+from handrail.domain.journal.approval_event import About as About
+from handrail.domain.journal.approval_event import ApprovalEvent as ApprovalEvent
+from handrail.domain.journal.approval_event import ApprovalExpired as ApprovalExpired
+from handrail.domain.journal.approval_event import ApprovalGiven as ApprovalGiven
+from handrail.domain.journal.approval_event import ApprovalRejected as ApprovalRejected
+from handrail.domain.journal.approval_event import ApprovalRequested as ApprovalRequested
+from handrail.domain.journal.approval_event import ApprovalWithdrawn as ApprovalWithdrawn
+from handrail.domain.journal.approval_event import EffectAhead as EffectAhead
 from handrail.domain.journal.fact import Fact
 from handrail.domain.journal.store_event import PlanEvent, ServerEvent, StoreEvent
 
@@ -30,9 +39,11 @@ class Mode(StrEnum):
 
 
 class Proof(StrEnum):
-    """How it is known that a step is done: handrail did or checked it, or someone claims it."""
+    """How it is known that a step is done: handrail did it or looked at the world, looked only at the output's form, or
+    someone claims it."""
 
     VERIFIED = "verified"
+    CHECKED = "checked"
     CLAIMED = "claimed"
 
 
@@ -52,13 +63,6 @@ class Outcome(StrEnum):
     DONE = "done"
     FAILED = "failed"
     SKIPPED = "skipped"
-
-
-class About(StrEnum):
-    """What a person is asked during a step: about a tool that has changed, or a question of the tool."""
-
-    TOOL = "tool"
-    QUESTION = "question"
 
 
 class ActionKind(StrEnum):
@@ -87,7 +91,8 @@ class Fork(Struct, frozen=True, kw_only=True, omit_defaults=True):
 class RunStarted(Fact, frozen=True):
     """A run started, pinned to the definition with this content hash; its key can start no other run.
 
-    `pins` are the content hashes of the tool servers' descriptions of the tools that it calls."""
+    `pins` are the content hashes of the tool servers' descriptions of the tools that it calls; `project` is the id of
+    the project that it belongs to."""
 
     definition: str
     workflow: str
@@ -100,6 +105,30 @@ class RunStarted(Fact, frozen=True):
     key: str = ""
     asked: str = ""
     pins: Mapping[str, str] = field(default_factory=dict)
+    project: str = ""
+    behalf: str = ""
+    """The person that an agent started it for."""
+
+
+class RunAdopted(Fact, frozen=True):
+    """A run without a project, or whose project was forgotten, belongs to this project from now on."""
+
+    project: str
+    reason: str
+
+
+class ProjectRecorded(Fact, frozen=True):
+    """The state of the project when the run started, or when `step` was given out: rules compare with it.
+
+    Without `commit` it was as when the run started. `dirty` are digests of the files that were not as in the commit,
+    `more` is how many others there were."""
+
+    step: str = ""
+    commit: str = ""
+    branch: str = ""
+    tree: str = ""
+    dirty: Mapping[str, Any] = field(default_factory=dict)
+    more: int = 0
 
 
 class RunPaused(Fact, frozen=True):
@@ -147,9 +176,11 @@ class RunCompensated(Fact, frozen=True):
 
 
 class RunCompensationFailed(Fact, frozen=True):
-    """An undo failed permanently; a person or agent must act."""
+    """An undo failed permanently; a person or agent must act. All else that is not undone is named, too: what was not
+    tried, and what has no undo."""
 
     steps: tuple[str, ...]
+    not_compensated: tuple[str, ...] = ()
 
 
 class VarsSet(Fact, frozen=True):
@@ -188,6 +219,9 @@ class StepCarried(Fact, frozen=True):
     step: str
     output: Any = None
     is_skipped: bool = False
+    proof: Proof = Proof.VERIFIED
+    """What was known of it there; journals written before say only that it was done."""
+    checks: tuple[str, ...] = ()
 
 
 class StepOpened(Fact, frozen=True):
@@ -225,43 +259,6 @@ class OutputRefused(Fact, frozen=True):
     findings: tuple[Mapping[str, Any], ...]
     evidence: tuple[Mapping[str, Any], ...] = ()
     output: Any = None
-
-
-class ApprovalRequested(Fact, frozen=True):
-    """A person was asked; the answer is bound to the digest of what was shown.
-
-    With `about`, the step is a tool step, which continues once it is answered; `schema` is the form of the answer."""
-
-    step: str
-    digest: str
-    text: str
-    by: tuple[str, ...] = ()
-    expires: int | None = None
-    about: About | None = None
-    schema: Any = None
-
-
-class ApprovalGiven(Fact, frozen=True):
-    """A person approved exactly what the digest identifies; `content` is the answer that was asked for."""
-
-    step: str
-    digest: str
-    reason: str
-    content: Any = None
-
-
-class ApprovalRejected(Fact, frozen=True):
-    """A person rejected it."""
-
-    step: str
-    digest: str
-    reason: str
-
-
-class ApprovalExpired(Fact, frozen=True):
-    """The time to answer passed without an answer."""
-
-    step: str
 
 
 class AttemptStarted(Fact, frozen=True):
@@ -343,10 +340,21 @@ class StepFailed(Fact, frozen=True):
 
 
 class StepSkipped(Fact, frozen=True):
-    """The step will not be done; steps after it can start."""
+    """The step will not be done; steps after it can start. `was_gated` if somebody skipped its checks with it."""
 
     step: str
     reason: str
+    was_gated: bool = False
+
+
+class ApprovalOverridden(Fact, frozen=True):
+    """A person went past an approval without an answer; StepSkipped follows. `digest` is what was asked, if it was;
+    `channel` is how it came."""
+
+    step: str
+    reason: str
+    digest: str = ""
+    channel: str = ""
 
 
 class StepCancelled(Fact, frozen=True):
@@ -381,14 +389,16 @@ class StepAccepted(Fact, frozen=True):
 
 
 class UndoStarted(Fact, frozen=True):
-    """An attempt of a step's undo started; an idempotent one can be repeated under its key if it is lost.
+    """An attempt of a step's undo started; an idempotent one is called again under its key if it is lost.
 
-    `values` are the inputs of the workflow that undoes it, if there is one."""
+    `values` are the inputs of the workflow that undoes it, if there is one; `capture` is what the tool that undoes it
+    captured before its first attempt."""
 
     step: str
     attempt: int
     idempotent: bool = False
     values: Any = None
+    capture: Any = None
 
 
 class UndoFailed(Fact, frozen=True):
@@ -403,6 +413,20 @@ class UndoFailed(Fact, frozen=True):
     took: int = 0
 
 
+class UndoLost(Fact, frozen=True):
+    """The worker was lost during the undo; it is called again under its own key, whatever its retry policy."""
+
+    step: str
+    attempt: int
+
+
+class UndoBecameUncertain(Fact, frozen=True):
+    """An undo started and whether the step is undone will never be known; a person or agent must decide."""
+
+    step: str
+    attempt: int
+
+
 class StepCompensated(Fact, frozen=True):
     """The step is undone; `how` says in which way."""
 
@@ -415,6 +439,8 @@ class StepCompensated(Fact, frozen=True):
 
 RunEvent: TypeAlias = (
     RunStarted
+    | RunAdopted
+    | ProjectRecorded
     | RunPaused
     | RunResumed
     | RunCancelled
@@ -427,17 +453,22 @@ RunEvent: TypeAlias = (
     | DecisionRecorded
     | ActionRecorded
 )
-WaitEvent: TypeAlias = (
-    StepHandedOut | OutputRefused | ApprovalRequested | ApprovalGiven | ApprovalRejected | ApprovalExpired
-)
+WaitEvent: TypeAlias = StepHandedOut | OutputRefused | ApprovalEvent
 HolderEvent: TypeAlias = StepOpened | RoundStarted
 AttemptEvent: TypeAlias = (
     AttemptStarted | AttemptFailed | AttemptLost | AnswerCameLate | RetryScheduled | StepDeferred | StepBecameUncertain
 )
 EndEvent: TypeAlias = (
-    StepCompleted | StepFailed | StepSkipped | StepCancelled | StepRetried | StepAccepted | StepCarried
+    StepCompleted
+    | StepFailed
+    | StepSkipped
+    | ApprovalOverridden
+    | StepCancelled
+    | StepRetried
+    | StepAccepted
+    | StepCarried
 )
-UndoEvent: TypeAlias = UndoStarted | UndoFailed | StepCompensated
+UndoEvent: TypeAlias = UndoStarted | UndoFailed | UndoLost | UndoBecameUncertain | StepCompensated
 StepEvent: TypeAlias = WaitEvent | HolderEvent | AttemptEvent | EndEvent | UndoEvent
 Event: TypeAlias = RunEvent | StepEvent | ServerEvent | PlanEvent | StoreEvent
 # A set lookup is much faster than isinstance() with the union.

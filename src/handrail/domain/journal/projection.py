@@ -8,7 +8,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 
-class RunRow(Struct, frozen=True, kw_only=True):
+class RunRow(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A run at a glance, as of its event `n`."""
 
     id: str
@@ -23,6 +23,17 @@ class RunRow(Struct, frozen=True, kw_only=True):
     done: int
     n: int
     head: bytes
+    project: str = ""
+    exceptions: int = 0
+    """How many of its checks were skipped and approvals overridden by somebody."""
+
+
+class RunCount(Struct, frozen=True):
+    """How many runs of a project have a status."""
+
+    project: str
+    status: str
+    runs: int
 
 
 class StepRow(Struct, frozen=True, kw_only=True):
@@ -42,8 +53,8 @@ class StepRow(Struct, frozen=True, kw_only=True):
     message: str
 
 
-class PlanRow(Struct, frozen=True, kw_only=True):
-    """A plan at a glance: its newest version and whether it has been retired."""
+class PlanRow(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A plan at a glance: its newest version and whether it has been retired. Its id is unique within its project."""
 
     id: str
     version: int
@@ -54,6 +65,7 @@ class PlanRow(Struct, frozen=True, kw_only=True):
     retired: int | None
     n: int
     head: bytes
+    project: str = ""
 
 
 class Change(Struct, frozen=True, kw_only=True):

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, TypeAlias, get_args
 
 import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
 from handrail.domain.errors import IntegrityBroken, Limited
@@ -96,6 +96,8 @@ class ApprovalPart(Struct, frozen=True, tag_field="part", tag="approval", forbid
     step: str
     digest: str = ""
     words: str = ""
+    channel: str | UnsetType = UNSET
+    """How an answer came; left out where the event does not say, as in bundles from before channels were recorded."""
 
 
 class ErasurePart(Struct, frozen=True, tag_field="part", tag="erasure", forbid_unknown_fields=True):
@@ -253,6 +255,7 @@ def _approval(record: Record, body: Mapping[str, Any]) -> ApprovalPart:
         step=record.step or "",
         digest=str(body.get("digest", "")),
         words=str(body.get("text") or body.get("reason") or ""),
+        channel=str(body["channel"]) if "channel" in body else UNSET,
     )
 
 

@@ -36,7 +36,8 @@ class BreakerClosed(Fact, frozen=True):
 class PlanSaved(Fact, frozen=True):
     """A version of a plan was saved; its text is in the store under this content hash.
 
-    `pins` are the content hashes of the tool servers' descriptions of the tools that it calls."""
+    `pins` are the content hashes of the tool servers' descriptions of the tools that it calls; `project` is the id of
+    the project that it belongs to."""
 
     version: int
     definition: str
@@ -44,6 +45,7 @@ class PlanSaved(Fact, frozen=True):
     steps: int
     note: str = ""
     pins: Mapping[str, str] = field(default_factory=dict)
+    project: str = ""
 
 
 class PlanRetired(Fact, frozen=True):

@@ -19,6 +19,7 @@ LIST: Final = frozenset({"array"})
 SIZED: Final = frozenset({"string", "array", "object"})
 NUMERIC: Final = frozenset({"number"})
 ANYTHING: Final = frozenset[str]()
+DIGITS_BITS_MAX: Final = 1_024
 
 
 class ExpressionFunction(Struct, frozen=True):
@@ -61,10 +62,39 @@ def _ends_with(frame: Frame, text: str, end: str) -> bool:
     return text.endswith(end)
 
 
+def _word(frame: Frame, value: Json) -> str:
+    match value:
+        case str():
+            frame.spend(len(value))
+            return value.strip().lower()
+        case int() | float():
+            return _number_word(value)
+        case list() | tuple():
+            frame.spend(len(value))
+            return f"[{', '.join(_word(frame, item) for item in value if not isinstance(item, list | tuple))}]"
+        case _:
+            return ""
+
+
+def _number_word(value: float) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int):
+        # No JSON number of a journal is longer, and writing a huge one takes long.
+        return str(value) if value.bit_length() <= DIGITS_BITS_MAX else ""
+    return f"{value:.0f}" if value.is_integer() else repr(value)
+
+
+def _is_number(_: Frame, value: Json) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
 FUNCTIONS: Final[Mapping[str, ExpressionFunction]] = {
     "len": ExpressionFunction(takes=(SIZED,), gives=always(NUMBER), apply=_length),
     "lower": text_function(str.lower),
     "upper": text_function(str.upper),
+    "word": ExpressionFunction(takes=(ANYTHING,), gives=always(STRING), apply=_word),
+    "is_number": ExpressionFunction(takes=(ANYTHING,), gives=always(BOOLEAN), apply=_is_number),
     "starts_with": ExpressionFunction(takes=(TEXT, TEXT), gives=always(BOOLEAN), apply=_starts_with),
     "ends_with": ExpressionFunction(takes=(TEXT, TEXT), gives=always(BOOLEAN), apply=_ends_with),
 }

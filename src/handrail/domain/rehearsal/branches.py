@@ -11,9 +11,10 @@ from msgspec import Struct
 
 from handrail.domain.definition.model import Approve, Call, Definition, Each, Repeat, Step
 from handrail.domain.rehearsal.script import plain
-from handrail.domain.run.state import Run, StepState
+from handrail.domain.run.state import Run
 from handrail.domain.run.status import StepStatus
 from handrail.domain.run.step_path import UNDO
+from handrail.domain.run.step_state import StepState
 
 SEVERAL = 2
 

@@ -46,7 +46,7 @@ Hint: TypeAlias = tuple[Path, tuple[Any, ...]]
 
 _TRUTH: Final = (True, False)
 _CONSTANTS: Final = {"true": True, "True": True, "false": False, "False": False, "null": None, "None": None}
-_TEXT_FUNCTIONS: Final = frozenset({"lower", "upper"})
+_TEXT_FUNCTIONS: Final = frozenset({"lower", "upper", "word"})
 _PART_FUNCTIONS: Final = frozenset({"contains", "starts_with", "ends_with"})
 
 
@@ -102,6 +102,8 @@ class _HintReader:
                 yield from self.at(inner, (Absent(),))
             case ast.Call(func=ast.Name(id=name), args=[inner, part]) if name in _PART_FUNCTIONS:
                 yield from self.at(inner, tuple(map(With, self.literals(part))))
+            case ast.Call(func=ast.Name(id="is_number"), args=[inner]):
+                yield from self.at(inner, (OTHER,))
             case ast.Call(func=ast.Name(id="matches"), args=[inner, _]):
                 yield from self.at(inner, (OTHER,))
             case _:

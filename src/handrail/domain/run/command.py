@@ -11,6 +11,7 @@ from msgspec import Struct, field
 
 from handrail.domain.definition.model import Category, Effect
 from handrail.domain.journal.event import About, ActionKind, Fork, How, Mode, Outcome, Proof, StepCarried
+from handrail.domain.run.baseline import Baseline
 
 
 class BaseCommand(Struct, frozen=True, kw_only=True):
@@ -40,12 +41,33 @@ class StartRun(BaseCommand, frozen=True):
     """The digest of the whole request, so that the key can't be reused for a different one."""
     pins: Mapping[str, str] = field(default_factory=dict)
     """By tool: the content hash of its server's description of it."""
+    project: str = ""
+    """The id of the project that it belongs to; dispatch fills it in."""
+    behalf: str = ""
+    """The person that an agent starts it for."""
+    baseline: Baseline | None = None
+    """The state of the project; dispatch fills it in."""
+
+
+class RecordProject(BaseCommand, frozen=True):
+    """Record the state of the project when a step is given out."""
+
+    step: str
+    baseline: Baseline
+
+
+class AdoptRun(BaseCommand, frozen=True):
+    """Give a run that has no project, or a forgotten one, to this project."""
+
+    project: str
+    reason: str
 
 
 class PauseRun(BaseCommand, frozen=True):
-    """Stop new attempts from starting."""
+    """Stop new attempts from starting; `again` if a person takes over a pause of somebody else."""
 
     reason: str
+    again: bool = False
 
 
 class ResumeRun(BaseCommand, frozen=True):
@@ -145,12 +167,9 @@ class RefuseOutput(BaseCommand, frozen=True):
 
 
 class RequestApproval(BaseCommand, frozen=True):
-    """Ask a person."""
+    """Ask a person what the approval says now, until `expires`."""
 
     step: str
-    digest: str
-    text: str
-    by: tuple[str, ...] = ()
     expires: int | None = None
 
 
@@ -172,6 +191,10 @@ class GiveApproval(BaseCommand, frozen=True):
     reason: str
     at: int = 0
     content: Any = None
+    who: str = ""
+    """The actor who answers: several approvals must come from different people."""
+    channel: str = ""
+    behalf: str = ""
 
 
 class RejectApproval(BaseCommand, frozen=True):
@@ -181,6 +204,8 @@ class RejectApproval(BaseCommand, frozen=True):
     digest: str
     reason: str
     at: int = 0
+    channel: str = ""
+    behalf: str = ""
 
 
 class ExpireApproval(BaseCommand, frozen=True):
@@ -263,10 +288,13 @@ class FailStep(BaseCommand, frozen=True):
 
 
 class SkipStep(BaseCommand, frozen=True):
-    """Skip a step."""
+    """Skip a step; `is_condition` if its own condition says so, rather than somebody."""
 
     step: str
     reason: str
+    is_condition: bool = False
+    channel: str = ""
+    """How it was asked for, if it goes past an approval."""
 
 
 class RetryStep(BaseCommand, frozen=True):
@@ -288,11 +316,12 @@ class AcceptStep(BaseCommand, frozen=True):
 
 
 class StartUndo(BaseCommand, frozen=True):
-    """Start an attempt of a step's undo."""
+    """Start an attempt of a step's undo; an idempotent one is called again if it is lost."""
 
     step: str
     idempotent: bool = False
     values: Any = None
+    capture: Any = None
 
 
 class FailUndo(BaseCommand, frozen=True):
@@ -332,6 +361,7 @@ class SavePlan(BaseCommand, frozen=True):
     steps: int
     note: str = ""
     pins: Mapping[str, str] = field(default_factory=dict)
+    project: str = ""
 
 
 class RetirePlan(BaseCommand, frozen=True):
@@ -342,6 +372,8 @@ class RetirePlan(BaseCommand, frozen=True):
 
 RunCommand: TypeAlias = (
     StartRun
+    | RecordProject
+    | AdoptRun
     | PauseRun
     | ResumeRun
     | CancelRun

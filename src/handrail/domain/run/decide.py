@@ -20,7 +20,9 @@ from handrail.domain.journal.event import (
     Event,
     Mode,
     Outcome,
+    ProjectRecorded,
     Proof,
+    RunAdopted,
     RunCancelled,
     RunCompensated,
     RunCompensationFailed,
@@ -37,7 +39,11 @@ from handrail.domain.journal.event import (
     VarsSet,
 )
 from handrail.domain.journal.fact import granted
+from handrail.domain.policy.skipping import has_approval
+from handrail.domain.run.approval import withdrawals
+from handrail.domain.run.baseline import Baseline
 from handrail.domain.run.command import (
+    AdoptRun,
     AttemptCommand,
     CancelRun,
     Command,
@@ -49,7 +55,9 @@ from handrail.domain.run.command import (
     PauseRun,
     RecordAction,
     RecordDecision,
+    RecordProject,
     ResumeRun,
+    RetryStep,
     RunCommand,
     SetVars,
     SkipStep,
@@ -61,8 +69,9 @@ from handrail.domain.run.command import (
 )
 from handrail.domain.run.decide_step import decide_attempt, decide_end, decide_holder, decide_undo, decide_wait
 from handrail.domain.run.guard import require_open, require_quiet, require_ready, require_run_move, require_step_move
-from handrail.domain.run.state import Run, StepState
+from handrail.domain.run.state import Run
 from handrail.domain.run.status import (
+    RUN_ENDED,
     STEP_BETWEEN_ATTEMPTS,
     STEP_NOT_STARTED,
     STEP_SATISFIED,
@@ -71,12 +80,14 @@ from handrail.domain.run.status import (
     StepStatus,
 )
 from handrail.domain.run.step_path import is_in_undo, locate
+from handrail.domain.run.step_state import StepState
 from handrail.domain.scheduling.compensation import (
     EFFECT_UNKNOWN,
     has_undo,
     holding_back,
     lasting_effect,
     not_compensated,
+    not_undone,
     undo_order,
 )
 
@@ -85,6 +96,11 @@ DEADLINE: Final = "the deadline has passed"
 
 def decide(run: Run, command: Command, definition: Definition) -> list[Event]:
     """The events that the command causes; Conflict if the run's state does not allow it."""
+    events = _decided(run, command, definition)
+    return [*events, *withdrawals(run, events, definition)] if run.approvals else events
+
+
+def _decided(run: Run, command: Command, definition: Definition) -> list[Event]:
     if isinstance(command, StartRun):
         return _start(run, command)
     if run.status is RunStatus.NEW:
@@ -99,7 +115,7 @@ def decide(run: Run, command: Command, definition: Definition) -> list[Event]:
     if isinstance(command, NoteLateAnswer):
         locate(definition, command.step)  # NotFound if there is no such step
         return [granted(AnswerCameLate, command)]
-    if not (isinstance(command, SkipStep) and run.step(command.step).status is StepStatus.COMPENSATION_FAILED):
+    if not _decides_on_undo(run.step(command.step), command):
         require_open(run, command.step)
     if isinstance(command, WaitCommand):
         return decide_wait(run, command, definition)
@@ -108,19 +124,50 @@ def decide(run: Run, command: Command, definition: Definition) -> list[Event]:
     return decide_end(run, command, definition)
 
 
+def _decides_on_undo(state: StepState, command: Command) -> bool:
+    """Whether a command decides on an undo that failed or is uncertain; its run is not open, but being undone."""
+    if isinstance(command, SkipStep):
+        return state.status is StepStatus.COMPENSATION_FAILED or state.undo_uncertain
+    return isinstance(command, RetryStep) and state.undo_uncertain
+
+
 def _start(run: Run, command: StartRun) -> list[Event]:
     require_run_move(run, RunStatus.RUNNING)
     values = [granted(VarsSet, command)] if command.vars else []
-    return [granted(RunStarted, command), *values, *command.carried]
+    baseline = [_project("", command.baseline)] if command.baseline is not None else []
+    return [granted(RunStarted, command), *baseline, *values, *command.carried]
+
+
+def _record_project(run: Run, command: RecordProject, definition: Definition) -> list[Event]:
+    """The state when the step was first given out; only that it was so, if nothing has changed since the start."""
+    locate(definition, command.step)
+    if command.step in run.baselines:
+        return []
+    is_same = command.baseline.is_as(run.baselines.get(""))
+    return [_project(command.step, Baseline() if is_same else command.baseline)]
+
+
+def _project(step: str, baseline: Baseline) -> ProjectRecorded:
+    return ProjectRecorded(
+        step=step,
+        commit=baseline.commit,
+        branch=baseline.branch,
+        tree=baseline.tree,
+        dirty=baseline.dirty,
+        more=baseline.more,
+    )
 
 
 def _decide_run(run: Run, command: RunCommand, definition: Definition) -> list[Event]:
     match command:
         case StartRun():
             return _start(run, command)
+        case RecordProject():
+            return _record_project(run, command, definition)
+        case AdoptRun():
+            return [granted(RunAdopted, command)] if command.project != run.project else []
         case PauseRun():
-            require_run_move(run, RunStatus.PAUSED)
-            return [granted(RunPaused, command)]
+            return _pause(run, command)
         case ResumeRun():
             require_run_move(run, RunStatus.RUNNING)
             return [granted(RunResumed, command)]
@@ -134,13 +181,16 @@ def _decide_run(run: Run, command: RunCommand, definition: Definition) -> list[E
             return _start_compensation(run, reason, definition)
         case FinishCompensation():
             return _finish_compensation(run, definition)
-        case SetVars():
-            require_open(run)
-            return [granted(VarsSet, command)]
-        case RecordDecision() | RecordAction():
+        case SetVars() | RecordDecision() | RecordAction():
             return _record(run, command, definition)
         case _:
             assert_never(command)
+
+
+def _pause(run: Run, command: PauseRun) -> list[Event]:
+    if not (command.again and run.status is RunStatus.PAUSED):
+        require_run_move(run, RunStatus.PAUSED)
+    return [granted(RunPaused, command)]
 
 
 def _cancel(run: Run, command: CancelRun, definition: Definition) -> list[Event]:
@@ -234,11 +284,15 @@ def _finish_compensation(run: Run, definition: Definition) -> list[Event]:
         raise Conflict(f"run {run.id} still has to undo {', '.join(left)}", hint="undo these steps first")
     require_run_move(run, RunStatus.COMPENSATION_FAILED if broken else RunStatus.COMPENSATED)
     if broken:
-        return [RunCompensationFailed(steps=broken)]
+        others = tuple(path for path in not_undone(run, definition) if path not in broken)
+        return [RunCompensationFailed(steps=broken, not_compensated=others)]
     return [RunCompensated(not_compensated=tuple(not_compensated(run, definition)))]
 
 
-def _record(run: Run, command: RecordDecision | RecordAction, definition: Definition) -> list[Event]:
+def _record(run: Run, command: SetVars | RecordDecision | RecordAction, definition: Definition) -> list[Event]:
+    if isinstance(command, SetVars):
+        require_open(run)
+        return [granted(VarsSet, command)]
     if command.step is not None:
         locate(definition, command.step)
     if isinstance(command, RecordDecision):
@@ -246,14 +300,31 @@ def _record(run: Run, command: RecordDecision | RecordAction, definition: Defini
     return [granted(ActionRecorded, command), *_moved_by_report(run, command, definition)]
 
 
+def comes_late(run: Run) -> bool:
+    """Whether a report on a step is only a note, because the run is over: facts may come late, and move nothing."""
+    return run.status in RUN_ENDED
+
+
 def _moved_by_report(run: Run, action: RecordAction, definition: Definition) -> Sequence[Event]:
     """In a recorded run the agent's report moves a step; in any other run it is only a note."""
     if run.mode is not Mode.RECORD or action.step is None or action.outcome is None:
         return ()
+    if comes_late(run):
+        return ()
     if action.outcome is Outcome.SKIPPED:
-        return decide(run, SkipStep(step=action.step, reason=action.description), definition)
+        return _decided(run, SkipStep(step=action.step, reason=action.description), definition)
     require_open(run)
+    if has_approval(definition, locate(definition, action.step).step):
+        raise Conflict(
+            f"step {action.step!r} is an approval, or contains one: a person's answer completes it, not a report",
+            hint=f"ask the user to run `handrail approve {run.id} {action.step}`",
+        )
     state = run.step(action.step)
+    if state.status in STEP_SATISFIED and action.outcome is not Outcome.STARTED:
+        raise Conflict(
+            f"step {action.step!r} is {state.status.value}, by an earlier report",
+            hint="to add a note to it, leave out `outcome`",
+        )
     started: list[Event] = []
     if state.status is StepStatus.FAILED:  # a report on a failed step means that the agent tried again
         require_ready(run, action.step, definition)
@@ -262,7 +333,7 @@ def _moved_by_report(run: Run, action: RecordAction, definition: Definition) -> 
             AttemptStarted(step=action.step, attempt=state.attempts + 1),
         ]
     elif state.status in STEP_NOT_STARTED:
-        started = decide(run, StartAttempt(step=action.step), definition)
+        started = _decided(run, StartAttempt(step=action.step), definition)
     return [*started, *_reported_end(action.step, action, state if not started else None)]
 
 

@@ -4,19 +4,22 @@ Pure. Called by decide.py, which has checked that the run has started."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final, assert_never
 
-from handrail.domain.definition.model import Category, Definition
+from handrail.domain.definition.model import Approve, Category, Definition
 from handrail.domain.errors import Conflict
 from handrail.domain.journal.event import (
     ApprovalExpired,
     ApprovalGiven,
+    ApprovalOverridden,
     ApprovalRejected,
     ApprovalRequested,
     AttemptFailed,
     AttemptLost,
     AttemptStarted,
     Event,
+    Mode,
     OutputRefused,
     RetryScheduled,
     RoundStarted,
@@ -30,11 +33,15 @@ from handrail.domain.journal.event import (
     StepOpened,
     StepRetried,
     StepSkipped,
+    UndoBecameUncertain,
     UndoFailed,
+    UndoLost,
     UndoStarted,
 )
 from handrail.domain.journal.fact import granted
 from handrail.domain.plural import plural
+from handrail.domain.policy.skipping import has_approval, has_gate
+from handrail.domain.run.approval import ASKED_MAX, question_of
 from handrail.domain.run.command import (
     AcceptStep,
     AskPerson,
@@ -65,13 +72,23 @@ from handrail.domain.run.command import (
     UndoCommand,
     WaitCommand,
 )
-from handrail.domain.run.guard import claimant, legal_text, require_ready, require_step_move
-from handrail.domain.run.state import Run, StepState
-from handrail.domain.run.status import MOVES, RUN_MOVES, STEP_NOT_STARTED, STEP_RETRIABLE, RunStatus, StepStatus
+from handrail.domain.run.guard import assignee, legal_text, require_ready, require_step_move
+from handrail.domain.run.state import Run
+from handrail.domain.run.status import (
+    MOVES,
+    RUN_MOVES,
+    RUN_OPEN,
+    STEP_NOT_STARTED,
+    STEP_RETRIABLE,
+    RunStatus,
+    StepStatus,
+)
+from handrail.domain.run.step_path import locate
+from handrail.domain.run.step_state import StepState
 from handrail.domain.scheduling.compensation import holding_back
 
 LOST_MAX: Final = 20
-"""How many attempts in a row may be lost in crashes before a person must decide."""
+"""How many attempts of a step, or of its undo, may be lost in crashes before a person must decide."""
 
 
 def decide_wait(run: Run, command: WaitCommand, definition: Definition) -> list[Event]:
@@ -80,7 +97,7 @@ def decide_wait(run: Run, command: WaitCommand, definition: Definition) -> list[
     match command:
         case HandOutStep(step=step, agent=agent):
             require_step_move(step, state, StepStatus.WAITING)
-            _require_unclaimed(step, state, agent, at=command.at)
+            _require_not_taken(step, state, agent, at=command.at)
             require_ready(run, step, definition)
             return [granted(StepHandedOut, command)]
         case RefuseOutput(step=step):
@@ -89,7 +106,7 @@ def decide_wait(run: Run, command: WaitCommand, definition: Definition) -> list[
         case RequestApproval(step=step):
             require_step_move(step, state, StepStatus.WAITING)
             require_ready(run, step, definition)
-            return [granted(ApprovalRequested, command)]
+            return [_requested(run, command, definition, asked=state.asked + 1)]
         case AskPerson(step=step):
             require_step_move(step, state, StepStatus.WAITING)
             if state.status is not StepStatus.RUNNING:
@@ -97,15 +114,42 @@ def decide_wait(run: Run, command: WaitCommand, definition: Definition) -> list[
             return [granted(ApprovalRequested, command)]
         case GiveApproval(step=step, digest=digest):
             _require_asked(step, state, digest, at=command.at)
-            return [granted(ApprovalGiven, command)]
+            return [granted(ApprovalGiven, command, missing=_still_missing(step, state, command.who))]
         case RejectApproval(step=step, digest=digest):
             _require_asked(step, state, digest, at=command.at)
             return [granted(ApprovalRejected, command)]
         case ExpireApproval(step=step):
             _require_asked(step, state, state.digest)
-            return [granted(ApprovalExpired, command)]
+            # A tool's question has no time limit; only an approval expires, and it is asked for again.
+            return [granted(ApprovalExpired, command, again=state.unanswered + 1 < ASKED_MAX)]
         case _:
             assert_never(command)
+
+
+def _requested(run: Run, command: RequestApproval, definition: Definition, *, asked: int) -> ApprovalRequested:
+    """The request, from the state in which it is recorded: that is what the person sees."""
+    step = command.step
+    question = question_of(run, definition, step, asked=asked)
+    work = locate(definition, step).step.work
+    return granted(
+        ApprovalRequested,
+        command,
+        digest=question.digest,
+        text=question.text,
+        effects=question.effects,
+        unshown=question.unshown,
+        by=work.by if isinstance(work, Approve) else (),
+        approvals=work.approvals if isinstance(work, Approve) else 1,
+        not_by=work.not_by if isinstance(work, Approve) else "",
+    )
+
+
+def _still_missing(step: str, state: StepState, who: str) -> int:
+    """How many others must approve after this one."""
+    asked = state.values if isinstance(state.values, Mapping) else {}
+    if who and who in state.approvers:
+        raise Conflict(f"{who} has approved step {step!r} already", hint="another person must approve it, too")
+    return max(0, int(asked.get("approvals", 1)) - len(state.approvers) - 1)
 
 
 def _refused(command: RefuseOutput, *, tries: int) -> list[Event]:
@@ -116,19 +160,21 @@ def _refused(command: RefuseOutput, *, tries: int) -> list[Event]:
     return [refused, StepFailed(step=command.step, category=Category.INVALID_INPUT, message=message, asks=True)]
 
 
-def _require_unclaimed(step: str, state: StepState, agent: str, *, at: int) -> None:
-    claimed_by = claimant(state, at=at)
-    if claimed_by and claimed_by != agent:
-        raise Conflict(f"step {step!r} is claimed by {claimed_by!r}", hint="take another step, or wait")
+def _require_not_taken(step: str, state: StepState, agent: str, *, at: int) -> None:
+    taken_by = assignee(state, at=at)
+    if taken_by and taken_by != agent:
+        raise Conflict(f"step {step!r} is assigned to {taken_by!r}", hint="take another step, or wait")
 
 
 def _require_asked(step: str, state: StepState, digest: str, *, at: int = 0) -> None:
     if state.status is not StepStatus.WAITING or not state.digest:
         raise Conflict(f"step {step!r} does not wait for an approval", hint=legal_text(MOVES[state.status]))
     if state.due is not None and at >= state.due:
-        raise Conflict(f"the time to answer for step {step!r} is over", hint="retry the step to be asked again")
+        hint = "it is asked again with a new digest: look at it again, then answer"
+        raise Conflict(f"the time to answer for step {step!r} is over", hint=hint)
     if state.digest != digest:
-        raise Conflict(f"what step {step!r} asks for has changed since you looked", hint="read it again, then answer")
+        message = f"what step {step!r} asks for has changed since you looked: your answer is to {digest}"
+        raise Conflict(message, hint=f"look at what is asked now ({state.digest}), then answer that")
 
 
 def decide_holder(run: Run, command: HolderCommand, definition: Definition) -> list[Event]:
@@ -200,7 +246,7 @@ def decide_end(run: Run, command: EndCommand, definition: Definition) -> list[Ev
             require_step_move(step, state, StepStatus.SKIPPED)
             if state.status in STEP_NOT_STARTED:
                 require_ready(run, step, definition)
-            return [granted(StepSkipped, command)]
+            return _skipped(command, state, definition)
         case RetryStep(step=step, reason=reason):
             return _retried(run, step, reason)
         case AcceptStep(step=step):
@@ -213,12 +259,27 @@ def decide_end(run: Run, command: EndCommand, definition: Definition) -> list[Ev
             assert_never(command)
 
 
+def _skipped(command: SkipStep, state: StepState, definition: Definition) -> list[Event]:
+    """Skip a step; what is left out with it stays visible."""
+    if command.is_condition or state.status is StepStatus.COMPENSATION_FAILED or state.undo_uncertain:
+        return [granted(StepSkipped, command)]
+    step = locate(definition, command.step).step
+    skipped = granted(StepSkipped, command, was_gated=has_gate(definition, step))
+    if not has_approval(definition, step):
+        return [skipped]
+    return [granted(ApprovalOverridden, command, digest=state.digest), skipped]
+
+
 def _retried(run: Run, step: str, reason: str) -> list[Event]:
     """Retry a step; if it contains others, with everything that failed inside it."""
     state = run.step(step)
     if state.status not in STEP_RETRIABLE:
+        if state.status is StepStatus.COMPLETED:
+            raise Conflict(f"step {step!r} is completed: there is nothing to retry", hint="fork the run from this step")
         require_step_move(step, state, StepStatus.READY)
         raise Conflict(f"step {step!r} is {state.status.value}: it continues by itself", hint="wait for it")
+    if state.undo_uncertain:
+        return [StepRetried(step=step, reason=reason)]  # only its undo is called again
     inside = [
         path
         for path, inner in run.steps.items()
@@ -236,6 +297,7 @@ def decide_undo(run: Run, command: UndoCommand, definition: Definition) -> list[
     match command:
         case StartUndo(step=step):
             _require_compensating(run)
+            _require_certain(step, state)
             if state.status is not StepStatus.COMPENSATING:
                 _require_undoable(step, state, StepStatus.COMPENSATING)
             if later := holding_back(run, definition, step):
@@ -248,12 +310,24 @@ def decide_undo(run: Run, command: UndoCommand, definition: Definition) -> list[
         case LoseUndo(step=step):
             _require_compensating(run)
             require_step_move(step, state, StepStatus.COMPENSATION_FAILED)
-            return [] if state.repeatable else [_undo_lost(step, state)]
+            return [_undo_lost(step, state)]
         case CompensateStep(step=step):
+            _require_recordable(run, step, definition)
             _require_undoable(step, state, StepStatus.COMPENSATED)
             return [granted(StepCompensated, command)]
         case _:
             assert_never(command)
+
+
+def _require_recordable(run: Run, step: str, definition: Definition) -> None:
+    """Refuse to record an undo of what has none: then what was approved could be changed behind the approval's back."""
+    if has_approval(definition, locate(definition, step).step):
+        raise Conflict(f"step {step!r} is an approval, or contains one: there is nothing to undo", hint="leave it so")
+    if run.mode is Mode.RUN and run.status in RUN_OPEN and run.step(step).status is StepStatus.COMPLETED:
+        raise Conflict(
+            f"run {run.id} is not being undone: step {step!r} counts as done, and others build on it",
+            hint="cancel or compensate the run first",
+        )
 
 
 def _require_undoable(step: str, state: StepState, target: StepStatus) -> None:
@@ -268,6 +342,15 @@ def _require_compensating(run: Run) -> None:
         raise Conflict(f"run {run.id} is {run.status.value}, not compensating", hint=legal_text(RUN_MOVES[run.status]))
 
 
-def _undo_lost(step: str, state: StepState) -> UndoFailed:
-    message = "handrail stopped while it was running: whether it was undone is unknown"
-    return UndoFailed(step=step, attempt=state.undo_attempts, category=Category.INTERNAL, message=message, final=True)
+def _require_certain(step: str, state: StepState) -> None:
+    """Refuse to repeat an undo before someone has decided, if it is unknown whether it happened."""
+    if state.undo_uncertain:
+        hint = "retry it, skip it, or record that it is undone"
+        raise Conflict(f"whether step {step!r} is undone is unknown: someone must decide", hint=hint)
+
+
+def _undo_lost(step: str, state: StepState) -> Event:
+    """A lost undo is repeated unless it opted out, but not forever: it may itself be what crashes the process."""
+    if state.repeatable and state.undo_lost < LOST_MAX:
+        return UndoLost(step=step, attempt=state.undo_attempts)
+    return UndoBecameUncertain(step=step, attempt=state.undo_attempts)

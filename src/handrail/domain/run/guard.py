@@ -6,9 +6,12 @@ from __future__ import annotations
 
 from handrail.domain.definition.model import Call, Definition, Each, Repeat
 from handrail.domain.errors import Conflict
-from handrail.domain.run.state import Run, StepState
+from handrail.domain.run.approval_reach import held_by
+from handrail.domain.run.revisiting import is_revisited, steps_before
+from handrail.domain.run.state import Run
 from handrail.domain.run.status import MOVES, RUN_MOVES, RUN_OPEN, STEP_SATISFIED, RunStatus, StepStatus
 from handrail.domain.run.step_path import Located, is_in_undo, locate
+from handrail.domain.run.step_state import StepState
 
 
 def require_run_move(run: Run, target: RunStatus) -> None:
@@ -38,6 +41,13 @@ def require_ready(run: Run, path: str, definition: Definition) -> None:
     """Refuse to start a step before everything it waits for is completed or skipped, or while the run is paused."""
     if run.status is RunStatus.PAUSED:
         raise Conflict(f"run {run.id} is paused: nothing new starts", hint="resume it first")
+    if run.step(path).withdrawn:
+        return  # an approval that was asked before, and is asked again
+    if run.approvals and (approval := held_by(run, definition, path)):
+        raise Conflict(
+            f"step {path!r} is not ready: the approval {approval!r} before it was withdrawn",
+            hint=f"a person must answer {approval!r} again first",
+        )
     found = locate(definition, path)
     if missing := _missing(run, found):
         raise Conflict(f"step {path!r} is not ready: it waits for {missing}", hint=f"finish {missing} first")
@@ -46,6 +56,9 @@ def require_ready(run: Run, path: str, definition: Definition) -> None:
 
 
 def _missing(run: Run, found: Located) -> str:
+    if is_revisited(found.lane):
+        before = steps_before(run, found.lane, found.step.id)
+        return ", ".join(repr(found.prefix + name) for name in before)
     waits_for = [found.prefix + name for name in found.step.after]
     return ", ".join(repr(name) for name in waits_for if run.step(name).status not in STEP_SATISFIED)
 
@@ -63,10 +76,10 @@ def _is_started(run: Run, found: Located) -> bool:
     return number <= container.round if container.rounds is None else number < container.rounds
 
 
-def claimant(state: StepState, *, at: int) -> str:
-    """The agent that has claimed a step, as long as the claim lasts; empty if it is unclaimed."""
-    is_claimed = state.status is StepStatus.WAITING and bool(state.agent) and (state.due is None or at < state.due)
-    return state.agent if is_claimed else ""
+def assignee(state: StepState, *, at: int) -> str:
+    """The agent that a step is assigned to by name, as long as that lasts; empty if it is free."""
+    is_taken = state.status is StepStatus.WAITING and bool(state.agent) and (state.due is None or at < state.due)
+    return state.agent if is_taken else ""
 
 
 def require_quiet(run: Run, definition: Definition) -> None:

@@ -9,11 +9,13 @@ from typing import Any, Final
 
 from msgspec import UNSET, Struct
 
+from handrail.domain.checks.visible_limits import with_limits
 from handrail.domain.definition.model import Definition, Prompt, Tool, title_of
 from handrail.domain.definition.model_hint import Model, hint_words
 from handrail.domain.errors import Conflict, Invalid
-from handrail.domain.run.guard import claimant
+from handrail.domain.run.guard import assignee
 from handrail.domain.run.scope import condition_is_true, condition_is_true_of, rendered, spoken_of
+from handrail.domain.run.skipped_values import text_for_reader
 from handrail.domain.run.state import Run
 from handrail.domain.run.status import RunStatus, StepStatus
 from handrail.domain.run.step_path import UNDO, Located, locate
@@ -68,7 +70,7 @@ def shown_step(run: Run, definition: Definition, path: str, models: Sequence[Mod
     work, step = work_of(run, found, path), found.step
     undoes = is_undo(run, path)
     try:
-        prompt = str(rendered(work.prompt, run, found.lane))
+        prompt = text_for_reader(work.prompt, run, found.lane)
     except Invalid as error:
         message = f"the prompt of step {path!r} can't be filled in: {error}"
         raise Invalid(message, hint=f"skip {path}, or fix the definition and start a new run") from error
@@ -80,7 +82,7 @@ def shown_step(run: Run, definition: Definition, path: str, models: Sequence[Mod
         role=work.role,
         guidance=() if undoes else step.guidance,
         confirm=needs_confirmation(run, found, work),
-        output=work.output,
+        output=with_limits(work, lambda parameters: rendered(parameters, run, found.lane)),
         checks=tuple(check.rule for check in work.checks),
         model_hint=hint_words(work.model, models),
         outside=tuple(_outside(work.prompt, found)),
@@ -117,13 +119,13 @@ def needs_confirmation(run: Run, found: Located, work: Prompt, output: Any = UNS
 
 
 def offered(run: Run, waiting: Iterable[str], *, agent: str, now: int) -> list[str]:
-    """The waiting steps that this agent can take: those it has claimed first, none that another has claimed."""
+    """The waiting steps that this agent can take: those assigned to it first, none that another has."""
     own: list[str] = []
     free: list[str] = []
     for path in waiting:
-        claimed_by = claimant(run.step(path), at=now)
-        if not claimed_by:
+        taken_by = assignee(run.step(path), at=now)
+        if not taken_by:
             free.append(path)
-        elif claimed_by == agent:
+        elif taken_by == agent:
             own.append(path)
     return [*own, *free]

@@ -9,9 +9,10 @@ from typing import Final
 
 from msgspec import Struct
 
-from handrail.domain.run.state import Run, StepState
+from handrail.domain.run.state import Run
 from handrail.domain.run.status import RUN_OPEN, RunStatus, StepStatus
 from handrail.domain.run.step_path import is_in_undo
+from handrail.domain.run.step_state import StepState
 
 
 class Action(StrEnum):
@@ -57,6 +58,12 @@ def legal_actions(run: Run) -> list[Legal]:
     return [*of_steps, *(Legal(action) for action in _OF_RUN.get(run.status, ()))]
 
 
+def is_undo_undecided(run: Run, state: StepState) -> bool:
+    """Whether someone must decide on the step's undo: it failed and so did the compensation, or it is uncertain."""
+    has_failed = state.status is StepStatus.COMPENSATION_FAILED and run.status is RunStatus.COMPENSATION_FAILED
+    return has_failed or state.undo_uncertain
+
+
 def legal_words(run: Run) -> str:
     """The same in words, as a hint."""
     legal = legal_actions(run)
@@ -67,7 +74,7 @@ def legal_words(run: Run) -> str:
 
 
 def _of_step(run: Run, path: str, state: StepState) -> tuple[Action, ...]:
-    if state.status is StepStatus.COMPENSATION_FAILED and run.status is RunStatus.COMPENSATION_FAILED:
+    if is_undo_undecided(run, state):
         return (Action.RETRY, Action.SKIP)
     is_undo = run.status is RunStatus.COMPENSATING and is_in_undo(path)
     if run.status not in RUN_OPEN and not is_undo:

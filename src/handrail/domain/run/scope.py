@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from handrail.domain.checks.finding import Path
-from handrail.domain.definition.model import Step
+from handrail.domain.definition.model import Prompt, Step, Tool
 from handrail.domain.definition.step_order import Course
 from handrail.domain.errors import Invalid
 from handrail.domain.json import Json
@@ -20,7 +20,7 @@ from handrail.domain.language.template import ValueTemplate, compile_value, has_
 from handrail.domain.run.state import Run
 from handrail.domain.run.status import StepStatus
 from handrail.domain.run.step_path import UNDO, Lane
-from handrail.domain.secrets.redaction import REDACTED
+from handrail.domain.secrets.scrubbing import holds_mark
 
 COMPILED_MAX: Final = 10_000
 OWN_RESULTS: Final = frozenset({"output", "status"})
@@ -42,10 +42,16 @@ def condition_is_true(source: str, run: Run, lane: Lane) -> bool:
 def rendered(value: Any, run: Run, lane: Lane) -> Any:
     """A value with its templates filled in at this place; TemplateError if that can't be done."""
     template = _template(value, lane)
+    return value if template is None else rendered_by(value, lane, values_of(template.paths, run, lane))
+
+
+def rendered_by(value: Any, lane: Lane, values: Mapping[str, Any]) -> Any:
+    """A value with its templates filled in by these values."""
+    template = _template(value, lane)
     if template is None:
         return value
-    filled = template.render(values_of(template.paths, run, lane))
-    if _has_redacted(filled):
+    filled = template.render(values)
+    if holds_mark(filled):
         # Fail rather than pass the redaction mark on as if it were the value.
         raise Invalid("it needs a secret value, which handrail never stores and no longer has")
     return filled
@@ -55,6 +61,17 @@ def spoken_of(value: Any, lane: Lane) -> Sequence[Path]:
     """The paths that the templates in a value refer to."""
     template = _template(value, lane)
     return template.paths if template is not None else ()
+
+
+def read_by(source: str, lane: Lane) -> Sequence[Path]:
+    """The paths that an expression refers to."""
+    return _expression(source, _names(lane)).paths
+
+
+def step_read_by(path: Path, lane: Lane) -> str | None:
+    """The path of the step whose result a path under `steps` refers to; None if that is only known at run time."""
+    prefix, _, rest = _descended(path[1:], lane)
+    return prefix + rest[0] if rest and isinstance(rest[0], str) else None
 
 
 def evaluated_of(output: Any, source: str, *, run: Run, lane: Lane) -> Json:
@@ -75,18 +92,6 @@ def rendered_of(output: Any, value: Any, run: Run, lane: Lane) -> Any:
         return value
     template = compile_value(value, _shapes(_names(lane)) | {"output": ANY})
     return template.render({**values_of(template.paths, run, lane), "output": output})
-
-
-def _has_redacted(value: Any) -> bool:
-    match value:
-        case str():
-            return REDACTED in value
-        case Mapping():
-            return any(map(_has_redacted, value.values()))
-        case list() | tuple():
-            return any(map(_has_redacted, value))
-        case _:
-            return False
 
 
 def values_of(paths: Sequence[Path], run: Run, lane: Lane) -> dict[str, Any]:
@@ -117,19 +122,28 @@ def _inputs(run: Run, lane: Lane) -> Any:
 
 def _gather(steps: dict[str, Any], path: Path, run: Run, lane: Lane) -> None:
     """Add the results that a path under `steps` refers to."""
-    prefix, level = lane.root, steps
+    prefix, names, path = _descended(path, lane)
+    level = steps
+    for name in names:
+        level = level.setdefault(name, {})
+    here = _lane_at(lane, prefix)
+    first = path[0] if path else None
+    # All steps if the name is an index that is only known at run time.
+    for one in [first] if isinstance(first, str) else list(here.named):
+        if one in here.named:
+            level.setdefault(one, {}).update(_result(run, here.named[one], prefix + one))
+
+
+def _descended(path: Path, lane: Lane) -> tuple[str, tuple[str, ...], Path]:
+    """The prefix of the list that a path under `steps` refers into, the loops on the way, and the rest of the path."""
+    prefix, names = lane.root, list[str]()
     for loop in lane.loops:
         if path[:1] != (loop.name,) or len(path) == 1 or path[1] in OWN_RESULTS:
             break
         prefix = f"{prefix}{loop.name}[{loop.round}]."
-        level = level.setdefault(loop.name, {})
+        names.append(loop.name)
         path = path[1:]
-    here = _lane_at(lane, prefix)
-    name = path[0] if path else None
-    # All steps if the name is an index that is only known at run time.
-    for one in [name] if isinstance(name, str) else list(here.named):
-        if one in here.named:
-            level.setdefault(one, {}).update(_result(run, here.named[one], prefix + one))
+    return prefix, tuple(names), path
 
 
 def _lane_at(lane: Lane, prefix: str) -> Course:
@@ -142,7 +156,22 @@ def _result(run: Run, step: Step, path: str) -> dict[str, Any]:
     output = state.output
     if step.body and state.status is StepStatus.COMPLETED and output is None:
         output = outputs_of_rounds(run, step, path)
+    elif state.status is StepStatus.SKIPPED and output is None:
+        output = declared_defaults(step)
     return {"output": output, "status": state.status.value}
+
+
+def declared_defaults(step: Step) -> Any:
+    """What a skipped step leaves: the defaults that its output schema declares; None if it declares none."""
+    schema = step.work.output if isinstance(step.work, Prompt | Tool) else None
+    if schema is None:
+        return None
+    return schema["default"] if "default" in schema else _field_defaults(schema.get("properties")) or None
+
+
+def _field_defaults(fields: Any) -> dict[str, Any]:
+    parts = fields.items() if isinstance(fields, Mapping) else ()
+    return {name: part["default"] for name, part in parts if isinstance(part, Mapping) and "default" in part}
 
 
 def outputs_of_rounds(run: Run, loop: Step, path: str) -> list[dict[str, Any]]:

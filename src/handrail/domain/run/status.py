@@ -62,7 +62,7 @@ STEP_MEANINGS: Final[Mapping[StepStatus, str]] = {
     StepStatus.FAILED: "no further attempt is made unless someone asks for one",
     StepStatus.SKIPPED: "it was left out; steps after it go on",
     StepStatus.CANCELLED: "it was stopped together with its run",
-    StepStatus.UNCERTAIN: "an attempt started and whether it happened is unknown; someone must decide",
+    StepStatus.UNCERTAIN: "an attempt, or its undo, started and whether it happened is unknown; someone must decide",
     StepStatus.COMPENSATING: "it is being undone",
     StepStatus.COMPENSATED: "it is undone",
     StepStatus.COMPENSATION_FAILED: "its undo failed; its effect is still there",
@@ -128,8 +128,20 @@ MOVES: Final[Mapping[StepStatus, frozenset[StepStatus]]] = {
             StepStatus.COMPENSATED,  # by hand
         }
     ),
-    StepStatus.COMPLETED: frozenset({StepStatus.COMPENSATING, StepStatus.COMPENSATED}),
-    StepStatus.COMPENSATING: frozenset({StepStatus.COMPENSATED, StepStatus.COMPENSATION_FAILED}),
+    StepStatus.COMPLETED: frozenset(
+        {
+            StepStatus.COMPENSATING,
+            StepStatus.COMPENSATED,
+            StepStatus.READY,  # an approval was withdrawn, because a value that it used has changed
+        }
+    ),
+    StepStatus.COMPENSATING: frozenset(
+        {
+            StepStatus.COMPENSATED,
+            StepStatus.COMPENSATION_FAILED,
+            StepStatus.UNCERTAIN,  # its undo was lost, and may not be repeated
+        }
+    ),
     StepStatus.COMPENSATION_FAILED: frozenset(
         {
             StepStatus.COMPENSATING,
@@ -197,9 +209,15 @@ STEP_RETRIABLE: Final = frozenset({StepStatus.FAILED, StepStatus.UNCERTAIN})
 """Somebody may decide that it is tried again."""
 STEP_IN_TROUBLE: Final = frozenset({StepStatus.FAILED, StepStatus.UNCERTAIN, StepStatus.COMPENSATION_FAILED})
 """It needs a decision: retry, skip, accept or undo."""
+STEP_STANDING: Final = frozenset({StepStatus.WAITING, StepStatus.COMPLETED})
+"""Of an approval: it waits for an answer, or was given."""
+STEP_MAY_START: Final = STEP_UNENDED | STEP_IN_TROUBLE - {StepStatus.COMPENSATION_FAILED}
+"""It may still start, or be tried again."""
 STEP_ACTED: Final = frozenset({StepStatus.COMPLETED, StepStatus.UNCERTAIN})
 """It has had its effect, or may have."""
 STEP_UNDOABLE: Final = STEP_ACTED | {StepStatus.COMPENSATING, StepStatus.COMPENSATION_FAILED}
 """It has had its effect, or may have, and is not undone yet."""
+STEP_UNDO_STARTED: Final = frozenset({StepStatus.COMPENSATING, StepStatus.COMPENSATION_FAILED})
+"""Its undo was tried, and it is not undone."""
 STEP_QUIET: Final = STEP_SATISFIED | {StepStatus.PENDING}
 """Nothing happens on it now; a short view can leave it out."""

@@ -5,7 +5,7 @@ which commands it becomes. engine/guiding/guide.py reads the run, runs the check
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final
 
 from msgspec import Struct
@@ -15,7 +15,7 @@ from handrail.domain.checks.finding import BLOCKING, Finding, Severity, finding_
 from handrail.domain.checks.judgement import Judgement
 from handrail.domain.checks.rule import Evidence, evidence_data
 from handrail.domain.definition.duration import UNIT_MS, duration_text
-from handrail.domain.definition.model import Category, Definition
+from handrail.domain.definition.model import Category, Definition, Prompt
 from handrail.domain.errors import Conflict, Invalid, OnlyRecorded
 from handrail.domain.journal.event import How, Mode, Outcome, Proof
 from handrail.domain.run.command import (
@@ -32,15 +32,18 @@ from handrail.domain.run.command import (
     SetVars,
     SkipStep,
 )
-from handrail.domain.run.guard import claimant, require_open, require_ready
-from handrail.domain.run.guidance import is_undo, needs_confirmation, work_of
-from handrail.domain.run.state import Run, StepState
+from handrail.domain.run.guard import assignee, require_open, require_ready
+from handrail.domain.run.guidance import is_undo, name_for_agent, needs_confirmation, work_of
+from handrail.domain.run.state import Run
 from handrail.domain.run.status import STEP_NOT_STARTED, STEP_SUBMITTABLE, RunStatus, StepStatus
 from handrail.domain.run.step_path import UNDO, locate
+from handrail.domain.run.step_state import StepState
 from handrail.domain.scheduling.step_start import InputCheck, LeaveToAgent, start_of
 
-CLAIM_MS: Final = 15 * 60_000
-"""How long a step stays with the agent that claimed it by name."""
+TAKEN_MS: Final = 15 * 60_000
+"""How long a step stays with the agent that took it by name."""
+NAMED_MAX: Final = 10
+"""How many steps a refusal names."""
 
 
 class Submission(Struct, frozen=True, kw_only=True):
@@ -70,6 +73,8 @@ class Verdict(Struct, frozen=True, kw_only=True):
     passed: tuple[str, ...] = ()
     """The rules that handrail ran and that passed."""
     evidence: tuple[Evidence, ...] = ()
+    proof: Proof = Proof.CLAIMED
+    """What the checks that passed are worth."""
 
 
 ACCEPTED: Final = Verdict(accepted=True)
@@ -98,6 +103,33 @@ def meant(run: Run, given: Submission) -> Submission:
     if not is_undo(run, step) and run.step(step).status is not StepStatus.COMPENSATED:
         raise Conflict(f"step {step!r} is not being undone", hint="ask for the current step")
     return replace(given, step=step, is_undo=True)
+
+
+def step_meant(run: Run, definition: Definition, waiting: Sequence[str], output: Any) -> str:
+    """The step that an output is for that came without one: the only one that waits for this agent.
+
+    Conflict if there is another choice, or if the last submission was the same: its answer may have been lost, and the
+    output would then go to the step after it. `output` is as the journal stores it."""
+    if not waiting:
+        raise Conflict("no step of this run waits for an output", hint="ask for the current step with `run` alone")
+    names = [name_for_agent(run, path) for path in waiting]
+    if len(names) > 1:
+        more = f" and {len(names) - NAMED_MAX} more" if len(names) > NAMED_MAX else ""
+        raise Conflict(f"several steps are open: {', '.join(names[:NAMED_MAX])}{more}", hint="say which: give `step`")
+    last = _last_submitted(run, definition)
+    if last and run.step(last).output == output:
+        raise Conflict(
+            f"the same output was accepted for {last!r} just before",
+            hint=f"if it is for {names[0]!r}, give `step`; if you lost an answer, ask for the current step",
+        )
+    return names[0]
+
+
+def _last_submitted(run: Run, definition: Definition) -> str:
+    """The step of an agent that was completed last; empty if there is none."""
+    done = ((state.ended or 0, path) for path, state in run.steps.items() if state.status is StepStatus.COMPLETED)
+    newest_first = (path for _, path in sorted(done, reverse=True))
+    return next((path for path in newest_first if isinstance(locate(definition, path).step.work, Prompt)), "")
 
 
 # --- was it submitted before? ---------------------------------------------------------------------
@@ -168,25 +200,25 @@ def require_turn(
         require_ready(run, step, definition)  # a step in progress may end even while the run is paused
     if not isinstance(start_of(run, definition, step, now=now, check=check), LeaveToAgent):
         raise Conflict(f"step {step!r} is not done: its condition does not hold", hint="it is skipped")
-    _require_unclaimed(given, state, now)
+    _require_not_taken(given, state, now)
     # Rounds run in order, with a limit on how many at once: a step that has not started must be one of the waiting.
     if state.status in STEP_NOT_STARTED and step not in for_agent:
         raise Conflict(f"step {step!r} is not ready: its round has not come", hint="ask for the current step")
 
 
-def _require_unclaimed(given: Submission, state: StepState, now: int) -> None:
-    claimed_by = claimant(state, at=now)
-    if not claimed_by or claimed_by == given.agent:
+def _require_not_taken(given: Submission, state: StepState, now: int) -> None:
+    taken_by = assignee(state, at=now)
+    if not taken_by or taken_by == given.agent:
         return
     left = "" if state.due is None else f" for another {_seconds_text(state.due - now)}"
     raise Conflict(
-        f"step {given.step!r} is claimed by {claimed_by!r}{left}",
-        hint=f"name yourself as agent {claimed_by!r} if that is you, or ask for another step",
+        f"step {given.step!r} is assigned to {taken_by!r}{left}",
+        hint=f"name yourself as agent {taken_by!r} if that is you, or ask for another step",
     )
 
 
 def _seconds_text(milliseconds: int) -> str:
-    return duration_text(-(-milliseconds // UNIT_MS["s"]) * UNIT_MS["s"])  # rounded up: 0s would look unclaimed
+    return duration_text(-(-milliseconds // UNIT_MS["s"]) * UNIT_MS["s"])  # rounded up: 0s would look free
 
 
 # --- what do the checks mean for it? --------------------------------------------------------------
@@ -201,7 +233,13 @@ def verdict_on(run: Run, definition: Definition, given: Submission, judgement: J
     work = work_of(run, found, given.step)
     if needs_confirmation(run, found, work, given.output) and not given.confirmed:
         return UNCONFIRMED
-    return Verdict(accepted=True, findings=judgement.findings, passed=judgement.passed, evidence=judgement.evidence)
+    return Verdict(
+        accepted=True,
+        findings=judgement.findings,
+        passed=judgement.passed,
+        evidence=judgement.evidence,
+        proof=judgement.proof,
+    )
 
 
 # --- which commands does it become? ---------------------------------------------------------------
@@ -209,7 +247,7 @@ def verdict_on(run: Run, definition: Definition, given: Submission, judgement: J
 
 def handed_out(step: str, agent: str, *, now: int) -> HandOutStep:
     """Assigns a step: for a limited time to an agent that has named itself, else to any agent."""
-    return HandOutStep(step=step, agent=agent, until=now + CLAIM_MS if agent else None, at=now)
+    return HandOutStep(step=step, agent=agent, until=now + TAKEN_MS if agent else None, at=now)
 
 
 def commands_for(run: Run, definition: Definition, given: Submission, verdict: Verdict, *, now: int) -> list[Command]:
@@ -228,6 +266,11 @@ def commands_for(run: Run, definition: Definition, given: Submission, verdict: V
     if given.note and given.outcome is Outcome.DONE:
         commands.append(RecordAction(description=given.note, step=step, outcome=Outcome.DONE))
     return [*commands, _ended(given, verdict)]
+
+
+def proposed(given: Submission) -> Command:
+    """What a submission asks for if its output is accepted: for the policy, before anything is checked."""
+    return _undone(given, ACCEPTED) if given.is_undo else _ended(given, ACCEPTED)
 
 
 def _reopening(given: Submission, state: StepState, now: int) -> list[Command]:
@@ -257,7 +300,7 @@ def _ended(given: Submission, verdict: Verdict) -> Command:
             return CompleteStep(
                 step=given.step,
                 output=given.output,
-                proof=Proof.VERIFIED if verdict.passed else Proof.CLAIMED,
+                proof=verdict.proof,
                 checks=verdict.passed,
                 evidence=tuple(map(evidence_data, verdict.evidence)),
                 findings=tuple(map(finding_data, verdict.findings)),

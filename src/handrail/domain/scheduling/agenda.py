@@ -11,9 +11,11 @@ from typing import Final
 
 from handrail.domain.definition.model import Call, Definition, Each, OnFailure, Prompt, Repeat, Step
 from handrail.domain.journal.event import Mode
-from handrail.domain.run.state import Run, StepState
+from handrail.domain.run.revisiting import next_steps
+from handrail.domain.run.state import Run
 from handrail.domain.run.status import STEP_EXECUTING, STEP_MOVING, STEP_SATISFIED, STEP_TRACKED, RunStatus, StepStatus
 from handrail.domain.run.step_path import UNDO, Lane, lane_in, locate, top_lane, undo_lane
+from handrail.domain.run.step_state import StepState
 from handrail.domain.scheduling.failure_policy import policy_for
 from handrail.domain.scheduling.open_lane import OpenLane, OpenRounds, is_lane_over, lane_at, prefix_of, stuck_in
 from handrail.domain.scheduling.ready_steps import ReadySteps
@@ -42,6 +44,8 @@ class Agenda:
         """Steps that wait for an agent, a person or their next attempt."""
         self.expired: dict[str, None] = {}
         """Those whose question was not answered in time."""
+        self.withdrawn: dict[str, None] = {}
+        """Approvals that must be asked for again, even if the list of steps that they are in is over."""
         self.uncertain: set[str] = set()
         self.failed: dict[str, OnFailure] = {}
         self.containers: set[str] = set()
@@ -52,9 +56,10 @@ class Agenda:
         """Steps that contain others and must be looked at again: something has changed inside."""
         self._rounds: dict[str, OpenRounds] = {}
         self._known: dict[str, StepStatus] = {}
+        self._has_revisited = definition.revisit or any(inner.revisit for inner in definition.pinned.values())
         self._enter(top_lane(definition), order=(), chain=0)
         for path, state in run.steps.items():
-            if state.status in STEP_TRACKED and path not in self._known:
+            if (state.status in STEP_TRACKED or state.withdrawn) and path not in self._known:
                 self._note(path, locate(definition, path).step, state)
         self._turn()
         self.keep_up(self.now)
@@ -106,11 +111,23 @@ class Agenda:
 
     def update(self, run: Run, paths: Iterable[str]) -> None:
         """Apply what has happened to these steps, and to the run."""
+        paths = list(paths)
+        if run.approvals and any(_is_reopened(self.run.step(path), run.step(path)) for path in paths):
+            self._start_over(run)
+            return
         self.run = run
         for path in paths:
             self._see(path)
+        if self._has_revisited:
+            self._look_again_everywhere()
         self._turn()
         self.keep_up(self.now)
+
+    def _start_over(self, run: Run) -> None:
+        """Become what a new agenda of this run would be: rare, and taking steps back one by one would be intricate."""
+        now, fresh = self.now, Agenda(self.definition, run)
+        vars(self).update(vars(fresh))
+        self.keep_up(now)
 
     def keep_up(self, now: int) -> None:
         """Process timers up to this time, and open the lists of steps that can start now."""
@@ -168,10 +185,19 @@ class Agenda:
                 kept.add(path)
             else:
                 kept.discard(path)
+        if state.withdrawn and state.status is StepStatus.READY:
+            self.withdrawn[path] = None
+        else:
+            self.withdrawn.pop(path, None)
         if state.status is StepStatus.FAILED:
-            self.failed[path] = OnFailure.ASK if state.asks else policy_for(self.definition, path)
+            self.failed[path] = self._policy(path, state)
         else:
             self.failed.pop(path, None)
+
+    def _policy(self, path: str, state: StepState) -> OnFailure:
+        policy = OnFailure.ASK if state.asks else policy_for(self.definition, path)
+        # Steps that depend on a withdrawn approval may have started: someone must say what becomes of them.
+        return OnFailure.ASK if state.withdrawn and policy is OnFailure.CONTINUE else policy
 
     def _sort(self, opened: OpenLane, step: Step, state: StepState) -> None:
         """Put a step into the collections that fit its state."""
@@ -193,6 +219,8 @@ class Agenda:
 
     def _satisfy(self, opened: OpenLane, name: str) -> None:
         opened.left.discard(name)
+        if opened.is_revisited:
+            return
         for follower in opened.lane.course.followers[name]:
             opened.missing[follower] -= 1
             is_pending = self._known.get(opened.lane.prefix + follower, StepStatus.PENDING) is StepStatus.PENDING
@@ -204,6 +232,23 @@ class Agenda:
         opened.moving.add(name)
         step = opened.lane.course.named[name]
         self.ready_steps.add(opened.lane.prefix + name, step, opened.rank(name))
+
+    def _look_again_everywhere(self) -> None:
+        for opened in self.lanes.values():
+            if opened.is_revisited:
+                self._look_again(opened)
+
+    def _look_again(self, opened: OpenLane) -> None:
+        """Offer what comes next in a list in which a condition may become true later, unless a step is at work."""
+        offered = [
+            name for name in opened.offered if self.run.step(opened.lane.prefix + name).status is StepStatus.PENDING
+        ]
+        for name in offered:
+            opened.moving.discard(name)
+            self.ready_steps.discard(opened.lane.prefix + name)
+        opened.offered = () if opened.moving else tuple(next_steps(self.run, opened.lane))
+        for name in opened.offered:
+            self._offer(opened, name)
 
     # --- lanes --------------------------------------------------------------------------------------
 
@@ -259,12 +304,14 @@ class Agenda:
         opened = self.lanes[lane.prefix] = OpenLane(lane, order, chain)
         for name in lane.course.named:
             self._known.pop(lane.prefix + name, None)
-        for name, missing in list(opened.missing.items()):
+        for name, missing in [] if opened.is_revisited else list(opened.missing.items()):
             if not missing and self.run.step(lane.prefix + name).status is StepStatus.PENDING:
                 self._offer(opened, name)
         for name in lane.course.named:
             if lane.prefix + name in self.run.steps:
                 self._see(lane.prefix + name)
+        if opened.is_revisited:
+            self._look_again(opened)
         self._touch_parent(opened)
 
     def _touch_parent(self, opened: OpenLane) -> None:
@@ -320,6 +367,11 @@ def _time_of(step: Step, state: StepState) -> int | None:
     # The claim of an agent also ends at a set time, but then there is nothing for handrail to do.
     is_claim = state.status is StepStatus.WAITING and isinstance(step.work, Prompt) and not state.digest
     return None if is_claim else state.due
+
+
+def _is_reopened(before: StepState, after: StepState) -> bool:
+    """Whether an approval that was given is withdrawn: what followed from it is no longer so."""
+    return before.status in STEP_SATISFIED and after.withdrawn
 
 
 def _has_started(run: Run, definition: Definition, container: str, prefix: str) -> bool:

@@ -10,9 +10,10 @@ from typing import Final
 
 from handrail.domain.definition.effect import effect_of
 from handrail.domain.definition.model import Category, Definition, Each, Effect, Repeat
-from handrail.domain.run.state import Run, StepState
+from handrail.domain.run.state import Run
 from handrail.domain.run.status import STEP_UNDOABLE, StepStatus
 from handrail.domain.run.step_path import Lane, Located, container_of, is_in_undo, lane_in, locate
+from handrail.domain.run.step_state import StepState
 
 EFFECT_UNKNOWN: Final = frozenset({Category.TRANSIENT, Category.TIMEOUT, Category.CANCELLED, Category.INTERNAL})
 """Failures after which it is unknown whether the attempt changed anything."""

@@ -1,16 +1,18 @@
 """Rounds: the commands that loops and inlined workflows need: their next round, their end, or their failure.
 
 Pure, and changes nothing. Which lists of steps are open, and which containers need a command, is decided in agenda.py.
-The bound of a loop is a promise: a loop that reaches it without being done has failed."""
+The bound of a loop is a promise: a loop that reaches it without being done has failed, unless its author wants it to be
+left."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from handrail.domain.definition.duration import duration_ms
-from handrail.domain.definition.model import Call, Category, Definition, Repeat, Rounds
+from handrail.domain.definition.model import AtMax, Call, Category, Definition, Repeat, Rounds
 from handrail.domain.errors import Invalid
 from handrail.domain.journal.event import How
+from handrail.domain.json import Json
 from handrail.domain.run.command import (
     Command,
     CompensateStep,
@@ -19,7 +21,8 @@ from handrail.domain.run.command import (
     FailUndo,
     StartRound,
 )
-from handrail.domain.run.scope import condition_is_true, evaluate
+from handrail.domain.run.scope import condition_is_true, evaluate, read_by
+from handrail.domain.run.skipped_values import reads_skipped
 from handrail.domain.run.state import Run
 from handrail.domain.run.status import StepStatus
 from handrail.domain.run.step_path import Lane, Located, lane_in, locate
@@ -48,7 +51,17 @@ def _needed(agenda: Agenda, container: str) -> list[Command]:
 
 def outputs_of(definition: Definition, run: Run, lane: Lane) -> dict[str, Any]:
     """The outputs of a workflow whose steps are all done."""
-    return {name: evaluate(source, run, lane) for name, source in definition.outputs.items()}
+    return {name: _output_of(source, run, lane) for name, source in definition.outputs.items()}
+
+
+def _output_of(source: str, run: Run, lane: Lane) -> Json:
+    """One output; null if it reads what a skipped step did not leave."""
+    try:
+        return evaluate(source, run, lane)
+    except Invalid:
+        if reads_skipped(read_by(source, lane), run, lane):
+            return None
+        raise
 
 
 def _round_over(agenda: Agenda, found: Located) -> Command:
@@ -80,6 +93,8 @@ def _next_round(run: Run, definition: Definition, found: Located, rounds: Rounds
     if _is_enough(run, lane, rounds, started):
         return CompleteStep(step=container)
     if started - state.granted >= rounds.bound:
+        if rounds.at_max is AtMax.LEAVE:
+            return CompleteStep(step=container)
         return FailStep(
             step=container, category=Category.TIMEOUT, message=f"not done after {started} rounds, its bound"
         )

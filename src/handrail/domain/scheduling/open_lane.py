@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypeAlias
 
+from handrail.domain.run.revisiting import is_revisited
 from handrail.domain.run.step_path import Lane
 
 StepRank: TypeAlias = tuple[int, int, tuple[int, ...]]
@@ -24,6 +25,9 @@ class OpenLane:
         self.missing = {name: len(needs) for name, needs in lane.course.needs.items()}
         self.left = set(lane.course.named)
         self.moving: set[str] = set()
+        self.is_revisited = is_revisited(lane)
+        self.offered: tuple[str, ...] = ()
+        """In a list whose steps are looked at again: those that were offered last."""
 
     def rank(self, name: str) -> StepRank:
         """The rank of one of its steps."""

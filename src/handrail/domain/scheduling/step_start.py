@@ -12,9 +12,20 @@ from msgspec import Struct
 
 from handrail.domain.checks.finding import Path
 from handrail.domain.definition.duration import duration_ms
-from handrail.domain.definition.model import Approve, Call, Category, Definition, Each, Effect, Prompt, Repeat, Tool
+from handrail.domain.definition.model import (
+    Approve,
+    AtMax,
+    Call,
+    Category,
+    Definition,
+    Each,
+    Effect,
+    Prompt,
+    Repeat,
+    Tool,
+)
 from handrail.domain.errors import Invalid
-from handrail.domain.json import digest
+from handrail.domain.run.approval import question_of
 from handrail.domain.run.command import (
     Command,
     FailAttempt,
@@ -70,14 +81,16 @@ def start_of(run: Run, definition: Definition, path: str, *, now: int, check: In
     try:
         # On a retry the condition was already true once, and is not asked again.
         if step.when is not None and not run.step(path).started and not condition_is_true(step.when, run, lane):
-            return Grant((SkipStep(step=path, reason=f"`when: {step.when}` is false"),))
+            return Grant((SkipStep(step=path, reason=f"`when: {step.when}` is false", is_condition=True),))
         match step.work:
             case Tool() as work:
                 return _to_call(run, lane, path, work)
             case Prompt():
                 return LeaveToAgent(path)
             case Approve() as work:
-                return Grant((_question(run, found, work, now),))
+                question_of(run, definition, path, asked=run.step(path).asked + 1)  # Invalid if it can't be rendered
+                expires = now + duration_ms(work.expires) if work.expires else None
+                return Grant((RequestApproval(step=path, expires=expires),))
             case Each() as work:
                 items = _items(evaluate(work.items, run, lane), work)
                 return Grant((OpenStep(step=path, rounds=len(items), values=items),))
@@ -121,23 +134,11 @@ def _no_undo(path: str, message: str) -> Grant:
     return Grant((StartUndo(step=path), failed))
 
 
-def question_of(run: Run, found: Located, work: Approve) -> tuple[str, str]:
-    """What a person is asked, and the digest that the answer is bound to."""
-    text = str(rendered(work.approve, run, found.lane))
-    path = found.prefix + found.step.id
-    return text, digest({"run": run.id, "step": path, "text": text, "definition": run.definition})
-
-
-def _question(run: Run, found: Located, work: Approve, now: int) -> RequestApproval:
-    text, bound = question_of(run, found, work)
-    expires = now + duration_ms(work.expires) if work.expires else None
-    path = found.prefix + found.step.id
-    return RequestApproval(step=path, digest=bound, text=text, by=work.by, expires=expires)
-
-
 def _items(value: Any, work: Each) -> list[Any]:
     if not isinstance(value, list | tuple):
         raise Invalid(f"`each: {work.items}` is not a list")
+    if len(value) > work.max and work.at_max is AtMax.LEAVE:
+        return list(value[: work.max])
     if len(value) > work.max:
         raise Invalid(f"`each: {work.items}` has {len(value)} items, more than its bound of {work.max}")
     return list(value)

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from handrail.domain.definition.model import OnFailure
 from handrail.domain.errors import Invalid
+from handrail.domain.run.approval_reach import held_by, withdrawn_in
 from handrail.domain.run.command import (
     Command,
     ExpireApproval,
@@ -68,57 +69,60 @@ def next_turn(agenda: Agenda, *, check: InputCheck, under_way: Collection[str] =
 def ready_for_agent(agenda: Agenda, *, check: InputCheck) -> list[str]:
     """The ready steps that only an agent can do, without those whose condition is false."""
     started = ((path, _start(agenda, path, check)) for path in agenda.ready_steps.others)
-    return [*agenda.ready_steps.prompts, *(path for path, one in started if isinstance(one, LeaveToAgent))]
+    left = [*agenda.ready_steps.prompts, *(path for path, one in started if isinstance(one, LeaveToAgent))]
+    return list(_approved(agenda, left))
 
 
 def _doing(agenda: Agenda, check: InputCheck, under_way: Collection[str], at_most: int) -> Turn:
     run = agenda.run
     if run.deadline is not None and agenda.now >= run.deadline:
         return Turn((ExpireRun(),))
-    if commands := _noted(agenda, under_way):
+    if commands := _noted(agenda, check, under_way):
         return Turn(tuple(commands))
     if (halt := agenda.halt) is not None:
         return Turn(() if under_way else _halted(agenda, halt))  # calls in progress finish first, and are journaled
     if agenda.is_stuck or agenda.is_done:
         return Turn(() if under_way else (_end(agenda),))
-    return Turn(_opened(agenda, check), calls=_free(agenda.ready_steps.calls, under_way, at_most))
+    return Turn(_opened(agenda, check), calls=_free(_approved(agenda, agenda.ready_steps.calls), under_way, at_most))
 
 
 def _undoing(agenda: Agenda, check: InputCheck, under_way: Collection[str], at_most: int) -> Turn:
     undos = agenda.undos
     again, lost = _interrupted(agenda, under_way)
-    if commands := (*_noted(agenda, under_way), *lost):
+    if commands := (*_noted(agenda, check, under_way), *lost):
         return Turn(commands)
     if not undos.ready and not undos.under_way:
-        return Turn(() if under_way else (FinishCompensation(),))
+        return Turn(() if under_way or undos.uncertain else (FinishCompensation(),))
     to_undo = (path for path in undos.ready if path + UNDO not in under_way)
     return Turn(
         _opened(agenda, check),
         undos=tuple(islice((*again, *islice(to_undo, at_most)), at_most)),
-        calls=_free(agenda.ready_steps.calls, under_way, at_most),
+        calls=_free(_approved(agenda, agenda.ready_steps.calls), under_way, at_most),
     )
 
 
-def _noted(agenda: Agenda, under_way: Collection[str]) -> list[Command]:
-    """What must be journaled before another step starts: expired questions, rounds, lost attempts."""
+def _noted(agenda: Agenda, check: InputCheck, under_way: Collection[str]) -> list[Command]:
+    """What must be journaled before another step starts: expired and withdrawn questions, rounds, lost attempts."""
     lost = agenda.busy.difference(under_way)
-    if not lost and not agenda.expired and not agenda.containers:
+    if not lost and not agenda.expired and not agenda.withdrawn and not agenda.containers:
         return []  # the usual case, checked at every event of a run
     commands: list[Command] = [ExpireApproval(step=path) for path in agenda.expired]
+    again = [_start(agenda, path, check) for path in agenda.withdrawn]
+    commands += [command for one in again if isinstance(one, Grant) for command in one.commands]
     commands += container_commands(agenda)
     return [*commands, *(LoseAttempt(step=path) for path in sorted(lost))]
 
 
 def _interrupted(agenda: Agenda, under_way: Collection[str]) -> tuple[list[str], list[Command]]:
-    """Undos that have started but are not in progress: those to retry, and the commands for the others."""
+    """Undos that have started but are not in progress: those to call again now, and those that were lost."""
     again: list[str] = []
     lost: list[Command] = []
     for path in agenda.undos.by_tool():
         state = agenda.run.step(path)
         if path + UNDO in under_way or (state.due or 0) > agenda.now:
             continue
-        # An attempt that ended has journaled its failure and the time of its retry; without them, it was interrupted.
-        if state.due is None and not state.repeatable:
+        # An attempt that failed or was lost has a time for the next one; without it, it was interrupted just now.
+        if state.due is None:
             lost.append(LoseUndo(step=path))
         else:
             again.append(path)
@@ -145,12 +149,20 @@ def _opened(agenda: Agenda, check: InputCheck) -> tuple[Command, ...]:
     """The commands that start ready steps which call no tool, so that no limit applies to them."""
     if not agenda.ready_steps.others:
         return ()
-    started = [_start(agenda, path, check) for path in agenda.ready_steps.others]
+    started = [_start(agenda, path, check) for path in _approved(agenda, agenda.ready_steps.others)]
     return tuple(command for one in started if isinstance(one, Grant) for command in one.commands)
 
 
 def _start(agenda: Agenda, path: str, check: InputCheck) -> StepStart:
     return start_of(agenda.run, agenda.definition, path, now=agenda.now, check=check)
+
+
+def _approved(agenda: Agenda, ready: Iterable[str]) -> Iterable[str]:
+    """Those of the ready steps that wait for no approval that was withdrawn."""
+    run = agenda.run
+    if not run.approvals or next(withdrawn_in(run), None) is None:
+        return ready
+    return (path for path in ready if run.step(path).withdrawn or not held_by(run, agenda.definition, path))
 
 
 def _free(ready: Iterable[str], under_way: Collection[str], at_most: int) -> tuple[str, ...]:

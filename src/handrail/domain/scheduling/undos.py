@@ -5,9 +5,10 @@ Pure. The order is decided in compensation.py; what starting an undo means, in s
 from __future__ import annotations
 
 from handrail.domain.definition.model import Call, Definition, Prompt, Work
-from handrail.domain.run.state import Run, StepState
+from handrail.domain.run.state import Run
 from handrail.domain.run.status import STEP_ACTED, StepStatus
 from handrail.domain.run.step_path import locate
+from handrail.domain.run.step_state import StepState
 from handrail.domain.scheduling.compensation import holding_back, undo_order
 from handrail.domain.scheduling.ranked_queue import RankedQueue
 
@@ -23,6 +24,8 @@ class Undos:
         """Steps whose undo may start, the latest step first."""
         self.under_way: set[str] = set()
         """Steps whose undo has started and not ended."""
+        self.uncertain: set[str] = set()
+        """Steps of which it is unknown whether they are undone: someone must decide."""
         self._place: dict[str, int] = {}
         self._blocked: dict[str, list[str]] = {}
         """By step: earlier steps whose undo waits until this one is undone."""
@@ -32,6 +35,7 @@ class Undos:
         self.is_on = True
         self.ready.clear()
         self.under_way.clear()
+        self.uncertain.clear()
         self._blocked.clear()
         order = undo_order(run, self.definition)
         self._place = {path: place for place, path in enumerate(order)}
@@ -41,16 +45,22 @@ class Undos:
                 continue  # its undo has failed permanently since, and no retry was requested
             if state.status is StepStatus.COMPENSATING:
                 self.under_way.add(path)
+            elif state.undo_uncertain:
+                self.uncertain.add(path)
             else:
                 self._put(run, path)
 
     def see(self, run: Run, path: str, state: StepState) -> bool:
         """Apply the new state of a step; returns whether its undo has ended."""
+        self.uncertain.discard(path)
         if state.status is StepStatus.COMPENSATING:
             self.ready.discard(path)
             self.under_way.add(path)
             return False
         self.under_way.discard(path)
+        if state.undo_uncertain:
+            self.uncertain.add(path)  # like a failed undo, it keeps blocking the steps before it
+            return True
         if state.status in STEP_ACTED:
             return False  # a late answer changes nothing: it is still to be undone
         self.ready.discard(path)

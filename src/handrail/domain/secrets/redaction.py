@@ -1,7 +1,8 @@
 """Redaction: removes secrets from a body before it reaches the journal.
 
-Pure. A secret is recognised by its key or its shape (both in secret_forms.py), or by its value, because an input was
-marked as secret. Most bodies need only a cheap scan; only a suspicious one is decoded and rewritten."""
+Pure. A secret is recognised by its key or its shape (both in secret_forms.py), or by its value (scrubbing.py), because
+it is stored, or an input was marked as secret. Most bodies need only a cheap scan; only a suspicious one is decoded and
+rewritten."""
 
 from __future__ import annotations
 
@@ -12,19 +13,27 @@ from typing import Any, Final
 import msgspec
 
 from handrail.domain.errors import Limited
+from handrail.domain.secrets.scrubbing import NOTHING_KNOWN, REDACTED, SecretScrubber
+from handrail.domain.secrets.secret_encodings import KNOWN_LENGTH_MIN
 from handrail.domain.secrets.secret_forms import AWS_ID, AWS_SECRET, forms_in, looks_secret, names_secret
 
 __all__ = ["REDACTED", "looks_secret", "marked_inputs", "redact_body", "redact_inputs"]
 
-REDACTED: Final = "[redacted]"
-KNOWN_LENGTH_MIN: Final = 6
 FORM_LENGTH_MIN: Final = 8
 DEPTH_MAX: Final = 300
 PASSES_MAX: Final = 10
 STRUCTURE: Final = frozenset(
-    {"step", "steps", "not_compensated", "definition", "workflow", "digest", "residue", "stream", "store", "by"}
+    {
+        *("step", "steps", "not_compensated", "definition", "workflow", "digest", "residue", "stream", "store", "by"),
+        *("about", "action", "category", "effect", "fork", "how", "mode", "outcome", "proof"),
+    }
 )
-"""Top-level fields of an event's body that replay needs; they contain no user content."""
+"""Top-level fields of an event's body that replay needs; they contain no user content: words of a closed set, hashes,
+and names in a definition, which is refused if it holds a secret."""
+CONTENT: Final = frozenset({"capture", "content", "output", "schema", "values"})
+"""Top-level fields that may be any value, also a number. Numbers in other fields are the event's own."""
+EXACT: Final = frozenset({"evidence", "findings"})
+"""Top-level fields whose numbers have a meaning of their own, like those of the event itself."""
 
 _REFERENCE: Final = re.compile(r"(?:[A-Za-z]{1,20} )?\$\{(?:env|secret):[^}]{1,200}\}")
 
@@ -49,11 +58,14 @@ _encode: Final = msgspec.json.Encoder().encode
 _decode: Final = msgspec.json.Decoder().decode
 
 
-def redact_body(body: bytes, known: Sequence[str] = ()) -> bytes:
-    """The body without secrets; the same object if it has none."""
+def redact_body(body: bytes, *scrubbers: SecretScrubber) -> bytes:
+    """The body without secrets, those that the scrubbers know included; the same object if it has none."""
     text = body.decode("latin-1")
-    if _shows_sign(text) or _shows_name(text.lower()) or (known and _holds_one_of(known, body)):
-        return _rewrite(body, known)
+    if _shows_sign(text) or _shows_name(text.lower()):
+        return _rewrite(body, scrubbers)
+    for scrubber in scrubbers:
+        if scrubber is not NOTHING_KNOWN and scrubber.may_find(text):
+            return _rewrite(body, scrubbers)
     return body
 
 
@@ -91,43 +103,44 @@ def _shows_name(text: str) -> bool:
     )
 
 
-def _holds_one_of(known: Sequence[str], body: bytes) -> bool:
-    return any(_encode(secret)[1:-1] in body for secret in known)
-
-
-def _rewrite(body: bytes, known: Sequence[str]) -> bytes:
+def _rewrite(body: bytes, scrubbers: Sequence[SecretScrubber]) -> bytes:
     data = _decode(body)
-    usable = sorted({secret for secret in known if len(secret) >= KNOWN_LENGTH_MIN}, key=len, reverse=True)
-    scrub = _Scrub(tuple(usable), has_aws_id=AWS_ID.pattern.search(_encode(data).decode()) is not None)
-    clean: Any
-    if isinstance(data, dict):
-        clean = {
-            key: data[key] if key in STRUCTURE else scrub.value(data[key], hides=names_secret(key)) for key in data
-        }
-    else:
-        clean = scrub.value(data)
+    scrub = _Scrub(scrubbers, has_aws_id=AWS_ID.pattern.search(_encode(data).decode()) is not None)
+    is_event = isinstance(data, dict)
+    clean = {key: scrub.field(key, item) for key, item in data.items()} if is_event else scrub.value(data)
     return body if clean == data else _encode(clean)
 
 
 class _Scrub:
     """Rewrites values without the secrets in them."""
 
-    def __init__(self, known: tuple[str, ...], *, has_aws_id: bool) -> None:
-        self.known = known
+    def __init__(self, scrubbers: Sequence[SecretScrubber], *, has_aws_id: bool) -> None:
+        self.scrubbers = scrubbers
         self.has_aws_id = has_aws_id
 
-    def value(self, value: Any, *, hides: bool = False, depth: int = 1) -> Any:
+    def field(self, name: str, value: Any) -> Any:
+        if name in STRUCTURE or (type(value) in (int, float) and name not in CONTENT):
+            return value
+        return self.value(value, hides=names_secret(name), is_exact=name in EXACT)
+
+    def value(self, value: Any, *, hides: bool = False, is_exact: bool = False, depth: int = 1) -> Any:
         if depth > DEPTH_MAX:
             raise Limited(f"a value is nested deeper than {DEPTH_MAX} levels")
         match value:
             case str():
                 return REDACTED if hides and not _is_open(value) else self.text(value)
             case list():
-                return [self.value(item, hides=hides, depth=depth + 1) for item in value]
+                return [self.value(item, hides=hides, is_exact=is_exact, depth=depth + 1) for item in value]
             case dict():
-                return self._object(value, hides=hides, depth=depth)
+                return self._object(value, hides=hides, is_exact=is_exact, depth=depth)
+            case bool() | None:
+                return value
             case _:
-                return value  # numbers, booleans and null contain no secret
+                return value if is_exact else self.number(value)
+
+    def number(self, number: float) -> Any:
+        """A number, or the mark if its digits are a known secret."""
+        return next((mark for one in self.scrubbers if (mark := one.number(number)) is not number), number)
 
     def text(self, text: str) -> str:
         for _ in range(PASSES_MAX):
@@ -137,18 +150,19 @@ class _Scrub:
             text = clean
         return REDACTED  # each removal uncovered another secret: such a text was crafted, so keep nothing
 
-    def _object(self, value: dict[str, Any], *, hides: bool, depth: int) -> dict[str, Any]:
+    def _object(self, value: dict[str, Any], *, hides: bool, is_exact: bool, depth: int) -> dict[str, Any]:
         clean: dict[str, Any] = {}
         for key, item in value.items():
             name = unique = self.text(key)
             while unique in clean:  # two secrets used as keys become the same mark: number them
                 unique = f"{name} ({len(clean)})"
-            clean[unique] = self.value(item, hides=hides or names_secret(key), depth=depth + 1)
+            is_hidden = hides or names_secret(key)
+            clean[unique] = self.value(item, hides=is_hidden, is_exact=is_exact, depth=depth + 1)
         return clean
 
     def _once(self, text: str) -> str:
-        for secret in self.known:
-            text = text.replace(secret, REDACTED)
+        for scrubber in self.scrubbers:
+            text = scrubber.text(text)
         if len(text) >= FORM_LENGTH_MIN and (_shows_sign(text) or _shows_name(text.lower())):
             for form in forms_in(text):
                 text = form.pattern.sub(form.mark, text)

@@ -1,24 +1,49 @@
-"""Scrubbing: removes known secret values from a tool's output, in all common encodings.
+"""Scrubbing: removes known secret values from anything that is about to be written, in all common encodings.
 
-Pure. The known values come from tools/vault.py. Unknown secrets are found by their shape when something is journaled
-(redaction.py)."""
+Pure. Which values are known is decided in engine/known_secrets.py. Unknown secrets are found by their shape when
+something is journaled (redaction.py). Nearly every text holds none, so one search over it has to say so quickly."""
 
 from __future__ import annotations
 
-import json
 import re
-from base64 import b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
-from urllib.parse import quote, quote_plus
 
-from handrail.domain.secrets.redaction import KNOWN_LENGTH_MIN, REDACTED
+from handrail.domain.secrets.escaped_text import (
+    as_bytes_text,
+    from_bytes_text,
+    joined,
+    may_go_on,
+    may_hide,
+    readings,
+    views,
+)
+from handrail.domain.secrets.secret_encodings import KNOWN_LENGTH_MIN, encoded_forms, plain_forms
 
+REDACTED: Final = "[redacted]"
 DEPTH_MAX: Final = 300
-CORE_LENGTH_MIN: Final = 8
 NUMBER_BITS_MAX: Final = 128
+NEEDLE_LENGTH: Final = 4
+LONG_FORM, LONG_NEEDLE = 24, 8
+"""A longer piece of a long form: four characters of a dump of bytes are in every other dump."""
+END: Final = ""
+NEEDLE_WITHIN: Final = 64
+COMMON_FIRST: Final = ' etaoinsr"ld:,cupmhfgybvw_.-10/k{}[]2358674xT9SqjIzAECPORDNLMUHFGBWVYKJQXZ+=\\%&'
+"""Characters by how often they occur in bodies of events, roughly: only the speed depends on it."""
+_RARITY: Final = {character: rank for rank, character in enumerate(COMMON_FIRST)}
 
-_PERCENT: Final = re.compile(r"%[0-9A-F]{2}")
+
+def holds_mark(value: Any) -> bool:
+    """Whether a secret was removed from a value."""
+    match value:
+        case str():
+            return REDACTED in value
+        case Mapping():
+            return any(map(holds_mark, value.values()))
+        case list() | tuple():
+            return any(map(holds_mark, value))
+        case _:
+            return False
 
 
 def is_scrubbed(value: str) -> bool:
@@ -26,76 +51,163 @@ def is_scrubbed(value: str) -> bool:
     return len(value) >= KNOWN_LENGTH_MIN
 
 
-def forms_of(value: str) -> tuple[str, ...]:
-    """All encodings of a value: as it is, in JSON, in URLs and in base64; none if it is too short."""
-    if not is_scrubbed(value):
-        return ()
-    encoded = value.encode(errors="surrogatepass")
-    in_json = [json.dumps(value, ensure_ascii=is_plain)[1:-1] for is_plain in (True, False)]
-    in_urls = [quote(encoded, safe=""), quote(encoded), quote_plus(encoded)]
-    in_urls += [_PERCENT.sub(lambda found: found[0].lower(), text) for text in in_urls]
-    spelled = [value, *in_json, *in_urls, *_base64(encoded)]
-    return tuple(dict.fromkeys(spelled))
+class SecretScrubber:
+    """Finds these values, each with what refers to it (`${secret:NAME}`, or nothing), however they are spelled."""
+
+    def __init__(self, values: Mapping[str, str]) -> None:
+        self.values: Mapping[str, str] = dict(values)
+        self._plain = _by_length({form: name for value, name in values.items() for form in plain_forms(value)})
+        self._encoded = _by_length({form: name for value, name in values.items() for form in encoded_forms(value)})
+        self._search = _needle_search([*self._plain, *self._encoded])
+
+    def __bool__(self) -> bool:
+        """Whether there is anything to find."""
+        return self._search is not None
+
+    def __repr__(self) -> str:
+        return f"SecretScrubber({len(self.values)} values)"
+
+    def may_find(self, text: str) -> bool:
+        """Whether a text (its UTF-8, one character for each byte) may hold a value; wrong only towards yes."""
+        search = self._search
+        if search is None:
+            return False
+        if search(text):
+            return True
+        if may_hide(text):
+            return any(search(read) or search(joined(read)) for read in readings(text))
+        return may_go_on(text) and search(joined(text)) is not None
+
+    def text(self, text: str) -> str:
+        """A text without the values; the same object if it has none."""
+        if self._search is None:
+            return text
+        plain = as_bytes_text(text)
+        clean = self._clean(plain)
+        return text if clean is plain else from_bytes_text(clean)
+
+    def content(self, content: bytes) -> bytes:
+        """Any bytes without the values; the same object if they have none."""
+        if self._search is None:
+            return content
+        text = content.decode("latin-1")
+        clean = self._clean(text)
+        return content if clean is text else clean.encode("latin-1")
+
+    def value(self, value: Any) -> Any:
+        """A JSON value without the values; the same object if it has none."""
+        return self._value(value, 0) if self._search is not None else value
+
+    def number(self, number: float) -> Any:
+        """A number, or the mark if its digits are a value."""
+        if isinstance(number, int) and number.bit_length() > NUMBER_BITS_MAX:
+            return number  # converting it to text would be slow, and no secret is such a number
+        return REDACTED if self._search is not None and str(number) in self._plain else number
+
+    def finds(self, content: bytes) -> bool:
+        """Whether a content holds a value."""
+        text = content.decode("latin-1")
+        return self.may_find(text) and any(True for _ in self._found(text))
+
+    def names_in(self, content: bytes) -> Sequence[str]:
+        """What refers to the values that a content holds, in order."""
+        text = content.decode("latin-1")
+        if not self.may_find(text):
+            return ()
+        return tuple(dict.fromkeys(name for _, _, name in sorted(self._found(text))))
+
+    def _clean(self, text: str) -> str:
+        if not self.may_find(text):
+            return text
+        parts: list[str] = []
+        done = 0
+        for start, end, _ in sorted(self._found(text), key=lambda one: (one[0], -one[1])):
+            if end <= done:
+                continue
+            if start >= done:  # else it overlaps the one before, which has left a mark already
+                parts += (text[done:start], REDACTED)
+            done = end
+        return "".join([*parts, text[done:]]) if parts else text
+
+    def _found(self, text: str) -> Iterator[tuple[int, int, str]]:
+        """Where the values are in a text, from and to, and what refers to each."""
+        for view in views(text):
+            for forms in (self._encoded,) if view.is_joined else (self._plain, self._encoded):
+                for form, name in forms.items():
+                    at = view.text.find(form)
+                    while at >= 0:
+                        end = at + len(form)
+                        yield view.starts[at], view.ends[end - 1], name
+                        at = view.text.find(form, end)
+
+    def _value(self, value: Any, depth: int) -> Any:
+        if depth > DEPTH_MAX:
+            return REDACTED  # too deep to check, so it is not shown
+        match value:
+            case str():
+                return self.text(value)
+            case bool() | None:
+                return value
+            case int() | float():
+                return self.number(value)
+            case Mapping():
+                return self._mapping(value, depth)
+            case list() | tuple():
+                items = [self._value(item, depth + 1) for item in value]
+                return value if all(map(_is_same, items, value)) else items
+            case _:
+                return value
+
+    def _mapping(self, mapping: Mapping[Any, Any], depth: int) -> Mapping[Any, Any]:
+        items = {self._value(key, depth + 1): self._value(item, depth + 1) for key, item in mapping.items()}
+        is_same = len(items) == len(mapping) and all(
+            new_key is key and new is item
+            for (new_key, new), (key, item) in zip(items.items(), mapping.items(), strict=True)
+        )
+        return mapping if is_same else items
 
 
-def scrubbed(value: Any, forms: Sequence[str]) -> Any:
-    """A JSON value without these texts, which are given longest first; the same object if it has none of them."""
-    return _scrubbed(value, forms, 0) if forms else value
+def _by_length(forms: Mapping[str, str]) -> Mapping[str, str]:
+    """Longest first: a value may be a part of another."""
+    return dict(sorted(forms.items(), key=lambda one: (-len(one[0]), one[0])))
 
 
-def _base64(encoded: bytes) -> list[str]:
-    """The value alone, and the part that is the same at any offset inside a longer text."""
-    whole = b64encode(encoded).decode()
-    standard = [whole, whole.rstrip("=")]
-    for before in range(3):
-        first = -(-before * 8 // 6)  # the first character that does not depend on the bytes before
-        after = (before + len(encoded)) * 8 // 6
-        core = b64encode(bytes(before) + encoded).decode()[first:after]
-        if len(core) >= CORE_LENGTH_MIN:
-            standard.append(core)
-    return [*standard, *(text.replace("+", "-").replace("/", "_") for text in standard)]
+def _needle_search(forms: Sequence[str]) -> Any:
+    """One compiled search for a piece of every form; None if there are none.
 
-
-def _scrubbed(value: Any, forms: Sequence[str], depth: int) -> Any:
-    if depth > DEPTH_MAX:
-        return REDACTED  # too deep to check, so it is not shown
-    match value:
-        case str():
-            return _text(value, forms)
-        case bool() | None:
-            return value
-        case int() | float():
-            return _number(value, forms)
-        case Mapping():
-            return _mapping(value, forms, depth)
-        case list() | tuple():
-            items = [_scrubbed(item, forms, depth + 1) for item in value]
-            return value if all(map(_is_same, items, value)) else items
-        case _:
-            return value
-
-
-def _text(text: str, forms: Sequence[str]) -> str:
+    The piece starts with the form's rarest character: at most places of a text, the search looks at one character."""
+    if not forms:
+        return None
+    trie: dict[str, Any] = {}
     for form in forms:
-        if form in text:
-            text = text.replace(form, REDACTED)
-    return text
+        node = trie
+        for character in _needle(form):
+            node = node.setdefault(character, {})
+        node[END] = {}
+    return re.compile(_pattern(trie), re.DOTALL).search
 
 
-def _number(number: float, forms: Sequence[str]) -> Any:
-    if isinstance(number, int) and number.bit_length() > NUMBER_BITS_MAX:
-        return number  # converting it to text would be slow, and no secret is such a number
-    return REDACTED if str(number) in forms else number
+def _needle(form: str) -> str:
+    length = NEEDLE_LENGTH if len(form) < LONG_FORM else LONG_NEEDLE
+    last = min(len(form) - length, NEEDLE_WITHIN)
+    at = max(range(last + 1), key=lambda place: _RARITY.get(form[place], len(COMMON_FIRST)))
+    return form[at : at + length]
 
 
-def _mapping(mapping: Mapping[Any, Any], forms: Sequence[str], depth: int) -> Mapping[Any, Any]:
-    items = {_scrubbed(key, forms, depth + 1): _scrubbed(item, forms, depth + 1) for key, item in mapping.items()}
-    is_same = len(items) == len(mapping) and all(
-        new_key is key and new is item
-        for (new_key, new), (key, item) in zip(items.items(), mapping.items(), strict=True)
-    )
-    return mapping if is_same else items
+def _pattern(node: Mapping[str, Any]) -> str:
+    if END in node:  # a longer piece that starts like this one need not be kept apart from it
+        return ""
+    branches = [re.escape(character) + _pattern(below) for character, below in sorted(node.items())]
+    return branches[0] if len(branches) == 1 else f"(?:{'|'.join(branches)})" if branches else ""
 
 
 def _is_same(one: Any, other: Any) -> bool:
     return one is other
+
+
+NOTHING_KNOWN: Final = SecretScrubber({})
+
+
+def nothing_known() -> SecretScrubber:
+    """The scrubber where no secret is known."""
+    return NOTHING_KNOWN

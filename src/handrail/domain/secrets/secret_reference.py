@@ -15,6 +15,7 @@ from msgspec import Struct
 from handrail.domain.checks.finding import Path
 from handrail.domain.language.shape import ANY
 from handrail.domain.language.template import VALUE_DEPTH_MAX, TemplateError, compile_template
+from handrail.domain.secrets.secret_forms import names_secret
 
 OPENING: Final = "${"
 NAME_PATTERN: Final = r"[A-Za-z_][A-Za-z0-9_.-]{0,99}"
@@ -56,6 +57,18 @@ def references_in(text: str) -> list[Reference]:
 def filled(text: str, value_of: Callable[[Reference], str]) -> str:
     """The text with each reference replaced by its value; references inside values are not replaced."""
     return _REFERENCE.sub(lambda found: value_of(_reference(found)), text)
+
+
+def names_value(reference: Reference) -> bool:
+    """Whether a secret is behind a reference: always, or by the name of the variable."""
+    return reference.source is ReferenceSource.SECRET or names_secret(reference.name)
+
+
+def visible_words(place: str) -> str:
+    """Why a secret is refused in the arguments of a process, and where it goes instead."""
+    return (
+        f"can't be in `{place}`: other users of the machine can see it there; pass it in `env`, or by stdin or a file"
+    )
 
 
 def reference_places(written: Any, rendered: Any, *, is_top: bool) -> tuple[Path, ...]:

@@ -37,7 +37,7 @@ from handrail.domain.json import digest
 from handrail.domain.run.state import Run
 from handrail.domain.run.step_path import Lane
 from handrail.domain.suggestion import did_you_mean
-from handrail.engine.checking.rule import Memory, Rule, RuleSet, RuleUnavailable, Setting
+from handrail.engine.checking.rule import Baselines, Memory, Rule, RuleSet, RuleUnavailable, Setting
 from handrail.engine.sandbox import Sandbox
 from handrail.engine.tool import Progress, silent
 
@@ -71,14 +71,15 @@ class QualityGate:
     places: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
 
     async def judge(
-        self, work: Prompt | Tool, output: Any, run: Run, lane: Lane, *, progress: Progress = silent
+        self, work: Prompt | Tool, output: Any, run: Run, lane: Lane, *, step: str = "", progress: Progress = silent
     ) -> Judgement:
-        """Judge an output; checks are applied only if it fits the schema."""
+        """Judge an output of a step; checks are applied only if it fits the schema."""
         shape = shape_of_output(work, output, self.fits)
         if blocks(shape) or not work.checks:
             return judgement_of(work, shape)
         given = given_of(output, run, lane, self.fits)
-        checks = OutputChecks(self, given, progress)
+        baselines = Baselines(run=run.baselines.get(""), step=run.baselines.get(step))
+        checks = OutputChecks(self, given, baselines, progress)
         tasks = tasks_of(work.checks, given, run, lane)
         outcomes = await asyncio.gather(*(checks.outcome(task) for _, task in tasks))
         return judgement_of(work, shape, list(zip((check for check, _ in tasks), outcomes, strict=True)))
@@ -87,10 +88,15 @@ class QualityGate:
 class OutputChecks:
     """Applies the check tasks of one output. What the outcomes mean is decided in domain/checks/judgement.py."""
 
-    def __init__(self, gate: QualityGate, given: Given, progress: Progress) -> None:
+    def __init__(self, gate: QualityGate, given: Given, baselines: Baselines, progress: Progress) -> None:
         self._gate = gate
         self._setting = Setting(
-            given=given, project=gate.project, private=gate.private, sandbox=gate.sandbox, progress=progress
+            given=given,
+            project=gate.project,
+            private=gate.private,
+            sandbox=gate.sandbox,
+            baselines=baselines,
+            progress=progress,
         )
 
     async def outcome(self, task: CheckTask) -> CheckOutcome:
@@ -114,7 +120,8 @@ class OutputChecks:
             return _too_slow(task.card, task.parameters)
         whole = task.outcome(parts)
         # Without evidence nothing counts as verified, which is right for a rule that was not run.
-        return _bounded(task.card, whole, took=_since(started)) if whole.was_run else whole
+        bounded = _bounded(task.card, whole, took=_since(started)) if whole.was_run else whole
+        return replace(bounded, looks_at=whole.looks_at)
 
     async def _applied(self, name: str, parameters: Mapping[str, Any]) -> CheckOutcome:
         rule = await self._gate.rules.find(name)
@@ -127,7 +134,8 @@ class OutputChecks:
         if self._gate.is_plain:
             return not_run(name)
         async with self._gate.places:
-            return await self._remembered(rule, parameters, self._setting)
+            outcome = await self._remembered(rule, parameters, self._setting)
+        return replace(outcome, looks_at=rule.card.looks_at)
 
     async def _remembered(self, rule: Rule, parameters: Mapping[str, Any], setting: Setting) -> CheckOutcome:
         """The cached outcome for identical inputs, or a new one."""

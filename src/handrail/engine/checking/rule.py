@@ -11,8 +11,16 @@ from typing import Any, Protocol
 from msgspec import Struct
 
 from handrail.domain.checks.rule import CheckOutcome, Given, RuleCard
+from handrail.domain.run.baseline import Baseline
 from handrail.engine.sandbox import Sandbox
 from handrail.engine.tool import Progress, silent
+
+
+class Baselines(Struct, frozen=True, kw_only=True):
+    """The state of the project when the run started, and when the step was given out; None if that is unknown."""
+
+    run: Baseline | None = None
+    step: Baseline | None = None
 
 
 class Setting(Struct, frozen=True, kw_only=True):
@@ -26,11 +34,30 @@ class Setting(Struct, frozen=True, kw_only=True):
     """Folders that no rule may read."""
     sandbox: Sandbox
     """Where commands run; its `trial` says whether it may be used."""
+    baselines: Baselines = Baselines()
+    """What the project is compared with."""
     progress: Progress = silent
 
 
 class RuleUnavailable(Exception):
     """A rule could not finish this time, but a retry may work: the network is down, a lock is held."""
+
+
+class PlannedCommand(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A command that a rule would run, or why it can't."""
+
+    argv: tuple[str, ...] = ()
+    folder: str = "."
+    """Where it would start, relative to the project."""
+    chosen: Mapping[str, str] = {}
+    """By program: where it is, and why it was chosen."""
+    shows: tuple[str, ...] = ()
+    """Places outside the project that its programs need; the sandbox shows those that may be shown."""
+    missing: str = ""
+    """What is missing; empty if it can be run."""
+    fix: str = ""
+    excerpt: str = ""
+    """What was looked at."""
 
 
 class Rule(Protocol):

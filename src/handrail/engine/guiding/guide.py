@@ -20,7 +20,8 @@ from handrail.domain.checks.judgement import Judgement
 from handrail.domain.definition.model import Definition, Prompt, Tool
 from handrail.domain.errors import Conflict
 from handrail.domain.journal.event import Outcome, StepCompleted
-from handrail.domain.run.guard import claimant
+from handrail.domain.run.command import RecordProject
+from handrail.domain.run.guard import assignee
 from handrail.domain.run.guidance import is_undo, offered, work_of
 from handrail.domain.run.state import Run
 from handrail.domain.run.step_path import UNDO, locate
@@ -31,13 +32,16 @@ from handrail.domain.run.submission import (
     commands_for,
     handed_out,
     meant,
+    proposed,
     repetition,
     require_turn,
+    step_meant,
     verdict_on,
 )
 from handrail.engine.checking.gate import QualityGate
 from handrail.engine.dispatch import Dispatch
 from handrail.engine.reading.agenda_cache import AgendaCache
+from handrail.engine.reading.progress import progress_of
 from handrail.engine.reading.prospect import Prospect
 from handrail.engine.running.change_notifier import ChangeNotifier
 from handrail.engine.running.worker import WorkerSettings
@@ -45,10 +49,10 @@ from handrail.engine.tool import Progress as ToolProgress
 from handrail.engine.tool import silent
 
 HAND_OUTS_MAX: Final = 20
-"""How often another agent may take a step between reading and claiming it."""
+"""How often another agent may take a step between reading and taking it."""
 
-Progress: TypeAlias = Callable[[int, int], Awaitable[None]]
-"""Called with the number of steps done, and of all steps."""
+Progress: TypeAlias = Callable[[int, int | None], Awaitable[None]]
+"""Called with the number of steps done, and of all steps, if that is known."""
 
 
 class RunForAgent(Struct, frozen=True, kw_only=True):
@@ -79,21 +83,22 @@ class Guide:
         reported = -1
         with self.bell.listening(run_id) as ear:
             while True:
-                seen = await self._seen(run_id, agent)
+                seen = await self._recorded(await self._seen(run_id, agent), agent)
                 left_s = until_s - asyncio.get_running_loop().time()
                 if seen.step or seen.prospect.is_settled or left_s <= 0:
                     return seen
                 if report is not None and seen.run.done > reported:
                     reported = seen.run.done
-                    await report(reported, len(seen.definition.steps))
+                    known = progress_of(seen.run, seen.definition)
+                    await report(reported, None if known.in_rounds else known.total)
                 await ear.next_change(within_s=left_s)
 
-    async def claim(self, seen: RunForAgent, agent: str, *, actor: str) -> RunForAgent:
-        """The same step, claimed by the named agent; another step if another agent was faster."""
+    async def take(self, seen: RunForAgent, agent: str, *, actor: str) -> RunForAgent:
+        """The same step, assigned to the named agent; another step if another agent was faster."""
         for _ in range(HAND_OUTS_MAX):
             if not seen.step or is_undo(seen.run, seen.step):
                 return seen
-            if claimant(seen.run.step(seen.step), at=self.settings.clock()) == agent:
+            if assignee(seen.run.step(seen.step), at=self.settings.clock()) == agent:
                 return seen
             command = handed_out(seen.step, agent, now=self.settings.clock())
             with contextlib.suppress(Conflict):  # it was taken, or ended, in the meantime: read again
@@ -107,11 +112,13 @@ class Guide:
         `progress` gets messages about what slow checks are doing."""
         now = self.settings.clock()
         run, definition, prospect = await self.agenda_cache.look(run_id, now=now)
+        self.dispatch.require_own(run)
         given = meant(run, given)
         kept = partial(self._kept, run_id, given.step)
         if (verdict := repetition(run, definition, given, kept)) is not None:
             return verdict
         require_turn(run, definition, given, for_agent=prospect.for_agent, now=now, check=self.settings.check)
+        await self.dispatch.require_allowed(run, proposed(given), actor=actor)  # before any check runs
         verdict = await self._verdict(run, definition, given, progress)
         if verdict.unconfirmed:
             return verdict
@@ -125,16 +132,26 @@ class Guide:
             raise
         return verdict
 
+    async def open_step(self, run_id: str, output: Any, *, agent: str = "") -> str:
+        """The step that an output without a step is for; Conflict if that can't be known for sure."""
+        now = self.settings.clock()
+        run, definition, prospect = await self.agenda_cache.look(run_id, now=now)
+        self.dispatch.require_own(run)
+        waiting = offered(run, prospect.for_agent, agent=agent, now=now)
+        return step_meant(run, definition, waiting, self._kept(run_id, "", output))
+
     async def judged(
         self, run: Run, definition: Definition, step: str, output: Any, *, progress: ToolProgress = silent
     ) -> Judgement:
         """What the checks find in an output, without submitting it."""
+        if run.n:  # else it only stands for a workflow that was not started
+            self.dispatch.require_own(run)
         step = step.removesuffix(UNDO)
         found = locate(definition, step)
         work = work_of(run, found, step) if is_undo(run, step) else found.step.work
         if not isinstance(work, Prompt | Tool):
             return Judgement()
-        judging = asyncio.ensure_future(self.gate.judge(work, output, run, found.lane, progress=progress))
+        judging = asyncio.ensure_future(self.gate.judge(work, output, run, found.lane, step=step, progress=progress))
         self.judging.add(judging)
         judging.add_done_callback(self.judging.discard)
         # It continues when the caller is gone: the results are cached for the next submission.
@@ -143,8 +160,22 @@ class Guide:
     async def _seen(self, run_id: str, agent: str) -> RunForAgent:
         now = self.settings.clock()
         run, definition, prospect = await self.agenda_cache.look(run_id, now=now)
+        self.dispatch.require_own(run)
         mine = offered(run, prospect.for_agent, agent=agent, now=now)
         return RunForAgent(run=run, definition=definition, prospect=prospect, step=mine[0] if mine else "")
+
+    async def _recorded(self, seen: RunForAgent, agent: str) -> RunForAgent:
+        """The same, once the state of the project is recorded at the time that its step is first given out.
+
+        It is recorded before the agent can read the step, and can change anything for it."""
+        run, observe = seen.run, self.dispatch.observe
+        baseline = await observe() if observe is not None and _is_unrecorded(seen) else None
+        if baseline is None:
+            return seen
+        with contextlib.suppress(Conflict):  # it was taken, or ended, in the meantime: read again
+            command = RecordProject(step=seen.step, baseline=baseline)
+            await self.dispatch.grant(run.id, command, actor=self.settings.actor)
+        return await self._seen(run.id, agent)
 
     async def _verdict(self, run: Run, definition: Definition, given: Submission, progress: ToolProgress) -> Verdict:
         if given.outcome is not Outcome.DONE:
@@ -156,3 +187,12 @@ class Guide:
     def _kept(self, run_id: str, step: str, output: Any) -> Any:
         """An output as the journal would store it, without secrets."""
         return self.dispatch.kept(run_id, StepCompleted(step=step, output=output)).output
+
+
+def _is_unrecorded(seen: RunForAgent) -> bool:
+    """Whether its step is checked and is given out for the first time, in a run whose start was recorded."""
+    run, step = seen.run, seen.step
+    if not step or "" not in run.baselines or step in run.baselines or is_undo(run, step):
+        return False
+    work = locate(seen.definition, step).step.work
+    return isinstance(work, Prompt) and bool(work.checks)

@@ -15,24 +15,31 @@ from handrail.domain.definition.model import Definition
 from handrail.domain.definition.model_hint import Model
 from handrail.domain.errors import Invalid
 from handrail.domain.journal.event import Proof
+from handrail.domain.json import canonical_bytes
 from handrail.domain.run.guidance import ShownStep, brief, name_for_agent, shown_step
-from handrail.domain.run.status import STEP_SATISFIED, RunStatus, StepStatus
+from handrail.domain.run.state import Run
+from handrail.domain.run.status import RUN_ENDED, STEP_SATISFIED, RunStatus, StepStatus
 from handrail.domain.run.step_path import UNDO
 from handrail.domain.run.submission import Verdict
 from handrail.engine.guiding.guide import RunForAgent
 from handrail.engine.reading.run_view import (
+    ExceptionView,
     Failure,
     Progress,
     RecoveryOption,
     Status,
     WaitingFor,
     WaitingKind,
+    exceptions_of,
     status_of,
 )
 from handrail.engine.reading.step_view import Shown
 
 RECAPPED_MAX: Final = 50
 """How many steps a recap names, the latest ones."""
+OUTPUTS_RECAPPED: Final = 12
+OUTPUT_LENGTH_MAX: Final = 200
+"""Of how many steps a recap has the output, the latest ones, and how much of each."""
 READY_MAX: Final = 50
 
 
@@ -42,10 +49,18 @@ class Recap(Shown, frozen=True):
     goal: str = ""
     done: tuple[str, ...] = ()
     verified: Mapping[str, tuple[str, ...]] = {}
-    """Which of them handrail's checks verified, and which checks."""
+    """Which of them handrail verified by looking at the world, and the checks."""
+    checked: Mapping[str, tuple[str, ...]] = {}
+    """Of which of them only the form of the output was checked, and the checks."""
+    exceptions: tuple[ExceptionView, ...] = ()
+    """What somebody skipped or overrode."""
     claimed: tuple[str, ...] = ()
     """Which of them are only claimed to be done."""
     decisions: tuple[str, ...] = ()
+    refused: tuple[str, ...] = ()
+    """What was wrong with the output that was refused last, if its step is still open."""
+    outputs: Mapping[str, str] = {}
+    """The outputs of the steps done last, in brief."""
     vars: Mapping[str, Any] = {}
     inputs: Mapping[str, Any] = {}
 
@@ -71,6 +86,8 @@ class Guided(Shown, frozen=True):
     options: tuple[RecoveryOption, ...] = ()
     reason: str = ""
     not_compensated: tuple[str, ...] = ()
+    exceptions: tuple[ExceptionView, ...] = ()
+    """What was left out, once the run has ended."""
     outputs: Mapping[str, Any] = {}
     recap: Recap | None = None
     receipt: str = ""
@@ -121,6 +138,7 @@ def guided(seen: RunForAgent, *, now: int, about: ReplyContext = PLAIN) -> Guide
         options=status.options,
         reason=status.reason,
         not_compensated=status.not_compensated,
+        exceptions=status.exceptions if run.status in RUN_ENDED else (),
         outputs=status.outputs,
         recap=about.recap,
         receipt=run.receipt,
@@ -139,8 +157,14 @@ def _rules(definition: Definition, about: ReplyContext) -> Mapping[str, Any]:
     return {"guidance": definition.guidance} if about.recap is not None else {}
 
 
-def recap_of(seen: RunForAgent, decisions: Sequence[str]) -> Recap:
-    """A short summary of a run."""
+def refused_step(seen: RunForAgent) -> str:
+    """The step whose output was refused and that is not done yet; empty if there is none."""
+    open_steps = (seen.step, *seen.prospect.undecided)
+    return next((path for path in open_steps if path and seen.run.step(path).tries), "")
+
+
+def recap_of(seen: RunForAgent, decisions: Sequence[str], refused: Sequence[str] = ()) -> Recap:
+    """A short summary of a run; `refused` is what was wrong with the output that was refused last."""
     run = seen.run
     done = [path for path, state in run.steps.items() if state.status in STEP_SATISFIED]
     named_done = [path if run.step(path).status is StepStatus.COMPLETED else f"{path} (skipped)" for path in done]
@@ -148,12 +172,34 @@ def recap_of(seen: RunForAgent, decisions: Sequence[str]) -> Recap:
     return Recap(
         goal=run.goal,
         done=tuple(named_done[-RECAPPED_MAX:]),
-        verified={path: checks for path in shown if (checks := run.step(path).checks)},
+        verified=_checks_by_step(run, shown, Proof.VERIFIED),
+        checked=_checks_by_step(run, shown, Proof.CHECKED),
+        exceptions=exceptions_of(run),
         claimed=tuple(path for path in shown if run.step(path).proof == Proof.CLAIMED),
         decisions=tuple(decisions),
+        refused=tuple(refused),
+        outputs=_outputs(run, done),
         vars=run.vars,
         inputs=run.inputs,
     )
+
+
+def _outputs(run: Run, done: Sequence[str]) -> Mapping[str, str]:
+    known = [path for path in done if run.step(path).output is not None]
+    return {path: _brief_text(run.step(path).output) for path in known[-OUTPUTS_RECAPPED:]}
+
+
+def _brief_text(value: Any) -> str:
+    """A value as the start of its text, and how much is missing."""
+    text = value if isinstance(value, str) else canonical_bytes(value).decode()
+    line = " ".join(text.split())
+    left = len(line) - OUTPUT_LENGTH_MAX
+    return f"{line[:OUTPUT_LENGTH_MAX]}… [{left} more characters]" if left > 0 else line
+
+
+def _checks_by_step(run: Run, paths: Sequence[str], proof: Proof) -> Mapping[str, tuple[str, ...]]:
+    states = {path: run.step(path) for path in paths}
+    return {path: state.checks for path, state in states.items() if state.checks and state.proof == proof}
 
 
 def _step(seen: RunForAgent, path: str, about: ReplyContext) -> ShownStep | None:

@@ -2,7 +2,8 @@
 
 Async; reads only. domain/journal/chain_walk.py follows the chain; evidence.py checks everything else. An audit can't
 detect two things: events after the last checkpoint that were rewritten together with all that follow, and a database
-and checkpoint log that were both restored to the same earlier state. Receipts reveal either."""
+and checkpoint log that were both restored to the same earlier state. Receipts reveal either; a witness
+(witness_check.py) also reveals that key, log and database were replaced together."""
 
 from __future__ import annotations
 
@@ -27,11 +28,13 @@ from handrail.domain.journal.checkpoint import (
 from handrail.domain.journal.codec import entry_of
 from handrail.domain.journal.event import STORE_STREAM, Entry
 from handrail.domain.journal.store_event import JournalAccepted, PayloadErased, StoreCreated
+from handrail.domain.journal.witnessed import Copies
 from handrail.engine.clock import instant_text
 from handrail.engine.proving import evidence
 from handrail.engine.proving.checkpointer import CheckpointLog, Verifier, signature_problem, store_created
 from handrail.engine.proving.projection_repair import ChangeOf, WholeStore
 from handrail.engine.proving.stream_fold import change_of
+from handrail.engine.proving.witness_check import WitnessAgreement, WitnessComparison, compare_witness
 from handrail.engine.stream_pages import ahead, entries_of, pages_of
 
 DATABASE: Final = "database"
@@ -54,6 +57,8 @@ class AuditResult(Struct, frozen=True, kw_only=True):
     breaks: tuple[Break, ...] = ()
     first_bad: Break | None = None
     notes: tuple[str, ...] = ()
+    witness: WitnessAgreement | None = None
+    """What a witness has that agrees, if one was compared."""
 
 
 @dataclass
@@ -83,15 +88,21 @@ async def verify(
     stream: str | None = None,
     replay: bool = False,
     receipts: Sequence[tuple[str, str]] = (),
+    witnessed: Copies | None = None,
     fold: ChangeOf = change_of,
 ) -> AuditResult:
-    """Verify the journal, or one stream; `replay` also replays each stream. Without a key no signature is checked."""
+    """Verify the journal, or one stream; `replay` also replays each stream. Without a key no signature is checked.
+
+    `witnessed` is what a witness has: it is compared, too."""
+    witness = WitnessComparison()
+    if witnessed is not None:
+        witness = await compare_witness(store, log, verifier, witnessed)
     seals = await _seals(log, verifier)
     if stream is None:
         look = await _look_at_store(store, seals, verifier, fold=fold if replay else None)
     else:
         look = await _look_at_stream(store, stream, seals, fold=fold if replay else None)
-    breaks = (*look.breaks, *await evidence.receipt_breaks(store, receipts), *seals.breaks)
+    breaks = (*witness.breaks, *look.breaks, *await evidence.receipt_breaks(store, receipts), *seals.breaks)
     return AuditResult(
         ok=not breaks,
         events=look.events,
@@ -100,7 +111,8 @@ async def verify(
         signed_events=look.signed,
         breaks=breaks,
         first_bad=breaks[0] if breaks else None,
-        notes=(*look.notes, *_notes(look, seals, verifier)),
+        witness=witness.agreement,
+        notes=(*look.notes, *witness.notes, *_notes(look, seals, verifier)),
     )
 
 

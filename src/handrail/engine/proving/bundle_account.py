@@ -1,7 +1,7 @@
 """The account of a proof bundle: the result of the run, from its events alone.
 
-Pure. Says for each step how it is known to be done: handrail executed it, checks verified it, a person approved it, or
-someone claims it. bundle_check.py verifies the bundle first."""
+Pure. Says for each step how it is known to be done: handrail executed it, checks verified it, only the form of its
+output was checked, a person approved it, or someone claims it. bundle_check.py verifies the bundle first."""
 
 from __future__ import annotations
 
@@ -18,12 +18,14 @@ from handrail.domain.definition.model import Definition, Kind
 from handrail.domain.errors import HandrailError
 from handrail.domain.journal.event import Entry, OutputRefused, StepCarried, StepCompleted
 from handrail.domain.journal.proof_bundle import APPROVAL, broken
-from handrail.domain.run.state import Run, StepState, replay
+from handrail.domain.run.state import Run, replay
 from handrail.domain.run.status import RUN_BROKEN_OFF, RUN_ENDED, RunStatus, StepStatus
 from handrail.domain.run.step_path import locate
+from handrail.domain.run.step_state import StepState
 from handrail.domain.scheduling.compensation import not_undone
 from handrail.engine.clock import instant_text
 from handrail.engine.proving.bundle_check import Proven
+from handrail.engine.reading.run_view import ExceptionView, exceptions_of
 from handrail.engine.reading.step_view import Shown
 
 HOLDERS: Final = frozenset({Kind.EACH, Kind.REPEAT, Kind.WORKFLOW})
@@ -50,6 +52,7 @@ class ProofKind(StrEnum):
 
     EXECUTED = "executed"
     VERIFIED = "verified"
+    CHECKED = "checked"
     APPROVED = "approved"
     CLAIMED = "claimed"
     CARRIED = "carried"
@@ -80,6 +83,7 @@ class Approval(Shown, frozen=True):
     at: str
     words: str = ""
     digest: str = ""
+    channel: str = ""
 
 
 class Account(Shown, frozen=True):
@@ -102,6 +106,8 @@ class Account(Shown, frozen=True):
     approvals: tuple[Approval, ...] = ()
     not_undone: tuple[str, ...] = ()
     """Steps whose effect remains although the run did not complete."""
+    exceptions: tuple[ExceptionView, ...] = ()
+    """What somebody skipped or overrode."""
     tools: tuple[str, ...] = ()
     erased: tuple[int, ...] = ()
     """Events whose content was erased."""
@@ -139,6 +145,7 @@ def _account(proven: Proven, run: Run, definition: Definition) -> Account:
         steps=tuple(_steps(proven.entries, run, definition)),
         approvals=tuple(_approvals(proven)),
         not_undone=_not_undone(run, definition),
+        exceptions=exceptions_of(run),
         tools=proven.tools,
         erased=tuple(part.event for part in proven.erasures),
     )
@@ -179,7 +186,7 @@ def _how(kind: Kind, state: StepState, checks: tuple[str, ...]) -> ProofKind:
     if state.proof == ProofKind.CLAIMED:
         return ProofKind.CLAIMED
     if checks:
-        return ProofKind.VERIFIED
+        return ProofKind.CHECKED if state.proof == ProofKind.CHECKED else ProofKind.VERIFIED
     return ProofKind.APPROVED if kind is Kind.APPROVE else ProofKind.EXECUTED
 
 
@@ -196,6 +203,7 @@ def _approvals(proven: Proven) -> Iterable[Approval]:
             at=instant_text(part.at),
             words=part.words,
             digest=part.digest,
+            channel=part.channel or "",
         )
         for part in proven.approvals
     )

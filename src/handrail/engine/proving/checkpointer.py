@@ -4,7 +4,7 @@ Async; uses only protocols. audit.py verifies the whole journal."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -105,6 +105,8 @@ class Checkpointer:
     log: CheckpointLog
     signer: Signer
     clock: Clock
+    sealed: Callable[[], None] = lambda: None
+    """Called after each new checkpoint, so that it can be copied to witnesses; it must not wait."""
 
     async def seal(self, *, restart: bool = False) -> Checkpoint | None:
         """A checkpoint of what changed since the last one, or None; with `restart`, of everything, in a new log."""
@@ -119,8 +121,10 @@ class Checkpointer:
             )
             if restart:
                 await self.log.restart(sealed)
+                self.sealed()
                 return checkpoint
             if await self.log.append(sealed, after=checkpoint_digest(previous) if previous else ""):
+                self.sealed()
                 return checkpoint
         raise Unavailable("too many writers append to the checkpoint log at once")
 

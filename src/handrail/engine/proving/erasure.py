@@ -7,22 +7,36 @@ from __future__ import annotations
 
 from typing import Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
-from handrail.domain.errors import Conflict, Forbidden, JournalConflict, NotFound
+from handrail.domain.errors import Conflict, Forbidden, JournalConflict, NotFound, OtherProject
 from handrail.domain.journal.chain import Record, body_digest
 from handrail.domain.journal.codec import encode_body, entry_of
 from handrail.domain.journal.erasure import residue
-from handrail.domain.journal.event import STORE_STREAM
+from handrail.domain.journal.event import PLAN_PREFIX, STORE_STREAM
+from handrail.domain.journal.projection import Change
 from handrail.domain.journal.store_event import PayloadErased
+from handrail.domain.policy.act import Act
+from handrail.domain.policy.table import may
+from handrail.domain.policy.verdict import require_allowed
+from handrail.domain.project import FindProject, plan_in, refusal, server_in
 from handrail.engine.clock import Clock, Entropy
 from handrail.engine.journal import Archive, Journal
+from handrail.engine.known_secrets import NO_SECRETS, KnownSecrets
 from handrail.engine.proving.projection_repair import ChangeOf
 from handrail.engine.proving.stream_fold import change_of
 from handrail.engine.record_writer import RecordWriter
 from handrail.engine.stream_pages import end_of, records_of
 
 TRIES_MAX: Final = 5
+
+
+class Within(Struct, frozen=True):
+    """The project whose events may be erased, and how others are found by their id, to name them."""
+
+    project: str
+    find: FindProject
 
 
 async def erase_payload(
@@ -36,16 +50,21 @@ async def erase_payload(
     clock: Clock,
     entropy: Entropy,
     fold: ChangeOf = change_of,
+    secrets: KnownSecrets = NO_SECRETS,
+    within: Within | None = None,
 ) -> Record:
-    """Remove the content of one event permanently; returns the event as it is now."""
-    record_writer = RecordWriter(clock, entropy)
+    """Remove the content of one event permanently; returns the event as it is now. Of any project, or `within` one."""
+    require_allowed(may(actor, Act.OPERATE))
+    record_writer = RecordWriter(clock, entropy, secrets)
     for _ in range(TRIES_MAX):
         records = await records_of(journal, stream)
         erased = _erased(_erasable(records, stream, n))
         note, _ = record_writer.write(await end_of(journal, STORE_STREAM), [_note(erased, reason)], actor=actor)
         left = [erased if record.n == n else record for record in records]
+        change = fold(stream, map(entry_of, left))
+        _require_own(stream, change, within)
         try:
-            await archive.erase(erased, note, fold(stream, map(entry_of, left)))
+            await archive.erase(erased, note, change)
         except JournalConflict:
             continue  # another writer appended to the store's stream first: the note must follow its event
         await _settle(archive, journal, stream, len(records), fold)
@@ -53,9 +72,25 @@ async def erase_payload(
     raise JournalConflict("too many writers append to the store's stream at once")
 
 
-async def erasable_record(journal: Journal, stream: str, n: int) -> Record:
+async def erasable_record(journal: Journal, stream: str, n: int, *, within: Within | None = None) -> Record:
     """The event as it is before an erasure; refused for the reasons that the erasure itself would be refused for."""
-    return _erasable(await records_of(journal, stream), stream, n)
+    records = await records_of(journal, stream)
+    record = _erasable(records, stream, n)
+    _require_own(stream, change_of(stream, map(entry_of, records)), within)
+    return record
+
+
+def _require_own(stream: str, change: Change, within: Within | None) -> None:
+    """Refuse a stream of another project; plans and servers from before there were projects are everyone's."""
+    if within is None:
+        return
+    if change.run is not None:
+        owner = change.run.project
+    else:
+        owner = (plan_in if stream.startswith(PLAN_PREFIX) else server_in)(stream)[0] or within.project
+    if owner != within.project:
+        words = str(refusal(stream, owner, within.find))
+        raise OtherProject(words, hint="erase it from that project's folder, or add --all-projects")
 
 
 def _erasable(records: list[Record], stream: str, n: int) -> Record:

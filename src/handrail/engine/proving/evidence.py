@@ -16,6 +16,7 @@ from handrail.domain.journal.chain import RECEIPT_DIGITS, Break, Record, body_di
 from handrail.domain.journal.codec import entry_of
 from handrail.domain.journal.event import PLAN_PREFIX, RUN_PREFIX, RunStarted
 from handrail.domain.journal.store_event import PayloadErased, PlanSaved
+from handrail.domain.project import plan_in, row_stream
 from handrail.engine.proving.projection_repair import TRIES_MAX, ChangeOf, WholeStore, difference, plan_rows, run_rows
 from handrail.engine.stream_pages import pages_of
 
@@ -155,12 +156,13 @@ async def _row_ends(store: WholeStore) -> AsyncIterator[RowEnd]:
     async for run in run_rows(store):
         yield RowEnd(run.id, run.n, run.head, run.definition)
     async for plan in plan_rows(store):
-        yield RowEnd(PLAN_PREFIX + plan.id, plan.n, plan.head, plan.definition)
+        yield RowEnd(row_stream(plan.project, plan.id), plan.n, plan.head, plan.definition)
 
 
 async def _row_end(store: WholeStore, stream: str) -> RowEnd | None:
     if stream.startswith(PLAN_PREFIX):
-        plan = await store.plan(stream.removeprefix(PLAN_PREFIX))
+        owner, plan_id = plan_in(stream)
+        plan = await store.plan(plan_id, project=owner)
         return RowEnd(stream, plan.n, plan.head, plan.definition) if plan else None
     run = await store.run(stream)
     return RowEnd(stream, run.n, run.head, run.definition) if run else None

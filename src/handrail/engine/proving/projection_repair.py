@@ -10,6 +10,7 @@ from typing import Final, Protocol, TypeAlias
 from handrail.domain.errors import IntegrityBroken, Unavailable
 from handrail.domain.journal.event import PLAN_PREFIX, RUN_PREFIX, Entry
 from handrail.domain.journal.projection import Change, PlanRow, RunRow
+from handrail.domain.project import plan_in, row_stream, scoped
 from handrail.engine.journal import Archive, Journal, ProjectionReader
 from handrail.engine.proving.stream_fold import change_of
 from handrail.engine.running.lease import Leases
@@ -57,7 +58,8 @@ async def stored_change(store: WholeStore, stream: str) -> Change:
     if stream.startswith(RUN_PREFIX):
         return Change(run=await store.run(stream), steps=tuple(await store.steps(stream)))
     if stream.startswith(PLAN_PREFIX):
-        return Change(plan=await store.plan(stream.removeprefix(PLAN_PREFIX)))
+        owner, plan_id = plan_in(stream)
+        return Change(plan=await store.plan(plan_id, project=owner))
     return Change()
 
 
@@ -77,7 +79,7 @@ async def streams_with_rows(store: ProjectionReader) -> AsyncIterator[str]:
     async for run in run_rows(store):
         yield run.id
     async for plan in plan_rows(store):
-        yield PLAN_PREFIX + plan.id
+        yield row_stream(plan.project, plan.id)
 
 
 async def run_rows(store: ProjectionReader) -> AsyncIterator[RunRow]:
@@ -95,7 +97,7 @@ async def plan_rows(store: ProjectionReader) -> AsyncIterator[PlanRow]:
     while rows := await store.plans(after=after, limit=PAGE):
         for row in rows:
             yield row
-        after = rows[-1].id
+        after = scoped(rows[-1].project, rows[-1].id)
 
 
 async def _rewrite(store: WholeStore, stream: str, fold: ChangeOf) -> bool:

@@ -11,6 +11,9 @@ from handrail.domain.journal.chain import Head
 from handrail.domain.journal.event import STORE_STREAM
 from handrail.domain.journal.projection import NO_CHANGE
 from handrail.domain.journal.store_event import JournalAccepted, StoreCreated, StoreEvent
+from handrail.domain.policy.act import Act
+from handrail.domain.policy.table import may
+from handrail.domain.policy.verdict import require_allowed
 from handrail.engine.clock import new_id
 from handrail.engine.journal import Journal
 from handrail.engine.record_writer import RecordWriter
@@ -32,6 +35,7 @@ async def create(journal: Journal, record_writer: RecordWriter, *, key: str) -> 
 
 async def accept(journal: Journal, record_writer: RecordWriter, *, reason: str, found: str, actor: str) -> None:
     """Record that an operator accepted a journal that differs from its last checkpoint."""
+    require_allowed(may(actor, Act.OPERATE))
     accepted = JournalAccepted(reason=reason, found=found)
     for _ in range(CONFLICTS_MAX):
         try:

@@ -5,21 +5,25 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import msgspec
 from msgspec import Struct
 
 from handrail.domain.errors import NotFound
 from handrail.domain.journal.chain import GENESIS, Record
+from handrail.domain.journal.event import PLAN_PREFIX, RUN_PREFIX, SERVER_PREFIX
+from handrail.domain.project import plan_in, scoped, server_in
 from handrail.engine.clock import instant_text
-from handrail.engine.journal import FAR_BEHIND, Archive, Journal, Placed
+from handrail.engine.journal import FAR_BEHIND, Archive, Journal, Placed, ProjectionReader
 
 SHOWN_MAX: Final = 1_000
 BATCH: Final = 1_000
 READ_MAX: Final = 50_000
 """How many events are read for one answer; the next one continues from there."""
 DECISION: Final = "decision_recorded"
+REFUSED: Final = "output_refused"
+FINDINGS_SHOWN: Final = 5
 DIGEST: Final = re.compile(r"(?:sha256:)?[0-9a-f]{64}")
 DIGEST_SHOWN: Final = 16
 HEADER_KEYS: Final = frozenset({"step", "attempt"})
@@ -38,6 +42,8 @@ class Query(Struct, frozen=True, kw_only=True):
     limit: int = 50
     after: int | None = None
     """Where the last answer ended: an event's number in a stream, or a place in the store."""
+    project: str | None = None
+    """Whose events of the whole store; None for those of all projects."""
 
     def wants(self, record: Record) -> bool:
         """Whether an event matches."""
@@ -64,12 +70,16 @@ class Found(Struct, frozen=True):
     after: int | None
 
 
+class LedgerStore(Archive, ProjectionReader, Protocol):
+    """What the ledger needs of a store besides the journal itself."""
+
+
 @dataclass(frozen=True)
 class Ledger:
     """Reads events of one stream, or the latest of the whole store."""
 
     journal: Journal
-    archive: Archive
+    archive: LedgerStore
 
     async def of_stream(self, stream: str, *, after: int = 0, limit: int = SHOWN_MAX) -> list[Record]:
         """The events of a stream; NotFound if there is no such stream."""
@@ -77,6 +87,12 @@ class Ledger:
         if not records and not await self.journal.read(stream, limit=1):
             raise NotFound(f"there is no stream {stream!r}", hint="`handrail journal show` lists the latest events")
         return records
+
+    async def stream_of(self, name: str, project: str) -> str:
+        """The stream that is named in a project: `plan/<id>` and `server/<name>` are its own, if it has them."""
+        prefix = next((one for one in (PLAN_PREFIX, SERVER_PREFIX) if name.startswith(one)), "")
+        own = prefix + scoped(project, name.removeprefix(prefix))
+        return own if prefix and await self.journal.read(own, limit=1) else name
 
     async def query(self, asked: Query) -> Found:
         """The matching events: of one stream in order, or of the whole store, newest first."""
@@ -105,17 +121,34 @@ class Ledger:
         end, _ = await self.archive.heads(after=FAR_BEHIND)
         place = end if asked.after is None else min(asked.after, end)
         found: list[Hit] = []
+        owners: dict[str, str | None] = {}
         for _ in range(READ_MAX // BATCH):
             start = max(0, place - BATCH)
             for placed in reversed(await self._between(start, place)):
                 if len(found) == asked.limit:
                     return Found(tuple(found), placed.seq)
-                if asked.wants(placed.record):
+                if asked.wants(placed.record) and await self._is_of(placed.record.stream, asked.project, owners):
                     found.append(Hit(placed.seq, placed.record))
             place = start
             if not place:
                 return Found(tuple(found), None)
         return Found(tuple(found), place)
+
+    async def _is_of(self, stream: str, project: str | None, owners: dict[str, str | None]) -> bool:
+        """Whether a stream is of a project; what belongs to none, as the store's own stream, is everyone's."""
+        if project is None:
+            return True
+        if stream not in owners:
+            owners[stream] = await self._owner(stream)
+        return owners[stream] in (None, project)
+
+    async def _owner(self, stream: str) -> str | None:
+        if stream.startswith(PLAN_PREFIX):
+            return plan_in(stream)[0] or None
+        if stream.startswith(SERVER_PREFIX):
+            return server_in(stream)[0] or None
+        row = await self.archive.run(stream) if stream.startswith(RUN_PREFIX) else None
+        return row.project if row is not None else None
 
     async def _between(self, start: int, end: int) -> list[Placed]:
         """The events after place `start`, up to place `end`."""
@@ -132,10 +165,17 @@ class Ledger:
         bodies = [msgspec.json.decode(hit.record.body) for hit in found.hits[-limit:]]
         return [_short(f"{body['decision']}: {body['reason']}", 200) for body in bodies]
 
-    async def latest(self, *, limit: int = 50) -> list[Placed]:
-        """The latest events of all streams, oldest first."""
-        events, _ = await self.archive.heads(after=2**62)
-        return [placed async for batch in self.archive.scan(after=max(0, events - limit)) for placed in batch]
+    async def refused(self, stream: str, step: str) -> list[str]:
+        """What was wrong with the output that was refused last for a step, one line for each finding."""
+        asked = Query(stream=stream, kinds=frozenset({REFUSED}), step=step, limit=READ_MAX)
+        hits = (await self.query(asked)).hits
+        body = msgspec.json.decode(hits[-1].record.body) if hits else {}
+        return [_short(_finding_words(one), 300) for one in body.get("findings", ())[:FINDINGS_SHOWN]]
+
+    async def latest(self, *, limit: int = 50, project: str | None = None) -> list[Record]:
+        """The latest events of all streams, or of those of a project; oldest first."""
+        found = await self._in_store(Query(limit=limit, project=project))
+        return [hit.record for hit in reversed(found.hits)]
 
     async def export(self, stream: str | None = None) -> AsyncIterator[dict[str, Any]]:
         """Every event, of one stream or all, with everything needed to verify the chain elsewhere."""
@@ -188,6 +228,12 @@ def summary(record: Record) -> str:
         f"{key}={_short(value)}" for key, value in body.items() if key not in HEADER_KEYS and value not in ("", [])
     ]
     return " ".join(shown)
+
+
+def _finding_words(finding: dict[str, Any]) -> str:
+    """A stored finding in one line; an erased one has no words left."""
+    fix = f" -> {finding['fix']}" if finding.get("fix") else ""
+    return f"{finding.get('where', '')}: {finding.get('message', '')}{fix}"
 
 
 def _as_written(text: str) -> str:

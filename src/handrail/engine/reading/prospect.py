@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from handrail.domain.definition.model import Definition, OnFailure, Prompt
+from handrail.domain.definition.model import Approve, Definition, OnFailure, Prompt
 from handrail.domain.journal.event import Mode
 from handrail.domain.run.state import Run
 from handrail.domain.run.status import RUN_OPEN, RUN_UNENDED, RUN_WORKING, STEP_REPORT_DUE, RunStatus, StepStatus
@@ -63,13 +63,14 @@ def prospect_by(agenda: Agenda) -> Prospect:
 
 
 def _recorded(run: Run, agenda: Agenda) -> Prospect:
-    """The prospect of a run in record mode: everything that is left is done by the agent."""
+    """The prospect of a run in record mode: everything but approvals is done by the agent."""
     started = [path for path, state in run.steps.items() if state.status in STEP_REPORT_DUE]
     if run.status is RunStatus.COMPENSATING:
         left: tuple[str, ...] = tuple(undo_order(run, agenda.definition))
     else:
         left = (*started, *_ranked(agenda, agenda.ready)) if run.status is RunStatus.RUNNING else ()
-    return Prospect(agenda=agenda, can_move=False, for_agent=left, asked=(), undecided=())
+    reports = tuple(path for path in left if not isinstance(locate(agenda.definition, path).step.work, Approve))
+    return Prospect(agenda=agenda, can_move=False, for_agent=reports, asked=_asked(run, agenda), undecided=())
 
 
 def _can_move(run: Run, agenda: Agenda) -> bool:
@@ -109,7 +110,7 @@ def _undecided(run: Run, agenda: Agenda) -> tuple[str, ...]:
     if run.status is RunStatus.COMPENSATION_FAILED:
         return tuple(path for path, state in run.steps.items() if state.status is StepStatus.COMPENSATION_FAILED)
     if run.status is RunStatus.COMPENSATING:
-        return tuple(sorted(filter(is_in_undo, agenda.uncertain)))
+        return tuple(sorted((*filter(is_in_undo, agenda.uncertain), *agenda.undos.uncertain)))
     if run.status not in RUN_OPEN:
         return ()
     failed = [path for path, policy in agenda.failed.items() if policy is OnFailure.ASK]

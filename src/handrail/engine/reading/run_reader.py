@@ -15,8 +15,9 @@ from msgspec.structs import replace
 from handrail.domain.definition.model import Definition, Tool
 from handrail.domain.errors import HandrailError, NotFound
 from handrail.domain.journal.codec import entry_of
-from handrail.domain.journal.event import SERVER_PREFIX, AttemptFailed, UndoFailed
+from handrail.domain.journal.event import AttemptFailed, UndoFailed
 from handrail.domain.journal.projection import RunRow
+from handrail.domain.project import FindProject, refusal, server_stream, unknown_project
 from handrail.domain.run.state import Run
 from handrail.domain.run.status import RUN_ENDED, RUN_UNENDED, RunStatus
 from handrail.domain.run.step_path import locate
@@ -26,7 +27,16 @@ from handrail.domain.suggestion import did_you_mean
 from handrail.engine.clock import Clock, instant_text
 from handrail.engine.journal import Journal, ProjectionReader
 from handrail.engine.reading.agenda_cache import AgendaCache
-from handrail.engine.reading.run_view import Detail, RunSummary, Status, Try, listed, status_of
+from handrail.engine.reading.run_view import (
+    Detail,
+    ProjectView,
+    RunSummary,
+    Status,
+    Try,
+    listed,
+    project_view,
+    status_of,
+)
 from handrail.engine.reading.step_view import NOTHING, LiveState, PostponedView, Why
 from handrail.engine.reading.stored_runs import StoredRuns
 from handrail.engine.stream_pages import entries_of, pages_of
@@ -57,6 +67,9 @@ class RunReader:
     toolbox: Toolbox | None = None
     agenda_cache: AgendaCache | None = None
     """The agendas of a process that executes runs; without it, only the store is read."""
+    project: str = ""
+    """The id of the reader's own project: its lists show the runs of this one."""
+    find_project: FindProject = unknown_project
     _agendas: AgendaCache = field(init=False)
     _ended: BoundedCache[str, Run] = field(default_factory=lambda: BoundedCache(RUNS_KEPT))
     _tried: BoundedCache[str, tuple[int, str, tuple[Try, ...]]] = field(default_factory=lambda: BoundedCache(RUNS_KEPT))
@@ -79,7 +92,7 @@ class RunReader:
         return run
 
     async def _no_such(self, run_id: str) -> NotFound:
-        known = [row.id for row in await self.store.runs(limit=1_000)]
+        known = [row.id for row in await self.store.runs(limit=1_000, project=self.project)]
         return NotFound(f"there is no run {run_id!r}", hint=did_you_mean(run_id, known) or "none was started yet")
 
     async def definition(self, run: Run) -> Definition:
@@ -95,9 +108,24 @@ class RunReader:
         now = self.clock()
         prospect = self._agendas.prospect(run, definition, now=now)
         seen = status_of(run, definition, now=now, detail=detail, within=within, prospect=prospect)
+        seen = replace(seen, project=self._other_project(run.id, run.project))
         if seen.failure is None:
             return seen
         return replace(seen, failure=replace(seen.failure, tries=await self._tries(run, seen.failure.step)))
+
+    async def require_own(self, run_id: str) -> None:
+        """Refuse a run of another project: before a person is shown what it asks."""
+        row = await self.store.run(run_id)
+        if row is not None and row.project != self.project:
+            raise refusal(run_id, row.project, self.find_project)
+
+    async def other_project(self, run_id: str) -> ProjectView | None:
+        """The project of a run, if it is not the reader's own; from its row, so that a damaged run can be looked at."""
+        row = await self.store.run(run_id)
+        return self._other_project(run_id, row.project) if row is not None else None
+
+    def _other_project(self, run_id: str, project: str) -> ProjectView | None:
+        return None if project == self.project else project_view(run_id, project, self.find_project)
 
     async def _tries(self, run: Run, path: str) -> tuple[Try, ...]:
         """The last attempts of a failed step, or of its undo."""
@@ -120,18 +148,25 @@ class RunReader:
         run = await self.run(run_id)
         return self._agendas.prospect(run, await self.definition(run), now=self.clock()).is_settled
 
-    async def runs(self, *, status: Collection[str] = (), after: str = "", limit: int = 50) -> list[RunSummary]:
-        """Runs by id. Open ones are read in full, to tell waiting runs from running ones."""
+    async def runs(
+        self, *, status: Collection[str] = (), after: str = "", limit: int = 50, all_projects: bool = False
+    ) -> list[RunSummary]:
+        """Runs of the reader's project by id, or with `all_projects` of all, each with its project.
+
+        Open ones are read in full, to tell waiting runs from running ones."""
+        project = None if all_projects else self.project
         stored = tuple(dict.fromkeys(RunStatus.RUNNING if one == RunStatus.WAITING else one for one in status))
         found: list[RunSummary] = []
         left = READ_IN_FULL_MAX
         while len(found) < limit:
-            rows = await self.store.runs(status=stored, after=after, limit=limit)
+            rows = await self.store.runs(status=stored, after=after, limit=limit, project=project)
             for row in rows:
                 is_close = row.status in RUN_UNENDED and left > 0
                 left -= is_close
                 seen = await self._seen(row) if is_close else None
                 one = listed(row, seen)
+                if all_projects:
+                    one = replace(one, project=project_view(row.id, row.project, self.find_project))
                 if not status or one.status in status:
                     found.append(one)
             if len(rows) < limit or not left:
@@ -157,7 +192,7 @@ class RunReader:
             if not server:
                 continue
             if server not in breakers:
-                breakers[server] = await self._breaker(server)
+                breakers[server] = await self._breaker(run.project, server)
             if breakers[server].status is not BreakerStatus.CLOSED:
                 until = instant_text(breakers[server].until)
                 postponed[path] = PostponedView(
@@ -176,8 +211,8 @@ class RunReader:
         except NotFound:
             return ""
 
-    async def _breaker(self, server: str) -> Breaker:
-        return replay_breaker(await entries_of(self.store, SERVER_PREFIX + server), Breaker(server=server))
+    async def _breaker(self, project: str, server: str) -> Breaker:
+        return replay_breaker(await entries_of(self.store, server_stream(project, server)), Breaker(server=server))
 
 
 def _try(at: int, event: AttemptFailed | UndoFailed) -> Try:

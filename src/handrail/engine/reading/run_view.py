@@ -5,24 +5,38 @@ steps, and each interface adds its own text for people and calls for agents."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import StrEnum
+from itertools import islice
 from typing import Any, Final
 
-from handrail.domain.definition.model import Category, Definition, Kind, Tool
+from msgspec.structs import replace
+
+from handrail.domain.definition.model import Category, Definition, Kind, Step, Tool
+from handrail.domain.journal.event import EffectAhead, Mode
 from handrail.domain.journal.projection import RunRow
+from handrail.domain.policy.act import act_of
+from handrail.domain.policy.actor import AGENT_PREFIX
+from handrail.domain.policy.table import may
+from handrail.domain.policy.verdict import Allowed
+from handrail.domain.project import FindProject
+from handrail.domain.run.command import AcceptStep, Command, RetryStep, SkipStep
 from handrail.domain.run.guidance import name_for_agent
-from handrail.domain.run.legal_controls import Action, Legal, legal_actions
-from handrail.domain.run.state import Run, StepState
-from handrail.domain.run.status import RUN_UNDOING, RUN_WITH_REASON, RunStatus, StepStatus
+from handrail.domain.run.legal_controls import Action, Legal, is_undo_undecided, legal_actions
+from handrail.domain.run.state import Run
+from handrail.domain.run.status import RUN_OPEN, RUN_UNDOING, RUN_WITH_REASON, STEP_UNDO_STARTED, RunStatus, StepStatus
 from handrail.domain.run.step_path import locate
+from handrail.domain.run.step_state import ExceptionKind, StepState
 from handrail.domain.scheduling.compensation import not_compensated, not_undone, undo_order
 from handrail.engine.clock import instant_text
+from handrail.engine.reading.progress import Progress as Progress
+from handrail.engine.reading.progress import progress_of
 from handrail.engine.reading.prospect import Prospect, prospect_of
-from handrail.engine.reading.step_view import NOTHING, LiveState, Shown, StepView, steps_of
+from handrail.engine.reading.step_view import NOTHING, LiveState, Shown, StepView, recorded_text, steps_of
 
 NAMED_MAX: Final = 10
 """How many steps are named in one line."""
+EXCEPTIONS_SHOWN: Final = 50
 OF_RUN: Final = (Action.COMPENSATE, Action.CANCEL)
 """The actions on a run that can resolve a failure."""
 
@@ -43,14 +57,6 @@ class WaitingKind(StrEnum):
     DECISION = "decision"
 
 
-class Progress(Shown, frozen=True):
-    """The progress of a run, in steps known so far: `done` are over, of which `skipped` were skipped."""
-
-    done: int
-    total: int
-    skipped: int = 0
-
-
 class WaitingFor(Shown, frozen=True):
     """Who a run waits for, and what for."""
 
@@ -62,14 +68,33 @@ class WaitingFor(Shown, frozen=True):
     expires: str = ""
     schema: Any = None
     """The form of the answer, if a yes or no is not enough."""
+    digest: str = ""
+    """Of everything that is asked: an answer is to this, and nothing else."""
+    effects: tuple[EffectAhead, ...] = ()
+    """The steps that an approval lets start."""
+    unshown: int = 0
+    approvals: int = 1
+    approved_by: tuple[str, ...] = ()
+    not_by: str = ""
+
+
+class Remedy(StrEnum):
+    """A way to resolve a failure that is not an action on the run."""
+
+    RECORD = "record"
+    """Record that the step is undone."""
+    REPORT = "report"
+    """Report on the step again, in a run that is only recorded."""
 
 
 class RecoveryOption(Shown, frozen=True):
     """A way to resolve a failure: the action, its step if it has one, and what it does."""
 
-    action: Action
+    action: Action | Remedy
     means: str
     step: str = ""
+    by: str = ""
+    """`person` if an agent may not choose it."""
 
 
 class Try(Shown, frozen=True):
@@ -83,7 +108,8 @@ class Try(Shown, frozen=True):
 
 
 class Failure(Shown, frozen=True):
-    """What went wrong, and how to resolve it; without a category it is unknown whether the attempt happened."""
+    """What went wrong, and how to resolve it; without a category it is unknown whether the attempt, or the undo,
+    happened."""
 
     step: str
     message: str
@@ -104,6 +130,25 @@ class ForkView(Shown, frozen=True):
     effects: tuple[str, ...] = ()
 
 
+class ExceptionView(Shown, frozen=True):
+    """Something that somebody left out of a run or went past; it stays visible."""
+
+    kind: ExceptionKind
+    step: str
+    by: str
+    reason: str
+
+
+class ProjectView(Shown, frozen=True):
+    """The project that a run belongs to; without a folder it has none, or one that was forgotten: `hint` says what to
+    do."""
+
+    name: str
+    id: str = ""
+    folder: str = ""
+    hint: str = ""
+
+
 class Status(Shown, frozen=True):
     """The state of a run."""
 
@@ -122,10 +167,13 @@ class Status(Shown, frozen=True):
     ended: str = ""
     deadline: str = ""
     not_compensated: tuple[str, ...] = ()
+    exceptions: tuple[ExceptionView, ...] = ()
     fork: ForkView | None = None
     outputs: Mapping[str, Any] = {}
     steps: tuple[StepView, ...] = ()
     receipt: str = ""
+    project: ProjectView | None = None
+    """Its project, where that is not the reader's own."""
 
 
 class RunSummary(Shown, frozen=True):
@@ -140,6 +188,26 @@ class RunSummary(Shown, frozen=True):
     started: str = ""
     updated: str = ""
     ended: str = ""
+    project: ProjectView | None = None
+    """Its project, in a list of several projects."""
+    exceptions: int = 0
+    """How many of its checks were skipped and approvals overridden."""
+
+
+def project_view(run_id: str, project_id: str, find: FindProject) -> ProjectView:
+    """The project of a run as readers see it."""
+    seen = plan_project_view(project_id, find)
+    if seen.folder:
+        return seen
+    return replace(seen, hint=f"nothing executes it until it has a project: `handrail project adopt {run_id}`")
+
+
+def plan_project_view(project_id: str, find: FindProject) -> ProjectView:
+    """The project of a plan as readers see it; plans from before there were projects are everyone's."""
+    project = find(project_id) if project_id else None
+    if project is None:
+        return ProjectView(name="forgotten" if project_id else "none", id=project_id)
+    return ProjectView(name=project.name, id=project.id, folder=project.folder)
 
 
 def status_of(
@@ -160,9 +228,9 @@ def status_of(
         run=run.id,
         workflow=run.workflow,
         status=shown_status(run, prospect),
-        progress=_progress(run, definition, prospect),
+        progress=progress_of(run, definition),
         goal=run.goal,
-        waiting_for=waiting_for(run, prospect),
+        waiting_for=waiting_for(run, prospect, definition),
         failure=_failure(run, definition, prospect),
         options=_options(run, definition) if run.status is RunStatus.CANCELLED else (),
         reason=run.reason if run.status in RUN_WITH_REASON else "",
@@ -171,11 +239,22 @@ def status_of(
         ended=_instant(run.ended),
         deadline=_instant(run.deadline),
         not_compensated=lasting,
+        exceptions=exceptions_of(run),
         fork=_origin(run),
         outputs=run.outputs,
         steps=steps,
         receipt=run.receipt,
     )
+
+
+def exceptions_of(run: Run) -> tuple[ExceptionView, ...]:
+    """What was skipped or overridden by somebody, the first of them if there are many."""
+    found = (
+        ExceptionView(kind=state.exception, step=path, by=state.actor, reason=state.message)
+        for path, state in run.steps.items()
+        if state.exception is not None
+    )
+    return tuple(islice(found, EXCEPTIONS_SHOWN))
 
 
 def shown_status(run: Run, prospect: Prospect) -> RunStatus:
@@ -196,21 +275,23 @@ def listed(row: RunRow, seen: Status | None = None) -> RunSummary:
         started=_instant(row.started),
         updated=_instant(row.updated),
         ended=_instant(row.ended),
+        exceptions=row.exceptions,
     )
 
 
-def waiting_for(run: Run, prospect: Prospect) -> tuple[WaitingFor, ...]:
+def waiting_for(run: Run, prospect: Prospect, definition: Definition) -> tuple[WaitingFor, ...]:
     """Everyone a run waits for, and what for."""
     agents = [
         WaitingFor(
             kind=WaitingKind.AGENT,
             step=name_for_agent(run, path),
             since=_instant(run.step(path).started),
+            text=recorded_text(run, locate(definition, path).step) if run.mode is Mode.RECORD else "",
             by=_agent(run.step(path)),
         )
         for path in prospect.for_agent
     ]
-    asked = [_question(path, run.step(path)) for path in prospect.asked]
+    asked = [question_view(path, run.step(path)) for path in prospect.asked]
     undecided = [
         WaitingFor(kind=WaitingKind.DECISION, step=path, since=_instant(run.step(path).ended or run.step(path).started))
         for path in prospect.undecided
@@ -218,7 +299,8 @@ def waiting_for(run: Run, prospect: Prospect) -> tuple[WaitingFor, ...]:
     return (*undecided, *asked, *agents)
 
 
-def _question(path: str, state: StepState) -> WaitingFor:
+def question_view(path: str, state: StepState) -> WaitingFor:
+    """What a person is asked at a step."""
     asked = state.values if isinstance(state.values, Mapping) else {}
     return WaitingFor(
         kind=WaitingKind.APPROVAL,
@@ -228,29 +310,17 @@ def _question(path: str, state: StepState) -> WaitingFor:
         by=tuple(asked.get("by", ())),
         expires=_instant(state.due),
         schema=asked.get("schema"),
+        digest=state.digest,
+        effects=tuple(asked.get("effects", ())),
+        unshown=asked.get("unshown", 0),
+        approvals=asked.get("approvals", 1),
+        approved_by=state.approvers,
+        not_by=asked.get("not_by", ""),
     )
 
 
 def _agent(state: StepState) -> tuple[str, ...]:
     return (state.agent,) if state.agent else ()
-
-
-def _progress(run: Run, definition: Definition, prospect: Prospect) -> Progress:
-    skipped = sum(state.status is StepStatus.SKIPPED for state in run.steps.values())
-    return Progress(done=run.done, total=_total(run, definition, prospect), skipped=skipped)
-
-
-def _total(run: Run, definition: Definition, prospect: Prospect) -> int:
-    """How many steps are known: those with events, and those to come in lists that are open."""
-    top = prospect.agenda.lanes.get("")
-    names = top.left if top is not None else [step.id for step in definition.steps]
-    to_come = sum(name not in run.steps for name in names)
-    inner = (opened for prefix, opened in prospect.agenda.lanes.items() if prefix)
-    return (
-        len(run.steps)
-        + to_come
-        + sum(opened.lane.prefix + name not in run.steps for opened in inner for name in opened.left)
-    )
 
 
 def _lasting(run: Run, definition: Definition) -> tuple[str, ...]:
@@ -270,38 +340,54 @@ def _failure(run: Run, definition: Definition, prospect: Prospect) -> Failure | 
     if path is None:
         return None
     state = run.step(path)
-    is_uncertain = state.status is StepStatus.UNCERTAIN
-    lost = "an attempt started, and whether it happened is unknown"
-    work = locate(definition, path).step.work
+    is_undo = is_undo_undecided(run, state)
     return Failure(
         step=path,
-        tool=work.tool if isinstance(work, Tool) else "",
-        category=None if is_uncertain else state.category,
-        message=lost if is_uncertain else state.message + _untried(run, definition),
-        attempts=state.undo_attempts if state.status is StepStatus.COMPENSATION_FAILED else state.attempts,
+        tool=_tool_of(locate(definition, path).step, is_undo=is_undo),
+        category=None if state.status is StepStatus.UNCERTAIN else state.category,
+        message=_undo_message(run, definition, state) if is_undo else _message(state),
+        attempts=state.undo_attempts if is_undo else state.attempts,
         options=_options(run, definition, path),
     )
 
 
-def _untried(run: Run, definition: Definition) -> str:
-    """What a failed compensation did not try to undo, because a failed undo comes first."""
-    if run.status is not RunStatus.COMPENSATION_FAILED:
-        return ""
-    rest = undo_order(run, definition)
-    left = [path for path in rest if run.step(path).status is not StepStatus.COMPENSATION_FAILED]
-    return f"; not undone because of that: {named(left)}" if left else ""
+def _tool_of(step: Step, *, is_undo: bool) -> str:
+    """The tool that was called; a step without a declared undo is undone by its own tool."""
+    work = step.undo if is_undo and step.undo is not None else step.work
+    return work.tool if isinstance(work, Tool) else ""
+
+
+def _message(state: StepState) -> str:
+    lost = "an attempt started, and whether it happened is unknown"
+    return lost if state.status is StepStatus.UNCERTAIN else state.message
+
+
+def _undo_message(run: Run, definition: Definition, state: StepState) -> str:
+    """What is known of an undo that failed or is uncertain, and everything that was not tried because of it."""
+    # A lost attempt may have undone the step: what failed then is only the repetition.
+    is_repetition = state.undo_lost > 0 and not state.undo_uncertain
+    again = "; an attempt before was interrupted and may have undone it: check" if is_repetition else ""
+    left = [path for path in undo_order(run, definition) if _is_untried(run.step(path))]
+    return state.message + again + (f"; not undone because of that: {named(left)}" if left else "")
+
+
+def _is_untried(state: StepState) -> bool:
+    return state.status not in STEP_UNDO_STARTED and not state.undo_uncertain
 
 
 def _failed_step(run: Run, prospect: Prospect) -> str | None:
     if prospect.undecided:
         return prospect.undecided[0]
-    if run.status is not RunStatus.FAILED:
+    is_reported = run.mode is Mode.RECORD and run.status in RUN_OPEN
+    if run.status is not RunStatus.FAILED and not is_reported:
         return None
     return next((path for path, state in run.steps.items() if state.status is StepStatus.FAILED), None)
 
 
 def _options(run: Run, definition: Definition, path: str = "") -> tuple[RecoveryOption, ...]:
     """The ways to resolve the failure of a step, or of a run that has ended."""
+    if run.mode is Mode.RECORD and run.status in RUN_OPEN:
+        return (RecoveryOption(action=Remedy.REPORT, means="do it after all, and report that", step=path),)
     undone = undo_order(run, definition)
     legal = legal_actions(run)
     of_step = [one for one in legal if path and one.step == path]
@@ -309,18 +395,40 @@ def _options(run: Run, definition: Definition, path: str = "") -> tuple[Recovery
     if path and run.status is RunStatus.FAILED:
         of_run.append(Legal(Action.FORK, path.partition(".")[0].partition("[")[0]))
     kept = [one for one in (*of_step, *of_run) if one.action is not Action.COMPENSATE or undone]
-    return tuple(
+    is_undo = bool(path) and is_undo_undecided(run, run.step(path))
+    options = [
         RecoveryOption(
             action=one.action,
-            means=_means(one.action, definition, path, run.step(path), undone),
+            means=_means(one.action, definition, path, undone, is_undo=is_undo),
             step=one.step,
+            by="" if _may_agent(run, definition, one) else "person",
         )
         for one in kept
-    )
+    ]
+    return (*options, _by_hand(path)) if is_undo else tuple(options)
 
 
-def _means(action: Action, definition: Definition, path: str, state: StepState, undone: list[str]) -> str:
-    is_undo = state.status is StepStatus.COMPENSATION_FAILED
+_ON_STEP: Final[Mapping[Action, Callable[[str], Command]]] = {
+    Action.SKIP: lambda step: SkipStep(step=step, reason=""),
+    Action.RETRY: lambda step: RetryStep(step=step, reason=""),
+    Action.ACCEPT: lambda step: AcceptStep(step=step, reason=""),
+}
+
+
+def _may_agent(run: Run, definition: Definition, one: Legal) -> bool:
+    """Whether the policy lets agents choose this action, as long as its owner has not changed it."""
+    if one.action not in _ON_STEP or not one.step:
+        return True
+    act = act_of(run, definition, _ON_STEP[one.action](one.step))
+    return isinstance(may(AGENT_PREFIX, act), Allowed)
+
+
+def _by_hand(path: str) -> RecoveryOption:
+    means = "it is undone, by hand or otherwise, or needs no undo: record that"
+    return RecoveryOption(action=Remedy.RECORD, means=means, step=path)
+
+
+def _means(action: Action, definition: Definition, path: str, undone: list[str], *, is_undo: bool) -> str:
     match action:
         case Action.RETRY:
             return "try its undo again" if is_undo else AGAIN[locate(definition, path).step.kind]

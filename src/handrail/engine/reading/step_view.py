@@ -10,12 +10,16 @@ from typing import Final
 
 from msgspec import Struct
 
-from handrail.domain.definition.model import Call, Category, Definition, Each, Kind, Repeat, Step, title_of
-from handrail.domain.run.state import Run, StepState
+from handrail.domain.definition.model import Call, Category, Definition, Each, Kind, Prompt, Repeat, Step, title_of
+from handrail.domain.journal.event import Mode
+from handrail.domain.run.state import Run
 from handrail.domain.run.status import STEP_SATISFIED, RunStatus, StepStatus
 from handrail.domain.run.step_path import UNDO
+from handrail.domain.run.step_state import StepState
 from handrail.engine.clock import instant_text
 from handrail.engine.reading.prospect import Prospect
+
+TEXT_LENGTH_MAX: Final = 300
 
 
 class Shown(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -61,11 +65,17 @@ class StepView(Shown, frozen=True):
     kind: Kind
     status: StepStatus
     title: str = ""
+    text: str = ""
+    """What there is to do, in a run that is only recorded: only views show it to the agent."""
     attempts: int = 0
     started: str = ""
     ended: str = ""
     due: str = ""
     by: str = ""
+    channel: str = ""
+    """How a person's answer came."""
+    approved_by: tuple[str, ...] = ()
+    """Those who have approved, if several must."""
     proof: str = ""
     checks: tuple[str, ...] = ()
     compensation: str = ""
@@ -142,11 +152,14 @@ class _StepLister:
             kind=step.kind,
             status=status,
             title=title_of(step),
+            text=recorded_text(self.run, step),
             attempts=state.attempts - state.deferred,  # a tool that asked to be called later has not failed
             started=_instant(state.started),
             ended=_instant(state.ended),
             due=_instant(state.due),
             by=state.actor,
+            channel=state.channel,
+            approved_by=state.approvers if len(state.approvers) > 1 or status is StepStatus.WAITING else (),
             proof=state.proof,
             checks=state.checks,
             compensation=state.compensation or ("none" if path in self.lasting else ""),
@@ -174,6 +187,14 @@ class _StepLister:
             yield PostponedView(kind=Why.APPROVAL, until=_instant(state.due))
         elif state.due is not None and path not in self.for_agent and path not in self.postponed:
             yield _timer(step, state)
+
+
+def recorded_text(run: Run, step: Step) -> str:
+    """What there is to do at a step of a run that is only recorded, in one line; empty in any other run."""
+    if run.mode is not Mode.RECORD:
+        return ""
+    text = step.work.prompt if isinstance(step.work, Prompt) else step.title
+    return " ".join(text.split())[:TEXT_LENGTH_MAX]
 
 
 def _timer(step: Step, state: StepState) -> PostponedView:

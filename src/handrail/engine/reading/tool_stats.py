@@ -17,7 +17,8 @@ from handrail.domain.definition.model import Definition, Tool
 from handrail.domain.errors import HandrailError, IntegrityBroken
 from handrail.domain.journal.chain import Record
 from handrail.domain.journal.codec import entry_of
-from handrail.domain.journal.event import SERVER_PREFIX, Entry, Mode, RunStarted
+from handrail.domain.journal.event import Entry, Mode, RunStarted
+from handrail.domain.project import scoped, server_in, server_stream
 from handrail.domain.run.step_path import locate
 from handrail.domain.scheduling.breaker import Breaker, replay_breaker
 from handrail.engine.journal import FAR_BEHIND, Archive, Journal, ProjectionReader
@@ -48,6 +49,8 @@ STEP_KINDS: Final = frozenset(
         "step_cancelled",
         "undo_started",
         "undo_failed",
+        "undo_lost",
+        "undo_became_uncertain",
         "step_compensated",
     }
 )
@@ -78,13 +81,16 @@ class ToolReport(Struct, frozen=True, kw_only=True):
     """How many calls were of tools beyond the limit of listed tools."""
 
 
-async def tool_figures(store: FiguresStore, *, since: int = 0, events_max: int = EVENTS_MAX) -> ToolReport:
-    """The statistics of all tools that were called since a time, and the outages of servers."""
+async def tool_figures(
+    store: FiguresStore, *, since: int = 0, events_max: int = EVENTS_MAX, project: str | None = None
+) -> ToolReport:
+    """The statistics of all tools that were called since a time, and the outages of servers: of all projects, or of
+    one."""
     end, _ = await store.heads(after=FAR_BEHIND)
     first = max(0, end - events_max)
     asked = await _place_of(store, since - EARLIER_MS, end) if since else 0
     after = max(first, asked)
-    reader = _FiguresReader(store, Tally(since=since))
+    reader = _FiguresReader(store, Tally(since=since), project)
     looked_at = 0
     async for batch in store.scan(after=after, size=BATCH):
         looked_at += len(batch)
@@ -101,10 +107,11 @@ async def tool_figures(store: FiguresStore, *, since: int = 0, events_max: int =
     )
 
 
-async def breakers_of(journal: Journal, servers: Iterable[str]) -> Mapping[str, Breaker]:
-    """The breakers of these servers, from the journal."""
+async def breakers_of(journal: Journal, servers: Iterable[str], *, project: str = "") -> Mapping[str, Breaker]:
+    """The breakers of these servers of a project, from the journal."""
     return {
-        name: replay_breaker(await entries_of(journal, SERVER_PREFIX + name), Breaker(server=name)) for name in servers
+        name: replay_breaker(await entries_of(journal, server_stream(project, name)), Breaker(server=name))
+        for name in servers
     }
 
 
@@ -132,6 +139,8 @@ class _FiguresReader:
 
     store: FiguresStore
     tally: Tally
+    project: str | None = None
+    """Whose calls are counted; None for those of all projects."""
     unread: int = 0
     _runs: BoundedCache[str, str] = field(default_factory=lambda: BoundedCache(RUNS_KEPT))
     """By run, the definition that it is pinned to; empty if no tool of ours does its steps."""
@@ -144,7 +153,10 @@ class _FiguresReader:
             return
         try:
             if record.kind in BREAKER_KINDS:
-                self.tally.take_breaker(record.stream.removeprefix(SERVER_PREFIX), entry_of(record))
+                project, server = server_in(record.stream)
+                if self._counts(project):
+                    name = server if self.project is not None else scoped(project, server)
+                    self.tally.take_breaker(name, entry_of(record))
             elif record.kind == RUN_STARTED:
                 self._note_run(entry_of(record))
             elif record.step is not None:
@@ -155,14 +167,18 @@ class _FiguresReader:
             self.unread += 1
 
     def _note_run(self, entry: Entry) -> None:
-        if isinstance(entry.event, RunStarted):
+        # Another project's run may have been adopted since: then only its row says where it belongs now.
+        if isinstance(entry.event, RunStarted) and self._counts(entry.event.project):
             self._runs.put(entry.stream, _pinned(entry.event.definition, entry.event.mode))
+
+    def _counts(self, project: str) -> bool:
+        return self.project in (None, project)
 
     async def _called(self, run: str, path: str) -> Called:
         definition = self._runs.get(run)
         if definition is None:
             row = await self.store.run(run)
-            definition = _pinned(row.definition, row.mode) if row is not None else ""
+            definition = _pinned(row.definition, row.mode) if row is not None and self._counts(row.project) else ""
             self._runs.put(run, definition)
         if not definition:
             return NO_TOOL

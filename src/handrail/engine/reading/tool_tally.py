@@ -26,7 +26,9 @@ from handrail.domain.journal.event import (
     StepCompensated,
     StepCompleted,
     StepDeferred,
+    UndoBecameUncertain,
     UndoFailed,
+    UndoLost,
     UndoStarted,
 )
 from handrail.domain.journal.store_event import BreakerClosed, BreakerOpened, BreakerProbed
@@ -258,6 +260,10 @@ def _ending(event: Event) -> _Ending | None:
             return _Ending(step=step, is_undo=True, took=event.took)
         case UndoFailed(step=step, category=category, final=final):
             return _Ending(step=step, is_undo=True, took=event.took, failure=category.value, again=not final)
+        case UndoLost(step=step):
+            return _Ending(step=step, is_undo=True, failure=LOST, again=True)
+        case UndoBecameUncertain(step=step):
+            return _Ending(step=step, is_undo=True, failure=LOST)
         case StepDeferred(step=step) | ApprovalRequested(step=step, about=About.QUESTION):
             return _Ending(step=step)  # it is called again: that call has the duration
         case AttemptLost(step=step):

@@ -20,7 +20,7 @@ from handrail.domain.checks.rule import evidence_data
 from handrail.domain.definition.duration import duration_ms
 from handrail.domain.definition.model import Category, Effect, Step
 from handrail.domain.definition.model import Tool as Work
-from handrail.domain.definition.tool_pin import Card, difference
+from handrail.domain.definition.tool_pin import Card, difference, digests_of
 from handrail.domain.errors import Conflict, HandrailError, LeaseLost, Limited, NotFound, Unavailable
 from handrail.domain.journal.event import About, How
 from handrail.domain.json import digest
@@ -40,6 +40,7 @@ from handrail.domain.run.command import (
 from handrail.domain.run.state import Run
 from handrail.domain.run.status import STEP_ANSWERED, StepStatus
 from handrail.domain.run.step_path import Lane, locate
+from handrail.domain.run.step_state import StepState
 from handrail.domain.run.tool_question import ToolQuestion
 from handrail.domain.scheduling.retry import due_of, policy_of
 from handrail.domain.scheduling.step_start import CallTool, InputCheck
@@ -167,10 +168,10 @@ class Attempt:
         card = self._called.card
         if card is None:
             return None
-        pin, now = self.run.pins.get(self._called.spec.name, ""), digest(card)
-        reply = (self.run.step(self.path).answers or {}).get(now)
-        is_agreed = reply is not None and reply.agreed
-        return card if pin and pin != now and not is_agreed else None
+        pin, known = self.run.pins.get(self._called.spec.name, ""), digests_of(card)
+        answers = self.run.step(self.path).answers or {}
+        is_agreed = any((reply := answers.get(one)) is not None and reply.agreed for one in known)
+        return card if pin and pin not in known and not is_agreed else None
 
     async def _stopped(self, card: Card) -> None:
         """Stop before calling a tool that has changed, and ask; an undo fails instead, and runs when it is retried."""
@@ -219,17 +220,21 @@ class Attempt:
             work.cancel()
 
     async def _undo(self) -> None:
-        # A reversible tool is safe to repeat because of its capture; as a declared undo it has no capture.
-        spec = self.tool.spec
-        is_safe = spec.idempotent and spec.effect is not Effect.REVERSIBLE
-        idempotent = spec.undo_idempotent if self.todo.own_undo else self.todo.work.idempotent or is_safe
-        wrong = [] if self.todo.own_undo else self.tool.misfits(self.todo.args)
-        await self._grant(StartUndo(step=self.path, idempotent=idempotent))
-        if wrong:
-            answer = ToolAnswer(category=Category.INVALID_INPUT, message=_listed(wrong))
-        else:
-            own = self.todo.own_undo
-            answer = await answer_of(self.tool, self._call(), timeout_ms=self._timeout_ms(), is_undo=own)
+        own, call = self.todo.own_undo, self._call()
+        start = StartUndo(step=self.path, idempotent=self._is_undo_repeatable())
+        if wrong := [] if own else self.tool.misfits(self.todo.args):
+            await self._finish(ToolAnswer(category=Category.INVALID_INPUT, message=_listed(wrong)), start)
+            return
+        # A reversible tool can be repeated only by what it captured before; its own undo uses what its call captured.
+        if not own and call.capture is None and self.tool.spec.effect is Effect.REVERSIBLE:
+            try:
+                call = replace(call, capture=await self.tool.capture(call))
+            except ToolFailed as failure:
+                await self._finish(_failed(failure), start)
+                return
+            start = replace(start, capture=call.capture)
+        await self._grant(start)
+        answer = await answer_of(self.tool, call, timeout_ms=self._timeout_ms(), is_undo=own)
         await self._finish(answer)
 
     async def _captured(self, call: ToolCall, start: StartAttempt) -> tuple[ToolCall, StartAttempt]:
@@ -367,7 +372,7 @@ class Attempt:
             run=self.run.id,
             step=self.path,
             attempt=(state.undo_attempts if self.is_undo else state.attempts) + 1,
-            capture=None if self.is_undo and not self.todo.own_undo else state.capture,  # another call has its own
+            capture=self._capture(state),
             deferred=state.deferred,
             output=state.output if self.is_undo else None,
             references=self.todo.references,
@@ -375,12 +380,27 @@ class Attempt:
             progress=self.progress,
         )
 
+    def _capture(self, state: StepState) -> Any:
+        if not self.is_undo or self.todo.own_undo:
+            return state.capture
+        # Another tool undoes it, with a capture of its own; after a permanent failure it looks again.
+        return state.undo_capture if state.status is StepStatus.COMPENSATING else None
+
     def _timeout_ms(self) -> int:
         text = self.todo.work.timeout or self.tool.spec.timeout
         return duration_ms(text) if text else TIMEOUT_MS_DEFAULT
 
     def _is_idempotent(self, effect: Effect) -> bool:
-        return effect is not Effect.NONE and (self.todo.work.idempotent or self.tool.spec.idempotent)
+        own = self.todo.work.idempotent
+        return effect is not Effect.NONE and (self.tool.spec.idempotent if own is None else own)
+
+    def _is_undo_repeatable(self) -> bool:
+        """Whether a lost undo is called again: yes by its nature, unless the plan or the tool says that it may not."""
+        own = self.todo.work.idempotent
+        if not self.todo.own_undo:
+            return own is not False
+        # The work is the step's own: that it is idempotent holds for its undo, too; that it is not says nothing of it.
+        return own is True or self.tool.spec.undo_idempotent
 
     def _misfit(self, wrong: Sequence[str]) -> list[Command]:
         start = StartAttempt(step=self.path, effect=Effect.NONE)

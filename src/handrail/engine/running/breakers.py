@@ -1,4 +1,4 @@
-"""The circuit breakers of all tool servers, stored in the journal so that they survive a restart.
+"""The circuit breakers of a project's tool servers, stored in the journal so that they survive a restart.
 
 Async. domain/scheduling/breaker.py decides when a breaker changes state; only changes are written, so a healthy
 server costs nothing."""
@@ -14,9 +14,9 @@ from msgspec.structs import replace
 from handrail.domain.definition.model import Category
 from handrail.domain.errors import JournalConflict
 from handrail.domain.journal.chain import Head
-from handrail.domain.journal.event import SERVER_PREFIX
 from handrail.domain.journal.projection import NO_CHANGE
 from handrail.domain.journal.store_event import BreakerProbed, ServerEvent
+from handrail.domain.project import server_stream
 from handrail.domain.scheduling.breaker import (
     SERVERS_FAULT,
     Breaker,
@@ -40,6 +40,7 @@ class Breakers:
     journal: Journal
     record_writer: RecordWriter
     actor: str
+    project: str = ""
     _known: dict[str, Breaker] = field(default_factory=dict)
     _ends: dict[str, Head] = field(default_factory=dict)
     _probes: dict[str, int] = field(default_factory=dict)
@@ -80,7 +81,7 @@ class Breakers:
             self._known[server] = replace(breaker, failures=failures)
 
     async def _read(self, server: str) -> None:
-        stream = SERVER_PREFIX + server
+        stream = server_stream(self.project, server)
         entries = await entries_of(self.journal, stream)
         last = entries[-1] if entries else None
         self._ends[server] = Head(stream, last.n, last.hash) if last else Head(stream)

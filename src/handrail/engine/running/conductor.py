@@ -13,7 +13,7 @@ from functools import partial
 from typing import Final
 
 from handrail.domain.definition.model import Category, Definition, Effect
-from handrail.domain.errors import HandrailError, LeaseLost, NotFound
+from handrail.domain.errors import HandrailError, LeaseLost, NotFound, OtherProject
 from handrail.domain.run.command import Command, FailAttempt, FailUndo, StartAttempt, StartUndo
 from handrail.domain.run.state import Run
 from handrail.domain.run.status import RUN_OPEN, RUN_WORKING, STEP_UNENDED, RunStatus, StepStatus
@@ -144,7 +144,7 @@ class Conductor:
                 while not self._is_behind and await self._turn():
                     pass
                 self._pause_s = PAUSE_S_FIRST
-        except LeaseLost:
+        except (LeaseLost, OtherProject):
             self.lose()
         except HandrailError as error:
             self._pause_after(error)
@@ -250,7 +250,7 @@ class Conductor:
     async def _attempt(self, attempt: Attempt) -> None:
         try:
             await attempt.make()
-        except LeaseLost:
+        except (LeaseLost, OtherProject):
             self.lose()
         except HandrailError as error:
             self._pause_after(error)

@@ -38,12 +38,15 @@ class Leases(Protocol):
         """Record a heartbeat of the owner."""
         ...
 
-    async def lease_holders(self, *, after: str = "", limit: int = 1_000) -> list[LeaseHolder]:
-        """The runs that handrail executes and that are stored as running or compensating, by id, with their owners."""
+    async def lease_holders(
+        self, *, after: str = "", limit: int = 1_000, project: str | None = None
+    ) -> list[LeaseHolder]:
+        """The runs that handrail executes and that are stored as running or compensating, by id, with their owners;
+        only those of the given project, if one is given."""
         ...
 
-    async def lease_holder(self, run: str) -> LeaseHolder | None:
-        """The same for one run; None if it has no work for handrail."""
+    async def lease_holder(self, run: str, *, project: str | None = None) -> LeaseHolder | None:
+        """The same for one run; None if it has no work for handrail, or not in this project."""
         ...
 
     async def claim(self, owner: str, lease_holders: Sequence[LeaseHolder]) -> list[Lease]:

@@ -1,4 +1,4 @@
-"""The worker: executes the runs of a store, and takes over those that no other worker executes.
+"""The worker: executes the runs of a project, and takes over those that no other worker executes.
 
 Async. It holds the leases and has one conductor for each active run; runs that wait for an agent or a person cost
 nothing. A run that fails to execute pauses and is retried: it never stops the others."""
@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from handrail.domain.definition.model import Definition
 from handrail.domain.definition.tool_pin import pins_of, texts_of
 from handrail.domain.definition.work_items import tools_in
-from handrail.domain.errors import Conflict, HandrailError
+from handrail.domain.errors import Conflict, HandrailError, OtherProject
 from handrail.domain.journal.event import Mode
 from handrail.domain.run.command import StartRun
 from handrail.domain.run.state import Run
@@ -119,7 +119,9 @@ class Worker:
             dispatch=self.dispatch,
             toolbox=self.toolbox,
             throttle=Throttle(self._wake, calls_max=settings.calls_max),
-            breakers=Breakers(self.dispatch.journal, self.dispatch.record_writer, settings.actor),
+            breakers=Breakers(
+                self.dispatch.journal, self.dispatch.record_writer, settings.actor, self.dispatch.project
+            ),
             clock=settings.clock,
             entropy=self.dispatch.record_writer.entropy,
             actor=settings.actor,
@@ -185,7 +187,7 @@ class Worker:
         """Execute a run unless another worker does; whether this one does, or has done all there was to do."""
         if run_id in self.conductors:
             return True
-        lease_holder = await self.store.lease_holder(run_id)
+        lease_holder = await self.store.lease_holder(run_id, project=self.dispatch.project)
         if lease_holder is None or not await self._is_free(lease_holder):
             return False
         return run_id in await self._claim([lease_holder])
@@ -224,6 +226,8 @@ class Worker:
 
     def _notice(self, run: Run, steps: Collection[str] | None, _after: int) -> None:
         """React to a run that has changed, or was read again."""
+        if run.project != self.dispatch.project and run.id not in self.conductors:
+            return  # only read here: it is executed, and what was kept for its undo is removed, by its own project
         conductor = self.conductors.get(run.id)
         if steps is None:
             if conductor is not None and conductor.run.n < run.n:
@@ -262,7 +266,9 @@ class Worker:
             del self.conductors[run.id]
             if conductor.calls:
                 self._leaving[run.id] = conductor
-            if run.status in RUN_WORKING and not conductor.is_lost:
+            if run.project != self.dispatch.project:  # adopted by another project, whose workers can take it now
+                self._released.append(conductor.lease)
+            elif run.status in RUN_WORKING and not conductor.is_lost:
                 self._parked[run.id] = run.n
                 self._released.append(conductor.lease)
         if conductor.is_lost or conductor.is_settled:
@@ -344,7 +350,7 @@ class Worker:
     async def _pick_up(self) -> None:
         """Take over the runs that have no worker."""
         after = ""
-        while lease_holders := await self.store.lease_holders(after=after):
+        while lease_holders := await self.store.lease_holders(after=after, project=self.dispatch.project):
             after = lease_holders[-1].run
             free = [lease_holder for lease_holder in lease_holders if await self._is_wanted(lease_holder)]
             for start in range(0, len(free), PICK_UP_AT_ONCE):
@@ -382,16 +388,16 @@ class Worker:
         return now_s - seen.since_s >= self.settings.lease_s
 
     async def _claim(self, lease_holders: Sequence[LeaseHolder]) -> set[str]:
-        """Claim runs and start to execute them; returns those that could be claimed."""
-        # While a run is being claimed, it looks like our own run without a conductor: it must not be claimed twice.
+        """Take runs and start to execute them; returns those that could be taken."""
+        # While a run is being taken, it looks like our own run without a conductor: it must not be taken twice.
         fresh = [one for one in lease_holders if one.run not in self._adopting and one.run not in self.conductors]
-        claimed = {lease_holder.run for lease_holder in fresh}
-        self._adopting |= claimed
+        taken = {lease_holder.run for lease_holder in fresh}
+        self._adopting |= taken
         try:
             leases = await self.store.claim(self.settings.owner, fresh) if fresh else []
             await self._adopt_all(leases)
         finally:
-            self._adopting -= claimed
+            self._adopting -= taken
         return {lease.run for lease in leases}
 
     async def _adopt_all(self, leases: Sequence[Lease]) -> None:
@@ -404,7 +410,11 @@ class Worker:
                 raise answer
 
     async def _adopt(self, lease: Lease) -> None:
-        run = await self.dispatch.current(lease.run)
+        try:
+            run = await self.dispatch.own(lease.run)
+        except OtherProject:  # another project adopted it after it was listed
+            await self.store.release([lease])
+            raise
         definition = await self.dispatch.definition(run.definition)
         self._conduct(definition, run, lease)
 

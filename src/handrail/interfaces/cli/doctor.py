@@ -11,15 +11,16 @@ import click
 import msgspec
 
 from handrail.interfaces.cli.init import host_paths
-from handrail.interfaces.cli.program import json_option, reports_errors, settings_of
+from handrail.interfaces.cli.program import flaw_of, json_option, reports_errors, settings_of
 from handrail.interfaces.cli.words.answer import Exit, answer
 from handrail.interfaces.cli.words.table import print_table
-from handrail.interfaces.clients.check import CheckLevel, DoctorCheck
+from handrail.interfaces.cli.words.terminal_edge import say
+from handrail.interfaces.clients.check import CheckLevel, DoctorCheck, fail
 from handrail.interfaces.clients.client import CLIENTS, Client, HostPaths
 from handrail.interfaces.clients.configured import ConfiguredEntry, configured, host_environment
 from handrail.interfaces.clients.home_checks import clocks, home_checks
 from handrail.interfaces.clients.launch import own_launch
-from handrail.interfaces.clients.server_checks import Server, check_server, entry_checks, name_of
+from handrail.interfaces.clients.server_checks import Server, check_server, entry_checks, may_start, name_of
 from handrail.settings import Settings
 
 THIS: Final = "this handrail"
@@ -45,6 +46,8 @@ async def command(ctx: click.Context, names: tuple[str, ...], as_json: bool) -> 
     started = clocks()
     clients = [CLIENTS[name] for name in names] or list(CLIENTS.values())
     servers, checks = await _servers_of(clients, settings)
+    if (flaw := flaw_of(ctx)) is not None:
+        checks.append(fail("project settings", f"{flaw}; everything else was checked without them", flaw.hint))
     checks += [check async for check in home_checks(settings, started=started)]
     is_ok = not any(check.level is CheckLevel.FAIL for check in checks)
     data = {"ok": is_ok, "servers": [_as_data(server) for server in servers], "checks": checks}
@@ -64,7 +67,8 @@ async def _servers_of(clients: Sequence[Client], settings: Settings) -> tuple[li
 async def _servers(entries: Sequence[ConfiguredEntry], settings: Settings, host: HostPaths) -> list[Server]:
     """Start all configured servers, one after the other; if there are none, this handrail."""
     environment = host_environment(host)
-    startable = [(name_of(entry), entry.launch) for entry in entries if entry.launch and not entry.is_off]
+    usable = [entry for entry in entries if not entry.is_off and may_start(entry)]
+    startable = [(name_of(entry), entry.launch) for entry in usable if entry.launch]
     if not startable:
         startable = [(THIS, replace(own_launch(settings), cwd=str(settings.project)))]
     return [await check_server(name, launch, environment) for name, launch in startable]
@@ -84,7 +88,7 @@ def _print(checks: Sequence[DoctorCheck]) -> None:
     print_table(("", "check", "result"), [(check.level.value, check.name, check.message) for check in checks])
     wrong = [check for check in checks if check.level is not CheckLevel.OK]
     for check in wrong:
-        click.secho(f"{check.level.value}: {check.name}: {check.message}", fg=COLOUR_OF[check.level], err=True)
-        click.echo(f"  what to do: {check.fix}", err=True)
+        say(f"{check.level.value}: {check.name}: {check.message}", fg=COLOUR_OF[check.level], err=True)
+        say(f"  what to do: {check.fix}", err=True)
     if not wrong:
-        click.secho("all checks passed", fg="green", err=True)
+        say("all checks passed", fg="green", err=True)

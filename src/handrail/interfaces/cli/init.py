@@ -15,6 +15,7 @@ import click
 from handrail.domain.errors import HandrailError, Invalid, NotFound
 from handrail.interfaces.cli.program import json_option, reports_errors, settings_of
 from handrail.interfaces.cli.words.answer import EXIT_OF, answer
+from handrail.interfaces.cli.words.terminal_edge import ask_yes, say
 from handrail.interfaces.clients.client import CLIENTS, Client, HostPaths, Scope
 from handrail.interfaces.clients.enrolment import (
     NONE,
@@ -169,7 +170,7 @@ def _is_confirmed() -> bool:
     """Ask a person at a terminal; scripts are not asked, they can use --dry-run first."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return True
-    return click.confirm("Write this?", err=True)
+    return ask_yes("Write this?")
 
 
 def _written(result: ClientResult, host: HostPaths) -> ClientResult:
@@ -198,20 +199,20 @@ def _print_changes(results: Sequence[ClientResult]) -> None:
     """Print every change as a diff."""
     for change in (result.change for result in results if result.change):
         for line in change.diff.splitlines():
-            click.secho(line, fg=COLOUR_OF.get(line[:1]))
+            say(line, fg=COLOUR_OF.get(line[:1]))
 
 
 def _print_results(results: Sequence[ClientResult], *, is_dry: bool) -> None:
     """Print the result for each client, and what to do next."""
     if not results:
-        click.echo("no client's settings contain it: nothing to remove", err=True)
+        say("no client's settings contain it: nothing to remove", err=True)
     for result in results:
         title = f"{result.client.title} ({result.scope.value})"
         if result.error:
-            click.secho(f"{title}: {result.error.name}: {result.error}", fg="red", err=True)
-            click.echo(f"  what to do: {result.error.hint}", err=True)
+            say(f"{title}: {result.error.name}: {result.error}", fg="red", err=True)
+            say(f"  what to do: {result.error.hint}", err=True)
         elif result.change:
-            click.echo(f"{title}: {_summary(result, result.change, is_dry=is_dry)}", err=True)
+            say(f"{title}: {_summary(result, result.change, is_dry=is_dry)}", err=True)
 
 
 def _summary(result: ClientResult, change: SettingsChange, *, is_dry: bool) -> str:
@@ -221,7 +222,7 @@ def _summary(result: ClientResult, change: SettingsChange, *, is_dry: bool) -> s
         return f"would be {change.kind}" if is_dry else "not changed"
     backup = f"; backup: {result.backup}" if result.backup else ""
     following = "" if change.kind == REMOVED else f". Next: {result.client.next}"
-    return f"{change.kind} in {change.file.path}{backup}{following}"
+    return f"{change.kind} in {change.file.shown}{backup}{following}"
 
 
 def _end(results: Sequence[ClientResult]) -> None:

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import click
 
-from handrail.assembly import open_reader, open_writer
+from handrail.assembly.opening import open_reader, open_writer, projects_of
 from handrail.domain.definition.authoring import definition_data
 from handrail.domain.definition.graph import waves
 from handrail.domain.errors import NotFound
 from handrail.domain.plan import Plan
+from handrail.domain.project import scoped
 from handrail.domain.suggestion import did_you_mean
 from handrail.engine.clock import instant_text
 from handrail.engine.plans import version_of
+from handrail.engine.reading.run_view import plan_project_view
 from handrail.interfaces.cli.program import json_option, person, reports_errors, settings_of
+from handrail.interfaces.cli.words.all_projects import all_projects_option, with_project_column
 from handrail.interfaces.cli.words.answer import answer, listing
 from handrail.interfaces.cli.words.completion import complete_plan, complete_workflow
 from handrail.interfaces.cli.words.finding_view import print_findings
 from handrail.interfaces.cli.words.reason import reason_option
 from handrail.interfaces.cli.words.table import Column, print_table
+from handrail.interfaces.cli.words.terminal_edge import put, say
 from handrail.interfaces.cli.words.times import time_format, utc_option
 from handrail.interfaces.cli.workflow.definitions import check_files, load_valid, local_survey
 from handrail.interfaces.cli.workflow.lookup import files_of
@@ -70,22 +75,26 @@ async def save(ctx: click.Context, file: str, note: str, as_json: bool) -> None:
 
     def print_text() -> None:
         print_findings(findings, err=True)
-        click.echo(f"saved {plan.id} as version {newest.number}  {newest.definition[:19]}  receipt {plan.receipt}")
+        say(f"saved {plan.id} as version {newest.number}  {newest.definition[:19]}  receipt {plan.receipt}")
 
     answer(data, as_json=as_json, as_text=print_text)
 
 
 @command.command("list")
 @click.option("--limit", default=50, type=click.IntRange(1, 1000), help="Show at most this many.")
-@click.option("--after", default="", help="Only plans whose id comes after this one.")
+@click.option("--after", default="", help="Only plans that come after this one: the cursor of the page before.")
+@all_projects_option
 @utc_option
 @json_option
 @click.pass_context
 @reports_errors
-async def list_(ctx: click.Context, limit: int, after: str, is_utc: bool, as_json: bool) -> None:
-    """List the saved plans, including retired ones."""
+async def list_(ctx: click.Context, limit: int, after: str, all_projects: bool, is_utc: bool, as_json: bool) -> None:
+    """List the saved plans of this project, including retired ones, and those from before there were projects."""
     async with open_reader(settings_of(ctx)) as look:
-        rows = await look.store.plans(after=after, limit=limit)
+        project = None if all_projects else look.project.id
+        rows = await look.store.plans(after=after, limit=limit, project=project)
+        find = projects_of(look.settings).find
+    projects = [plan_project_view(row.project, find) if all_projects else None for row in rows]
     data = [
         {
             "plan": row.id,
@@ -94,23 +103,27 @@ async def list_(ctx: click.Context, limit: int, after: str, is_utc: bool, as_jso
             "steps": row.steps,
             "saved": instant_text(row.saved),
             "retired": instant_text(row.retired) if row.retired is not None else None,
+            **({"project": owner} if owner is not None else {}),
         }
-        for row in rows
+        for row, owner in zip(rows, projects, strict=True)
     ]
 
     def print_text() -> None:
         if not data:
-            click.echo("no saved plans: save one with `handrail plan save FILE`", err=True)
+            say("no saved plans: save one with `handrail plan save FILE`", err=True)
             return
         shown = time_format(is_utc=is_utc)
-        cells = [
+        cells: list[Sequence[object]] = [
             (row.id, row.version, row.steps, shown.at(row.saved), "retired" if row.retired else "active", row.name)
             for row in rows
         ]
-        head = ("plan", "version", Column("steps", 2), Column("saved", 1), "state", "name")
+        head: list[str | Column] = ["plan", "version", Column("steps", 2), Column("saved", 1), "state", "name"]
+        if all_projects:
+            head, cells = with_project_column(head, cells, projects)
         print_table(head, cells)
 
-    cursor = rows[-1].id if len(rows) == limit else ""
+    last = rows[-1] if len(rows) == limit else None
+    cursor = (scoped(last.project, last.id) if all_projects else last.id) if last else ""
     answer(listing("plans", data, cursor=cursor), as_json=as_json, as_text=print_text)
 
 
@@ -126,7 +139,7 @@ async def show(ctx: click.Context, plan_id: str, number: int | None, is_utc: boo
     async with open_reader(settings_of(ctx)) as look:
         plan = await look.plans.get(plan_id)
         if not plan.versions:
-            known = [row.id for row in await look.store.plans(limit=1_000)]
+            known = [row.id for row in await look.store.plans(limit=1_000, project=look.project.id)]
             raise NotFound(f"there is no plan {plan_id!r}", hint=did_you_mean(plan_id, known) or "no plan is saved yet")
         version = version_of(plan, number)
         definition = await look.plans.definition(version)
@@ -136,7 +149,7 @@ async def show(ctx: click.Context, plan_id: str, number: int | None, is_utc: boo
         shown = time_format(is_utc=is_utc)
         rows = [(one.number, shown.at(one.saved), one.actor, one.note) for one in plan.versions]
         print_table(("version", "saved", "by", "note"), rows)
-        click.echo(yaml_text(data["definition"]), nl=False)
+        put(yaml_text(data["definition"]), nl=False)
 
     answer(data, as_json=as_json, as_text=print_text)
 
@@ -152,7 +165,7 @@ async def retire(ctx: click.Context, plan_id: str, reason: str, as_json: bool) -
     async with open_writer(settings_of(ctx)) as handrail:
         plan = await handrail.plans.retire(plan_id, reason=reason, actor=person())
     data = {"plan": plan.id, "retired": instant_text(plan.retired or 0), "receipt": plan.receipt}
-    answer(data, as_json=as_json, as_text=lambda: click.echo(f"retired {plan.id}  receipt {plan.receipt}"))
+    answer(data, as_json=as_json, as_text=lambda: say(f"retired {plan.id}  receipt {plan.receipt}"))
 
 
 def _versions(plan: Plan) -> dict[str, Any]:

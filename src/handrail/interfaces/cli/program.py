@@ -6,11 +6,11 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import getpass
 import logging
 import os
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, Final, ParamSpec
 
@@ -18,9 +18,10 @@ import click
 from click.shell_completion import CompletionItem
 
 from handrail.domain.errors import HandrailError, Unavailable
+from handrail.foundation.visible_text import visible
 from handrail.interfaces.cli.words.answer import fail
 from handrail.logs import start_logging
-from handrail.settings import Settings, read_settings
+from handrail.settings import Settings, local_person, read_settings
 
 P = ParamSpec("P")
 
@@ -36,6 +37,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "journal": "show, export, verify, checkpoint and erase",
     "mcp": "the stdio server that clients start",
     "plan": "check, save, list, show and retire plans",
+    "project": "list projects, move or forget one, and adopt runs",
     "reject": "reject a step of a run",
     "rules": "list, write and check the rules of checks",
     "run": "start, list, show, watch, submit and control runs",
@@ -43,7 +45,8 @@ COMMANDS: Final[Mapping[str, str]] = {
     "secrets": "store, list and remove secrets for tools",
     "serve": "MCP over HTTP, on this machine",
     "tools": "list, check and call the tools of plans, with statistics",
-    "worker": "start another worker on the store",
+    "trust": "decide whether a project's own settings and servers count",
+    "worker": "start another worker, for one project or several",
     "workflow": "find, write, check, draw and test workflows",
 }
 GROUPS: Final = frozenset({"demo", "journal", "rules", "run", "tools", "workflow"})
@@ -54,12 +57,27 @@ Shell completion (also zsh_source, fish_source):
   eval "$(_HANDRAIL_COMPLETE=bash_source handrail)\""""
 
 
+LOOKS_AROUND: Final = "doctor"
+"""The command that runs although the project's settings are wrong, and reports it."""
+FLAW: Final = "handrail.flaw"
+
+
 class LazyGroup(click.Group):
     """A group whose commands are modules beside this one."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names of all commands."""
         return sorted(COMMANDS)
+
+    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
+        """The context of the program; what is wrong with its options is said visibly."""
+        with _visible_errors():
+            return super().make_context(*args, **kwargs)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; what is wrong with its options is said visibly."""
+        with _visible_errors():
+            return super().invoke(ctx)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of that name, imported now."""
@@ -89,6 +107,16 @@ class LazyGroup(click.Group):
             formatter.write_dl(sorted(COMMANDS.items()))
 
 
+@contextmanager
+def _visible_errors() -> Iterator[None]:
+    """Click prints its errors itself, and they quote what was typed, perhaps by a script: nothing in it may hide."""
+    try:
+        yield
+    except click.ClickException as error:
+        error.message = visible(error.message)  # type: ignore[misc]  # final for subclasses, not for us
+        raise
+
+
 @click.group(
     cls=LazyGroup,
     no_args_is_help=True,
@@ -104,11 +132,28 @@ def program(ctx: click.Context, home: str | None, project: str | None, log_level
     """Guide AI agents through workflows, execute plans and record everything in one journal."""
     if os.environ.get("NO_COLOR"):
         ctx.color = False
+    flags = {"home": home, "project": project, "log_level": log_level}
     try:
-        ctx.obj = read_settings({"home": home, "project": project, "log_level": log_level}, os.environ)
+        ctx.obj = _read(ctx, flags)
     except HandrailError as error:
         fail(error, as_json=False)
     start_logging(ctx.obj.home / "logs", level=ctx.obj.choices.log_level, days=ctx.obj.choices.log_days)
+
+
+def _read(ctx: click.Context, flags: Mapping[str, str | None]) -> Settings:
+    try:
+        return read_settings(flags, os.environ)
+    except HandrailError as error:
+        if ctx.invoked_subcommand != LOOKS_AROUND:
+            raise
+        settings = read_settings(flags, os.environ, with_project=False)
+        ctx.meta[FLAW] = error
+        return settings
+
+
+def flaw_of(ctx: click.Context) -> HandrailError | None:
+    """What is wrong with the project's own settings, for the command that runs all the same."""
+    return ctx.meta.get(FLAW)
 
 
 def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -144,4 +189,4 @@ def settings_of(ctx: click.Context) -> Settings:
 
 def person() -> str:
     """The actor in the journal for commands of this user."""
-    return f"person:{getpass.getuser()}"
+    return local_person()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from handrail.interfaces.cli.words.terminal_edge import put
 from handrail.library.schemas.structure import schema_text
 
 
@@ -11,4 +12,4 @@ from handrail.library.schemas.structure import schema_text
 @click.option("--json", "as_json", is_flag=True, help="No effect: the schema is JSON.")
 def command(as_json: bool) -> None:
     """Print the JSON Schema (Draft 7) of workflows and plans."""
-    click.echo(schema_text(), nl=False)
+    put(schema_text(), nl=False)

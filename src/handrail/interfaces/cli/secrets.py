@@ -8,14 +8,14 @@ from typing import Any, Final
 
 import click
 
-from handrail.assembly import secrets_of
+from handrail.assembly.secrets import secrets_of
 from handrail.domain.errors import Invalid
-from handrail.domain.secrets.scrubbing import is_scrubbed
 from handrail.engine.clock import instant_text
 from handrail.engine.secrets import SecretCard
 from handrail.interfaces.cli.program import json_option, reports_errors, settings_of
 from handrail.interfaces.cli.words.answer import answer, listing
 from handrail.interfaces.cli.words.table import Column, print_table
+from handrail.interfaces.cli.words.terminal_edge import ask_text, say
 from handrail.interfaces.cli.words.times import time_format, utc_option
 
 READ_MAX: Final = 100_000
@@ -35,7 +35,7 @@ def command() -> None:
     "given_to",
     multiple=True,
     metavar="TOOL",
-    help="A tool that plans may pass it to: git.push, 'git.*', http.request:api.example.com. Replaces earlier ones.",
+    help="A tool that may get it: git.push, 'git.*', http.request:api.example.com. Replaces earlier ones.",
 )
 @click.option("--keep", is_flag=True, help="Keep the value, and change only --for.")
 @json_option
@@ -44,12 +44,12 @@ def command() -> None:
 async def set_(ctx: click.Context, name: str, given_to: tuple[str, ...], keep: bool, as_json: bool) -> None:
     """Store a secret. Its value is typed without echo or read from stdin; other users can see command arguments.
 
-    Your own tools.json may use every secret; a plan may pass it only to the tools named with --for."""
+    Only what is named with --for gets it: a tool from a plan, and a server of tools.json if it has such a tool."""
     if keep and not given_to:
         raise Invalid("--keep alone changes nothing", hint=f"`handrail secrets set {name} --keep --for TOOL`")
     value = None if keep else _value(name)
     card = secrets_of(settings_of(ctx)).keep(name, value, given_to or None)
-    warnings = _warnings(card, value)
+    warnings = _warnings(card)
     answer(_as_data(card) | {"warnings": warnings}, as_json=as_json, as_text=lambda: _print(card, warnings))
 
 
@@ -64,7 +64,7 @@ async def list_(ctx: click.Context, is_utc: bool, as_json: bool) -> None:
 
     def print_text() -> None:
         if not cards:
-            click.echo("no secrets; `handrail secrets set NAME` stores one", err=True)
+            say("no secrets; `handrail secrets set NAME` stores one", err=True)
             return
         shown = time_format(is_utc=is_utc)
         rows = [(card.name, card.kept, shown.at(card.set), _tools(card)) for card in cards]
@@ -81,13 +81,12 @@ async def list_(ctx: click.Context, is_utc: bool, as_json: bool) -> None:
 async def remove(ctx: click.Context, name: str, as_json: bool) -> None:
     """Remove a secret."""
     secrets_of(settings_of(ctx)).remove(name)
-    answer({"removed": name}, as_json=as_json, as_text=lambda: click.echo(f"removed {name}"))
+    answer({"removed": name}, as_json=as_json, as_text=lambda: say(f"removed {name}"))
 
 
 def _value(name: str) -> str:
     if _is_terminal():
-        typed: str = click.prompt(f"Value of {name} (not shown)", hide_input=True, err=True)
-        return typed
+        return ask_text(f"Value of {name} (not shown)", is_hidden=True)
     try:
         text = sys.stdin.read(READ_MAX) if sys.stdin else ""
     except UnicodeDecodeError as error:
@@ -99,10 +98,12 @@ def _value(name: str) -> str:
     return text
 
 
-def _warnings(card: SecretCard, value: str | None) -> list[str]:
+def _warnings(card: SecretCard) -> list[str]:
     warnings = []
-    if value is not None and not is_scrubbed(value):
-        warnings.append("the value is too short to be redacted from what tools print")
+    if not card.given_to:
+        warnings.append(
+            f"no tool and no server gets it; name one: --keep --for 'git.*' or --for {HTTP}:api.example.com"
+        )
     if HTTP in card.given_to:
         warnings.append(f"plans may send it to any host; name one: --for {HTTP}:api.example.com")
     return warnings
@@ -114,9 +115,9 @@ def _as_data(card: SecretCard) -> dict[str, Any]:
 
 def _print(card: SecretCard, warnings: Sequence[str]) -> None:
     place = "the platform's keyring" if card.kept == "keyring" else "a private file (0600)"
-    click.echo(f"{card.name} is stored in {place}; plans may pass it to: {_tools(card)}")
+    say(f"{card.name} is stored in {place}; plans may pass it to: {_tools(card)}")
     for warning in warnings:
-        click.secho(f"warning: {warning}", fg="yellow", err=True)
+        say(f"warning: {warning}", fg="yellow", err=True)
 
 
 def _tools(card: SecretCard) -> str:

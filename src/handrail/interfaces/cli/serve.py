@@ -1,7 +1,11 @@
-"""`handrail serve`: MCP over HTTP, for clients that don't start a server themselves. Prints the URL and the token."""
+"""`handrail serve`: MCP over HTTP, for clients that don't start a server themselves. Prints its URL and token file.
+
+The token itself is printed only at a terminal: output that goes elsewhere ends up in logs."""
 
 from __future__ import annotations
 
+import shlex
+import sys
 from functools import partial
 from typing import Final
 
@@ -10,6 +14,7 @@ import msgspec
 
 from handrail.interfaces.cli.program import json_option, reports_errors, settings_of
 from handrail.interfaces.cli.run.execution import Stopped, stoppable
+from handrail.interfaces.cli.words.terminal_edge import say
 from handrail.interfaces.mcp.http.http_server import Endpoint, ServeOptions, serve
 from handrail.interfaces.mcp.serving import open_server_and_readiness
 from handrail.interfaces.mcp.surface.offer import Toolset
@@ -55,23 +60,24 @@ async def command(
         show = _show_json if as_json else _show
         await serve(options, partial(open_server_and_readiness, settings, toolsets), stop=stop, on_ready=show)
         if stop.done() and isinstance(stop.exception(), Stopped):
-            click.echo("server stopped", err=True)
+            say("server stopped", err=True)
 
 
 def _show(endpoint: Endpoint) -> None:
-    click.echo(f"serving MCP at {endpoint.url}; Ctrl-C stops it", err=True)
+    say(f"serving MCP at {endpoint.url}; Ctrl-C stops it", err=True)
     header = ""
     if endpoint.token is not None:
-        header = f' --header "Authorization: Bearer {endpoint.token}"'
-        click.echo(f"  clients need the token in {endpoint.token_file}", err=True)
-    click.echo(f"  claude mcp add --transport http handrail {endpoint.url}{header}", err=True)
+        shown = endpoint.token if sys.stderr.isatty() else f"$(cat {shlex.quote(str(endpoint.token_file))})"
+        header = f' --header "Authorization: Bearer {shown}"'
+        say(f"  clients need the token in {endpoint.token_file}, which only you can read", err=True)
+    say(f"  claude mcp add --transport http handrail {endpoint.url}{header}", err=True)
 
 
 def _show_json(endpoint: Endpoint) -> None:
-    """Print one line of JSON: a program that started the server reads it while it runs."""
+    """Print one line of JSON: a program that started the server reads it while it runs, and the token from its file."""
     known = {
         "url": endpoint.url,
         "token_file": endpoint.token_file and str(endpoint.token_file),
-        "token": endpoint.token,
+        "token": endpoint.token if sys.stdout.isatty() else None,
     }
-    click.echo(msgspec.json.encode({name: value for name, value in known.items() if value}).decode())
+    say(msgspec.json.encode({name: value for name, value in known.items() if value}).decode())

@@ -40,6 +40,11 @@ class ConfiguredEntry:
     is_off: bool = False
     error: HandrailError | None = None
 
+    @property
+    def is_of_project(self) -> bool:
+        """Whether it is in a file of the project, which others may have written."""
+        return self.scope == Scope.PROJECT.value
+
 
 def configured(clients: Iterable[Client], host: HostPaths) -> list[ConfiguredEntry]:
     """Every handrail entry, in all scopes of these clients."""

@@ -6,6 +6,7 @@ file and its backups."""
 from __future__ import annotations
 
 import difflib
+import os
 import shutil
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from handrail.interfaces.clients.client import CLIENTS, Client, HostPaths, Scope
 from handrail.interfaces.clients.entry import entries, put, with_entry, without_entry
 from handrail.interfaces.clients.launch import LaunchCommand
 from handrail.interfaces.clients.settings_file import SettingsFile, backups_of, read_file, remove_file, write_file
+from handrail.interfaces.clients.settings_link import real_target
 
 T = TypeVar("T")
 
@@ -46,8 +48,8 @@ class SettingsChange:
         """The change as a unified diff; empty if there is none."""
         before = self.file.text.splitlines(keepends=True) if self.file.content is not None else []
         after = (self.after or "").splitlines(keepends=True)
-        old = str(self.file.path) if self.file.content is not None else "/dev/null"
-        new = str(self.file.path) if self.after is not None else "/dev/null"
+        old = self.file.shown if self.file.content is not None else "/dev/null"
+        new = self.file.shown if self.after is not None else "/dev/null"
         return "".join(_ended(difflib.unified_diff(before, after, old, new)))
 
 
@@ -104,7 +106,8 @@ def _settings(client: Client, scope: Scope, host: HostPaths) -> SettingsFile:
     files = client.files(host, scope)
     if not files:
         raise Invalid(f"{client.title} has no project settings", hint="use --scope user")
-    return read_file(next((file for file in files if file.exists()), files[0]))
+    path = next((file for file in files if os.path.lexists(file)), files[0])
+    return read_file(path, real_target(path, scope, host))
 
 
 def _named(file: SettingsFile, work: Callable[[str], T]) -> T:

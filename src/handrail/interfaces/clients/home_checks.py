@@ -13,11 +13,16 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Final
 
-from handrail.assembly import open_reader, open_writer, toolbox_of
+from handrail.assembly.opening import open_reader, open_store, witness_states
+from handrail.assembly.people import answer_rules, passphrase_of
+from handrail.assembly.tools import toolbox_of
 from handrail.domain.errors import HandrailError
+from handrail.domain.journal.checkpoint import Checkpoint, checkpoint_digest
 from handrail.domain.plural import plural
+from handrail.domain.trust.decision import COMMAND, off_words
 from handrail.engine.clock import instant_text, system_clock
 from handrail.engine.journal import FAR_BEHIND
+from handrail.engine.proving.witness_courier import CopyState
 from handrail.interfaces.clients.check import DoctorCheck, fail, ok, warn
 from handrail.settings import Settings
 
@@ -28,6 +33,9 @@ CACHE_BYTES_WARN: Final = 50_000_000
 CACHE_FILES_MAX: Final = 1_000
 TOKEN: Final = "http-token"  # noqa: S105 - the name of a file
 """The file with the token for MCP over HTTP, in the home folder."""
+NO_WITNESS: Final = (
+    "there is none: who can write HANDRAIL_HOME can replace key, checkpoints and journal together, unseen by verify"
+)
 AHEAD_MS_MAX: Final = 5_000
 JUMP_S_MAX: Final = 1.0
 EARLIEST_S: Final = 1_750_000_000
@@ -40,7 +48,11 @@ async def home_checks(settings: Settings, *, started: tuple[float, float]) -> As
     yield _disk(settings.home)
     yield await _store(settings)
     yield _keys(settings)
+    for check in await _witnesses(settings):
+        yield check
     yield await _clock(settings, started)
+    yield _trust(settings)
+    yield _approvals(settings)
     for check in _tools(settings):
         yield check
     yield _sandbox()
@@ -80,9 +92,9 @@ async def _store(settings: Settings) -> DoctorCheck:
     if not os.access(settings.journal, os.W_OK):
         return fail("store", f"{settings.journal} is not writable", f"chmod u+w {settings.journal}")
     try:
-        async with open_writer(settings) as handrail:
-            events, _ = await handrail.reader.store.heads(after=FAR_BEHIND)
-            is_signed = await handrail.reader.checkpoints.last() is not None
+        async with open_store(settings) as opened:  # not as a project: looking registers nothing
+            events, _ = await opened.store.heads(after=FAR_BEHIND)
+            is_signed = await opened.checkpoints.last() is not None
     except HandrailError as error:
         return fail("store", str(error), error.hint)
     signed = "matches its checkpoints" if is_signed else "no checkpoint yet"
@@ -97,6 +109,62 @@ def _keys(settings: Settings) -> DoctorCheck:
         if sys.platform != "win32" and key.stat().st_mode & OTHERS:
             return fail("keys", f"{key} is readable by other users", f"chmod 600 {key}")
     return ok("keys", ", ".join(f"{key.name} is {_private(key)}" for key in keys))
+
+
+async def _witnesses(settings: Settings) -> list[DoctorCheck]:
+    """Whether checkpoints are copied out of the home, and how old the last copies are."""
+    try:
+        states = await witness_states(settings)
+        async with open_reader(settings) as look:
+            last = await look.checkpoints.last()
+    except HandrailError as error:
+        return [fail("witnesses", str(error), error.hint)]
+    if last is None:
+        return [ok("witnesses", "nothing is signed yet")]
+    if not states:
+        return [warn("witnesses", NO_WITNESS, "name one in [witnesses] of config.toml: docs/guides/witnesses.md")]
+    return [_witness(name, state, last.checkpoint) for name, state in states.items()]
+
+
+def _witness(name: str, state: CopyState, last: Checkpoint) -> DoctorCheck:
+    copied = (
+        f"checkpoint {state.number} was copied at {instant_text(state.at)}" if state.at else "nothing was copied yet"
+    )
+    if state.reason:
+        return warn(
+            f"witness {name}", f"{copied}; the last try failed: {state.reason}", "correct it; it is tried again"
+        )
+    if state.digest != checkpoint_digest(last):
+        return warn(
+            f"witness {name}", f"{copied}; the newest is {last.number}", "sign and copy: handrail journal checkpoint"
+        )
+    return ok(f"witness {name}", f"{copied}, {_age(system_clock() - state.at)} ago")
+
+
+def _age(passed_ms: int) -> str:
+    hours = max(0, passed_ms) // 3_600_000
+    return plural(hours // 24, "day") if hours >= 48 else plural(hours, "hour") if hours else "less than an hour"
+
+
+def _trust(settings: Settings) -> DoctorCheck:
+    trust = settings.trust
+    if trust.is_off:
+        return warn("trust", off_words(trust), f"look at it, then run `{COMMAND}`")
+    if trust.is_trusted and trust.decision is not None:
+        return ok("trust", f"this project's files are trusted by {trust.decision.by}, {trust.decision.at}")
+    return ok("trust", "nothing in this project's files needs trust")
+
+
+def _approvals(settings: Settings) -> DoctorCheck:
+    """Whether somebody can answer approvals at all."""
+    try:
+        needs_passphrase = answer_rules(settings).passphrase
+    except HandrailError as error:
+        return fail("approvals", str(error), error.hint)
+    if needs_passphrase and not passphrase_of(settings).is_set():
+        what = "every answer needs a passphrase, and none is set: no answer counts"
+        return fail("approvals", what, "set one at a terminal: handrail approvals passphrase")
+    return ok("approvals", "every answer needs the passphrase" if needs_passphrase else "answers need no passphrase")
 
 
 def _private(path: Path) -> str:
@@ -120,8 +188,8 @@ async def _clock(settings: Settings, started: tuple[float, float]) -> DoctorChec
             latest = await look.ledger.latest(limit=1)
     except HandrailError as error:
         return warn("clock", f"can't compare it with the journal: {error}", error.hint)
-    if latest and latest[-1].record.at > system_clock() + AHEAD_MS_MAX:
-        at = instant_text(latest[-1].record.at)
+    if latest and latest[-1].at > system_clock() + AHEAD_MS_MAX:
+        at = instant_text(latest[-1].at)
         return warn("clock", f"the last event is from {at}, which is in the future", "set the system clock")
     return ok("clock", "steady, and no event is in the future")
 

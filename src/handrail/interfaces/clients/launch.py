@@ -41,6 +41,14 @@ def own_launch(settings: Settings, *, project: str = "") -> LaunchCommand:
     return LaunchCommand(command, (*args, SERVE, *flags), {"HANDRAIL_HOME": str(settings.home)} if is_chosen else {})
 
 
+def is_own(launch: LaunchCommand) -> bool:
+    """Whether an entry starts exactly this handrail: the same program, and nothing in its environment that could make
+    it run other code."""
+    command, *args = _own_command()
+    is_same = launch.command == command and list(launch.args[: len(args) + 1]) == [*args, SERVE]
+    return is_same and set(launch.env) <= {"HANDRAIL_HOME"}
+
+
 def merged_args(existing: Sequence[str], ours: Sequence[str]) -> list[str]:
     """Our arguments, followed by those that the user added."""
     added = list(existing[existing.index(SERVE) + 1 :]) if SERVE in existing else []

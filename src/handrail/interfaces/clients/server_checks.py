@@ -13,7 +13,7 @@ from typing import Final
 from handrail.domain.plural import plural
 from handrail.interfaces.clients.check import DoctorCheck, fail, ok, warn
 from handrail.interfaces.clients.configured import ConfiguredEntry
-from handrail.interfaces.clients.launch import NAME, LaunchCommand
+from handrail.interfaces.clients.launch import NAME, LaunchCommand, is_own
 from handrail.interfaces.clients.probe import CANT_START, ProbeFailed, ProbeResult, probe_legacy, probe_modern
 
 SLOW_MS: Final = 5_000
@@ -41,6 +41,15 @@ def entry_checks(entry: ConfiguredEntry) -> Iterator[DoctorCheck]:
         yield ok(name, "has no command to start; not tested")
     elif entry.is_off:
         yield warn(name, f"turned off in {entry.file}", "turn it on there, or in the client")
+    elif not may_start(entry):
+        command = shlex.join([entry.launch.command, *entry.launch.args])
+        why = f"not started: {entry.file} is a file of the project, and its entry starts another program"
+        yield warn(name, why, f"look at it, then start it by hand: {command}")
+
+
+def may_start(entry: ConfiguredEntry) -> bool:
+    """Whether an entry may be started to test it: one that came with the project only if it starts this handrail."""
+    return entry.launch is not None and (not entry.is_of_project or is_own(entry.launch))
 
 
 def name_of(entry: ConfiguredEntry) -> str:

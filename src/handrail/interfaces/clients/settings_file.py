@@ -1,6 +1,7 @@
 """A client's settings file: read, backed up, and replaced as a whole.
 
-entry.py reads its entries. A link is followed: the file it points to is changed, the link stays."""
+entry.py reads its entries. Whether a link may be followed is decided in settings_link.py: the file that it points to is
+changed, the link stays."""
 
 from __future__ import annotations
 
@@ -14,6 +15,7 @@ from typing import Final
 from handrail.domain.errors import Conflict, Forbidden, Invalid, Limited, Unavailable
 from handrail.foundation.atomic_file import write_whole
 from handrail.foundation.open_flags import BINARY
+from handrail.foundation.plain_file import NotPlain, read_plain
 
 BYTES_MAX: Final = 50_000_000
 MARK: Final = "\ufeff"
@@ -29,6 +31,14 @@ class SettingsFile:
 
     path: Path
     content: bytes | None
+    target: Path | None = None
+    """The file that the path leads to, if that was checked; None: whatever it leads to."""
+
+    @property
+    def shown(self) -> str:
+        """The path, and where it really leads."""
+        is_link = self.target is not None and self.path.is_symlink()
+        return f"{self.path} -> {self.target}" if is_link else str(self.path)
 
     @property
     def text(self) -> str:
@@ -46,14 +56,19 @@ class SettingsFile:
         return ((MARK if marked else "") + text).encode("utf-8")
 
 
-def read_file(path: Path) -> SettingsFile:
-    """The file as it is now."""
+def read_file(path: Path, target: Path | None = None) -> SettingsFile:
+    """The file as it is now; `target` is where the path may lead."""
     try:
-        if path.stat().st_size > BYTES_MAX:
+        found = path.stat()
+        if not stat.S_ISREG(found.st_mode):  # a pipe would block, a device may never end
+            raise Invalid(f"{path} is not a file", hint="remove it, or change the client's settings by hand")
+        if found.st_size > BYTES_MAX:
             raise Limited(f"{path} is larger than {BYTES_MAX:,} bytes", hint="change it by hand")
-        return SettingsFile(path, path.read_bytes())
+        return SettingsFile(path, read_plain(path, bytes_max=BYTES_MAX), target)
     except FileNotFoundError:
-        return SettingsFile(path, None)
+        return SettingsFile(path, None, target)
+    except NotPlain as error:
+        raise Unavailable(str(error), hint="make it a readable, regular file") from error
     except OSError as error:
         raise Unavailable(f"{path} can't be read: {error.strerror}", hint="check its permissions") from error
 
@@ -63,7 +78,7 @@ def write_file(file: SettingsFile, text: str, *, is_private: bool, backs_up: boo
     new_mode = PRIVATE if is_private else SHARED
     try:
         _require_unchanged(file)
-        target = Path(os.path.realpath(file.path))
+        target = file.target or Path(os.path.realpath(file.path))
         target.parent.mkdir(parents=True, exist_ok=True)
         backup = _back_up(file) if backs_up and file.content is not None else None
         _replace(target, file.bytes_of(text), None if file.content is None else target.stat(), new_mode)
@@ -100,6 +115,8 @@ def _escaped(name: str) -> str:
 def _require_unchanged(file: SettingsFile) -> None:
     if read_file(file.path).content != file.content:
         raise Conflict(f"{file.path} was changed by another program in the meantime", hint="repeat the call")
+    if file.target is not None and Path(os.path.realpath(file.path)) != file.target:
+        raise Conflict(f"{file.path} leads to another file than before", hint="repeat the call")
     if file.content is None:
         return
     if not file.path.stat().st_mode & stat.S_IWUSR:

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from mcp.server.lowlevel.server import Server
 
-from handrail.assembly import carrying_key
+from handrail.assembly.opening import carrying_key
 from handrail.domain.errors import HandrailError
 from handrail.interfaces.mcp.shell import build
 from handrail.interfaces.mcp.surface.handrail_surface import surface_of

@@ -4,14 +4,18 @@ Part of the shell. "Modern" is the protocol without a session, "handshake" the o
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Mapping
 from typing import Any, Final
 
 import mcp_types as mt
 from mcp.server.context import ServerRequestContext
+from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import ValidationError
 
+from handrail.domain.errors import Forbidden
 from handrail.interfaces.mcp.surface.caller import AskFirst, Response, UserAnswer, UserQuestion
 
 NAME_LENGTH_MAX: Final = 60
@@ -19,6 +23,7 @@ ANONYMOUS: Final = "agent:unknown"
 TASKS: Final = "io.modelcontextprotocol/tasks"
 """The protocol extension for calls that continue after their answer."""
 
+log = logging.getLogger(__name__)
 _unsafe = re.compile(r"[^A-Za-z0-9._-]+")
 
 
@@ -69,13 +74,21 @@ class SdkCaller:
     async def ask(self, key: str, question: UserQuestion, *, about: str) -> UserAnswer:
         """Ask the user: directly in the handshake era; in the modern one by AskFirst, until the answer comes along."""
         if not self.is_modern:
-            schema = _schema(question)
-            answer = await self.ctx.session.elicit_form(question.text, schema, self.ctx.request_id)
-            return answered(answer)
+            return answered(await self._elicit(question))
         response = self._responses.get(key)
         if response is None or self._state != about:  # an answer to another question doesn't count
             raise AskFirst(key, question, about=about)
         return answered(response)
+
+    async def _elicit(self, question: UserQuestion) -> mt.ElicitResult:
+        try:
+            return await self.ctx.session.elicit_form(question.text, _schema(question), self.ctx.request_id)
+        except (MCPError, ValidationError) as error:  # what the client sent is an error, or no answer to a form
+            log.info("a client could not ask its user: %s", type(error).__name__)
+            hint = "a person can answer at a terminal: `handrail approvals`"
+            raise Forbidden(
+                "the user was not asked: the client answered the question with an error", hint=hint
+            ) from error
 
 
 def answered(result: Any) -> UserAnswer:

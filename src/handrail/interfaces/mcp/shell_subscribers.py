@@ -25,6 +25,8 @@ from mcp.shared.exceptions import MCPError
 from handrail.interfaces.mcp.surface.surface_protocol import Feed, SurfaceChange
 
 SUBSCRIBED_MAX: Final = 1_000
+ENDS: Final = "handrail:subscriptions-end"
+"""Marks a connection whose subscriptions end with it."""
 
 LISTS: Final[Mapping[str, ServerEvent]] = {
     "tools": ToolsListChanged(),
@@ -108,6 +110,7 @@ class Subscribers:
             subscriber = self._by_connection[key] = _Subscriber(ctx.session)
             end = self.feed.subscribe(subscriber.on_change)
             subscriber.leave = lambda: self._leave(key, end)
+            self._leave_with(ctx, key)
         if len(subscriber.uris) >= SUBSCRIBED_MAX:
             raise MCPError(mt.INTERNAL_ERROR, f"a client may subscribe to at most {SUBSCRIBED_MAX} resources")
         subscriber.uris.add(str(params.uri))
@@ -121,6 +124,17 @@ class Subscribers:
             if not subscriber.uris:
                 subscriber.leave()
         return mt.EmptyResult()
+
+    def _leave_with(self, ctx: Context, key: int) -> None:
+        """Forget a client when its connection ends: what is sent to one that has ended is dropped without an error."""
+        connection = ctx.session._connection  # handlers have no other way to it
+        if ENDS not in connection.state:  # once for a connection, however often it subscribes again
+            connection.state[ENDS] = True
+            connection.exit_stack.callback(self._connection_ended, key)
+
+    def _connection_ended(self, key: int) -> None:
+        if key in self._by_connection:
+            self._by_connection[key].leave()
 
     def _leave(self, key: int, end: Callable[[], None]) -> None:
         end()

@@ -10,6 +10,8 @@ from typing import Final, TypeAlias
 
 from rich.cells import cell_len, set_cell_size
 
+from handrail.foundation.visible_text import visible_line
+
 
 class Tone(StrEnum):
     """How a piece of text is painted where colour is wanted."""
@@ -79,7 +81,8 @@ def padded(line: Line, cells: int) -> Line:
 
 
 def painted(line: Line, *, color: bool) -> str:
-    """The line as text, with escape codes only if colour is wanted."""
+    """The line as text, with escape codes only if colour is wanted; no piece can bring its own."""
+    line = [(visible_line(text), tone) for text, tone in line]
     if not color:
         return "".join(text for text, _ in line).rstrip()
     return "".join(

@@ -4,7 +4,7 @@ yaml_document.py and json_document.py read the two syntaxes; structure.py checks
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from msgspec import Struct, field
@@ -50,6 +50,8 @@ class Document(Struct, frozen=True):
     name: str
     value: Json
     positions: Mapping[Path, ValuePosition] = field(default_factory=dict)
+    twice: tuple[tuple[Path, str], ...] = ()
+    """Keys that are given twice, if that is allowed: the last value counts."""
 
     def at(self, path: Path) -> Position | None:
         """The position of the value at a path, or of the nearest one around it."""
@@ -75,9 +77,15 @@ class Document(Struct, frozen=True):
         return None
 
 
-def read_document(text: str | bytes, *, name: str) -> Document:
-    """The document in a YAML or JSON text; raises Invalid with all errors in it."""
-    return _document(_read(_decoded(text, name), name), name)
+def read_document(text: str | bytes, *, name: str, allows_twice: Callable[[Json], bool] | None = None) -> Document:
+    """The document in a YAML or JSON text; raises Invalid with all errors in it.
+
+    `allows_twice` says for which data a key may be given twice: there are formats whose own reader takes the last."""
+    tree = _read(_decoded(text, name), name)
+    is_only_twice = bool(tree.twice) and len(tree.findings) == len(tree.twice)
+    if allows_twice is not None and is_only_twice and allows_twice(tree.value):
+        return Document(name, tree.value, {**tree.positions, **tree.later}, tuple(tree.twice))
+    return _document(tree, name)
 
 
 def document_of(value: Json, *, name: str) -> Document:

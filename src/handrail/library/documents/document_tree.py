@@ -74,7 +74,11 @@ class Tree:
     def __init__(self, name: str) -> None:
         self.value: Json = None
         self.positions: dict[Path, ValuePosition] = {}
+        self.later: dict[Path, ValuePosition] = {}
+        """The positions of values whose key was given before."""
         self.findings: list[Finding] = []
+        self.twice: list[tuple[Path, str]] = []
+        """Keys that are given twice, and what is wrong with them; the last value is kept."""
         self.misread = False
         """Whether reading ended early because of a syntax error: the text may be of another syntax."""
         self._name = name
@@ -125,7 +129,9 @@ class Tree:
         if key in branch.held:
             first = self.positions.get((*branch.path, key))
             where = f": first on line {first.key.line}" if first and first.key else ""
-            self.flaw(f"`{shown(key)}` is given twice{where}", "keep one of the two", position)
+            message = f"`{shown(key)}` is given twice{where}"
+            self.twice.append(((*branch.path, key), message))
+            self.flaw(message, "keep one of the two", position)
 
     def leaf(
         self, value: Json, position: Position | None, *, text: Position | None = None, anchor: str | None = None
@@ -208,9 +214,8 @@ class Tree:
         key_position = self._attach(value)
         self._paths.append(path)
         if position is not None:
-            self.positions.setdefault(
-                path, ValuePosition(key_position, position, text)
-            )  # a duplicate key names the first
+            places = self.later if path in self.positions else self.positions  # a duplicate key names the first
+            places[path] = ValuePosition(key_position, position, text)
 
     def _attach(self, value: Json) -> Position | None:
         """Add the value to the innermost open collection; returns the position of its key."""

@@ -16,14 +16,14 @@ from handrail.library.documents.document import Document
 LOCAL_KEYS: Final = (
     *("title", "description", "category", "tags", "license", "version", "preconditions", "clarify", "guidance"),
     *("max_parallel", "deadline", "priority", "on_failure", "role", "confirm", "model", "timeout", "retry"),
-    *("idempotent", "by", "expires", "every"),
+    *("idempotent", "by", "expires", "every", "skippable"),
 )
 """Keys that change nothing for the other steps."""
 
 MEANINGFUL_KEYS: Final = (
     *("id", "name", "extends", "inputs", "outputs", "steps", "after", "when", "insert_after", "effect", "undo"),
     *("prompt", "tool", "args", "output", "checks", "approve", "workflow", "with", "each", "as", "parallel", "max"),
-    *("repeat", "until", "while", "times"),
+    *("repeat", "until", "while", "times", "at_max", "revisit"),
 )
 """If an unknown key may be a typo of one of these, the meaning of the rest is unknown."""
 

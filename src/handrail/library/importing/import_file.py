@@ -8,9 +8,9 @@ from msgspec import Struct
 
 from handrail.domain.checks.finding import Finding
 from handrail.domain.errors import Invalid
-from handrail.library.documents.document import finding_of, read_document
+from handrail.library.documents.document import finding_of
 from handrail.library.documents.printing import yaml_text
-from handrail.library.importing.importers import convert
+from handrail.library.importing.importers import convert, read_any
 from handrail.library.loading import load_definition, load_imported
 from handrail.library.shelf.catalog import EMPTY, Catalog
 
@@ -27,8 +27,8 @@ class ImportedFile(Struct, frozen=True, kw_only=True):
 
 def imported_file(content: bytes, *, name: str, only: str = "", catalog: Catalog = EMPTY) -> ImportedFile | None:
     """The file as YAML in our format; None if no importer recognises it. Invalid if it can't be read."""
-    document = read_document(content, name=name)
-    imported = convert(document, only=only)
+    document = read_any(content, name=name)
+    imported = convert(document, only=only, originals=catalog.originals)
     if not imported.importer:
         failures = tuple(finding_of(flaw, document) for flaw in imported.flaws)
         return ImportedFile(findings=failures) if failures else None

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -20,11 +20,12 @@ from handrail.domain.checks.finding import Flaw, Path, Severity
 from handrail.domain.errors import Invalid, NotFound
 from handrail.domain.json import Json
 from handrail.domain.suggestion import did_you_mean
-from handrail.library.documents.document import FINDINGS_MAX, Document, ValuePosition, document_of
+from handrail.library.documents.document import FINDINGS_MAX, Document, ValuePosition, document_of, read_document
 from handrail.library.documents.document_tree import shown
 from handrail.library.importer import Conversion, Importer
 from handrail.library.schemas.structure import schema_text
-from handrail.library.workrail.importer import WORKRAIL, called_here
+from handrail.library.workrail.importer import WORKRAIL, WorkRail, called_here
+from handrail.library.workrail.recognising import looks_like_workrail
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -56,10 +57,17 @@ class Installed(Struct, frozen=True):
     flaws: tuple[Flaw, ...]
 
 
-def convert(document: Document, *, only: str = "") -> Imported:
-    """The document in our format, by the first importer that recognises it, or by one that is named."""
+Originals: TypeAlias = Callable[[Sequence[str]], Sequence[Document]]
+"""Finds the documents with one of these ids, as they were written."""
+
+
+def convert(document: Document, *, only: str = "", originals: Originals | None = None) -> Imported:
+    """The document in our format, by the first importer that recognises it, or by one that is named.
+
+    `originals` finds the files that it refers to."""
     if only in {"", WORKRAIL.name} and WORKRAIL.recognises(document):
-        return _converted(WORKRAIL, document)
+        imported = _converted(WorkRail(originals=originals) if originals else WORKRAIL, document)
+        return replace(imported, flaws=(*_twice(document), *imported.flaws))
     if only == WORKRAIL.name or not (only or is_foreign(document.value)):
         return Imported()
     found = installed()
@@ -77,9 +85,14 @@ def convert(document: Document, *, only: str = "") -> Imported:
     return Imported(flaws=tuple(flaws))
 
 
-def as_ours(document: Document) -> Document:
+def read_any(text: str | bytes, *, name: str) -> Document:
+    """The document in a text of any format; in those of WorkRail, a key may be given twice, as its reader allows."""
+    return read_document(text, name=name, allows_twice=looks_like_workrail)
+
+
+def as_ours(document: Document, originals: Originals | None = None) -> Document:
     """The document, converted if it has another format; for folders that hold files of several formats."""
-    imported = convert(document)
+    imported = convert(document, originals=originals)
     if imported.document is not None or not imported.importer:
         return imported.document or document
     identity = document.value.get("id") if isinstance(document.value, Mapping) else None
@@ -191,6 +204,18 @@ def _flaw(name: str, flaw: object) -> Flaw:
         message=shown(str(flaw.message), most=MESSAGE_MAX),
         fix=shown(str(flaw.fix), most=MESSAGE_MAX),
     )
+
+
+def _twice(document: Document) -> Iterator[Flaw]:
+    for path, message in document.twice:
+        yield Flaw(
+            rule=WORKRAIL.name,
+            severity=Severity.MINOR,
+            path=path,
+            message=f"{message}; the last one counts, as in WorkRail",
+            fix="keep one of the two",
+            on_key=True,
+        )
 
 
 def _failure(name: str, error: BaseException, severity: Severity) -> Flaw:

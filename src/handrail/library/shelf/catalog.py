@@ -4,11 +4,13 @@ Finds and reads, checks nothing: a file that can't be read is skipped, and never
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import re
 import stat
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Final, Protocol
@@ -18,14 +20,19 @@ from msgspec import Struct
 from handrail.domain.definition.semver import best
 from handrail.domain.errors import Invalid
 from handrail.foundation.locked_cache import LockedCache
-from handrail.library.documents.document import DOCUMENT_BYTES_MAX, Document, read_document
-from handrail.library.importing.importers import as_ours
+from handrail.foundation.plain_file import NotPlain, is_within, read_plain, root_around
+from handrail.library.documents.document import DOCUMENT_BYTES_MAX, Document
+from handrail.library.importing.importers import as_ours, read_any
 from handrail.library.workrail.importer import called_here
 
 FILES_MAX: Final = 2_000
 """How many files of one folder and its sub-folders are read: a full folder must not hide the others."""
 FOLDERS_MAX: Final = 200
 """How many sub-folders of one folder are read."""
+ROUTINES_FOLDER: Final = "routines"
+"""Where WorkRail's files have the steps that they share."""
+NAME_NOT_RESOLVED: Final = 1_921
+"""What Windows calls a link that leads to itself."""
 CACHE_BYTES_MAX: Final = 4_000_000
 SUFFIXES: Final = (".yaml", ".yml", ".json")
 TEST_SUFFIXES: Final = tuple(f".tests{suffix}" for suffix in SUFFIXES)
@@ -49,6 +56,9 @@ class WorkflowLookup(Protocol):
     def find(self, name: str) -> Sequence[Candidate]:
         """All documents with this id, in any version; of equal versions, the first is used."""
 
+    def originals(self, names: Sequence[str]) -> Sequence[Document]:
+        """All documents with one of these ids as they were written, in whatever format."""
+
     def ids(self) -> Sequence[str]:
         """The ids there are, for suggestions."""
 
@@ -64,6 +74,10 @@ class EmptyCatalog:
     """A catalog with nothing in it."""
 
     def find(self, name: str) -> Sequence[Candidate]:
+        """Nothing."""
+        return ()
+
+    def originals(self, names: Sequence[str]) -> Sequence[Document]:
         """Nothing."""
         return ()
 
@@ -102,26 +116,49 @@ class FolderCatalog:
     ) -> None:
         """`within` gives a folder's root, which its links may not leave.
 
-        `beside` is read before all other folders, without its sub-folders: it is the folder of a single file, which may
-        be the root of a large project."""
+        `beside` is read before all other folders, without its sub-folders except `routines`: it is the folder of a
+        single file, which may be the root of a large project."""
         known: dict[Path, str] = {}
-        for folder in (*(() if beside is None else (beside,)), *folders):
-            known.setdefault(Path(folder).resolve(), os.fspath(folder))
+        near = () if beside is None else (beside, Path(beside) / ROUTINES_FOLDER)
+        for folder in (*near, *folders):
+            known.setdefault(_real(folder), os.fspath(folder))
         self.folders = tuple(known.values())
-        deep = {Path(folder).resolve() for folder in folders}
+        deep = {_real(folder) for folder in folders}
         self._subfolders_max = tuple(FOLDERS_MAX if folder in deep else 0 for folder in known)
-        self._within = {folder: Path(root).resolve() for folder, root in (within or {}).items()}
+        roots = {_real(folder): Path(root) for folder, root in (within or {}).items()}
+        if beside is not None and (root := roots.get(_real(beside))):
+            roots.setdefault(_real(Path(beside) / ROUTINES_FOLDER), root)
+        self._roots = tuple(roots.get(folder) for folder in known)
         self._ids: dict[_File, tuple[str, ...]] = {}
+        self._made_of: dict[_File, str] = {}
+        """The files that refer to others, and the fingerprint of the catalog when they were converted."""
         self._documents: LockedCache[_File, Document | Invalid] = LockedCache(CACHE_BYTES_MAX)
 
     def find(self, name: str) -> Sequence[Candidate]:
         """All readable documents with this id, in the order of folders and file names."""
         found: list[Candidate] = []
+        if "/" not in name and "\\" not in name and ".." not in name:  # else it looks like a path, which is never an id
+            name = called_here(name)  # a workflow is also found by the id that it has in another format
         for file in self._files():
             document = self._document(file) if name in self._ids_in(file) else None
             if document is not None and isinstance(document.value, dict) and document.value.get("id") == name:
                 version = str(document.value.get("version", ""))
                 found.append(Candidate(version, document, file.folder))
+        return found
+
+    def originals(self, names: Sequence[str]) -> Sequence[Document]:
+        """All readable documents with one of these ids, as they were written."""
+        here = {called_here(name) for name in names}
+        found: list[Document] = []
+        for file in self._files():
+            if here.isdisjoint(self._ids_in(file)):
+                continue
+            try:
+                document = read_any(self._content(file), name=file.path)
+            except Invalid:
+                continue
+            if isinstance(document.value, dict) and document.value.get("id") in names:
+                found.append(document)
         return found
 
     def ids(self) -> Sequence[str]:
@@ -139,6 +176,12 @@ class FolderCatalog:
         cached = self._documents.get(file)
         return cached if cached is not None else Invalid(f"{path} is too large to be cached")
 
+    def content(self, path: str) -> bytes:
+        """The content of a listed file; NotPlain if it is no longer a file inside its folder's root."""
+        folders = zip(self.folders, self._roots, strict=True)
+        root = next((root for folder, root in folders if root_around(Path(path), Path(folder))), None)
+        return read_plain(Path(path), bytes_max=DOCUMENT_BYTES_MAX, within=root)
+
     def fingerprint(self) -> str:
         """A hash of all names, sizes and times of change."""
         return hashlib.sha256(repr([(file.path, file.stamp) for file in self._files()]).encode()).hexdigest()
@@ -147,16 +190,26 @@ class FolderCatalog:
         files = [
             file
             for place, (folder, subfolders_max) in enumerate(zip(self.folders, self._subfolders_max, strict=True))
-            for file in _listed(folder, place, subfolders_max)
+            for file in self._files_in(folder, place, subfolders_max)
         ]
         for gone in self._ids.keys() - set(files):
             self._ids.pop(gone, None)
+            self._made_of.pop(gone, None)
         return files
+
+    def _files_in(self, folder: str, place: int, subfolders_max: int) -> Iterator[_File]:
+        root = self._roots[place]
+        if _is_loop(folder) or (root is not None and not is_within(Path(folder), root)):
+            # Not even listed: it stands for its files, so that it is reported as one that can't be read.
+            return iter([_File(folder, (0, 0), place)])
+        return _listed(folder, place, subfolders_max)
 
     def _ids_in(self, file: _File) -> tuple[str, ...]:
         if file not in self._ids:
-            is_read = file.stamp[1] <= DOCUMENT_BYTES_MAX and not self._leads_out(file)
-            content = _content(file.path) if is_read else b""
+            try:
+                content = self._content(file)
+            except Invalid:
+                content = b""
             names = [called_here(found[1].decode()) for found in _id.finditer(content)]
             self._ids[file] = tuple(dict.fromkeys(names or self._converted_ids(file)))
         return self._ids[file]
@@ -169,22 +222,35 @@ class FolderCatalog:
 
     def _document(self, file: _File) -> Document | None:
         cached = self._documents.get(file)
-        if cached is None:
+        if cached is None or self._is_stale(file):
+            self._made_of.pop(file, None)
             try:
-                self._require_inside(file)
-                cached = as_ours(read_document(_content(file.path), name=file.path))
+                cached = as_ours(read_any(self._content(file), name=file.path), partial(self._referred, file))
             except Invalid as error:
                 cached = error
             self._documents.put(file, cached, weight=min(file.stamp[1], DOCUMENT_BYTES_MAX))
         return cached if isinstance(cached, Document) else None
 
-    def _leads_out(self, file: _File) -> bool:
-        root = self._within.get(self.folders[file.folder])
-        return root is not None and not Path(file.path).resolve().is_relative_to(root)
+    def _referred(self, file: _File, names: Sequence[str]) -> Sequence[Document]:
+        """The documents that a file refers to; it is converted again when any file has changed."""
+        self._made_of[file] = self.fingerprint()
+        return self.originals(names)
 
-    def _require_inside(self, file: _File) -> None:
-        if self._leads_out(file):
-            raise Invalid(f"{file.path} is a link out of the project: it is not read", hint="copy it into the project")
+    def _is_stale(self, file: _File) -> bool:
+        return file in self._made_of and self._made_of[file] != self.fingerprint()
+
+    def _content(self, file: _File) -> bytes:
+        root, path = self._roots[file.folder], Path(file.path)
+        if _is_loop(path):
+            raise Invalid(f"{path} is a link that leads back to itself: it is not read", hint="remove the link")
+        if root is not None and not is_within(path, root):
+            raise Invalid(f"{path} is a link out of the project: it is not read", hint="copy it into the project")
+        try:
+            return read_plain(path, bytes_max=DOCUMENT_BYTES_MAX, within=root)
+        except (FileNotFoundError, NotADirectoryError):  # deleted just now
+            return b""
+        except NotPlain as error:
+            raise Invalid(str(error), hint="make it a regular file of a sensible size, or remove it") from error
 
 
 def chosen(candidates: Sequence[Candidate], versions: str, *, takes_any: bool = False) -> Candidate | None:
@@ -204,6 +270,21 @@ def chosen(candidates: Sequence[Candidate], versions: str, *, takes_any: bool = 
     return None
 
 
+def _real(folder: str | os.PathLike[str]) -> Path:
+    return Path(os.path.realpath(folder))  # Path.resolve raises for a link to itself, on some versions of Python
+
+
+def _is_loop(path: str | os.PathLike[str]) -> bool:
+    """Whether a path is a link that leads to itself, by itself or by way of others."""
+    if not Path(path).is_symlink():
+        return False
+    try:
+        Path(path).stat()
+    except OSError as error:
+        return error.errno == errno.ELOOP or getattr(error, "winerror", 0) == NAME_NOT_RESOLVED
+    return False
+
+
 def _is_workflow(name: str) -> bool:
     return name.endswith(SUFFIXES) and not name.endswith(TEST_SUFFIXES)
 
@@ -214,7 +295,7 @@ def _listed(folder: str, place: int, subfolders_max: int) -> Iterator[_File]:
             status = entry.stat()
         except OSError:  # deleted just now, or a broken link
             continue
-        if stat.S_ISREG(status.st_mode):
+        if not stat.S_ISDIR(status.st_mode):  # a pipe or a device is reported as one that can't be read
             yield _File(entry.path, (status.st_mtime_ns, status.st_size), place)
 
 
@@ -232,11 +313,3 @@ def _entries(root: str, subfolders_max: int) -> Iterator[os.DirEntry[str]]:
         below = (one.path for one in found if not one.name.startswith(".") and one.is_dir(follow_symlinks=False))
         folders += islice(below, max(0, subfolders_max + 1 - len(folders)))
         yield from (entry for entry in found if _is_workflow(entry.name))
-
-
-def _content(path: str) -> bytes:
-    try:
-        with Path(path).open("rb") as file:
-            return file.read(DOCUMENT_BYTES_MAX + 1)
-    except OSError:
-        return b""

@@ -17,7 +17,7 @@ from handrail.library.documents.document import Document
 from handrail.library.shelf.catalog import FolderCatalog
 from handrail.library.shelf.workflow_entry import WorkflowEntry, workflow_entry_of
 
-FORMAT: Final = 2
+FORMAT: Final = 3
 CACHE_BYTES_MAX: Final = 20_000_000
 
 

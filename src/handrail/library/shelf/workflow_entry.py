@@ -3,10 +3,15 @@ them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from typing import Any, Final
 
 from msgspec import Struct
+
+TITLES_MAX: Final = 500
+NESTED_MAX: Final = 5
+"""How many titles of steps an entry has, and how deep in loops they are looked for."""
 
 
 class WorkflowSource(Struct, frozen=True):
@@ -29,6 +34,7 @@ class WorkflowEntry(Struct, frozen=True, kw_only=True, omit_defaults=True):
     tags: tuple[str, ...] = ()
     steps: int = 0
     titles: tuple[str, ...] = ()
+    """Of its steps, also of those in loops."""
     inputs: Mapping[str, Any] = {}
     source: str = ""
     """The name of its source."""
@@ -47,7 +53,6 @@ class Broken(Struct, frozen=True):
 def workflow_entry_of(value: Any, file: str) -> WorkflowEntry:
     """The summary of a document, which has an id and steps."""
     steps = value["steps"] if isinstance(value["steps"], list) else []
-    titles = [str(step.get("title") or step.get("id", "")) for step in steps if isinstance(step, dict)]
     inputs = value.get("inputs")
     return WorkflowEntry(
         id=value["id"],
@@ -57,7 +62,15 @@ def workflow_entry_of(value: Any, file: str) -> WorkflowEntry:
         category=str(value.get("category") or ""),
         tags=tuple(str(tag) for tag in value.get("tags") or ()) if isinstance(value.get("tags"), list) else (),
         steps=len(steps),
-        titles=tuple(titles),
+        titles=tuple(islice(_titles(steps, NESTED_MAX), TITLES_MAX)),
         inputs=inputs if isinstance(inputs, dict) else {},
         file=file,
     )
+
+
+def _titles(steps: list[Any], depth: int) -> Iterator[str]:
+    for step in steps:
+        if isinstance(step, dict):
+            yield str(step.get("title") or step.get("id", ""))
+            inner = step.get("steps")
+            yield from _titles(inner, depth - 1) if isinstance(inner, list) and depth else ()

@@ -13,8 +13,9 @@ from msgspec.structs import replace
 
 from handrail.domain.analysis.local import Survey
 from handrail.domain.definition.semver import best
-from handrail.domain.errors import NotFound, Unavailable
+from handrail.domain.errors import Invalid, NotFound, Unavailable
 from handrail.domain.suggestion import did_you_mean
+from handrail.foundation.plain_file import NotPlain
 from handrail.library.loading import Loaded, load_data, load_definition, unsurveyed
 from handrail.library.shelf.catalog import FolderCatalog, chosen
 from handrail.library.shelf.entry_index import EntryIndex
@@ -118,9 +119,11 @@ class WorkflowLibrary:
 
     def _loaded(self, file: str, survey: Survey | None) -> Loaded:
         try:
-            content = Path(file).read_bytes()
+            content = self.catalog.content(file)
         except OSError as error:  # it was deleted just now
             raise Unavailable(f"{file} can't be read: {error.strerror}") from error
+        except NotPlain as error:
+            raise Invalid(str(error), hint="make it a regular file inside the project, or remove it") from error
         return load_definition(content, name=file, catalog=self.catalog, survey=survey or self.survey)
 
     def _read(self) -> Iterable[WorkflowEntry]:

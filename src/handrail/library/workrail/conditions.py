@@ -2,7 +2,8 @@
 
 WorkRail's equality ignores case and mixes numbers, booleans and strings; the expressions do the same. A variable that
 is not set is false there; here it is tested with `exists`. A condition that WorkRail can't read is false there, and an
-error here. equality.py compares one variable with one value."""
+error here. Old files have conditions that are texts, which WorkRail does not read: they count as true, and are shown.
+equality.py compares one variable with one value."""
 
 from __future__ import annotations
 
@@ -17,13 +18,10 @@ from handrail.domain.json import Json
 from handrail.domain.suggestion import did_you_mean
 from handrail.library.schemas.schema_words import described
 from handrail.library.workrail.equality import (
-    Subject,
     among,
-    contained,
     counted,
     different,
     equal,
-    is_word,
     matched,
     ordered,
     truthy,
@@ -31,11 +29,11 @@ from handrail.library.workrail.equality import (
 )
 from handrail.library.workrail.literals import literal
 from handrail.library.workrail.naming import Names
-from handrail.library.workrail.noting import Notes
+from handrail.library.workrail.noting import Notes, Reader
 
 COMPOSED: Final = ("and", "or", "not")
 ORDERS: Final = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
-OPERATORS: Final[Mapping[str, Callable[[Subject, Any], str]]] = {
+OPERATORS: Final[Mapping[str, Callable[[str, Any], str]]] = {
     "equals": equal,
     "not_equals": different,
     "gt": ordered(">"),
@@ -43,7 +41,7 @@ OPERATORS: Final[Mapping[str, Callable[[Subject, Any], str]]] = {
     "lt": ordered("<"),
     "lte": ordered("<="),
     "in": among,
-    "contains": contained,
+    "contains": worded("contains"),
     "startsWith": worded("starts_with"),
     "endsWith": worded("ends_with"),
     "matches": matched,
@@ -83,6 +81,22 @@ class UnclearCondition(Exception):
         self.fix = fix
 
 
+def condition_text(holder: Reader, key: str, says: str) -> str:
+    """A condition of an old file that is a text, for the agent to judge; empty if it is none."""
+    condition = holder.value.get(key)
+    if not isinstance(condition, str) or not condition.strip():
+        return ""
+    message = "WorkRail does not read a condition that is a text: it counts as true, and is shown to the agent"
+    holder.notes.note(holder.at(key), message, "write {var: ..., equals: ...}")
+    return f"{says}: {condition.strip()}"
+
+
+def run_condition_of(step: Reader, names: Names) -> Condition | None:
+    """When a step is done; None if always, or if it is an error."""
+    condition = step.value.get("runCondition")
+    return None if isinstance(condition, str) else condition_of(condition, names, step.at("runCondition"), step.notes)
+
+
 def condition_of(condition: Json, names: Names, path: Path, notes: Notes) -> Condition | None:
     """The condition as an expression; None if there is none, or if it is an error."""
     if condition is None or condition == {}:
@@ -92,28 +106,6 @@ def condition_of(condition: Json, names: Names, path: Path, notes: Notes) -> Con
     except UnclearCondition as unclear:
         notes.fault(unclear.path, str(unclear), unclear.fix)
         return None
-
-
-def not_texts(value: Json) -> frozenset[str]:
-    """The variables that are compared with something other than words, anywhere in a file."""
-    found: set[str] = set()
-    pending: list[Any] = [value]
-    while pending:
-        one = pending.pop()
-        if isinstance(one, list | tuple):
-            pending += one
-        elif isinstance(one, Mapping):
-            pending += one.values()
-            name = one.get("var")
-            if isinstance(name, str) and not all(map(is_word, _compared_with(one))):
-                found.add(name.strip())
-    return frozenset(found)
-
-
-def _compared_with(condition: Mapping[str, Any]) -> list[Any]:
-    """All values that a condition compares its variable with; null if it only tests the variable."""
-    used = [condition[key] for key in OPERATORS if key in condition]
-    return [item for one in used for item in (one if isinstance(one, list | tuple) else [one])] or [None]
 
 
 class _Translator:
@@ -140,9 +132,15 @@ class _Translator:
     def _check_keys(self, condition: Mapping[str, Any], path: Path) -> None:
         known = ("var", *COMPOSED, *OPERATORS)
         for key in condition:
-            if key not in known:
-                fix = did_you_mean(key, known)
+            if key in known:
+                continue
+            fix = did_you_mean(key, known)
+            if "var" not in condition or fix.startswith("did"):  # a typo, or nothing that has a meaning there
                 raise UnclearCondition(f"`{key[:60]}` is not a key of a condition", (*path, key), fix)
+            message = (
+                f"WorkRail does not know `{key[:60]}`: it asks whether the variable is set and not false, and so here"
+            )
+            self.notes.note((*path, key), message, "write one of the operators that it knows")
         if "var" not in condition and (lost := next((key for key in condition if key in OPERATORS), "")):
             raise UnclearCondition(f"`{lost}` has no variable", path, "add `var`")
 
@@ -167,15 +165,15 @@ class _Translator:
             return [self._compare(name.strip(), None, None, (*path, "var"))]
         return [self._compare(name.strip(), key, condition[key], (*path, key)) for key in used]
 
-    def _compare(self, name: str, operator: str | None, value: Json, path: Path) -> Condition:
+    def _compare(self, name: str, operator: str | None, value: Json, place: Path) -> Condition:
         counter = self.names.counter(name)
         try:
             if counter is not None:
                 return Condition(counted(operator, value, counter.ahead))
-            subject = Subject(self.names.path(name), name not in self.names.not_texts)
-            source = OPERATORS[operator](subject, value) if operator else truthy(subject)
+            path = self.names.path(name)
+            source = OPERATORS[operator](path, value) if operator else truthy(path)
         except Invalid as error:
-            raise UnclearCondition(str(error), path) from None
+            raise UnclearCondition(str(error), place) from None
         if not self.names.is_variable(name):
             return Condition(source)
         return Condition(source, (Read(name, _sought(operator, value)),))

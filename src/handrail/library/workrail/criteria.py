@@ -48,7 +48,7 @@ def criteria_of(value: Any, names: Names, path: Path, notes: Notes) -> Criteria:
     found = reading.whole(value, path)
     if any(check["rule"] == "length" for check in found):
         reading.sentences.append("The output is a text: its length is checked.")
-    return Criteria(tuple(_bounded(found)), tuple(reading.sentences), tuple(reading.reads))
+    return Criteria(tuple(bounded(found)), tuple(reading.sentences), tuple(reading.reads))
 
 
 class _Reading:
@@ -203,7 +203,8 @@ def _unconditional(check: Check) -> Check:
     return {"rule": "any_of", "checks": [{"rule": "expression", "that": verbatim(f"not ({check['when']})")}, rest]}
 
 
-def _bounded(checks: list[Check]) -> list[Check]:
+def bounded(checks: list[Check]) -> list[Check]:
+    """The checks, the last ones put together if there are too many."""
     if len(checks) <= CHECKS_MAX:
         return checks
     return [

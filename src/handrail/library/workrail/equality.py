@@ -1,8 +1,7 @@
 """Comparisons of one variable with one value, as lenient as WorkRail's, as expressions.
 
-Our expressions have types and WorkRail's have none. So two tricks are used: `in` accepts a value of any type if the
-list also has null, and `exists` excludes null itself. A variable that is only compared with words goes through `lower`,
-which refuses other types; others are compared with a word in its usual spellings."""
+Our expressions have types and WorkRail's have none. So `word` makes a word of any value, and two tricks are used for
+others: `in` accepts a value of any type if the list also has null, and `exists` excludes null itself."""
 
 from __future__ import annotations
 
@@ -10,8 +9,6 @@ import re
 from collections.abc import Callable, Mapping
 from math import ceil, floor
 from typing import Any, Final, TypeGuard
-
-from msgspec import Struct
 
 from handrail.domain.errors import Invalid
 from handrail.domain.json import Json
@@ -25,76 +22,57 @@ FALSE_WORDS: Final = ("false", "no", "0")
 _number = re.compile(r"[+-]?\d{1,15}(?:\.\d{1,15})?")
 
 
-class Subject(Struct, frozen=True):
-    """The variable: its path, and whether it is only compared with words."""
-
-    path: str
-    is_text: bool = True
-
-
-def equal(subject: Subject, value: Json) -> str:
-    """Whether a variable has this value."""
-    path = subject.path
+def equal(path: str, value: Json) -> str:
+    """Whether the variable at a path has this value."""
     if value is None:
         return f"not exists({path})"
-    if subject.is_text and is_word(value):
-        return f'lower(default({path}, "")) == {text_literal(value.strip().lower())}'
+    if is_word(value):
+        return f"{_word(path)} == {text_literal(value.strip().lower())}"
     likes = _likes(value)
     return f"exists({path}) and {path} in {list_literal([*likes, None])}" if likes else "false"
 
 
-def different(subject: Subject, value: Json) -> str:
+def different(path: str, value: Json) -> str:
     """Whether a variable has another value, or none."""
     if value is None:
-        return f"exists({subject.path})"
-    if subject.is_text and is_word(value):
-        return f'lower(default({subject.path}, "")) != {text_literal(value.strip().lower())}'
-    return f"not ({equal(subject, value)})"
+        return f"exists({path})"
+    if is_word(value):
+        return f"{_word(path)} != {text_literal(value.strip().lower())}"
+    return f"not ({equal(path, value)})"
 
 
-def among(subject: Subject, value: Json) -> str:
+def among(path: str, value: Json) -> str:
     """Whether a variable has one of these values."""
     if not isinstance(value, list | tuple):
         raise Invalid(f"`in` needs a list, not {described(value)}")
-    if value and subject.is_text:
-        return f'lower(default({subject.path}, "")) in {list_literal(str(word).strip().lower() for word in value)}'
-    return " or ".join(f"({equal(subject, item)})" for item in value) or "false"
+    if value and all(map(is_word, value)):
+        return f"{_word(path)} in {list_literal(str(word).strip().lower() for word in value)}"
+    return " or ".join(f"({equal(path, item)})" for item in value) or "false"
 
 
-def ordered(sign: str) -> Callable[[Subject, Json], str]:
+def ordered(sign: str) -> Callable[[str, Json], str]:
     """Whether a variable is a number that compares like this with another."""
 
-    def ask(subject: Subject, value: Json) -> str:
+    def ask(path: str, value: Json) -> str:
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise Invalid(f"a number is expected here, not {described(value)}")
-        return f"exists({subject.path}) and {subject.path} {sign} {number_literal(value)}"
+        return f"exists({path}) and is_number({path}) and {path} {sign} {number_literal(value)}"
 
     return ask
 
 
-def contained(subject: Subject, value: Json) -> str:
-    """Whether a string, or a list of strings, contains a word."""
-    word = _text(value)
-    if not word:
-        return "true"
-    return " or ".join(f'contains(default({subject.path}, ""), {text_literal(one)})' for one in _spellings(word))
-
-
-def worded(function: str) -> Callable[[Subject, Json], str]:
+def worded(function: str) -> Callable[[str, Json], str]:
     """The result of a string function for a variable and a word, ignoring case."""
-    return lambda subject, value: (
-        f'{function}(lower(default({subject.path}, "")), {text_literal(_text(value).lower())})'
-    )
+    return lambda path, value: f"{function}({_word(path)}, {text_literal(_text(value).lower())})"
 
 
-def matched(subject: Subject, value: Json) -> str:
-    """Whether a string matches this pattern, ignoring case."""
-    return f'matches(default({subject.path}, ""), {text_literal(pattern_of(_text(value), "i"))})'
+def matched(path: str, value: Json) -> str:
+    """Whether a variable, as text, matches this pattern, ignoring case."""
+    return f"matches({_word(path)}, {text_literal(pattern_of(_text(value), 'i'))})"
 
 
-def truthy(subject: Subject) -> str:
+def truthy(path: str) -> str:
     """Whether a variable is set, and neither false nor zero nor empty."""
-    path = subject.path
     return f'exists({path}) and not ({path} in [false, 0, "", null])'
 
 
@@ -105,6 +83,10 @@ def counted(operator: str | None, value: Json, ahead: int) -> str:
     if operator in _COUNTED:
         return _COUNTED[operator](_numbers(value), ahead)
     raise Invalid(f"`{operator}` can't be used with a loop's counter")
+
+
+def _word(path: str) -> str:
+    return f'word(default({path}, ""))'
 
 
 def _of_numbers(sign: str, word: str) -> Callable[[list[float], int], str]:

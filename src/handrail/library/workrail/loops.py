@@ -1,6 +1,7 @@
 """Converts loops: when a loop repeats, and the meaning of its names inside.
 
-WorkRail evaluates the condition before each round, also for `until`. steps.py converts the steps inside."""
+WorkRail evaluates the condition before each round, also for `until`, and again before each step of it. steps.py
+converts the steps inside."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from msgspec.structs import replace
 
 from handrail.domain.checks.finding import Path
 from handrail.library.schemas.schema_words import described
-from handrail.library.workrail.conditions import Condition, Read, condition_of
+from handrail.library.workrail.conditions import Condition, Read, condition_of, condition_text
 from handrail.library.workrail.literals import text_literal
 from handrail.library.workrail.naming import Counter, Names, item_name
 from handrail.library.workrail.noting import Reader
@@ -27,6 +28,8 @@ KEYS: Final = (
 )
 LOOP_CONTROL: Final = "loop_control"
 BY_ARTIFACT: Final = "artifact_contract"
+LEFT: Final = {"at_max": "leave"}
+"""After its most rounds, WorkRail leaves a loop."""
 DECISION: Final = {
     "type": "object",
     "required": ["decision"],
@@ -47,6 +50,10 @@ class LoopPlan(Struct, frozen=True, kw_only=True):
     names: Names
     guard: Condition | None = None
     """A condition that is added to every step inside."""
+    goes_on: Condition | None = None
+    """When a round goes on after its first step: WorkRail leaves a loop as soon as its condition is over."""
+    says: str = ""
+    """A condition that only the agent can judge."""
     before: tuple[Read, ...] = ()
     """What must be set before the loop starts."""
     within: tuple[Read, ...] = ()
@@ -145,22 +152,30 @@ def _conditional(loop: Reader, inside: Names, most: int, *, has_control: bool) -
             loop.notes.note(
                 loop.at("condition"), "a step inside decides whether the loop continues, not this condition"
             )
-        return LoopPlan(keys={"repeat": {"until": "", "max": most}}, names=inside, is_decided=True)
-    condition = _condition(source if source is not None and source.value.get("condition") else loop, inside)
-    if condition is None:
+        return LoopPlan(keys={"repeat": {"until": "", "max": most, **LEFT}}, names=inside, is_decided=True)
+    holder = source if source is not None and source.value.get("condition") else loop
+    is_while = loop.text("type") == "while"
+    if says := condition_text(holder, "condition", f"Repeat {'while' if is_while else 'until'}"):
+        return LoopPlan(keys={"repeat": {"while": True, "max": most, **LEFT}}, names=inside, says=says)
+    # It is evaluated between two rounds, when `index` is still that of the last one.
+    ahead = {name: Counter(counter.ahead + 1) for name, counter in inside.counters.items()}
+    between, within = _condition(holder, replace(inside, counters=ahead)), _condition(holder, inside)
+    if between is None or within is None:
         return None
-    whole = condition if loop.text("type") == "while" else condition.negated()
-    repeat = {"while": whole.source, "max": most}
-    return LoopPlan(keys={"repeat": repeat}, names=inside, before=condition.reads, within=condition.reads)
+    whole, goes_on = (between, within) if is_while else (between.negated(), within.negated())
+    return LoopPlan(
+        keys={"repeat": {"while": whole.source, "max": most, **LEFT}},
+        names=inside,
+        goes_on=goes_on,
+        before=between.reads,
+        within=between.reads,
+    )
 
 
-def _condition(holder: Reader, inside: Names) -> Condition | None:
+def _condition(holder: Reader, names: Names) -> Condition | None:
     if not holder.value.get("condition"):
         holder.notes.fault(holder.path, "the loop has no `condition`", "add {var: ..., equals: ...}")
         return None
-    # It is evaluated between two rounds, when `index` is still that of the last one.
-    ahead = {name: Counter(counter.ahead + 1) for name, counter in inside.counters.items()}
-    names = replace(inside, counters=ahead)
     return condition_of(holder.value["condition"], names, holder.at("condition"), holder.notes)
 
 
@@ -184,9 +199,9 @@ def _counting_to(name: str, path: Path, names: Names, inside: Names, most: int) 
     count = names.path(name)
     reads = (Read(name, (f"a number, at most {most}",)),) if names.is_variable(name) else ()
     return LoopPlan(
-        keys={"repeat": {"while": f"exists({count}) and index < {count}", "max": most + 1}},
+        keys={"repeat": {"while": f"exists({count}) and index < {count}", "max": most + 1, **LEFT}},
         names=inside,
-        guard=Condition(f"index < {count}"),
+        guard=Condition(f"index < {count} and index < {most}"),
         before=reads,
     )
 
@@ -199,5 +214,5 @@ def _over_items(loop: Reader, names: Names, inside: Names, most: int) -> LoopPla
         return None
     item = item_name(loop.text("itemVar") or "currentItem")
     reads = (Read(name, (f"a list, at most {most} items",)),) if names.is_variable(name) else ()
-    keys = {"each": f"default({names.path(name)}, [])", "as": item, "max": most}
+    keys = {"each": f"default({names.path(name)}, [])", "as": item, "max": most, **LEFT}
     return LoopPlan(keys=keys, names=inside, before=reads)

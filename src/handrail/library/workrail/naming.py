@@ -32,8 +32,6 @@ class Names(Struct, frozen=True):
 
     items: Mapping[str, str] = {}
     counters: Mapping[str, Counter] = {}
-    not_texts: frozenset[str] = frozenset()
-    """Variables that are compared with something other than a word somewhere."""
 
     def counter(self, name: str) -> Counter | None:
         """The loop counter with this name, if there is one."""

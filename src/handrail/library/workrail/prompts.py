@@ -1,6 +1,6 @@
 """Builds one prompt from all texts of a step, in a fixed order.
 
-Contracts, assessments, audits and templates in other files have no counterpart: they are added as text, with a note."""
+Audits, unknown contracts and templates that are not there have no counterpart: they are added as text, with a note."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from typing import Any, Final
 from msgspec import Struct
 
 from handrail.library.schemas.schema_words import described
+from handrail.library.workrail.assessments import assessed_by
 from handrail.library.workrail.conditions import Read, condition_of
+from handrail.library.workrail.contracts import Artifact, artifact_of, submit_text
 from handrail.library.workrail.functions import WorkRailFunction, calls_in, functions_in, mentioned_in
 from handrail.library.workrail.naming import Names
 from handrail.library.workrail.noting import Reader
@@ -40,6 +42,8 @@ class PromptContext(Struct, frozen=True, kw_only=True):
     names: Names
     functions: Mapping[str, WorkRailFunction] = {}
     assessments: Mapping[str, Any] = {}
+    references: Mapping[str, str] = {}
+    """What the file says about the texts that it refers to."""
     preface: str = ""
     """The text of the loop around it, for the first of its steps."""
     decides: str = ""
@@ -61,7 +65,7 @@ class PromptText(Struct, frozen=True):
 def prompt_of(step: Reader, words: PromptContext) -> PromptText:
     """The one prompt of a step."""
     names = words.names
-    says = list(filter(None, (words.preface, step.text("prompt"), _blocks(step))))
+    says = list(filter(None, (words.preface, step.text("prompt"), _blocks(step, words.references))))
     raw = "\n\n".join(says)
     _note_own(raw, step)
     fragments, reads = _fragments(step, names)
@@ -85,10 +89,19 @@ def _guidance_texts(step: Reader) -> list[str]:
     return [text for text in step.items("guidance") if isinstance(text, str)]
 
 
-def _blocks(step: Reader) -> str:
-    blocks = step.inner("promptBlocks")
-    if blocks is None:
+class _Blocks(Reader):
+    """The blocks of a prompt, and what the file says about the texts that it refers to."""
+
+    def __init__(self, found: Reader, references: Mapping[str, str]) -> None:
+        super().__init__(found.value, found.path, found.notes)
+        self.references = references
+
+
+def _blocks(step: Reader, references: Mapping[str, str]) -> str:
+    found = step.inner("promptBlocks")
+    if found is None:
         return ""
+    blocks = _Blocks(found, references)
     blocks.note_unknown(BLOCKS)
     sections: list[str] = []
     for key in BLOCKS:
@@ -98,7 +111,7 @@ def _blocks(step: Reader) -> str:
     return "\n\n".join(filter(None, sections))
 
 
-def _block(key: str, value: Any, blocks: Reader) -> str:
+def _block(key: str, value: Any, blocks: _Blocks) -> str:
     if key == "goal":
         return _joined(value, blocks, key)
     if key == "outputRequired":
@@ -110,7 +123,7 @@ def _block(key: str, value: Any, blocks: Reader) -> str:
     return bullets(filter(None, lines))
 
 
-def _joined(value: Any, blocks: Reader, *keys: str | int) -> str:
+def _joined(value: Any, blocks: _Blocks, *keys: str | int) -> str:
     """A string, or the parts of one, joined."""
     if isinstance(value, str):
         return value.strip()
@@ -120,18 +133,23 @@ def _joined(value: Any, blocks: Reader, *keys: str | int) -> str:
     return "".join(_part(part, blocks, *keys, index) for index, part in enumerate(value)).strip()
 
 
-def _part(part: Any, blocks: Reader, *keys: str | int) -> str:
+def _part(part: Any, blocks: _Blocks, *keys: str | int) -> str:
     if isinstance(part, str):
         return part
     if isinstance(part, Mapping) and isinstance(part.get("text"), str):
         return str(part["text"])
     if isinstance(part, Mapping) and isinstance(part.get("refId"), str):
-        blocks.notes.note(
-            blocks.at(*keys), f"the text `{part['refId']}` belongs to WorkRail itself: only its name is kept"
-        )
-        return f" (see `{part['refId']}`)"
+        return _reference(part["refId"], blocks, *keys)
     blocks.notes.fault(blocks.at(*keys), "a part of a text is expected here", "write {kind: text, text: ...}")
     return ""
+
+
+def _reference(name: str, blocks: _Blocks, *keys: str | int) -> str:
+    """A text that is named: what the file says about it, or only its name."""
+    if known := blocks.references.get(name):
+        return f" (see {known})"
+    blocks.notes.note(blocks.at(*keys), f"the text `{name}` belongs to WorkRail itself: only its name is kept")
+    return f" (see `{name}`)"
 
 
 def _fragments(step: Reader, names: Names) -> tuple[list[str], list[Read]]:
@@ -157,9 +175,11 @@ def _kept(step: Reader, words: PromptContext) -> Iterator[str]:
     if step.flag("notesOptional"):
         yield "Notes are optional here."
     yield from _assessed(step, words.assessments)
+    if artifacts := artifacts_of(step, words):
+        yield submit_text(artifacts)
     if words.decides:
         yield words.decides
-    else:
+    elif artifact_of(step) is None:
         yield _object(step, "outputContract", "Contract of the output")
     yield _object(step, "audit", "Audit")
     yield _object(step, "verification", "Verification")
@@ -184,11 +204,13 @@ def _assessed(step: Reader, known: Mapping[str, Any]) -> Iterator[str]:
             step.notes.note(path, f"there is no assessment `{name}` in this file: only its name is kept")
             yield f"Make the assessment `{name}`."
         else:
-            step.notes.note(path, "an assessment is shown to the agent; handrail does not check it")
             yield section(f"Assess: {name}", plain(known[name]))
-    for one in step.inners("assessmentConsequences"):
-        step.notes.note(one.path, "what follows from an assessment is shown to the agent; handrail does not enforce it")
-        yield section("What follows from it", plain(one.value))
+
+
+def artifacts_of(step: Reader, words: PromptContext) -> list[Artifact]:
+    """The artifacts that a step must submit: that of its contract, and its assessments."""
+    contract = None if words.decides else artifact_of(step)
+    return [*([contract] if contract else []), *assessed_by(step, words.assessments)]
 
 
 def _object(step: Reader, key: str, title: str) -> str:

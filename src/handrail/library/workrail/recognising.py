@@ -5,7 +5,7 @@ They have keys in camelCase, which our format never had, and other forms of loop
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from handrail.domain.json import Json
@@ -20,6 +20,20 @@ KEYS: Final = frozenset(
         "modelTier",
         "recommendedPreferences",
         "validatedAgainstSpecVersion",
+    }
+)
+SHARED_KEYS: Final = frozenset({"about", "assessments", "examples", "features", "references"})
+"""Keys of theirs that anyone could write: they count only in a file that has no key of ours."""
+OUR_KEYS: Final = frozenset(
+    {
+        *("category", "clarify", "deadline", "extends", "guidance", "inputs", "license", "max_parallel", "on_failure"),
+        *("outputs", "revisit", "tags"),
+    }
+)
+OUR_STEP_KEYS: Final = frozenset(
+    {
+        *("after", "approve", "args", "bar", "checks", "confirm", "each", "effect", "max_tries", "model", "on_failure"),
+        *("output", "priority", "repeat", "role", "skippable", "steps", "tool", "undo", "when", "with", "workflow"),
     }
 )
 STEP_KEYS: Final = frozenset(
@@ -56,7 +70,16 @@ def looks_like_workrail(data: Json) -> bool:
     if not KEYS.isdisjoint(data) or _has_dotted_id(data):
         return True
     steps = data.get("steps")
-    return isinstance(steps, list | tuple) and any(map(_is_theirs, steps))
+    if not isinstance(steps, list | tuple):
+        return False
+    return any(map(_is_theirs, steps)) or (not SHARED_KEYS.isdisjoint(data) and not _is_ours(data, steps))
+
+
+def _is_ours(data: Mapping[str, Any], steps: Sequence[Any]) -> bool:
+    """Whether a file has a key, or a step that is a plain text, which they do not have."""
+    if not OUR_KEYS.isdisjoint(data):
+        return True
+    return any(not isinstance(step, Mapping) or not OUR_STEP_KEYS.isdisjoint(step) for step in steps)
 
 
 def _has_dotted_id(data: Mapping[str, Any]) -> bool:

@@ -10,9 +10,11 @@ from msgspec.structs import replace
 
 from handrail.domain.checks.finding import Path
 from handrail.library.schemas.schema_words import described
-from handrail.library.workrail.conditions import Condition, Read, condition_of
+from handrail.library.workrail.assessments import consequences_of
+from handrail.library.workrail.conditions import Condition, Read, condition_text, run_condition_of
 from handrail.library.workrail.confirming import ALWAYS, at_first, confirmation_of, either
-from handrail.library.workrail.criteria import Criteria, criteria_of
+from handrail.library.workrail.contracts import output_with
+from handrail.library.workrail.criteria import Criteria, bounded, criteria_of
 from handrail.library.workrail.functions import functions_in
 from handrail.library.workrail.loops import (
     DECIDE,
@@ -27,8 +29,18 @@ from handrail.library.workrail.loops import (
 from handrail.library.workrail.naming import Names, step_id
 from handrail.library.workrail.needs import Slot, Use
 from handrail.library.workrail.noting import Notes, Reader
-from handrail.library.workrail.prompts import PromptContext, appended, delegated, prompt_of
-from handrail.library.workrail.texts import SENTENCES_MAX, bullets, filled, placeholders, section, sentences, verbatim
+from handrail.library.workrail.prompts import PromptContext, appended, artifacts_of, delegated, prompt_of
+from handrail.library.workrail.templates import Originals, Placed, expanded, no_originals
+from handrail.library.workrail.texts import (
+    SENTENCES_MAX,
+    bullets,
+    filled,
+    placeholders,
+    section,
+    sentences,
+    verbatim,
+    verbatim_value,
+)
 
 TITLE_MAX: Final = 200
 STEP_KEYS: Final = (
@@ -46,10 +58,9 @@ STEPS_MAX: Final = 5_000
 TEXT_MAX: Final = 2_000_000
 """The total length of all prompts of a file: texts that steps share are repeated in each of them."""
 LOOPS_NESTED_MAX: Final = 10
+ONLY_IF: Final = "Do this only if"
 
 Step: TypeAlias = dict[str, Any]
-Placed: TypeAlias = tuple[Any, Path]
-"""A step of the original file, and its path."""
 
 
 class StepContext(Struct, frozen=True, kw_only=True):
@@ -61,6 +72,8 @@ class StepContext(Struct, frozen=True, kw_only=True):
     trail: tuple[str, ...] = ()
     """The loops around the list, outermost first."""
     guard: Condition | None = None
+    goes_on: Condition | None = None
+    """A condition for all steps of the list but the first."""
     confirm: Condition | None = None
     """When the user must agree to the first step of the list."""
     decider: str = ""
@@ -70,8 +83,10 @@ class StepContext(Struct, frozen=True, kw_only=True):
 class Steps:
     """Converts the steps of one file, and records the variables they need and their origins."""
 
-    def __init__(self, notes: Notes, named: Mapping[str, Placed]) -> None:
+    def __init__(self, notes: Notes, named: Mapping[str, Placed], originals: Originals = no_originals) -> None:
+        """`named` are the steps that a loop may name; `originals` finds the routines in other files."""
         self.notes = notes
+        self.originals = originals
         self.named = named
         self.slots: list[Slot] = []
         self.uses: list[Use] = []
@@ -102,6 +117,10 @@ class Steps:
                 found.append(step)
                 decider = step["id"] if index in deciders else "" if "repeat" in step else context.decider
                 context = replace(context, confirm=None, decider=decider, words=replace(context.words, preface=""))
+                if index in (exits or {}):
+                    context = replace(context, goes_on=started_by(context.trail, step["id"]))
+                if context.goes_on is not None:
+                    context = replace(context, guard=context.goes_on.joined(context.guard), goes_on=None)
         return found
 
     def _is_too_much(self, context: StepContext) -> bool:
@@ -147,7 +166,8 @@ class Steps:
         guidance = step.texts("guidance")
         shown = [text for text in guidance if placeholders(text)]
         filled_in = filled(section("Guidance", bullets(shown)), names)
-        words = appended("\n\n".join(filter(None, (prompt.prompt, filled_in))), criteria.rules())
+        only_if = verbatim(condition_text(step, "runCondition", ONLY_IF))
+        words = appended("\n\n".join(filter(None, (only_if, prompt.prompt, filled_in))), criteria.rules())
         data: Step = {
             **self._common(step, context, identity),
             "role": step.text("agentRole") or context.role,
@@ -184,9 +204,7 @@ class Steps:
 
     def _common(self, step: Reader, context: StepContext, identity: str) -> Step:
         """What steps of all kinds have."""
-        condition = condition_of(
-            step.value.get("runCondition"), context.words.names, step.at("runCondition"), self.notes
-        )
+        condition = run_condition_of(step, context.words.names)
         if condition is not None:
             self._use(condition.reads, len(self.slots))
         whole = context.guard.joined(condition) if context.guard else condition
@@ -204,10 +222,19 @@ class Steps:
         tier = step.text("modelTier") or context.tier
         return {
             "confirm": True if confirm is ALWAYS else confirm.source if confirm else None,
-            "output": dict(DECISION) if context.words.decides else None,
-            "checks": list(criteria.checks),
+            **self._submitted(step, context, criteria),
             "model": {"tier": tier} if tier else None,
         }
+
+    def _submitted(self, step: Reader, context: StepContext, criteria: Criteria) -> Step:
+        """The output that a step needs, and how it is checked."""
+        artifacts = artifacts_of(step, context.words)
+        output = output_with(artifacts) if artifacts else None
+        checks = [*criteria.checks, *map(verbatim_value, consequences_of(step))]
+        if context.words.decides:
+            checks += [{"rule": "schema", "schema": verbatim_value(output)}] if output else []
+            output = dict(DECISION)
+        return {"output": output, "checks": bounded(checks)}
 
     def _loop(self, step: Reader, context: StepContext, identity: str) -> Step | None:
         step.note_unknown(LOOP_KEYS)
@@ -243,7 +270,8 @@ class Steps:
         """The context for the steps of a loop."""
         says = prompt_of(Reader(_only(step.value, ("prompt", "promptBlocks")), step.path, self.notes), _bare(context))
         guidance = bullets(step.texts("guidance"))
-        preface = "\n\n".join(filter(None, (says.raw, guidance)))
+        only_if = condition_text(step, "runCondition", ONLY_IF)
+        preface = "\n\n".join(filter(None, (only_if, plan.says, says.raw, guidance)))
         if preface:
             self.notes.note(step.path, "the loop's own text is shown with its first step")
         confirm = confirmation_of(step, context.words.names)
@@ -255,6 +283,7 @@ class Steps:
             tier=step.text("modelTier") or context.tier,
             trail=trail,
             guard=plan.guard,
+            goes_on=plan.goes_on,
             confirm=at_first(confirm, step),
         )
 
@@ -262,14 +291,14 @@ class Steps:
         """The steps of a loop: written there, or named and defined elsewhere in the file."""
         body, path = step.value.get("body"), step.at("body")
         if isinstance(body, str):
-            return self._named(body, path)
+            return expanded(self._named(body, path), self.originals, self.notes)
         if not isinstance(body, list | tuple) or not body:
             self.notes.fault(path if "body" in step.value else step.path, "the loop has no steps in its `body`")
             return []
         placed: list[Placed] = []
         for index, one in enumerate(body):
             placed += self._named(one, (*path, index)) if isinstance(one, str) else [(one, (*path, index))]
-        return placed
+        return expanded(placed, self.originals, self.notes)
 
     def _named(self, name: str, path: Path) -> list[Placed]:
         found = self.named.get(name.strip())

@@ -11,13 +11,13 @@ from handrail.domain.checks.finding import Path
 from handrail.library.documents.document import Document
 from handrail.library.importer import Conversion
 from handrail.library.schemas.schema_words import described
-from handrail.library.workrail.conditions import not_texts
 from handrail.library.workrail.functions import WorkRailFunction, functions_in
 from handrail.library.workrail.naming import Names, workflow_id
 from handrail.library.workrail.needs import request_variables
 from handrail.library.workrail.noting import Notes, Reader
 from handrail.library.workrail.prompts import PromptContext
-from handrail.library.workrail.steps import Placed, StepContext, Steps
+from handrail.library.workrail.steps import StepContext, Steps
+from handrail.library.workrail.templates import Originals, Placed, expanded, no_originals
 from handrail.library.workrail.texts import plain
 
 DESCRIPTION_MAX: Final = 2_000
@@ -51,8 +51,8 @@ ORIGINS: Final = {
 """The original key of each of our keys, if the names differ."""
 
 
-def convert(document: Document) -> Conversion:
-    """A WorkRail document in our format."""
+def convert(document: Document, originals: Originals = no_originals) -> Conversion:
+    """A WorkRail document in our format; `originals` finds the routines that it calls."""
     notes = Notes()
     if not isinstance(document.value, Mapping):
         notes.fault((), f"a workflow is an object, not {described(document.value)}")
@@ -60,7 +60,7 @@ def convert(document: Document) -> Conversion:
     source = Reader(document.value, (), notes)
     source.note_unknown(KEYS)
     functions = functions_in(source)
-    steps, conversion = _steps(source, functions)
+    steps, conversion = _steps(source, functions, originals)
     needed = request_variables(conversion.slots, conversion.uses)
     value = {
         **_head(source),
@@ -70,27 +70,40 @@ def convert(document: Document) -> Conversion:
         ),
         "clarify": conversion.sentences(source.texts("clarificationPrompts"), source.at("clarificationPrompts")),
         "guidance": conversion.sentences(_guidance(source, conversion, functions), source.at("metaGuidance")),
+        # WorkRail looks for the next step from the first one on, each time.
+        "revisit": any("when" in step for step in steps),
         "steps": steps,
     }
     kept = {key: item for key, item in value.items() if item or key == "steps"}
     return Conversion(value=kept, flaws=notes.flaws(), origins=dict(_origins(steps, conversion.origins)))
 
 
-def _steps(source: Reader, functions: Mapping[str, WorkRailFunction]) -> tuple[list[dict[str, Any]], Steps]:
+def _steps(
+    source: Reader, functions: Mapping[str, WorkRailFunction], originals: Originals
+) -> tuple[list[dict[str, Any]], Steps]:
     placed: list[Placed] = [(step, source.at("steps", index)) for index, step in enumerate(source.items("steps"))]
     if not placed:
         source.notes.fault(source.at("steps") if "steps" in source.value else (), "the workflow has no steps")
-    conversion = Steps(source.notes, {name: one for one in placed if (name := _name_of(one))})
+    conversion = Steps(source.notes, {name: one for one in placed if (name := _name_of(one))}, originals)
     inside = {name for step, _ in placed for name in _named_in_bodies(step)}
     # A step that a loop names belongs to the loop only.
-    own = [one for one in placed if _name_of(one) not in inside]
+    own = expanded([one for one in placed if _name_of(one) not in inside], originals, source.notes)
     assessments = {one.text("id"): one.value for one in source.inners("assessments")}
-    words = PromptContext(names=Names(not_texts=not_texts(source.value)), functions=functions, assessments=assessments)
+    words = PromptContext(
+        names=Names(), functions=functions, assessments=assessments, references=dict(_references(source))
+    )
     context = StepContext(words=words, tier=source.text("modelTier"))
     steps = conversion.converted(own, context)
     if not source.notes.has_faults:
         _refuse_unreached(placed, conversion)
     return steps, conversion
+
+
+def _references(source: Reader) -> Iterator[tuple[str, str]]:
+    for one in source.inners("references"):
+        words = [one.text("title"), one.text("source"), one.text("purpose")]
+        if name := one.text("id"):
+            yield name, ", ".join(filter(None, words)) or f"`{name}`"
 
 
 def _refuse_unreached(placed: Iterable[Placed], conversion: Steps) -> None:

@@ -13,9 +13,10 @@ from handrail.domain.checks.finding import Finding
 from handrail.domain.checks.rule import CheckOutcome
 from handrail.engine.checking.rule import Setting
 from handrail.rules.cards import DIFF_WITHIN as CARD
+from handrail.rules.files.baseline import changes_since, since_of
 from handrail.rules.files.files_changed import git_evidence, within
-from handrail.rules.files.git import Changes, GitUnavailable, changes
-from handrail.rules.files.project import PathRefused, Project, is_in, project_of
+from handrail.rules.files.git import Changes, GitUnavailable
+from handrail.rules.files.project import PathRefused, ProjectFiles, is_in, project_of
 from handrail.rules.function_rule import FunctionRule, found_at, named, outcome, unchecked_outcome
 
 NEW_BYTES_MAX: Final = 200_000_000
@@ -26,17 +27,18 @@ BLOCK_BYTES: Final = 1_000_000
 async def _apply(parameters: Mapping[str, Any], setting: Setting) -> CheckOutcome:
     project = project_of(setting)
     try:
-        found = await changes(project, parameters.get("against", "HEAD"))
+        since = since_of(parameters, setting)
+        found = await changes_since(project, since)
         lines = await asyncio.to_thread(_lines, project, found)
     except GitUnavailable as error:
         return unchecked_outcome(CARD, str(error), error.fix)
     evidence = await git_evidence(CARD, found, within(found, parameters["paths"]), project)
     evidence = replace(evidence, counts={**evidence.counts, "lines": lines})
-    return outcome(_findings(parameters, found, lines), evidence)
+    return outcome(_findings(parameters, found, lines, since.name), evidence)
 
 
-def _findings(parameters: Mapping[str, Any], found: Changes, lines: int) -> Iterator[Finding]:
-    paths, since = parameters["paths"], parameters.get("against", "HEAD")
+def _findings(parameters: Mapping[str, Any], found: Changes, lines: int, since: str) -> Iterator[Finding]:
+    paths = parameters["paths"]
     most_files, most_lines = parameters.get("max_files"), parameters.get("max_lines")
     if most_files is not None and len(found.files) > most_files:
         message = f"{len(found.files):,} files changed since {since}, at most {most_files:,} may"
@@ -54,7 +56,7 @@ def _largest(found: Changes) -> str:
     return max(found.files, key=lambda one: one.added + one.deleted + one.is_untracked).path
 
 
-def _lines(project: Project, found: Changes) -> int:
+def _lines(project: ProjectFiles, found: Changes) -> int:
     """How many lines were added or deleted, including new files."""
     known = sum(one.added + one.deleted for one in found.files)
     left, new = NEW_BYTES_MAX, 0
@@ -65,7 +67,7 @@ def _lines(project: Project, found: Changes) -> int:
     return known + new
 
 
-def _counted(project: Project, path: str, bytes_max: int) -> tuple[int, int]:
+def _counted(project: ProjectFiles, path: str, bytes_max: int) -> tuple[int, int]:
     """How many lines and bytes a file has."""
     lines, size, last = 0, 0, b"\n"
     try:

@@ -12,7 +12,7 @@ from handrail.domain.checks.finding import Finding
 from handrail.domain.checks.rule import CheckOutcome
 from handrail.engine.checking.rule import Setting
 from handrail.rules.cards import FILE_EXISTS as CARD
-from handrail.rules.files.project import PathRefused, Project, paths_of, project_of
+from handrail.rules.files.project import PathRefused, ProjectFiles, paths_of, project_of
 from handrail.rules.function_rule import FunctionRule, evidence_of, found_at, outcome
 from handrail.rules.output.subject import unfit
 
@@ -31,13 +31,13 @@ async def _apply(parameters: Mapping[str, Any], setting: Setting) -> CheckOutcom
 
 async def _inputs(parameters: Mapping[str, Any], setting: Setting) -> str:
     project, paths = project_of(setting), paths_of(parameters)
-    seen = await asyncio.to_thread(lambda: [(path, *_seen(project, path)) for path in paths])
+    seen = await asyncio.to_thread(lambda: [(path, *seen_at(project, path)) for path in paths])
     return f"sha256:{hashlib.sha256(repr(seen).encode()).hexdigest()}"
 
 
-def _findings(project: Project, paths: Sequence[str], parameters: Mapping[str, Any]) -> Iterator[Finding]:
+def _findings(project: ProjectFiles, paths: Sequence[str], parameters: Mapping[str, Any]) -> Iterator[Finding]:
     for path in paths:
-        what, size = _seen(project, path)
+        what, size = seen_at(project, path)
         if what not in {"file", "folder"}:
             yield found_at(CARD.name, path, what, CREATE)
         elif what != parameters.get("kind", what):
@@ -47,7 +47,7 @@ def _findings(project: Project, paths: Sequence[str], parameters: Mapping[str, A
             yield found_at(CARD.name, path, message, "write the missing content")
 
 
-def _seen(project: Project, path: str) -> tuple[str, int]:
+def seen_at(project: ProjectFiles, path: str) -> tuple[str, int]:
     """What is at a path and its size, or why nothing is."""
     try:
         status = project.status(path)

@@ -12,8 +12,9 @@ from handrail.domain.checks.rule import CheckOutcome, Evidence, RuleCard
 from handrail.engine.checking.rule import Setting
 from handrail.rules.cards import FILES_CHANGED as CHANGED
 from handrail.rules.cards import FILES_UNCHANGED as UNCHANGED
-from handrail.rules.files.git import Changes, GitUnavailable, changes
-from handrail.rules.files.project import Project, is_in, project_of
+from handrail.rules.files.baseline import changes_since, since_of, since_words
+from handrail.rules.files.git import Changes, GitUnavailable
+from handrail.rules.files.project import ProjectFiles, is_in, project_of
 from handrail.rules.files.tree import FILES_MAX, files_digest, paths_digest
 from handrail.rules.function_rule import (
     FunctionRule,
@@ -34,11 +35,12 @@ async def _apply_changed(parameters: Mapping[str, Any], setting: Setting) -> Che
     if "digest" in parameters:
         return await _by_digest(CHANGED, parameters, setting)
     try:
-        found = await changes(project, parameters.get("against", "HEAD"))
+        since = since_of(parameters, setting)
+        found = await changes_since(project, since)
     except GitUnavailable as error:
         return unchecked_outcome(CHANGED, str(error), error.fix)
     touched = within(found, paths)
-    message = f"no file of {named(paths)} has changed since {_commit(parameters, found)}"
+    message = f"no file of {named(paths)} has changed since {since_words(since, found)}"
     finding = found_at(CHANGED.name, paths[0], message, CHANGE)
     return outcome([] if touched else [finding], await git_evidence(CHANGED, found, touched, project))
 
@@ -48,11 +50,12 @@ async def _apply_unchanged(parameters: Mapping[str, Any], setting: Setting) -> C
     if "digest" in parameters:
         return await _by_digest(UNCHANGED, parameters, setting)
     try:
-        found = await changes(project, parameters.get("against", "HEAD"))
+        since = since_of(parameters, setting)
+        found = await changes_since(project, since)
     except GitUnavailable as error:
         return unchecked_outcome(UNCHANGED, str(error), error.fix)
-    touched, since = within(found, parameters["paths"]), _commit(parameters, found)
-    findings = [found_at(UNCHANGED.name, path, f"{path} has changed since {since}", REVERT) for path in touched]
+    touched, words = within(found, parameters["paths"]), since_words(since, found)
+    findings = [found_at(UNCHANGED.name, path, f"{path} has changed since {words}", REVERT) for path in touched]
     return outcome(findings, await git_evidence(UNCHANGED, found, touched, project))
 
 
@@ -80,17 +83,13 @@ def within(found: Changes, globs: Sequence[str]) -> list[str]:
     return [one.path for one in found.files if is_in(one.path, globs)]
 
 
-async def git_evidence(card: RuleCard, found: Changes, touched: Sequence[str], project: Project) -> Evidence:
+async def git_evidence(card: RuleCard, found: Changes, touched: Sequence[str], project: ProjectFiles) -> Evidence:
     """The evidence of a git query: the command, the commit, and the digest of the files as they are now."""
     digest = await paths_digest(project, touched, since=found.base)
     counts = {"changed": len(found.files), "named": len(touched)}
     excerpt = named(touched, most=50)[:2_000]
     evidence = evidence_of(card, digest=digest, counts=counts)
     return replace(evidence, ran=found.ran, exit=0, tools={"git": found.version}, excerpt=excerpt)
-
-
-def _commit(parameters: Mapping[str, Any], found: Changes) -> str:
-    return f"{parameters.get('against', 'HEAD')} ({found.base[:12]})"
 
 
 files_changed: Final = FunctionRule(CHANGED, _apply_changed)

@@ -24,7 +24,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from handrail.rules.files.project import Project
+from handrail.foundation.plain_file import NotPlain, read_plain
+from handrail.rules.files.project import ProjectFiles
 
 TIME_S: Final = 30.0
 OUTPUT_BYTES_MAX: Final = 32_000_000
@@ -32,6 +33,7 @@ INDEX_BYTES_MAX: Final = 500_000_000
 EXCLUDE_BYTES_MAX: Final = 1_000_000
 BLOCK_BYTES: Final = 65_536
 WORDS_MAX: Final = 300
+BRANCH_MAX: Final = 250
 PASSED_ON: Final = ("HOME", "USERPROFILE", "XDG_CONFIG_HOME", "SYSTEMROOT", "TMPDIR", "TEMP", "TMP")
 ENVIRONMENT: Final = {
     "LC_ALL": "C",
@@ -46,7 +48,9 @@ OPTIONS: Final = (
     *("--no-pager", "--no-replace-objects", "--literal-pathspecs"),
     *("-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}", "-c", "core.pager=cat"),
 )
-BORROWED: Final = ("autocrlf", "eol", "filemode", "ignorecase", "symlinks", "precomposeunicode", "excludesfile")
+NO_EXCLUDES: Final = ("-c", f"core.excludesFile={os.devnull}")
+"""Its patterns are read by us: see `_ignored`."""
+BORROWED: Final = ("autocrlf", "eol", "filemode", "ignorecase", "symlinks", "precomposeunicode")
 """The part of a repository's configuration that is used: how names and line ends are compared, but no programs."""
 CONFIG: Final = """[core]
 \trepositoryformatversion = 1
@@ -108,15 +112,16 @@ class _Parts(Struct, frozen=True):
 class Repository:
     """A repository, read through a git folder of our own."""
 
-    project: Project
+    project: ProjectFiles
     program: str
     base: str
     prefix: str
     env: Mapping[str, str]
 
-    async def output(self, *words: str, exits: frozenset[int] = frozenset({0})) -> bytes:
+    async def output(self, *words: str, exits: frozenset[int] = frozenset({0}), stdin: bytes = b"") -> bytes:
         """The output of a git command."""
-        exit_, said, complaint = await _run((self.program, *OPTIONS, *words), self.project.root, self.env)
+        argv = (self.program, *OPTIONS, *NO_EXCLUDES, *words)
+        exit_, said, complaint = await _run(argv, self.project.root, self.env, stdin)
         if exit_ not in exits:
             raise GitUnavailable(f"git failed: {complaint or f'exit {exit_}'}", "fix the repository, then submit again")
         return said
@@ -126,10 +131,10 @@ class Repository:
         return [name for name in sorted(names) if not self.project.is_private(self.project.root / name)]
 
 
-async def changes(project: Project, against: str = "HEAD") -> Changes:
+async def changes(project: ProjectFiles, against: str = "HEAD") -> Changes:
     """The changes in the project since a commit, in tracked and untracked files."""
     words = ("diff", "--numstat", "-z", "--no-renames", "--relative", "--no-ext-diff", "--no-textconv")
-    async with _borrowed(project, against) as repository:
+    async with borrowed(project, against) as repository:
         ran = (*words, "--ignore-submodules=dirty", repository.base)
         known = {one.path: one for one in _counted(await repository.output(*ran))}
         new = _names(await repository.output("ls-files", "--others", "--exclude-standard", "-z"))
@@ -138,10 +143,10 @@ async def changes(project: Project, against: str = "HEAD") -> Changes:
         return Changes(files=files, base=repository.base, version=await version_of(project), ran=("git", *ran))
 
 
-async def uncommitted(project: Project, *, untracked: bool) -> Changes:
+async def uncommitted(project: ProjectFiles, *, untracked: bool) -> Changes:
     """The files that differ from a checkout of the latest commit."""
     words = ("status", "--porcelain=v1", "-z", "--no-renames", "--ignore-submodules=dirty")
-    async with _borrowed(project, "HEAD") as repository:
+    async with borrowed(project, "HEAD") as repository:
         ran = (*words, f"--untracked-files={'all' if untracked else 'no'}")
         said = _names(await repository.output(*ran))
         inside = [one for one in said if one[3:].startswith(repository.prefix)]
@@ -150,23 +155,37 @@ async def uncommitted(project: Project, *, untracked: bool) -> Changes:
         return Changes(files=files, base=repository.base, version=await version_of(project), ran=("git", *ran))
 
 
-async def commit_of(project: Project, against: str) -> str:
+async def commit_of(project: ProjectFiles, against: str) -> str:
     """The commit that a name stands for."""
     program = _program(project)
     return await _resolved(project, program, against, form=(await _parts(project, program)).form)
 
 
-async def known_files(project: Project) -> list[str]:
+async def branch_of(project: ProjectFiles) -> str:
+    """The branch that is checked out; empty if none is."""
+    words = ("symbolic-ref", "--quiet", "--short", "HEAD")
+    _, said, _ = await _run((_program(project), *OPTIONS, *words), project.root, _environment())
+    return os.fsdecode(said).strip()[:BRANCH_MAX]
+
+
+async def known_files(project: ProjectFiles) -> list[str]:
     """All files that git tracks or would add; GitUnavailable if there is no repository."""
     program = _program(project)
-    words = ("ls-files", "--cached", "--others", "--exclude-standard", "-z")
-    exit_, said, complaint = await _run((program, *OPTIONS, *words), project.root, _environment())
+    ignored = await _ignored(project, program, await _parts(project, program))
+    with tempfile.TemporaryDirectory(prefix="handrail-git-") as folder:
+        patterns = Path(folder) / "exclude"
+        await asyncio.to_thread(patterns.write_bytes, ignored)
+        # What `--exclude-standard` reads, but for the files that the repository may have replaced by pipes.
+        words = ("--cached", "--others", "--exclude-per-directory=.gitignore", f"--exclude-from={patterns}", "-z")
+        exit_, said, complaint = await _run(
+            (program, *OPTIONS, *NO_EXCLUDES, "ls-files", *words), project.root, _environment()
+        )
     if exit_:
         raise _no_repository(complaint)
     return sorted(set(_names(said)))
 
 
-async def version_of(project: Project) -> str:
+async def version_of(project: ProjectFiles) -> str:
     """Git's own version."""
     program = _program(project)
     return await _version(program, project.root)
@@ -190,14 +209,15 @@ _versions: dict[tuple[str, int, int], str] = {}
 
 
 @asynccontextmanager
-async def _borrowed(project: Project, against: str) -> AsyncIterator[Repository]:
+async def borrowed(project: ProjectFiles, against: str) -> AsyncIterator[Repository]:
     """The repository around a project, in a git folder of our own."""
     program = _program(project)
     parts = await _parts(project, program)
     base = await _resolved(project, program, against, form=parts.form)
     kept = await _kept(project, program)
+    ignored = await _ignored(project, program, parts)
     with tempfile.TemporaryDirectory(prefix="handrail-git-") as name:
-        await asyncio.to_thread(_lay_out, Path(name), parts, base)
+        await asyncio.to_thread(_lay_out, Path(name), parts, base, ignored)
         env = {**_environment(), **ALONE, **kept, "GIT_DIR": name, "GIT_WORK_TREE": str(parts.top)}
         env["GIT_OBJECT_DIRECTORY"] = str(parts.objects)
         prefix = project.root.relative_to(parts.top).as_posix()
@@ -207,7 +227,7 @@ async def _borrowed(project: Project, against: str) -> AsyncIterator[Repository]
         yield repository
 
 
-def _lay_out(folder: Path, parts: _Parts, base: str) -> None:
+def _lay_out(folder: Path, parts: _Parts, base: str, ignored: bytes) -> None:
     for name in ("objects", "refs", "info"):
         (folder / name).mkdir()
     head = "ref: refs/heads/none" if base == EMPTY[parts.form] else base
@@ -216,7 +236,7 @@ def _lay_out(folder: Path, parts: _Parts, base: str) -> None:
     _copy(parts.index, folder / "index", bytes_max=INDEX_BYTES_MAX)
     # Overrides the repository's attributes: a file that they mark as binary is counted by lines like all others.
     (folder / "info" / "attributes").write_text("* diff\n")
-    _copy(parts.exclude, folder / "info" / "exclude", bytes_max=EXCLUDE_BYTES_MAX)
+    (folder / "info" / "exclude").write_bytes(ignored)
 
 
 def _copy(source: Path, target: Path, *, bytes_max: int) -> None:
@@ -230,7 +250,7 @@ def _copy(source: Path, target: Path, *, bytes_max: int) -> None:
     shutil.copy2(source, target)
 
 
-async def _resolved(project: Project, program: str, against: str, *, form: str) -> str:
+async def _resolved(project: ProjectFiles, program: str, against: str, *, form: str) -> str:
     if not _ref.fullmatch(against):
         raise GitUnavailable(
             f"{against[:80]!r} is not the name of a commit", "write HEAD, a branch, a tag or a commit's hash"
@@ -240,12 +260,12 @@ async def _resolved(project: Project, program: str, against: str, *, form: str) 
     oid = said.decode(errors="replace").strip()
     if exit_ == 0 and _oid.fullmatch(oid):
         return oid
-    if against == "HEAD":
+    if against in {"HEAD", EMPTY[form]}:
         return EMPTY[form]  # nothing was committed yet
     raise GitUnavailable(f"there is no commit `{against}` here", "write HEAD, a branch, a tag or a commit's hash")
 
 
-async def _parts(project: Project, program: str) -> _Parts:
+async def _parts(project: ProjectFiles, program: str) -> _Parts:
     """Where the parts of the repository are. The first query, so it also finds out whether there is a repository."""
     words = ["rev-parse", "--show-object-format", "--show-toplevel"]
     for name in ("index", "objects", "info/exclude"):
@@ -258,7 +278,31 @@ async def _parts(project: Project, program: str) -> _Parts:
     return _Parts(form, *found)
 
 
-async def _kept(project: Project, program: str) -> dict[str, str]:
+async def _ignored(project: ProjectFiles, program: str, parts: _Parts) -> bytes:
+    """The patterns of ignored files outside of the work tree: those of the user, then those of the repository.
+
+    Git would wait for a pipe that the repository names, and read a file of any size. The files are opened here: what is
+    not a regular file of sensible size holds no patterns."""
+    words = ("config", "--type=path", "-z", "--get", "core.excludesfile")
+    _, said, _ = await _run((program, *OPTIONS, *words), project.root, _environment())
+    named = next((parts.top / name for name in _names(said)), _usual_ignore())
+    return await asyncio.to_thread(lambda: _patterns(named) + b"\n" + _patterns(parts.exclude))
+
+
+def _usual_ignore() -> Path:
+    """Where git looks for the user's patterns if no file is named."""
+    folder = os.environ.get("XDG_CONFIG_HOME") or Path(os.environ.get("HOME") or Path.home()) / ".config"
+    return Path(folder) / "git" / "ignore"
+
+
+def _patterns(file: Path) -> bytes:
+    try:
+        return read_plain(file, bytes_max=EXCLUDE_BYTES_MAX)
+    except (OSError, NotPlain):
+        return b""
+
+
+async def _kept(project: ProjectFiles, program: str) -> dict[str, str]:
     """The harmless part of the repository's configuration, as environment variables for git."""
     words = ("config", "-z", "--get-regexp", rf"^core\.({'|'.join(BORROWED)})$")
     _, said, _ = await _run((program, *OPTIONS, *words), project.root, _environment())
@@ -286,7 +330,7 @@ def _no_repository(complaint: str) -> GitUnavailable:
     )
 
 
-def _program(project: Project) -> str:
+def _program(project: ProjectFiles) -> str:
     found = _on_path(os.environ.get("PATH", os.defpath), str(project.root))
     if not found:
         raise GitUnavailable("git is not installed here", HOW_TO_GET)
@@ -307,17 +351,25 @@ def _environment() -> dict[str, str]:
     return {**passed, **ENVIRONMENT, "PATH": os.defpath}
 
 
-async def _run(argv: tuple[str, ...], cwd: Path, env: Mapping[str, str]) -> tuple[int, bytes, str]:
+async def _run(argv: tuple[str, ...], cwd: Path, env: Mapping[str, str], stdin: bytes = b"") -> tuple[int, bytes, str]:
     """Run a program within limits: its exit code, output and error message. It is always ended afterwards."""
     try:
         process = await asyncio.create_subprocess_exec(
-            *argv, cwd=cwd, env=env, stdin=DEVNULL, stdout=PIPE, stderr=PIPE, start_new_session=sys.platform != "win32"
+            *argv,
+            cwd=cwd,
+            env=env,
+            stdin=PIPE if stdin else DEVNULL,
+            stdout=PIPE,
+            stderr=PIPE,
+            start_new_session=sys.platform != "win32",
         )
     except OSError as error:
         raise GitUnavailable(f"git can't be started: {error.strerror}", HOW_TO_GET) from error
     try:
         async with asyncio.timeout(TIME_S):
-            said, complaint = await asyncio.gather(_taken(process.stdout), _taken(process.stderr))
+            _, said, complaint = await asyncio.gather(
+                _fed(process.stdin, stdin), _taken(process.stdout), _taken(process.stderr)
+            )
             exit_ = await process.wait()
     except TimeoutError:
         raise GitUnavailable(
@@ -337,6 +389,15 @@ def _kill(process: asyncio.subprocess.Process) -> None:
             process.kill()
         else:
             os.killpg(process.pid, signal.SIGKILL)
+
+
+async def _fed(stream: asyncio.StreamWriter | None, content: bytes) -> None:
+    if stream is None:
+        return
+    with suppress(BrokenPipeError, ConnectionResetError):  # it ended without reading everything: its exit says why
+        stream.write(content)
+        await stream.drain()
+        stream.close()
 
 
 async def _taken(stream: asyncio.StreamReader | None) -> bytes:

@@ -8,6 +8,7 @@ from typing import Any, Final
 from handrail.domain.checks.rule import CheckOutcome
 from handrail.engine.checking.rule import Setting
 from handrail.rules.cards import GIT_CLEAN as CARD
+from handrail.rules.files.baseline import since_of, without_old
 from handrail.rules.files.files_changed import git_evidence, within
 from handrail.rules.files.git import GitUnavailable, uncommitted
 from handrail.rules.files.project import project_of
@@ -17,7 +18,8 @@ from handrail.rules.function_rule import FunctionRule, found_at, outcome, unchec
 async def _apply(parameters: Mapping[str, Any], setting: Setting) -> CheckOutcome:
     project = project_of(setting)
     try:
-        found = await uncommitted(project, untracked=parameters.get("untracked", True))
+        every = await uncommitted(project, untracked=parameters.get("untracked", True))
+        found = await without_old(project, every, since_of(parameters, setting))
     except GitUnavailable as error:
         return unchecked_outcome(CARD, str(error), error.fix)
     touched, new = within(found, parameters.get("paths", ["."])), {one.path for one in found.files if one.is_untracked}

@@ -9,7 +9,7 @@ import asyncio
 import hashlib
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from msgspec import Struct
@@ -20,9 +20,12 @@ from handrail.domain.checks.rule import CheckOutcome, Evidence
 from handrail.domain.secrets.secret_forms import AWS_ID, AWS_SECRET, Form, forms_in
 from handrail.engine.checking.rule import Setting
 from handrail.rules.cards import NO_SECRETS as CARD
+from handrail.rules.files.baseline import HEAD, Since, changes_since, since_of, state_of
 from handrail.rules.files.files_changed import git_evidence
-from handrail.rules.files.git import GitUnavailable, changes, commit_of
-from handrail.rules.files.project import PathRefused, Project, is_in, project_of
+from handrail.rules.files.git import GitUnavailable, commit_of
+from handrail.rules.files.git_history import FileVersion, contents, versions_since
+from handrail.rules.files.placeholders import HOST_MAX, is_placeholder
+from handrail.rules.files.project import PathRefused, ProjectFiles, is_in, project_of
 from handrail.rules.files.tree import FILES_MAX, tree_digest, tree_files
 from handrail.rules.function_rule import (
     FINDINGS_MAX,
@@ -39,6 +42,9 @@ BYTES_MAX: Final = 200_000_000
 HEAD_BYTES: Final = 8_000
 AROUND: Final = 60
 """How many characters are shown on either side of the hidden secret."""
+IN_ADDRESS: Final = "password"
+"""The kind of a password in an address."""
+FIX_COMMITTED: Final = "rewrite the commits without it, and have it replaced: a later commit does not remove it"
 FIX: Final = "remove it, read it from the environment, and have it replaced: it may already be known to others"
 
 
@@ -53,19 +59,21 @@ class _Span(Struct, frozen=True, order=True):
 async def _apply(parameters: Mapping[str, Any], setting: Setting) -> CheckOutcome:
     project = project_of(setting)
     try:
-        paths, evidence = await _looked_at(parameters, project)
+        paths, evidence = await _looked_at(parameters, project, since_of(parameters, setting))
+        old = await _committed(parameters, project, since_of(parameters, setting)) if _compares(parameters) else {}
     except GitUnavailable as error:
         fix = f"{error.fix}, or give only `paths`"
         return unchecked_outcome(CARD, str(error), fix)
     findings = await asyncio.to_thread(_scan, project, paths)
+    findings += await asyncio.to_thread(_scan_old, old, {found.where.split(":")[0] for found in findings})
     return outcome(findings, replace(evidence, counts={"files": len(paths)}, excerpt=""))
 
 
-async def _looked_at(parameters: Mapping[str, Any], project: Project) -> tuple[list[str], Evidence]:
+async def _looked_at(parameters: Mapping[str, Any], project: ProjectFiles, since: Since) -> tuple[list[str], Evidence]:
     """All files of `paths` if only `paths` is given, else the changed files."""
     globs = parameters.get("paths", ["."])
-    if "paths" not in parameters or "against" in parameters:
-        found = await changes(project, parameters.get("against", "HEAD"))
+    if _compares(parameters):
+        found = await changes_since(project, since)
         paths = [one.path for one in found.files if is_in(one.path, globs)]
         return paths, await git_evidence(CARD, found, paths, project)
     files = await tree_files(project)
@@ -74,18 +82,45 @@ async def _looked_at(parameters: Mapping[str, Any], project: Project) -> tuple[l
     return [path for path in files if is_in(path, globs)], evidence_of(CARD)
 
 
+async def _committed(parameters: Mapping[str, Any], project: ProjectFiles, since: Since) -> dict[FileVersion, bytes]:
+    """What files contained in the commits since then: a secret stays there, also if a later commit removes it."""
+    versions = await versions_since(project, since.commit)
+    named = [one for one in versions if is_in(one.path, parameters.get("paths", ["."]))]
+    known = await contents(project, (one.oid for one in named))
+    return {one: known[one.oid] for one in named if one.oid in known}
+
+
+def _scan_old(old: Mapping[FileVersion, bytes], known: Collection[str]) -> list[Finding]:
+    """The secrets in old versions of files, without the files in which secrets were found already."""
+    findings: list[Finding] = []
+    for version, content in old.items():
+        if version.path in known or len(findings) > FINDINGS_MAX:
+            continue
+        text = _decoded(content)
+        for found in _secrets(version.path, text):
+            place = f"{found.where} (commit {version.commit[:12]})"
+            message = f"{found.message}, in a commit of this run"
+            findings.append(replace(found, where=place, message=message, fix=FIX_COMMITTED))
+    return findings
+
+
+def _compares(parameters: Mapping[str, Any]) -> bool:
+    return "paths" not in parameters or "since" in parameters or "against" in parameters
+
+
 async def _inputs(parameters: Mapping[str, Any], setting: Setting) -> str:
     tree = await tree_digest(setting.project, private=setting.private)
     base = ""
-    if "paths" not in parameters or "against" in parameters:
+    if _compares(parameters):
         try:
-            base = await commit_of(project_of(setting), parameters.get("against", "HEAD"))
+            since, project = since_of(parameters, setting), project_of(setting)
+            base = f"{await state_of(project, since)} {await commit_of(project, HEAD)}"
         except GitUnavailable:
             return ""
     return f"sha256:{hashlib.sha256(f'{tree} {base}'.encode()).hexdigest()}" if tree else ""
 
 
-def _scan(project: Project, paths: Sequence[str]) -> list[Finding]:
+def _scan(project: ProjectFiles, paths: Sequence[str]) -> list[Finding]:
     findings: list[Finding] = []
     left = BYTES_MAX
     for path in paths:
@@ -105,18 +140,24 @@ def _scan(project: Project, paths: Sequence[str]) -> list[Finding]:
     return findings
 
 
-def _text(project: Project, path: str) -> str:
+def _text(project: ProjectFiles, path: str) -> str:
     """The text of a file; empty if it is gone, not a plain file, or binary."""
     link = project.root / path
     if link.is_symlink() or not link.is_file():
         return ""
     with os.fdopen(project.opened(path), "rb") as file:
         content = file.read(FILE_BYTES_MAX + 1)
+    text = _decoded(content)
+    if text and len(content) > FILE_BYTES_MAX:
+        raise PathRefused(f"{path} is larger than {FILE_BYTES_MAX:,} bytes")
+    return text
+
+
+def _decoded(content: bytes) -> str:
+    """The text of a content; empty if it is binary."""
     is_wide = content.startswith((b"\xff\xfe", b"\xfe\xff"))
     if b"\0" in content[:HEAD_BYTES] and not is_wide:
         return ""
-    if len(content) > FILE_BYTES_MAX:
-        raise PathRefused(f"{path} is larger than {FILE_BYTES_MAX:,} bytes")
     return content.decode("utf-16" if is_wide else "utf-8", errors="replace")
 
 
@@ -134,7 +175,12 @@ def _spans(text: str) -> list[_Span]:
     forms: list[Form] = list(forms_in(text))
     if AWS_ID in forms and AWS_ID.pattern.search(text):
         forms.append(AWS_SECRET)
-    every = (_Span(*_place(found), form.kind) for form in forms for found in form.pattern.finditer(text))
+    every = (
+        _Span(*_place(found), form.kind)
+        for form in forms
+        for found in form.pattern.finditer(text)
+        if not (form.kind == IN_ADDRESS and _is_placeholder(found))
+    )
     spans: list[_Span] = []
     for span in sorted(every):
         if spans and span.start < spans[-1].end:
@@ -142,6 +188,11 @@ def _spans(text: str) -> list[_Span]:
         else:
             spans.append(span)
     return spans
+
+
+def _is_placeholder(found: re.Match[str]) -> bool:
+    start, end = _place(found)
+    return is_placeholder(found[1], found.string[start:end], found.string[end : end + HOST_MAX])
 
 
 def _place(found: re.Match[str]) -> tuple[int, int]:

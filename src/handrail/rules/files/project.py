@@ -49,7 +49,7 @@ class PathRefused(Exception):
 
 
 @dataclass(frozen=True)
-class Project:
+class ProjectFiles:
     """A folder, and the private folders in it that rules may not read."""
 
     root: Path
@@ -112,14 +112,14 @@ class Project:
         return content
 
 
-def project_of(setting: Setting) -> Project:
+def project_of(setting: Setting) -> ProjectFiles:
     """The project that a rule is applied to."""
     return project_at(setting.project, setting.private)
 
 
-def project_at(root: Path, private: Iterable[Path]) -> Project:
+def project_at(root: Path, private: Iterable[Path]) -> ProjectFiles:
     """The project in that folder."""
-    return Project(root.resolve(), tuple(private))
+    return ProjectFiles(root.resolve(), tuple(private))
 
 
 def paths_of(parameters: Mapping[str, Any], one: str = "path", many: str = "paths") -> list[str]:

@@ -16,13 +16,16 @@ from typing import Final, TypeAlias
 
 from handrail.foundation.locked_cache import LockedCache
 from handrail.rules.files.git import GitUnavailable, known_files
-from handrail.rules.files.project import PathRefused, Project, is_in, literal_folder, project_at
+from handrail.rules.files.project import PathRefused, ProjectFiles, is_in, literal_folder, project_at
 
 FILES_MAX: Final = 100_000
 BYTES_MAX: Final = 2_000_000_000
 REMEMBERED_MAX: Final = 200_000
 READS_MAX: Final = 3
 BLOCK_BYTES: Final = 1_000_000
+MARK_LENGTH: Final = 32
+UNKNOWN: Final = "?"
+"""The mark of a file that keeps changing."""
 SECOND_NS: Final = 1_000_000_000
 TICK_NS: Final = 50_000_000
 """Two changes within one tick of the system's clock may leave the same timestamps."""
@@ -43,17 +46,22 @@ class _TooMuch(Exception):
     """More files or bytes than are read, or a file that keeps changing."""
 
 
-async def tree_digest(project: Path, *, private: Sequence[Path] = ()) -> str:
-    """The digest of a project's files; empty if there are too many."""
+async def tree_digest(project: Path, *, private: Sequence[Path] = (), without: Path | None = None) -> str:
+    """The digest of a project's files, `without` one of them; empty if there are too many."""
     place = project_at(project, private)
     try:
         paths = await tree_files(place)
-        return "" if paths is None else await asyncio.to_thread(_digest, place, paths)
+        return "" if paths is None else await asyncio.to_thread(_digest, place, _left(place, paths, without))
     except _TooMuch:
         return ""
 
 
-async def tree_files(place: Project) -> list[str] | None:
+def _left(place: ProjectFiles, paths: list[str], without: Path | None) -> list[str]:
+    left_out = without.resolve() if without is not None else None
+    return [path for path in paths if place.root / path != left_out] if left_out is not None else paths
+
+
+async def tree_files(place: ProjectFiles) -> list[str] | None:
     """The files of a project that matter, by path; None if there are too many."""
     try:
         listed = await known_files(place)
@@ -65,7 +73,7 @@ async def tree_files(place: Project) -> list[str] | None:
         return None
 
 
-async def files_digest(place: Project, globs: Sequence[str]) -> tuple[str, list[str]]:
+async def files_digest(place: ProjectFiles, globs: Sequence[str]) -> tuple[str, list[str]]:
     """The digest of all files that the globs match, and their paths; an empty digest if there are too many."""
     try:
         return await asyncio.to_thread(_digest_of, place, globs)
@@ -73,7 +81,7 @@ async def files_digest(place: Project, globs: Sequence[str]) -> tuple[str, list[
         return "", []
 
 
-async def paths_digest(place: Project, paths: Sequence[str], *, since: str = "") -> str:
+async def paths_digest(place: ProjectFiles, paths: Sequence[str], *, since: str = "") -> str:
     """The digest of these files as they are now, and of what they are compared with; empty if there are too many."""
     try:
         now = await asyncio.to_thread(_digest, place, paths)
@@ -83,13 +91,25 @@ async def paths_digest(place: Project, paths: Sequence[str], *, since: str = "")
     return f"sha256:{hashlib.sha256(words.encode(errors='surrogateescape')).hexdigest()}"
 
 
-def _digest_of(place: Project, globs: Sequence[str]) -> tuple[str, list[str]]:
+def marks_of(place: ProjectFiles, paths: Iterable[str]) -> dict[str, str]:
+    """By path: a short digest of its kind and content; empty if nothing is there."""
+    found: dict[str, str] = {}
+    for path in paths:
+        status = _status(place, path)
+        try:
+            found[path] = hashlib.sha256(_mark(place, path, status)).hexdigest()[:MARK_LENGTH] if status else ""
+        except _TooMuch:
+            found[path] = UNKNOWN
+    return found
+
+
+def _digest_of(place: ProjectFiles, globs: Sequence[str]) -> tuple[str, list[str]]:
     every = {path for glob in globs for path in _walked(place, literal_folder(glob)) if is_in(path, [glob])}
     paths = sorted(every)
     return _digest(place, paths), paths
 
 
-def _spread(place: Project, listed: Iterable[str]) -> list[str]:
+def _spread(place: ProjectFiles, listed: Iterable[str]) -> list[str]:
     """The files of a listing; for a folder in it, such as a nested repository, all files in that folder."""
     closed: dict[str, bool] = {}
     found: list[str] = []
@@ -104,7 +124,7 @@ def _spread(place: Project, listed: Iterable[str]) -> list[str]:
     return sorted(set(found))
 
 
-def _walked(place: Project, start: str) -> Iterator[str]:
+def _walked(place: ProjectFiles, start: str) -> Iterator[str]:
     """The path itself if it is a file or a link, else all files in it; nothing if nothing is there."""
     waiting, count = [start.rstrip("/")], 0
     while waiting:
@@ -129,14 +149,14 @@ def _names(folder: Path) -> list[str]:
         return []
 
 
-def _status(place: Project, path: str) -> os.stat_result | None:
+def _status(place: ProjectFiles, path: str) -> os.stat_result | None:
     try:
         return os.lstat(f"{place.root}/{path}")
     except OSError:
         return None
 
 
-def _digest(place: Project, paths: Iterable[str]) -> str:
+def _digest(place: ProjectFiles, paths: Iterable[str]) -> str:
     whole, size = hashlib.sha256(), 0
     for path in paths:
         status = _status(place, path)
@@ -150,7 +170,7 @@ def _digest(place: Project, paths: Iterable[str]) -> str:
     return f"sha256:{whole.hexdigest()}"
 
 
-def _mark(place: Project, path: str, status: os.stat_result) -> bytes:
+def _mark(place: ProjectFiles, path: str, status: os.stat_result) -> bytes:
     """The kind and content of an entry, in a fixed number of bytes."""
     if stat.S_ISLNK(status.st_mode):
         return b"l" + hashlib.sha256(os.fsencode(Path(place.root, path).readlink())).digest()
@@ -160,7 +180,7 @@ def _mark(place: Project, path: str, status: os.stat_result) -> bytes:
     return kind + _content(place, path, _stamp(status))
 
 
-def _content(place: Project, path: str, stamp: Stamp) -> bytes:
+def _content(place: ProjectFiles, path: str, stamp: Stamp) -> bytes:
     key = f"{place.root}/{path}"
     known = _known.get(key)
     if known is not None and known[0] == stamp:
@@ -172,7 +192,7 @@ def _content(place: Project, path: str, stamp: Stamp) -> bytes:
     return digest
 
 
-def _read(place: Project, path: str) -> tuple[Stamp, bytes]:
+def _read(place: ProjectFiles, path: str) -> tuple[Stamp, bytes]:
     """The stamp and digest of a file that did not change while it was read."""
     for _ in range(READS_MAX):
         try:

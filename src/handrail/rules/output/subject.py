@@ -13,6 +13,7 @@ from handrail.domain.checks.rule import Given, subject_name
 from handrail.domain.json import Json
 
 MISSING: Final = object()
+SHOWN_MAX: Final = 80
 PATH: Final = re.compile(r"[^.\[\]]+|\[\d{1,9}\]")
 
 
@@ -33,6 +34,14 @@ def subject_of(parameters: Mapping[str, Any], given: Given) -> Any:
 def text_of(value: Json) -> str:
     """A value as text: itself, or its JSON."""
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def excerpt(value: Json) -> str:
+    """A value as a finding names it: its text, shortened, or how many items it has."""
+    if isinstance(value, list | tuple) and len(text_of(list(value))) > SHOWN_MAX:
+        return f"a list of {len(value)} items"
+    line = " ".join(text_of(value).split())
+    return f"`{line}`" if len(line) <= SHOWN_MAX else f"`{line[:SHOWN_MAX]}…` ({len(line)} characters)"
 
 
 def finding(rule: str, parameters: Mapping[str, Any], message: str, fix: str = "") -> Finding:

@@ -11,11 +11,12 @@ from handrail.domain.checks.finding import Finding
 from handrail.domain.checks.rule import Given
 from handrail.domain.errors import Invalid
 from handrail.domain.language.pattern import linear_pattern
-from handrail.rules.output.subject import MISSING, finding, missing, subject_of, text_of, unfit
+from handrail.domain.plural import plural
+from handrail.rules.output.subject import MISSING, SHOWN_MAX, excerpt, finding, missing, subject_of, text_of, unfit
 
-SHOWN_MAX: Final = 80
 FLAGS: Final = frozenset("isgu")
 """`g` and `u` are common in other languages, and have no effect here."""
+_UNITS: Final[Mapping[type, str]] = {list: "item", tuple: "item", dict: "member"}
 PART: Final = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\(\?<[^>]*>|\(\?:|.", re.DOTALL)
 RANGE: Final = re.compile(r"\\.|[a-z]-[a-z]|[A-Z]-[A-Z]|.", re.DOTALL)
 
@@ -46,7 +47,8 @@ def matches(parameters: Mapping[str, Any], given: Given) -> Iterator[Finding]:
     elif value is MISSING:
         yield missing("matches", parameters)
     elif not occurs(text_of(value)):
-        yield finding("matches", parameters, f"it does not match `{pattern}`", "change it so that it matches")
+        shown = excerpt(value)
+        yield finding("matches", parameters, f"{shown} does not match `{pattern}`", "change it so that it matches")
 
 
 def length(parameters: Mapping[str, Any], given: Given) -> Iterator[Finding]:
@@ -59,10 +61,13 @@ def length(parameters: Mapping[str, Any], given: Given) -> Iterator[Finding]:
         yield missing("length", parameters)
     else:
         size = len(value) if isinstance(value, str | list | tuple | Mapping) else len(text_of(value))
+        of = _UNITS.get(type(value), "character")
         if size < least:
-            yield finding("length", parameters, f"it has {size}, at least {least} are needed", "make it longer")
+            message = f"it has {plural(size, of)}, at least {least} are needed"
+            yield finding("length", parameters, message, f"add at least {least - size}")
         elif size > most:
-            yield finding("length", parameters, f"it has {size}, at most {most} are allowed", "make it shorter")
+            message = f"it has {plural(size, of)}, at most {most} are allowed"
+            yield finding("length", parameters, message, f"leave out at least {size - most}")
 
 
 @lru_cache(256)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 from msgspec.structs import replace
@@ -11,7 +12,11 @@ from msgspec.structs import replace
 from handrail.domain.checks.finding import Finding
 from handrail.domain.checks.rule import Given, subject_name
 from handrail.domain.errors import Invalid
-from handrail.rules.output.subject import MISSING, finding, missing, subject_of, text_of, unfit
+from handrail.domain.plural import plural
+from handrail.rules.output.subject import MISSING, excerpt, finding, missing, subject_of, text_of, unfit
+
+VALUES_SHOWN: Final = 3
+_output_path = re.compile(r"\boutput(?:\.[A-Za-z]\w*)+")
 
 
 def equals(parameters: Mapping[str, Any], given: Given) -> Iterator[Finding]:
@@ -38,7 +43,23 @@ def expression(parameters: Mapping[str, Any], given: Given) -> Iterator[Finding]
         yield finding("expression", parameters, f"`{source}` can't be evaluated: {error}", "submit what it reads")
         return
     if value is not True:
-        yield finding("expression", parameters, f"`{source}` is not true", "change the output so that it is")
+        message = f"`{source}` is not true{_read_values(source, given)}"
+        yield finding("expression", parameters, message, "change the output so that it is")
+
+
+def _read_values(source: str, given: Given) -> str:
+    """What an expression found in the output: the values at the paths that it names."""
+    paths = list(dict.fromkeys(_output_path.findall(source)))[:VALUES_SHOWN]
+    found = {path: subject_of({"of": path.removeprefix("output").removeprefix(".")}, given) for path in paths}
+    named = [f"{path} is {_value_words(value)}" for path, value in found.items() if value is not MISSING]
+    return f": {', '.join(named)}" if named else ""
+
+
+def _value_words(value: Any) -> str:
+    shown = excerpt(value)
+    if not isinstance(value, str | list) or shown.endswith((")", "items")):
+        return shown  # its size is there already
+    return f"{shown}, {plural(len(value), 'item' if isinstance(value, list) else 'character')}"
 
 
 def schema(parameters: Mapping[str, Any], given: Given) -> Iterator[Finding]:

@@ -47,7 +47,7 @@ SHARED: Final = frozenset({"of", "timeout"})
 OWN_PLACE: Final = str(Path(__file__).parents[3])
 START: Final = "import sys; sys.path.append(sys.argv[1]); from handrail.rules.plugins.plugin_host import main; main()"
 """With -I, Python finds only installed packages, and handrail itself may run from a checkout: so its place is added."""
-SWITCHED_OFF: Final = '[checks] sandbox = "off" in HANDRAIL_HOME/config.toml runs rules without one'
+NO_SANDBOX_FIX: Final = "ask a person to run `handrail doctor`: it says what the sandbox needs"
 
 Name = Annotated[str, Meta(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
 Text = Annotated[str, Meta(max_length=TEXT_MAX * 10)]
@@ -216,7 +216,7 @@ class PluginRule:
 async def described(entry: RuleEntry, sandbox: PluginSandbox) -> PluginRule:
     """The rule of an entry with its card; RuleBroken if it can't be used."""
     if why_not := await sandbox.trial():
-        raise RuleBroken(f"{why_not}; {SWITCHED_OFF}")
+        raise RuleBroken(f"{why_not}; {NO_SANDBOX_FIX}")
     answer, _ = await sandbox.ask(_asked("describe", entry), time_ms=DESCRIBE_MS)
     card = answer.card
     if card is None:
@@ -300,6 +300,6 @@ def _not_run(name: str, why_not: str) -> Finding:
         severity=Severity.MAJOR,
         where="checks",
         message=f"the rule was not run: it needs a sandbox: {_clean(why_not)}",
-        fix=f"ask a person to set up a sandbox; {SWITCHED_OFF}",
+        fix=NO_SANDBOX_FIX,
         unapplied=True,
     )

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from handrail.engine.sandbox import Ran
 from handrail.rules.toolchain.coverage_report import go_profile
+from handrail.rules.toolchain.installed.caches import go_cache
 from handrail.rules.toolchain.program import FoundProgram, beside, find
 from handrail.rules.toolchain.reading import EXCERPT_MAX, diagnostics, json_lines
 from handrail.rules.toolchain.site import Site
@@ -38,7 +39,9 @@ def _task_of(site: Site, words: Sequence[str], asked: TaskOptions, read: Read, f
     if go is None:
         return [NO_GO]
     argv = (str(go.path), *words, *asked.args, *(asked.paths or ("./...",)))
-    return [Task(argv=argv, read=read, programs=(go,), fix=fix, env=OFFLINE, writable=True)]
+    cache = go_cache()
+    env = {**OFFLINE, **cache.env}
+    return [Task(argv=argv, read=read, programs=(go,), fix=fix, env=env, shows=cache.shows, writable=True)]
 
 
 def _build(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:

@@ -6,13 +6,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from msgspec.structs import replace
+
 from handrail.engine.sandbox import Ran
+from handrail.rules.toolchain.installed.caches import gradle_cache, gradle_of_wrapper, maven_repository
 from handrail.rules.toolchain.probe import probe
 from handrail.rules.toolchain.program import FoundProgram, find
 from handrail.rules.toolchain.reading import diagnostics, errors_only, generic_result, tap
 from handrail.rules.toolchain.site import Site
 from handrail.rules.toolchain.task import CannotRun, Language, Read, Result, Task, TaskKind, TaskOptions
 
+ANY_ORIGIN: Final = "-Daether.enhancedLocalRepository.trackingFilename=none"
 HEAP: Final = "-Xmx768m"
 SYSTEM_JARS: Final = Path("/usr/share/java")
 JUNIT: Final = ("junit4.jar", "junit-4", "junit.jar")
@@ -54,16 +58,34 @@ def _maven(kind: TaskKind, site: Site, asked: TaskOptions, read: Read) -> Sequen
     mvn = _wrapper(site, "mvnw") or find(site, "mvn")
     if mvn is None:
         return [CannotRun(message="there is no Maven here", fix="install Maven, so that `mvn` is on PATH")]
-    argv = (str(mvn.path), "--offline", "--batch-mode", "--no-transfer-progress", *MAVEN_GOALS[kind], *asked.args)
-    return [_task(argv, (mvn,), read, FIXES[kind])]
+    repository = maven_repository()
+    # Which repository a file came from does not matter offline; Maven would look for a mirror of the user's settings.
+    found = (f"-Dmaven.repo.local={repository}", ANY_ORIGIN) if repository else ()
+    options = ("--offline", "--batch-mode", "--no-transfer-progress", *found)
+    argv = (str(mvn.path), *options, *MAVEN_GOALS[kind], *asked.args)
+    java = find(site, "java")
+    programs = (mvn, *([java] if java else []))
+    shows = (*([repository] if repository else []), *(_settings(java) if java else ()))
+    return [replace(_task(argv, programs, read, FIXES[kind]), shows=shows, env=_java_home(java))]
 
 
 def _gradle(kind: TaskKind, site: Site, asked: TaskOptions, read: Read) -> Sequence[Task | CannotRun]:
-    gradle = _wrapper(site, "gradlew") or find(site, "gradle")
+    real = gradle_of_wrapper(site.text("gradle/wrapper/gradle-wrapper.properties"))
+    own = FoundProgram("gradle", real, "the project's wrapper has downloaded it") if real else None
+    gradle = own or _wrapper(site, "gradlew") or find(site, "gradle")
     if gradle is None:
         return [CannotRun(message="there is no Gradle here", fix="install Gradle, or add its wrapper to the project")]
     argv = (str(gradle.path), "--offline", "--no-daemon", "--console=plain", *GRADLE_TASKS[kind], *asked.args)
-    return [_task(argv, (gradle,), read, FIXES[kind])]
+    cache, java = gradle_cache(), find(site, "java")
+    programs = (gradle, *([java] if java else []))
+    shows = (*cache.shows, *(_settings(java) if java else ()))
+    return [replace(_task(argv, programs, read, FIXES[kind]), env={**cache.env, **_java_home(java)}, shows=shows)]
+
+
+def _java_home(java: FoundProgram | None) -> dict[str, str]:
+    """Where Maven and Gradle find the JDK that is on PATH."""
+    home = java.path.resolve().parent.parent if java else None
+    return {"JAVA_HOME": str(home)} if home and (home / "bin" / "java").exists() else {}
 
 
 def _wrapper(site: Site, name: str) -> FoundProgram | None:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from msgspec.structs import replace
 
 from handrail.engine.sandbox import Ran
 from handrail.rules.toolchain.coverage_report import lcov
+from handrail.rules.toolchain.installed.caches import node_stores
+from handrail.rules.toolchain.installed.nodes import node_of
 from handrail.rules.toolchain.probe import assignment, flaws, probe
-from handrail.rules.toolchain.program import FoundProgram, find
+from handrail.rules.toolchain.program import FoundProgram, beside, find
 from handrail.rules.toolchain.reading import diagnostics, generic_result, json_of, maps, tap, whole
 from handrail.rules.toolchain.site import Site
 from handrail.rules.toolchain.task import (
@@ -30,6 +32,9 @@ from handrail.rules.toolchain.task import (
 QUIET: Final = {"NO_COLOR": "1", "FORCE_COLOR": "0", "CI": "true", "NODE_DISABLE_COMPILE_CACHE": "1"}
 SOURCES: Final = (".js", ".mjs", ".cjs")
 TYPED: Final = (".ts", ".tsx", ".mts", ".cts")
+MANAGERS: Final = ("pnpm", "yarn")
+"""Programs that a test script may call besides npm."""
+DECLARED: Final = (".d.ts", ".d.mts", ".d.cts")
 RUNNERS: Final = {
     "vitest": ("run", "--reporter=json"),
     "jest": ("--json", "--ci"),
@@ -41,14 +46,32 @@ COVERING: Final = {
 }
 LINTED: Final = tuple(f"eslint.config.{suffix}" for suffix in ("js", "mjs", "cjs", "ts", "mts", "cts"))
 TESTS_FIX: Final = "fix the code, or the test if that is wrong"
+STATUSES: Final = {"passed": "passed", "failed": "failed"}
+FILES_LOOKED_INTO_MAX: Final = 2_000
+LINE_MAX: Final = 2_000
 NO_NODE: Final = CannotRun(message="there is no Node here", fix="install Node, so that `node` is on PATH")
+NO_RUNNER: Final = CannotRun(
+    message="there is no test runner: package.json names none",
+    fix="add a `test` script to package.json, for instance `node --test`; or set `command`",
+)
 
+_reads_javascript = re.compile(r'"(?:allowJs|checkJs)"\s*:\s*true')
 _own_test = re.compile(r"[._-]tests?\.|(?:^|/)(?:test|tests|__tests__)/|(?:^|/)test[.-]")
+_test_file = re.compile(r"[._-](?:tests?|spec)\.|(?:^|/)(?:test|tests|spec|specs|__tests__)/|(?:^|/)test[.-]")
+_only = re.compile(
+    r"(?<![\w.$])((?:it|test|describe|suite|context|specify|bench)(?:\.\w+)?\.only\b|f(?:it|describe)(?=\())"
+)
+_comment = re.compile(r"\s*(?://|\*|/\*)")
 _stack_place = re.compile(r"(?:\(|at |file://)(?!node:)([^\s():]{1,300}):(\d{1,7}):(\d{1,6})")
 
 
+def _node(site: Site) -> FoundProgram | None:
+    found = node_of(site)
+    return FoundProgram("node", found.path, found.why, needs=node_stores()) if found else None
+
+
 def _build(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
-    node = find(site, "node")
+    node = _node(site)
     if node is None:
         return [NO_NODE]
     files = [name for name in site.sources(*SOURCES) if _is_chosen(name, asked.paths)]
@@ -65,7 +88,20 @@ def _is_chosen(name: str, paths: Sequence[str]) -> bool:
 
 
 def _build_typed(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
-    node, tsc = find(site, "node"), find(site, "tsc")
+    """The types by tsc, and the syntax of JavaScript that tsc does not read: many projects have both."""
+    plain = [] if _reads_javascript.search(site.text("tsconfig.json")) else _scripts(site, asked)
+    typed = [name for name in site.sources(*TYPED) if _is_chosen(name, asked.paths)]
+    needs_types = any(not name.endswith(DECLARED) for name in typed) or (typed and find(site, "tsc"))
+    return [*_types(site, asked), *plain] if needs_types or not plain else plain
+
+
+def _scripts(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
+    """The syntax of the JavaScript files, if there are any."""
+    return _build(site, asked) if any(_is_chosen(name, asked.paths) for name in site.sources(*SOURCES)) else []
+
+
+def _types(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
+    node, tsc = _node(site), find(site, "tsc")
     if node is None:
         return [NO_NODE]
     if tsc is None:
@@ -83,21 +119,32 @@ def _typed(site: Site, asked: TaskOptions) -> tuple[str, ...]:
 
 
 def _test(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
-    node = find(site, "node")
+    node = _node(site)
     if node is None:
         return [NO_NODE]
     package = _package(site)
     runner = next((name for name in RUNNERS if _uses(package, name)), "")
     if runner:
-        return [_by_runner(site, asked, node, runner)]
+        return [_without_only(site, _by_runner(site, asked, node, runner))]
     if _is_node_tested(site, package):
         argv = (str(node.path), "--test", "--test-reporter=tap", *asked.args, *_node_paths(site, asked))
-        return [_tests(argv, (node,), tap)]
-    npm = find(site, "npm")
+        return [_without_only(site, _tests(argv, (node,), tap))]
+    by_manager = _by_manager(site, asked, node, package)
+    return [NO_RUNNER if by_manager is None else _without_only(site, by_manager)]
+
+
+def _by_manager(site: Site, asked: TaskOptions, node: FoundProgram, package: Mapping[str, Any]) -> Task | None:
+    """The tests by the package manager: the project's own script, or those of its workspaces."""
+    npm, pnpm = beside(node, "npm") or find(site, "npm"), find(site, "pnpm")
     if _script(package) and npm:
-        return [_tests((str(npm.path), "test", "--silent", *asked.args), (npm, node), generic_result)]
-    fix = "add a `test` script to package.json, for instance `node --test`; or set `command`"
-    return [CannotRun(message="there is no test runner: package.json names none", fix=fix)]
+        helpers = tuple(filter(None, (find(site, name) for name in MANAGERS if name in _script(package).split())))
+        return _tests((str(npm.path), "test", "--silent", *asked.args), (npm, node, *helpers), generic_result)
+    if site.has("pnpm-workspace.yaml") and pnpm:
+        return _tests((str(pnpm.path), "--recursive", "test", *asked.args), (pnpm, node), generic_result)
+    if package.get("workspaces") and npm:
+        argv = (str(npm.path), "test", "--workspaces", "--if-present", "--silent", *asked.args)
+        return _tests(argv, (npm, node), generic_result)
+    return None
 
 
 def _by_runner(site: Site, asked: TaskOptions, node: FoundProgram, runner: str) -> Task | CannotRun:
@@ -110,6 +157,29 @@ def _by_runner(site: Site, asked: TaskOptions, node: FoundProgram, runner: str) 
 
 def _tests(argv: tuple[str, ...], programs: tuple[FoundProgram, ...], read: Read) -> Task:
     return Task(argv=argv, read=read, programs=programs, fix=TESTS_FIX, env=QUIET, writable=True)
+
+
+def _without_only(site: Site, task: Task | CannotRun) -> Task | CannotRun:
+    """The task; a test file that lets only some of its tests run is a problem, whatever the runner says of it."""
+    if isinstance(task, CannotRun):
+        return task
+    found = tuple(_only_in(site))
+
+    def read(ran: Ran) -> Result:
+        result = task.read(ran)
+        return replace(result, problems=(*found, *result.problems)) if found else result
+
+    return replace(task, read=read)
+
+
+def _only_in(site: Site) -> Iterator[Problem]:
+    tests = [name for name in site.sources(*SOURCES, *TYPED, ".jsx") if _test_file.search(name)]
+    for name in tests[:FILES_LOOKED_INTO_MAX]:
+        for number, line in enumerate(site.text(name).splitlines(), 1):
+            text = line[:LINE_MAX]
+            if not _comment.match(text) and (found := _only.search(text)):
+                message = f"`{found[1]}` leaves out the other tests"
+                yield Problem(file=name, line=number, column=found.start(1) + 1, message=message, excerpt=text.strip())
 
 
 def _covering(argv: tuple[str, ...], programs: tuple[FoundProgram, ...], read: Read) -> Task:
@@ -155,8 +225,14 @@ def jest(ran: Ran) -> Result:
     names = {"tests": "numTotalTests", "passed": "numPassedTests", "failed": "numFailedTests"}
     counts = {name: whole(assignment.get(key)) for name, key in names.items()}
     counts["skipped"] = whole(assignment.get("numPendingTests"))
-    problems = [problem for file in maps(assignment.get("testResults")) for problem in _of_jest(file)]
-    return Result(counts=counts, problems=tuple(problems[:PROBLEMS_MAX]))
+    files = maps(assignment.get("testResults"))
+    problems = [problem for file in files for problem in _of_jest(file)]
+    return Result(counts=counts, problems=tuple(problems[:PROBLEMS_MAX]), tests=_named_by_jest(files))
+
+
+def _named_by_jest(files: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    every = [one for file in files for one in maps(file.get("assertionResults"))][:PROBLEMS_MAX]
+    return {str(one.get("fullName")): STATUSES.get(str(one.get("status")), "skipped") for one in every}
 
 
 def _of_jest(file: Mapping[str, Any]) -> list[Problem]:
@@ -178,7 +254,9 @@ def mocha(ran: Ran) -> Result:
     counts = {name: whole(assignment["stats"].get(key)) for name, key in names.items()}
     failed = maps(assignment.get("failures"))
     problems = [_failed(str(one.get("file", "")), str(one.get("fullTitle")), _stack(one)) for one in failed]
-    return Result(counts=counts, problems=tuple(problems[:PROBLEMS_MAX]))
+    lists = (("passes", "passed"), ("pending", "skipped"), ("failures", "failed"))
+    tests = {str(one.get("fullTitle")): word for key, word in lists for one in maps(assignment.get(key))}
+    return Result(counts=counts, problems=tuple(problems[:PROBLEMS_MAX]), tests=tests)
 
 
 def _stack(one: Mapping[str, Any]) -> str:
@@ -196,7 +274,7 @@ def _failed(file: str, name: str, words: str) -> Problem:
 
 
 def _lint(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
-    node, eslint = find(site, "node"), find(site, "eslint")
+    node, eslint = _node(site), find(site, "eslint")
     if node is None:
         return [NO_NODE]
     if eslint is None:
@@ -206,9 +284,10 @@ def _lint(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
 
 
 def _lint_typed(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
-    types = _build_typed(site, asked)
+    has_types = any(not name.endswith(DECLARED) for name in site.sources(*TYPED)) or not site.sources(*SOURCES)
+    types = _types(site, asked) if has_types else []
     is_linted = find(site, "eslint") is not None and any(map(site.has, LINTED))
-    return [*types, *_lint(site, asked)] if is_linted else types
+    return [*types, *_lint(site, asked)] if is_linted or not types else types
 
 
 def _eslint(ran: Ran) -> Result:
@@ -227,7 +306,7 @@ def _of_eslint(file: str, one: Mapping[str, Any]) -> Problem:
 
 
 def _coverage(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
-    node = find(site, "node")
+    node = _node(site)
     if node is None:
         return [NO_NODE]
     package = _package(site)
@@ -241,7 +320,7 @@ def _coverage(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
         argv = (str(node.path), *options, *asked.args, *_node_paths(site, asked))
         return [_covering(argv, (node,), lcov)]
     around = find(site, "c8", "nyc")
-    npm = find(site, "npm")
+    npm = beside(node, "npm") or find(site, "npm")
     if around and npm:
         argv = (str(around.path), "--reporter=text-lcov", str(npm.path), "test", "--silent")
         return [_covering(argv, (around, npm, node), lcov)]

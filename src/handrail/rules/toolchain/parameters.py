@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from msgspec.structs import replace
 
 from handrail.domain.checks.rule import CheckOutcome, RuleCard
-from handrail.engine.checking.rule import Setting
+from handrail.engine.checking.rule import PlannedCommand, Setting
 from handrail.rules.files.project import PathRefused, project_of
 from handrail.rules.files.tree import tree_digest
 from handrail.rules.function_rule import FunctionRule, not_checked
 from handrail.rules.toolchain.languages import LANGUAGES, detected
-from handrail.rules.toolchain.program import FoundProgram, find, identities
+from handrail.rules.toolchain.program import FoundProgram, find, identities, shown_for
 from handrail.rules.toolchain.reading import generic_result
 from handrail.rules.toolchain.site import Site, site_at
 from handrail.rules.toolchain.task import CannotRun, Task, TaskKind, TaskOptions
-from handrail.rules.toolchain.toolchain_runner import ToolchainRunner
+from handrail.rules.toolchain.toolchain_runner import ToolchainRunner, chosen
 from handrail.rules.toolchain.versions import Versions
 
 INSTALLED: Final = (".venv/pyvenv.cfg", ".venv/lib", "venv/lib", "node_modules/.package-lock.json", "lib", "vendor")
 """What changes when a package is installed; git does not track most of it."""
+SYSTEM: Final = ("/usr", "/bin", "/sbin", "/lib", "/opt", "/etc")
+"""What every command sees anyway, so that it is not worth a word."""
 VERSIONS: Final = Versions()
 
 
@@ -41,7 +44,31 @@ def toolchain_rule(card: RuleCard, kind: TaskKind) -> FunctionRule:
     async def reads(parameters: Mapping[str, Any], setting: Setting) -> str:
         return await depends_on(kind, parameters, setting)
 
-    return FunctionRule(card, apply, reads)
+    async def would(parameters: Mapping[str, Any], setting: Setting) -> Sequence[PlannedCommand]:
+        return await asyncio.to_thread(planned_commands, partial(planned, kind), parameters, setting)
+
+    return FunctionRule(card, apply, reads, would)
+
+
+Planning: TypeAlias = Callable[[Mapping[str, Any], Setting], tuple[Site, Sequence[Task | CannotRun]]]
+
+
+def planned_commands(planning: Planning, parameters: Mapping[str, Any], setting: Setting) -> Sequence[PlannedCommand]:
+    """What a rule would run, and why; nothing is run."""
+    try:
+        site, plan = planning(parameters, setting)
+    except PathRefused as error:
+        return [PlannedCommand(missing=str(error), fix="name a path in the project")]
+    return [_planned_command(site, one) for one in plan]
+
+
+def _planned_command(site: Site, one: Task | CannotRun) -> PlannedCommand:
+    if isinstance(one, CannotRun):
+        return PlannedCommand(missing=one.message, fix=one.fix, excerpt=one.excerpt)
+    usual = (site.project.root, *map(Path, SYSTEM))
+    needed = shown_for(one.programs, one.shows)
+    outside = [str(path) for path in needed if not any(path.is_relative_to(folder) for folder in usual)]
+    return PlannedCommand(argv=one.argv, folder=site.cwd or ".", chosen=chosen(one.programs), shows=tuple(outside))
 
 
 def planned(kind: TaskKind, parameters: Mapping[str, Any], setting: Setting) -> tuple[Site, Sequence[Task | CannotRun]]:

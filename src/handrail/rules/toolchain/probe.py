@@ -16,7 +16,8 @@ from handrail.rules.toolchain.reading import EXCERPT_MAX, json_lines, whole
 from handrail.rules.toolchain.task import MESSAGE_MAX, PROBLEMS_MAX, Problem, Result
 
 FOLDER = Path(__file__).parent / "probes"
-OUTCOMES = {"passed": "passed", "failed": "failed", "error": "errors", "skipped": "skipped"}
+OUTCOMES = {"passed": "passed", "failed": "failed", "error": "errors", "skipped": "skipped", "xfailed": "xfailed"}
+NAME_MAX = 500
 
 
 @cache
@@ -45,20 +46,31 @@ def flaws(ran: Ran) -> Result:
 
 def results(ran: Ran) -> Result:
     """The result of a probe that runs tests."""
-    counts = {"tests": 0, "passed": 0, "failed": 0, "errors": 0, "skipped": 0}
+    counts = {"tests": 0, "passed": 0, "failed": 0, "errors": 0, "skipped": 0, "xfailed": 0, "deselected": 0}
     problems: list[Problem] = []
     is_whole = False
     covered: dict[str, tuple[int, int]] = {}
+    tests: dict[str, str] = {}
+    raised: dict[str, str] = {}
     for fact in json_lines(ran.stdout):
         is_whole = is_whole or "done" in fact
+        name = str(fact.get("test") or "")[:NAME_MAX]
+        counts["deselected"] += whole(fact.get("deselected"))
         outcome = OUTCOMES.get(str(fact.get("outcome")))
         if outcome:
             counts["tests"] += 1
             counts[outcome] += 1
+            if len(tests) < PROBLEMS_MAX and tests.get(name) not in {"failed", "errors"}:
+                tests[name] = outcome
+            if fact.get("raised"):
+                raised[name] = str(fact["raised"])[:NAME_MAX]
         if outcome in {"failed", "errors"} and len(problems) < PROBLEMS_MAX:
             problems.append(_problem(fact, f"{fact.get('test')} fails: {_first(fact.get('message'))}"))
         covered.update(_covered(fact.get("covered")))
-    return Result(counts=counts, problems=tuple(problems), is_whole=is_whole, covered=covered)
+    counts = {name: count for name, count in counts.items() if count or name not in ("xfailed", "deselected")}
+    return Result(
+        counts=counts, problems=tuple(problems), is_whole=is_whole, covered=covered, tests=tests, raised=raised
+    )
 
 
 def _problem(fact: Any, message: str) -> Problem:

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import os
-import re
-import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 from msgspec import Struct
 
+from handrail.rules.toolchain.installed.installation import needs_of
+from handrail.rules.toolchain.installed.shims import machine_programs
 from handrail.rules.toolchain.site import Site
 
 SYSTEM_PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 OWN_FOLDERS: Final = (".venv/bin", "venv/bin", "node_modules/.bin", "vendor/bin")
 """Where projects install their own programs."""
-
-_default_toolchain = re.compile(r'^default_toolchain\s*=\s*"([\w.+-]{1,100})"', re.MULTILINE)
 
 
 class FoundProgram(Struct, frozen=True):
@@ -26,6 +24,12 @@ class FoundProgram(Struct, frozen=True):
     name: str
     path: Path
     """As it was found, links not resolved: some programs depend on the name they are called by."""
+    why: str = ""
+    """Why it was chosen, if that is not plain from its path."""
+    version: str = ""
+    """Its version, if that is known without asking it."""
+    needs: tuple[Path, ...] = ()
+    """Places that it needs besides its own installation."""
 
     @property
     def folder(self) -> Path:
@@ -34,13 +38,14 @@ class FoundProgram(Struct, frozen=True):
         return real.parent.parent if real.parent.name == "bin" else real.parent
 
     @property
+    def shows(self) -> tuple[Path, ...]:
+        """Every place outside the project that it needs to run."""
+        return (*needs_of(self.path), *self.needs)
+
+    @property
     def identity(self) -> str:
         """A text that changes when the program does."""
-        try:
-            status = self.path.stat()
-        except OSError:
-            return f"{self.path} is gone"
-        return f"{self.path} {status.st_mtime_ns} {status.st_size}"
+        return "\n".join(map(_state, (self.path, *self.needs)))
 
 
 def find(site: Site, *names: str) -> FoundProgram | None:
@@ -49,13 +54,14 @@ def find(site: Site, *names: str) -> FoundProgram | None:
         own = (folder / place / name for folder in site.above() for place in OWN_FOLDERS)
         if inside := next((path for path in own if os.access(path, os.X_OK)), None):
             return FoundProgram(name, inside)
-    return next(filter(None, map(of_machine, names)), None)
+    above = tuple(site.above())
+    return next(filter(None, (of_machine(name, above) for name in names)), None)
 
 
-def of_machine(name: str) -> FoundProgram | None:
-    """A program on this machine's PATH."""
-    path = shutil.which(name)
-    return FoundProgram(name, _past_rustup(Path(path).absolute())) if path else None
+def of_machine(name: str, above: Sequence[Path] = ()) -> FoundProgram | None:
+    """A program on this machine's PATH, never a shim; `above` are the folders whose files choose its version."""
+    found = next(machine_programs(name, above), None)
+    return FoundProgram(name, found.path, found.why) if found else None
 
 
 def beside(program: FoundProgram, *names: str) -> FoundProgram | None:
@@ -74,20 +80,19 @@ def environment(programs: Sequence[FoundProgram], more: Mapping[str, str]) -> di
     return {"PATH": ":".join([*folders, SYSTEM_PATH]), **NO_STALE_CODE, **more}
 
 
+def shown_for(programs: Iterable[FoundProgram], more: Iterable[Path] = ()) -> tuple[Path, ...]:
+    """Every place outside the project that a command with these programs needs."""
+    return tuple(dict.fromkeys((*more, *(place for program in programs for place in program.shows))))
+
+
 def identities(programs: Iterable[FoundProgram]) -> str:
     """A text that changes when any of these programs does."""
     return "\n".join(sorted({program.identity for program in programs}))
 
 
-def _past_rustup(path: Path) -> Path:
-    """The program that rustup would choose: rustup itself needs its home folder, which the sandbox hides."""
-    if path.resolve().name != "rustup":
-        return path
-    home = Path(os.environ.get("RUSTUP_HOME") or Path.home() / ".rustup")
+def _state(path: Path) -> str:
     try:
-        settings = (home / "settings.toml").read_text(encoding="utf-8", errors="replace")
+        status = path.stat()
     except OSError:
-        return path
-    chosen = _default_toolchain.search(settings)
-    real = home / "toolchains" / chosen[1] / "bin" / path.name if chosen else path
-    return real if real.exists() else path
+        return f"{path} is gone"
+    return f"{path} {status.st_mtime_ns} {status.st_size}"

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from handrail.engine.sandbox import Ran
+from handrail.rules.toolchain.installed.python_environment import Python, user_base
+from handrail.rules.toolchain.installed.pythons import pythons
 from handrail.rules.toolchain.probe import assignment, flaws, probe, results
-from handrail.rules.toolchain.program import FoundProgram, beside, find
+from handrail.rules.toolchain.program import FoundProgram, find
 from handrail.rules.toolchain.reading import diagnostics, json_of, whole
 from handrail.rules.toolchain.site import Site
 from handrail.rules.toolchain.task import (
@@ -22,15 +29,20 @@ from handrail.rules.toolchain.task import (
     TaskOptions,
 )
 
-PYTHONS: Final = ("python3", "python")
 QUIET: Final = {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONUTF8": "1", "PY_COLORS": "0", "NO_COLOR": "1"}
+ALONE: Final = {"pytest_cov": "--no-cov", "xdist": "-n0"}
+"""By plugin: what keeps it from measuring in our place, or from running tests where we can't measure."""
+LOOKED_AT_MAX: Final = 6
+TEST_FOLDERS: Final = ("tests", "test")
 LOOKED_INTO_MAX: Final = 50
 """How many test files are read to find out how they are run."""
 NO_PYTHON: Final = CannotRun(message="there is no Python here", fix="install Python, or make a .venv in the project")
 
+_of_pytest = re.compile(r"^\s*(?:import|from) pytest\b|^def test", re.MULTILINE)
+
 
 def _build(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
-    python = find(site, *PYTHONS)
+    python = next(pythons(site), None)
     if python is None:
         return [NO_PYTHON]
     files = [name for name in site.sources(".py", ".pyi") if _is_chosen(name, asked.paths)]
@@ -38,7 +50,8 @@ def _build(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
         return [CannotRun(message="there are no Python files", fix="name the folder with `path`")]
     script = assignment("FILES", files) + probe("compile.py")
     argv = (str(python.path), "-I", "-B", "-", *asked.args)
-    return [Task(argv=argv, read=flaws, programs=(python,), fix="fix the syntax", env=QUIET, stdin=script)]
+    programs = (_program(python),)
+    return [Task(argv=argv, read=flaws, programs=programs, fix="fix the syntax", env=QUIET, stdin=script)]
 
 
 def _is_chosen(name: str, paths: Sequence[str]) -> bool:
@@ -47,39 +60,107 @@ def _is_chosen(name: str, paths: Sequence[str]) -> bool:
 
 
 def _test(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
-    pytest = find(site, "pytest")
-    if pytest is not None:
-        return _by_pytest(site, asked, pytest, cover=False)
-    python = find(site, *PYTHONS)
-    if python is None:
+    return _tested(site, asked, "")
+
+
+def _coverage(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
+    return _tested(site, asked, "coverage")
+
+
+def _tested(site: Site, asked: TaskOptions, also: str) -> Sequence[Task | CannotRun]:
+    """Tests by pytest if the project's own interpreter has it, else by unittest if they are written for it, else by
+    any interpreter that has pytest; `also` is a package that must be there, too."""
+    found = list(pythons(site))
+    if not found:
         return [NO_PYTHON]
-    if not _speaks_unittest(site):
-        return [CannotRun(message="there is no pytest here", fix="install pytest into the project's .venv")]
-    argv = (str(python.path), "-B", "-", *asked.paths, *asked.args)
-    return [_tests(argv, (python,), probe("unittest.py"))]
+    usable = [one for one in found if not also or one.has(also)]
+    with_pytest = [one for one in usable if one.has("pytest")]
+    cover = bool(also)
+    if with_pytest and with_pytest[0].is_own:
+        return [_by_pytest(site, asked, with_pytest[0], cover=cover)]
+    if _prefers_unittest(site, usable):
+        return [_by_unittest(site, asked, usable[0], cover=cover)]
+    if with_pytest:
+        return [_by_pytest(site, asked, with_pytest[0], cover=cover)]
+    return [_missing(found, also if any(one.has("pytest") for one in found) else "pytest")]
 
 
-def _by_pytest(site: Site, asked: TaskOptions, pytest: FoundProgram, *, cover: bool) -> Sequence[Task | CannotRun]:
-    python = beside(pytest, *PYTHONS) or find(site, *PYTHONS)
-    if python is None:
-        return [NO_PYTHON]
-    argv = (str(python.path), "-B", "-", "-q", "-p", "no:cacheprovider", *asked.args, *asked.paths)
-    return [_tests(argv, (python, pytest), assignment("COVER", int(cover)) + probe("pytest.py"))]
+def _prefers_unittest(site: Site, usable: Sequence[Python]) -> bool:
+    """Whether the best interpreter runs the tests without pytest: that of the project, or one that has no pytest."""
+    return bool(usable) and (usable[0].is_own or not usable[0].has("pytest")) and _is_unittest(site)
 
 
-def _tests(argv: tuple[str, ...], programs: tuple[FoundProgram, ...], script: str) -> Task:
+def _missing(found: Sequence[Python], module: str) -> CannotRun:
+    """Which interpreters were looked at, and what none of them has."""
+    looked = "\n".join(f"{one.path}: {one.why}; it has no {module}" for one in found[:LOOKED_AT_MAX])
+    where = found[0].path.parent.parent
+    fix = f"install {module} into the project's environment: {found[0].path} -m pip install {module}"
+    if not found[0].is_own:
+        fix = f"make an environment .venv in the project and install {module} into it; {where} is the machine's"
+    return CannotRun(message=f"there is no {module} here", fix=fix, excerpt=looked)
+
+
+def _by_pytest(site: Site, asked: TaskOptions, python: Python, *, cover: bool) -> Task:
+    alone = [option for plugin, option in ALONE.items() if cover and python.has(plugin)]
+    argv = (str(python.path), "-B", "-", "-q", "-p", "no:cacheprovider", *alone, *asked.args, *asked.paths)
+    programs = (_program(python), _package(python, "pytest"), *([_package(python, "coverage")] if cover else []))
+    task = _tests(site, argv, programs, assignment("COVER", int(cover)) + probe("pytest.py"))
+    return replace(task, lists=("--collect-only",))
+
+
+def _by_unittest(site: Site, asked: TaskOptions, python: Python, *, cover: bool) -> Task:
+    argv = (str(python.path), "-B", "-", *(asked.paths or _start(site)), *asked.args)
+    programs = (_program(python), *([_package(python, "coverage")] if cover else []))
+    src = [site.folder / "src"] if (site.folder / "src").is_dir() else []  # nothing else puts it on the path
+    return _tests(site, argv, programs, assignment("COVER", int(cover)) + probe("unittest.py"), *src)
+
+
+def _start(site: Site) -> tuple[str, ...]:
+    """Where unittest finds the tests: it looks into folders only if they are packages."""
+    names = [name for name in site.sources(".py") if name.rsplit("/", 1)[-1].startswith("test")]
+    tops = sorted({name.split("/")[0] for name in names}, key=lambda top: (top not in TEST_FOLDERS, top))
+    is_found = any("/" not in name for name in names) or (site.folder / "".join(tops[:1]) / "__init__.py").is_file()
+    return () if is_found or not tops else ("discover", "-s", tops[0])
+
+
+def _program(python: Python) -> FoundProgram:
+    needs = tuple(dict.fromkeys((*python.shows(), *python.packages())))
+    return FoundProgram(python.path.name, python.path, python.why, needs=needs)
+
+
+def _package(python: Python, name: str) -> FoundProgram:
+    """A package of an interpreter, for the evidence."""
+    script = python.path.parent / name
+    version = python.version_of(name)
+    return FoundProgram(name, script if script.is_file() else python.path, f"of {python.path}", version)
+
+
+def _tests(site: Site, argv: tuple[str, ...], programs: tuple[FoundProgram, ...], script: str, *more: Path) -> Task:
     fix = "fix the code, or the test if that is wrong"
-    return Task(argv=argv, read=results, programs=programs, fix=fix, env=QUIET, stdin=script, writable=True)
+    env = {**QUIET, "PYTHONUSERBASE": str(user_base()), **_own_path(site, more)}
+    return Task(argv=argv, read=results, programs=programs, fix=fix, env=env, stdin=script, writable=True)
 
 
-def _speaks_unittest(site: Site) -> bool:
-    tests = [name for name in site.sources(".py") if "test" in name.rsplit("/", 1)[-1]]
-    return any("unittest" in site.text(name) for name in tests[:LOOKED_INTO_MAX])
+def _own_path(site: Site, more: Sequence[Path]) -> dict[str, str]:
+    """The folders of the project that the developer's PYTHONPATH names; no others, which may be handrail's."""
+    root = site.project.root
+    given = [root / entry for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
+    inside = [str(entry) for entry in (*given, *more) if entry.resolve().is_relative_to(root)]
+    return {"PYTHONPATH": os.pathsep.join(inside)} if inside else {}
+
+
+def _is_unittest(site: Site) -> bool:
+    """Whether the tests are written for unittest, and need nothing of pytest."""
+    names = [name for name in site.sources(".py") if "test" in name.rsplit("/", 1)[-1]]
+    if any(name.rsplit("/", 1)[-1] == "conftest.py" for name in names):
+        return False
+    text = "\n".join(map(site.text, names[:LOOKED_INTO_MAX]))
+    return "unittest" in text and not _of_pytest.search(text)
 
 
 def _lint(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
     fix = "fix it; `ruff check --fix` fixes much by itself"
-    if ruff := find(site, "ruff"):
+    if ruff := _tool(site, "ruff"):
         argv = (
             str(ruff.path),
             "check",
@@ -90,10 +171,17 @@ def _lint(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
             *(asked.paths or ["."]),
         )
         return [Task(argv=argv, read=_ruff, programs=(ruff,), fix=fix, env=QUIET)]
-    if flake8 := find(site, "flake8"):
+    if flake8 := _tool(site, "flake8"):
         argv = (str(flake8.path), "--format=default", *asked.args, *(asked.paths or ["."]))
         return [Task(argv=argv, read=diagnostics, programs=(flake8,), fix="fix it", env=QUIET)]
     return [CannotRun(message="there is no ruff and no flake8 here", fix="install ruff into the project's .venv")]
+
+
+def _tool(site: Site, name: str) -> FoundProgram | None:
+    """A program of the project's own environment, wherever that is, else one of the machine."""
+    bins = [one.path.parent for one in pythons(site) if one.is_own]
+    own = next((folder / name for folder in bins if os.access(folder / name, os.X_OK)), None)
+    return FoundProgram(name, own) if own else find(site, name)
 
 
 def _ruff(ran: Ran) -> Result:
@@ -110,14 +198,6 @@ def _of_ruff(one: dict[str, Any]) -> Problem:
         column=whole(at.get("column")),
         message=f"{one.get('code') or 'syntax'}: {one.get('message', '')}"[:MESSAGE_MAX],
     )
-
-
-def _coverage(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
-    pytest, coverage = find(site, "pytest"), find(site, "coverage")
-    if pytest is None or coverage is None:
-        missing = "pytest" if pytest is None else "coverage"
-        return [CannotRun(message=f"there is no {missing} here", fix=f"install {missing} into the project's .venv")]
-    return _by_pytest(site, asked, pytest, cover=True)
 
 
 PYTHON: Final = Language(

@@ -27,17 +27,16 @@ _at_in_brackets = re.compile(r"^([^\s:()][^:()\n]{0,300})\((\d{1,7}),(\d{1,6})\)
 _note = re.compile(r"^(?:note|remark|info|help)\b")
 _warning = re.compile(r"^(?:fatal )?warning\b|^\[", re.IGNORECASE)
 _tap = re.compile(r"^(\s{0,40})(not )?ok\b(?: (\d{1,9}))?(?: -)?[ ]?([^\n]*)")
+_tap_note = re.compile(r"\s*# (?:SKIP|TODO|time=|duration_ms)[^\n]*$", re.IGNORECASE)
 _tap_plan = re.compile(r"^1\.\.(\d{1,9})")
 _tap_place = re.compile(r"^\s+location: '?([^'\n]+):(\d{1,7}):(\d{1,6})'?$")
 _tap_stack = re.compile(r"\(?(?:file://)?(/[^\s():]{1,300}):(\d{1,7}):(\d{1,6})\)?$")
 _tap_error = re.compile(r"^(\s+)(?:error|message): (?:'([^'\n]*)'|\"([^\"\n]*)\"|(\S[^\n]*))$")
 _sums = (
-    (re.compile(r"\b(\d{1,9}) (passed|failed|skipped|errors?|ignored|xfailed|xpassed)\b"), 1, 2),
+    (re.compile(r"\b(\d{1,9}) (passed|failed|skipped|errors?|ignored|xfailed|xpassed|deselected)\b"), 1, 2),
     (re.compile(r"\b(Tests run|Failures|Errors|Skipped): (\d{1,9})"), 2, 1),
 )
-_names = {"failures": "failed", "error": "errors", "xpassed": "passed", "tests run": "tests"} | dict.fromkeys(
-    ("ignored", "xfailed"), "skipped"
-)
+_names = {"failures": "failed", "error": "errors", "xpassed": "passed", "tests run": "tests", "ignored": "skipped"}
 
 Mark: TypeAlias = tuple[int, re.Match[str]]
 """A line number, and the match of a line about a test."""
@@ -127,7 +126,9 @@ def tap(ran: Ran) -> Result:
     failed = [one for one, outcome in zip(tests, outcomes, strict=True) if outcome == "failed"][:PROBLEMS_MAX]
     counts = {"tests": len(tests), **{name: outcomes.count(name) for name in ("passed", "failed", "skipped")}}
     problems = tuple(_tap_problem(found[4], lines[number + 1 : number + NOTES_MAX]) for number, found in failed)
-    return Result(counts=counts, problems=problems, is_whole=_announced(lines) == _outermost(marks))
+    pairs = [(_tap_note.sub("", found[4]).strip(), how) for (_, found), how in zip(tests, outcomes, strict=True)]
+    named = {name: how for name, how in pairs[:PROBLEMS_MAX] if name}
+    return Result(counts=counts, problems=problems, is_whole=_announced(lines) == _outermost(marks), tests=named)
 
 
 def _innermost(marks: list[Mark]) -> list[Mark]:
@@ -198,7 +199,7 @@ def sums(text: str) -> dict[str, int]:
                 key = _names.get(found[name].lower(), found[name].lower())
                 counts[key] = counts.get(key, 0) + int(found[number])
     if counts and "tests" not in counts:
-        counts["tests"] = sum(counts.values())
+        counts["tests"] = sum(count for name, count in counts.items() if name != "deselected")
     return counts
 
 

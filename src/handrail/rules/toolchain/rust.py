@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from handrail.engine.sandbox import Ran
 from handrail.rules.toolchain.coverage_report import lcov
+from handrail.rules.toolchain.installed.caches import cargo_cache
 from handrail.rules.toolchain.program import FoundProgram, beside, find
 from handrail.rules.toolchain.reading import EXCERPT_MAX, LINE_MAX, json_lines, whole
 from handrail.rules.toolchain.site import Site
@@ -46,7 +47,9 @@ def _task_of(site: Site, words: Sequence[str], asked: TaskOptions, read: Read, f
         return [NO_RUST]
     locked = ("--locked",) if site.has("Cargo.lock") else ()
     argv = (str(programs[0].path), *words, *locked, *asked.args)
-    return [Task(argv=argv, read=read, programs=programs, fix=fix, env=QUIET, writable=True)]
+    cache = cargo_cache()
+    env = {**QUIET, **cache.env}
+    return [Task(argv=argv, read=read, programs=programs, fix=fix, env=env, shows=cache.shows, writable=True)]
 
 
 def _build(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:

@@ -9,7 +9,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from handrail.rules.files.project import PathRefused, Project
+from handrail.rules.files.project import PathRefused, ProjectFiles
 
 ENTRIES_MAX: Final = 50_000
 DEPTH_MAX: Final = 30
@@ -25,7 +25,7 @@ SKIPPED: Final = frozenset(
 class Site(Struct, frozen=True):
     """A folder in a project."""
 
-    project: Project
+    project: ProjectFiles
     folder: Path
     """Inside the project's root, without links."""
     files: tuple[str, ...] = ()
@@ -75,7 +75,7 @@ class Site(Struct, frozen=True):
         return f"./{PurePosixPath(real.relative_to(self.folder))}"
 
 
-def site_at(project: Project, path: str = ".", *, lists: bool = True) -> Site:
+def site_at(project: ProjectFiles, path: str = ".", *, lists: bool = True) -> Site:
     """The site in that folder of the project, with its files if they are wanted; PathRefused if there is none."""
     folder = project.place(path or ".")
     if not folder.is_dir():
@@ -83,7 +83,7 @@ def site_at(project: Project, path: str = ".", *, lists: bool = True) -> Site:
     return Site(project, folder, tuple(_listed(project, folder)) if lists else ())
 
 
-def _listed(project: Project, folder: Path) -> Iterator[str]:
+def _listed(project: ProjectFiles, folder: Path) -> Iterator[str]:
     seen = 0
     for here, folders, names in os.walk(folder):
         at = Path(here)
@@ -95,6 +95,6 @@ def _listed(project: Project, folder: Path) -> Iterator[str]:
         yield from ((at / name).relative_to(folder).as_posix() for name in sorted(names))
 
 
-def _worth(project: Project, at: Path, names: Sequence[str]) -> list[str]:
+def _worth(project: ProjectFiles, at: Path, names: Sequence[str]) -> list[str]:
     kept = (name for name in sorted(names) if name not in SKIPPED and not name.startswith("."))
     return [name for name in kept if not project.is_private(at / name)]

@@ -45,6 +45,10 @@ class Result(Struct, frozen=True, kw_only=True):
     problems: tuple[Problem, ...] = ()
     covered: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     """By file: how many of its lines were executed, and how many it has."""
+    tests: Mapping[str, str] = field(default_factory=dict)
+    """By test, if they are known by name: passed, failed, errors, skipped or xfailed."""
+    raised: Mapping[str, str] = field(default_factory=dict)
+    """By failed test: the kind of error, if it is known."""
     is_whole: bool = True
     """Whether the command finished; one that stops halfway has not passed, whatever its exit code."""
 
@@ -63,10 +67,15 @@ class Task(Struct, frozen=True, kw_only=True):
     env: Mapping[str, str] = field(default_factory=dict)
     stdin: str = ""
     writable: bool = False
+    """Whether it writes files into the project; they are dropped when it has ended, except those that are wanted."""
+    wanted: tuple[str, ...] = ()
+    """Files that it writes and that `read` needs, relative to the project."""
     shows: tuple[Path, ...] = ()
     """Folders besides those of its programs that the sandbox must make readable."""
     exits: tuple[int, ...] = (0,)
     """The exit codes of success, unless the output says otherwise."""
+    lists: tuple[str, ...] = ()
+    """Arguments to add so that it lists its tests without running them; none if it can't."""
 
 
 class CannotRun(Struct, frozen=True, kw_only=True):
@@ -74,6 +83,8 @@ class CannotRun(Struct, frozen=True, kw_only=True):
 
     message: str
     fix: str
+    excerpt: str = ""
+    """What was looked at, if there was anything."""
 
 
 class TaskOptions(Struct, frozen=True, kw_only=True):

@@ -6,8 +6,11 @@ from __future__ import annotations
 
 import asyncio
 import re
+import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final
 
 from msgspec.structs import replace
@@ -20,7 +23,7 @@ from handrail.engine.checking.rule import Setting
 from handrail.engine.sandbox import GIB, Bounds, Job, Ran
 from handrail.engine.tool import ToolFailed
 from handrail.rules.function_rule import bounded, found_at, not_checked
-from handrail.rules.toolchain.program import FoundProgram, environment
+from handrail.rules.toolchain.program import FoundProgram, environment, shown_for
 from handrail.rules.toolchain.site import Site
 from handrail.rules.toolchain.task import CannotRun, Problem, Result, Task
 from handrail.rules.toolchain.versions import Versions
@@ -28,13 +31,20 @@ from handrail.rules.toolchain.versions import Versions
 MEMORY_BYTES: Final = 3 * GIB
 PROCESSES: Final = 256
 OUTPUT_BYTES: Final = 10_000_000
+LEFT_OUT: Final = {"skipped": "skipped", "xfailed": "expected to fail", "deselected": "deselected"}
 SLACK_MS: Final = 2_000
 """A command is stopped a little before the gate's timeout, so that the finding can show the command and its output."""
 LEAST_MS: Final = 100
 EXCERPT_MAX: Final = 2_000
 LAST_LINES: Final = 12
-NO_SANDBOX_FIX: Final = 'or allow checks without a sandbox: [checks] sandbox = "off" in HANDRAIL_HOME/config.toml'
+SHOWN_MAX: Final = 300
+OUTPUT_READ_MAX: Final = 20_000
+NO_SANDBOX_FIX: Final = "ask a person to run `handrail doctor`: it says what the sandbox needs"
 
+_not_found = re.compile(
+    r"(?:No such file or directory|ENOENT|can't open file)[^\n]{0,40}?[:,] ?['\"]?(/[^\s'\":]{1,300})"
+    r"|(/[^\s'\":]{1,300})['\"]?: (?:No such file or directory|not found|bad interpreter|cannot open)"
+)
 _unreadable = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 Step = tuple[Task, Ran, Result]
@@ -70,14 +80,14 @@ class ToolchainRunner:
         judged: Judge = nothing_more,
     ) -> CheckOutcome:
         """The outcome of all tasks. If any task can't be run, that is reported and nothing is run."""
-        impossible = [not_checked(self.card.name, one.message, one.fix) for one in plan if isinstance(one, CannotRun)]
+        impossible = [_impossible(self.card, one) for one in plan if isinstance(one, CannotRun)]
         if impossible:
             return CheckOutcome(findings=bounded(impossible))
         if why_not := await setting.sandbox.trial():
             return CheckOutcome(findings=(self.unusable(why_not),))
         try:
             steps = await self._run([one for one in plan if isinstance(one, Task)], site, asked, setting)
-        except _NotStarted as error:
+        except NotStarted as error:
             return CheckOutcome(findings=(error.finding,))
         return self._outcome(steps, site, await self._evidence(steps, setting), judged)
 
@@ -96,7 +106,7 @@ class ToolchainRunner:
         return not_checked(self.card.name, f"commands can't be run here: {why_not}", NO_SANDBOX_FIX)
 
     async def ran(self, task: Task, site: Site, setting: Setting, *, bounds: Bounds) -> Ran:
-        """Run one task; _NotStarted says why it could not be started."""
+        """Run one task; NotStarted says why it could not be started."""
         job = Job(
             argv=task.argv,
             cwd=site.cwd,
@@ -104,11 +114,13 @@ class ToolchainRunner:
             stdin=task.stdin,
             bounds=bounds,
             writable=task.writable,
+            wanted=task.wanted,
+            shows=shown_for(task.programs, task.shows),
         )
         try:
             return await setting.sandbox.run(job, progress=setting.progress)
         except ToolFailed as error:
-            raise _NotStarted(self._not_started(task.programs, error)) from error
+            raise NotStarted(self._not_started(task.programs, error)) from error
 
     async def _run(self, tasks: Sequence[Task], site: Site, asked: Mapping[str, Any], setting: Setting) -> list[Step]:
         loop = asyncio.get_running_loop()
@@ -130,6 +142,7 @@ class ToolchainRunner:
             exit=_exit(steps),
             took=sum(ran.took_ms for _, ran, _ in steps),
             tools=await self.versions.of(programs, setting) if self.asks_versions else {},
+            chosen=chosen(programs),
             counts=_summed(result.counts for _, _, result in steps),
             excerpt=_excerpt(steps),
         )
@@ -138,8 +151,9 @@ class ToolchainRunner:
         task, ran, result = step
         findings = [self._finding(problem, task, site) for problem in result.problems]
         if trouble := _trouble(task, ran, result):
-            found = found_at(self.card.name, "checks", trouble, _way_out(ran, task))
-            findings.append(replace(found, excerpt=last_words(ran)))
+            words = last_words(ran)
+            found = found_at(self.card.name, "checks", trouble, _way_out(ran, task, words))
+            findings.append(replace(found, excerpt=words or shlex.join(task.argv)[:EXCERPT_MAX]))
         return findings
 
     def _finding(self, problem: Problem, task: Task, site: Site) -> Finding:
@@ -152,11 +166,20 @@ class ToolchainRunner:
         fix = NO_SANDBOX_FIX
         if error.category is Category.NOT_FOUND and programs:
             folder = programs[0].folder
-            fix = f'let the sandbox read it: [shell] read = ["{folder}"] in config.toml; {NO_SANDBOX_FIX}'
+            fix = f"ask a person to let the sandbox read {folder}"
         return not_checked(self.card.name, error.message, fix)
 
 
-class _NotStarted(Exception):
+def chosen(programs: Iterable[FoundProgram]) -> dict[str, str]:
+    """By program: where it is, and why it was chosen."""
+    return {one.name: f"{one.path} ({one.why})" if one.why else str(one.path) for one in programs}
+
+
+def _impossible(card: RuleCard, one: CannotRun) -> Finding:
+    return replace(not_checked(card.name, one.message, one.fix), excerpt=readable_lines(one.excerpt))
+
+
+class NotStarted(Exception):
     """A command that could not be started."""
 
     def __init__(self, finding: Finding) -> None:
@@ -201,17 +224,46 @@ def _trouble(task: Task, ran: Ran, result: Result) -> str:
         return f"{name} ended with exit {ran.exit}"
     if not result.is_whole:
         return f"{name} ended with exit {ran.exit}, but its results are incomplete"
-    return "no tests ran" if result.counts.get("tests") == 0 else ""
+    return _no_pass(result.counts)
 
 
-def _way_out(ran: Ran, task: Task) -> str:
+def _no_pass(counts: Mapping[str, int]) -> str:
+    """What is wrong if tests were counted and none passed; tests that were skipped show nothing."""
+    tests = counts.get("tests")
+    if tests is None:
+        return ""
+    if not tests:
+        return ": ".join(filter(None, ("no tests ran", _left_out(counts))))
+    others = ("failed", "errors", "skipped", "xfailed")
+    if counts.get("passed", tests - sum(counts.get(name, 0) for name in others)) > 0:
+        return ""
+    return ": ".join(filter(None, ("no test passed", _left_out(counts))))
+
+
+def _left_out(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{counts[name]:,} {word}" for name, word in LEFT_OUT.items() if counts.get(name))
+
+
+def _way_out(ran: Ran, task: Task, words: str) -> str:
     if ran.stopped == "time":
         return "make it faster, narrow it with `paths` or `args`, or set a longer `timeout`"
     if ran.exit in task.exits:
-        return "write tests, or select more of them"
-    hidden = ", ".join(f'"{folder}"' for folder in task.shows)
-    hint = f"; if it did not start: [shell] read = [{hidden}]" if hidden else ""
-    return f"look at the excerpt; {task.fix}{hint}"
+        return "write tests, or let those that are there run"
+    if missing := _absent(ran):
+        return f"the sandbox does not show {missing}: ask a person to let the sandbox read its folder"
+    if not words:
+        return f"it printed nothing: run the command of the excerpt yourself; {task.fix}"
+    return f"look at the excerpt; {task.fix}"
+
+
+def _absent(ran: Ran) -> str:
+    """A file of this machine that the command did not find, although it is there: the sandbox hides it."""
+    for found in _not_found.finditer((ran.stderr + "\n" + ran.stdout)[-OUTPUT_READ_MAX:]):
+        path = Path(found[1] or found[2])
+        with suppress(OSError):  # a name that is too long is no file
+            if path.is_absolute() and path.exists():
+                return str(path)[:SHOWN_MAX]
+    return ""
 
 
 def _ran(steps: Sequence[Step]) -> tuple[str, ...]:

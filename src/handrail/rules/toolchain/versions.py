@@ -10,7 +10,7 @@ from typing import Final
 from handrail.engine.checking.rule import Setting
 from handrail.engine.sandbox import Bounds, Job
 from handrail.engine.tool import ToolFailed
-from handrail.rules.toolchain.program import FoundProgram, environment
+from handrail.rules.toolchain.program import FoundProgram, environment, shown_for
 
 KNOWN_MAX: Final = 200
 TIME_MS: Final = 20_000
@@ -42,13 +42,14 @@ class Versions:
 
 
 async def _asked(program: FoundProgram, others: Sequence[FoundProgram], setting: Setting) -> str:
-    if program.name in SILENT:
-        return ""
+    if program.version or program.name in SILENT:
+        return program.version
     bounds = Bounds(time_ms=TIME_MS, output_bytes=OUTPUT_BYTES)
     argv = (str(program.path), ASKED.get(program.name, "--version"))
-    env = environment([program, *others], {})  # a script may need its interpreter
+    programs = [program, *others]  # a script may need its interpreter
+    job = Job(argv=argv, env=environment(programs, {}), bounds=bounds, writable=False, shows=shown_for(programs))
     try:
-        ran = await setting.sandbox.run(Job(argv=argv, env=env, bounds=bounds, writable=False))
+        ran = await setting.sandbox.run(job)
     except ToolFailed:
         return ""
     found = _version.search(ran.stdout) or _version.search(ran.stderr)

@@ -11,6 +11,7 @@ from handrail.domain.errors import Conflict, NotFound
 from handrail.domain.journal.chain import Record
 from handrail.domain.journal.event import PLAN_PREFIX
 from handrail.domain.journal.projection import NO_CHANGE, Change
+from handrail.domain.project import plan_in
 from handrail.storage.admission import require_erasure
 from handrail.storage.sqlite import queries
 from handrail.storage.sqlite.append import Append, Appender
@@ -58,4 +59,4 @@ def _drop(connection: sqlite3.Connection, stream: str) -> None:
     connection.execute(queries.DROP_STEPS, (stream,))
     connection.execute(queries.DROP_RUN, (stream,))
     if stream.startswith(PLAN_PREFIX):
-        connection.execute(queries.DROP_PLAN, (stream.removeprefix(PLAN_PREFIX),))
+        connection.execute(queries.DROP_PLAN, plan_in(stream))

@@ -59,7 +59,7 @@ class Rows:
         self.runs: dict[int, Row] = {}
         self.moves: dict[int, Row] = {}
         self.steps: dict[tuple[int, str], Row] = {}
-        self.plans: dict[str, Row] = {}
+        self.plans: dict[tuple[str, str], Row] = {}
         self.definitions: dict[str, bytes] = {}
         self.leases: dict[str, Row] = {}
         self.freed: set[str] = set()
@@ -162,7 +162,7 @@ class Appender:
         return None
 
     def _look_up(self, stream: str) -> StreamState:
-        found = self._connection.execute(queries.END_OF_STREAM, (stream,)).fetchone()
+        found = self._connection.execute(queries.END_OF_STREAM, {"stream": stream}).fetchone()
         number, n, last_hash, owner, epoch = found
         held = StreamState(number=number, owner=owner or "", epoch=epoch or 0)
         if n is None and last_hash is None:
@@ -177,7 +177,8 @@ class Appender:
         if run is not None:
             if number is None:
                 number = self._number = self._number + 1
-            seldom = (run.status, run.ended, run.workflow, run.definition, run.mode, run.goal, run.started)
+            pinned = (run.workflow, run.definition, run.mode, run.goal, run.started, run.project, run.exceptions)
+            seldom = (run.status, run.ended, *pinned)
             if seldom == steady and number not in rows.runs:
                 rows.moves[number] = (run.updated, run.done, run.n, bytearray(run.head), number)
             else:
@@ -188,7 +189,7 @@ class Appender:
             for step in change.steps:
                 rows.steps[number, step.path] = _step_row(number, step)
         if change.plan is not None:
-            rows.plans[change.plan.id] = astuple(change.plan)
+            rows.plans[change.plan.project, change.plan.id] = astuple(change.plan)
         for content_hash, text in change.definitions:
             if content_hash not in self._definitions:
                 self._definitions.add(content_hash)

@@ -87,6 +87,10 @@ def closed_on_error(connection: sqlite3.Connection) -> Iterator[None]:
         raise
 
 
+class OlderSchema(Unavailable):
+    """The database must be migrated before it can be read."""
+
+
 def require_present_schema(
     connection: sqlite3.Connection, place: StoreLocation, migrations: Sequence[Migration]
 ) -> None:
@@ -96,7 +100,7 @@ def require_present_schema(
     except BELOW as error:
         raise store_error(error, place) from error
     if missing:
-        raise Unavailable(f"{place.name} is empty or was written by an older handrail", hint="open it once for writing")
+        raise OlderSchema(f"{place.name} is empty or was written by an older handrail", hint="open it once for writing")
 
 
 def _require_sqlite() -> None:

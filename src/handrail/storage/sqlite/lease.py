@@ -24,7 +24,7 @@ def claim(
     """Claim those runs that still have work and whose lease is unchanged since it was seen."""
     taken = []
     for seen in lease_holders:
-        wanted = (seen.run, owner, seen.owner, seen.epoch, seen.beat)
+        wanted = {"run": seen.run, "claimer": owner, "owner": seen.owner, "epoch": seen.epoch, "beat": seen.beat}
         if connection.execute(queries.CLAIM, wanted).rowcount == 1:
             lease = Lease(seen.run, owner, seen.epoch + 1)
             appender.remember_lease(lease.run, lease.owner, lease.epoch)

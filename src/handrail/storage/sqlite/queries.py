@@ -11,11 +11,13 @@ from typing import Final
 
 _WHOLE_EVENT: Final = "seq, stream, n, at, kind, actor, step, attempt, format, salt, body, hash"
 _EVENT: Final = f"{_WHOLE_EVENT}, erased"
-_RUN: Final = "id, workflow, definition, mode, status, goal, started, updated, ended, done, n, head"
+_RUN: Final = (
+    "id, workflow, definition, mode, status, goal, started, updated, ended, done, n, head, project, exceptions"
+)
 _STEP: Final = (
     "run.id, path, step.status, attempts, step.started, step.ended, due, actor, proof, compensation, category, message"
 )
-_PLAN: Final = "id, version, definition, name, steps, saved, retired, n, head"
+_PLAN: Final = "id, version, definition, name, steps, saved, retired, n, head, project"
 
 # --- writing --------------------------------------------------------------------------------------
 
@@ -35,9 +37,9 @@ LAST_PLACES: Final = "SELECT (SELECT max(seq) FROM event), (SELECT max(number) F
 """The last position in the store, and the last run number."""
 
 END_OF_STREAM: Final = """
-    SELECT (SELECT number FROM run WHERE id = ?1), last.n, last.hash, lease.owner, lease.epoch
-    FROM (SELECT 1) LEFT JOIN (SELECT n, hash FROM event WHERE stream = ?1 ORDER BY n DESC LIMIT 1) AS last
-    LEFT JOIN lease ON lease.run = ?1"""
+    SELECT (SELECT number FROM run WHERE id = :stream), last.n, last.hash, lease.owner, lease.epoch
+    FROM (SELECT 1) LEFT JOIN (SELECT n, hash FROM event WHERE stream = :stream ORDER BY n DESC LIMIT 1) AS last
+    LEFT JOIN lease ON lease.run = :stream"""
 """The run number of a stream (if it is a run), its last event (if it has one), and its lease."""
 
 PUT_EVENT: Final = f"INSERT INTO event ({_WHOLE_EVENT}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
@@ -47,11 +49,12 @@ PUT_ERASED_EVENT: Final = f"INSERT INTO event ({_EVENT}) VALUES (?, ?, ?, ?, ?, 
 """Append an event that was already erased elsewhere."""
 
 PUT_RUN: Final = f"""
-    INSERT INTO run (number, {_RUN}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    INSERT INTO run (number, {_RUN}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (number) DO UPDATE SET
         workflow = excluded.workflow, definition = excluded.definition, mode = excluded.mode,
         status = excluded.status, goal = excluded.goal, started = excluded.started, updated = excluded.updated,
-        ended = excluded.ended, done = excluded.done, n = excluded.n, head = excluded.head"""
+        ended = excluded.ended, done = excluded.done, n = excluded.n, head = excluded.head,
+        project = excluded.project, exceptions = excluded.exceptions"""
 """Insert or replace the row of a run."""
 
 MOVE_RUN: Final = "UPDATE run SET updated = ?, done = ?, n = ?, head = ? WHERE number = ?"
@@ -66,8 +69,8 @@ PUT_STEP: Final = """
 """Insert or replace the row of a step; an unknown time is passed as -1."""
 
 PUT_PLAN: Final = f"""
-    INSERT INTO plan ({_PLAN}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
-    ON CONFLICT (id) DO UPDATE SET
+    INSERT INTO plan ({_PLAN}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (project, id) DO UPDATE SET
         version = excluded.version, definition = excluded.definition, name = excluded.name, steps = excluded.steps,
         saved = excluded.saved, retired = excluded.retired, n = excluded.n, head = excluded.head"""
 """Insert or replace the row of a plan."""
@@ -84,7 +87,7 @@ DROP_STEPS: Final = "DELETE FROM step WHERE run = (SELECT number FROM run WHERE 
 DROP_RUN: Final = "DELETE FROM run WHERE id = ?"
 """Remove the row of a run; its steps must be removed first."""
 
-DROP_PLAN: Final = "DELETE FROM plan WHERE id = ?"
+DROP_PLAN: Final = "DELETE FROM plan WHERE project = ? AND id = ?"
 """Remove the row of a plan."""
 
 # --- leases ---------------------------------------------------------------------------------------
@@ -106,10 +109,10 @@ DROP_WORKER: Final = "DELETE FROM worker WHERE id = ?"
 
 CLAIM: Final = """
     INSERT INTO lease (run, owner, epoch)
-    SELECT run.id, ?2, ?4 + 1
+    SELECT run.id, :claimer, :epoch + 1
     FROM run LEFT JOIN lease ON lease.run = run.id LEFT JOIN worker ON worker.id = lease.owner
-    WHERE run.id = ?1 AND run.status IN ('running', 'compensating') AND run.mode = 'run'
-    AND ifnull(lease.owner, '') = ?3 AND ifnull(lease.epoch, 0) = ?4 AND ifnull(worker.beat, 0) = ?5
+    WHERE run.id = :run AND run.status IN ('running', 'compensating') AND run.mode = 'run'
+    AND ifnull(lease.owner, '') = :owner AND ifnull(lease.epoch, 0) = :epoch AND ifnull(worker.beat, 0) = :beat
     ON CONFLICT (run) DO UPDATE SET owner = excluded.owner, epoch = excluded.epoch"""
 """Claim a run that still has work and whose lease is unchanged since it was seen; changes one row, or none."""
 
@@ -121,22 +124,35 @@ RELEASE_ALL: Final = "UPDATE lease SET owner = '' WHERE owner = ? RETURNING run,
 
 _OPEN_RUNS: Final = """
     SELECT * FROM (
-        SELECT id, n FROM run WHERE status = '{status}' AND mode = 'run' AND id > ?1 ORDER BY id LIMIT ?2)"""
+        SELECT id, n FROM run WHERE {project}status = '{status}' AND mode = 'run' AND id > :after
+        ORDER BY id LIMIT :limit)"""
 
-HOLDINGS: Final = f"""
+_HOLDINGS: Final = """
     WITH open (id, n) AS (
-        {_OPEN_RUNS.format(status="running")} UNION ALL {_OPEN_RUNS.format(status="compensating")}
-        ORDER BY id LIMIT ?2)
+        {running} UNION ALL {compensating}
+        ORDER BY id LIMIT :limit)
     SELECT open.id, open.n, ifnull(lease.owner, ''), ifnull(lease.epoch, 0), ifnull(worker.beat, 0)
     FROM open LEFT JOIN lease ON lease.run = open.id LEFT JOIN worker ON worker.id = lease.owner
     ORDER BY open.id"""
+
+HOLDINGS: Final = _HOLDINGS.format(
+    running=_OPEN_RUNS.format(project="", status="running"),
+    compensating=_OPEN_RUNS.format(project="", status="compensating"),
+)
 """The runs after an id that have work for handrail, with their leases: two short index scans, merged."""
+
+HOLDINGS_OF_PROJECT: Final = _HOLDINGS.format(
+    running=_OPEN_RUNS.format(project="project = :project AND ", status="running"),
+    compensating=_OPEN_RUNS.format(project="project = :project AND ", status="compensating"),
+)
+"""The same for the runs of one project."""
 
 HOLDING: Final = """
     SELECT run.id, run.n, ifnull(lease.owner, ''), ifnull(lease.epoch, 0), ifnull(worker.beat, 0)
     FROM run LEFT JOIN lease ON lease.run = run.id LEFT JOIN worker ON worker.id = lease.owner
-    WHERE run.id = ? AND run.mode = 'run' AND run.status IN ('running', 'compensating')"""
-"""The same for one run."""
+    WHERE run.id = ?1 AND run.mode = 'run' AND run.status IN ('running', 'compensating')
+    AND ifnull(?2, run.project) = run.project"""
+"""The same for one run, in any project or in the given one."""
 
 # --- reading --------------------------------------------------------------------------------------
 
@@ -182,14 +198,29 @@ RUNS: Final = f"SELECT {_RUN} FROM run WHERE id > ? ORDER BY id LIMIT ?"
 
 _RUNS_OF_ONE_STATUS: Final = f"SELECT * FROM (SELECT {_RUN} FROM run WHERE status = ? AND id > ? ORDER BY id LIMIT ?)"
 
+_RUNS_OF_A_PROJECT: Final = f"""
+    SELECT * FROM (SELECT {_RUN} FROM run WHERE project = ? AND status = ? AND id > ? ORDER BY id LIMIT ?)"""
+
+RUN_COUNTS: Final = "SELECT project, status, count(*) FROM run GROUP BY project, status ORDER BY project, status"
+"""How many runs each project has, by status: read from the index alone."""
+
 STEPS: Final = f"SELECT {_STEP} FROM step JOIN run ON run.number = step.run WHERE run.id = ? ORDER BY path"
 """The rows of a run's steps."""
 
-PLAN: Final = f"SELECT {_PLAN} FROM plan WHERE id = ?"
+PLAN: Final = f"SELECT {_PLAN} FROM plan WHERE project = ? AND id = ?"
 """The row of one plan."""
 
-PLANS: Final = f"SELECT {_PLAN} FROM plan WHERE id > ? ORDER BY id LIMIT ?"
-"""The rows of plans after an id."""
+PLANS: Final = f"SELECT {_PLAN} FROM plan WHERE (project, id) > (?, ?) ORDER BY project, id LIMIT ?"
+"""The rows of the plans of all projects, after a project and an id."""
+
+PLANS_OF_PROJECT: Final = f"""
+    SELECT * FROM (SELECT {_PLAN} FROM plan WHERE project = ?1 AND id > ?2 ORDER BY id LIMIT ?3)
+    UNION ALL
+    SELECT * FROM (
+        SELECT {_PLAN} FROM plan AS older WHERE project = '' AND ?1 <> '' AND id > ?2
+        AND NOT EXISTS (SELECT 1 FROM plan WHERE project = ?1 AND id = older.id) ORDER BY id LIMIT ?3)
+    ORDER BY id LIMIT ?3"""
+"""The rows of a project's plans after an id, and of those from before projects that it has not saved itself."""
 
 # --- checking the file ----------------------------------------------------------------------------
 
@@ -211,6 +242,7 @@ GAPS: Final = """
 """The first positions that follow a gap."""
 
 
-def runs_of(statuses: int) -> str:
+def runs_of(statuses: int, *, in_project: bool = False) -> str:
     """The query for runs with one of that many statuses: a short index scan for each status, then merged."""
-    return " UNION ALL ".join([_RUNS_OF_ONE_STATUS] * statuses) + " ORDER BY id LIMIT ?"
+    one = _RUNS_OF_A_PROJECT if in_project else _RUNS_OF_ONE_STATUS
+    return " UNION ALL ".join([one] * statuses) + " ORDER BY id LIMIT ?"

@@ -6,7 +6,7 @@ as IntegrityBroken, with its position."""
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeAlias, TypeVar
 
 import msgspec
@@ -21,6 +21,9 @@ EventRow: TypeAlias = tuple[
     int, str, int, int, str, str, str | None, int | None, int, bytes, bytes, bytes, bytes | None
 ]
 """The columns of an event: its position, then the fields of a Record."""
+
+Parameters: TypeAlias = Sequence[object] | Mapping[str, object]
+"""The parameters of a query: by position for `?`, by name for `:name`. Never `?1`: Python 3.12 warns about those."""
 
 Value = TypeVar("Value", bound=Struct)
 
@@ -48,7 +51,7 @@ def unchecked_rows(connection: sqlite3.Connection, query: str, parameters: Seque
         raise IntegrityBroken(_first_damage(connection, query, parameters)) from error
 
 
-def values(connection: sqlite3.Connection, query: str, parameters: Sequence[object], type_: type[Value]) -> list[Value]:
+def values(connection: sqlite3.Connection, query: str, parameters: Parameters, type_: type[Value]) -> list[Value]:
     """The rows of projections that a query finds, as structs with the same fields."""
     names = type_.__struct_fields__
     try:

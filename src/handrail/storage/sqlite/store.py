@@ -16,7 +16,9 @@ from typing import Self
 
 from handrail.domain.errors import IntegrityBroken
 from handrail.domain.journal.chain import Head, Record
-from handrail.domain.journal.projection import NO_CHANGE, Change, PlanRow, RunRow, StepRow
+from handrail.domain.journal.projection import NO_CHANGE, Change, PlanRow, RunCount, RunRow, StepRow
+from handrail.domain.project import unscoped
+from handrail.domain.run.status import RunStatus
 from handrail.engine.journal import Placed, Row
 from handrail.engine.running.lease import Lease, LeaseHolder
 from handrail.storage.admission import admitted_bytes, require_belonging, require_few, require_owner
@@ -26,7 +28,7 @@ from handrail.storage.sqlite import queries
 from handrail.storage.sqlite import rows as sqlite_rows
 from handrail.storage.sqlite.append import Append, Appender
 from handrail.storage.sqlite.faults import StoreLocation, reading_only
-from handrail.storage.sqlite.file import open_reader, open_writer, require_present_schema
+from handrail.storage.sqlite.file import OlderSchema, open_reader, open_writer, require_present_schema
 from handrail.storage.sqlite.file_integrity import flaws_of
 from handrail.storage.sqlite.migration import shipped
 from handrail.storage.sqlite.reader import Readers, one_view
@@ -47,6 +49,16 @@ class SqliteStore:
         """Open the store in this file, which is created if it is missing; `read_only` never creates or changes it."""
         place = StoreLocation(path=Path(path), busy_ms=busy_ms, read_only=read_only)
         return await asyncio.to_thread(cls._opened, place)
+
+    @classmethod
+    async def open_migrated(cls, path: str | os.PathLike[str], *, busy_ms: int = 5_000) -> Self:
+        """Open an existing store for reading; one that an older handrail wrote is migrated first."""
+        try:
+            return await cls.open(path, busy_ms=busy_ms, read_only=True)
+        except OlderSchema:
+            async with await cls.open(path, busy_ms=busy_ms):
+                pass
+        return await cls.open(path, busy_ms=busy_ms, read_only=True)
 
     @classmethod
     def _opened(cls, place: StoreLocation) -> Self:
@@ -112,26 +124,39 @@ class SqliteStore:
         """One run at a glance."""
         return next(iter(await self._values(queries.RUN, (run,), RunRow)), None)
 
-    async def runs(self, *, status: Sequence[str] = (), after: str = "", limit: int = 50) -> list[RunRow]:
-        """Runs by id, those with the given statuses only, if any are given."""
+    async def runs(
+        self, *, status: Sequence[str] = (), after: str = "", limit: int = 50, project: str | None = None
+    ) -> list[RunRow]:
+        """Runs by id, those with the given statuses and of the given project only, if any are given."""
         limit = max(0, limit)
+        if project is not None:  # the index has the status before the id, so all statuses are asked for one by one
+            wanted = sorted(set(status or RunStatus))
+            each = [parameter for one in wanted for parameter in (project, one, after, limit)]
+            return await self._values(queries.runs_of(len(wanted), in_project=True), (*each, limit), RunRow)
         if not status:
             return await self._values(queries.RUNS, (after, limit), RunRow)
         wanted = sorted(set(status))
         each = [parameter for one in wanted for parameter in (one, after, limit)]
         return await self._values(queries.runs_of(len(wanted)), (*each, limit), RunRow)
 
+    async def run_counts(self) -> list[RunCount]:
+        """How many runs each project has, by status."""
+        return await self._values(queries.RUN_COUNTS, (), RunCount)
+
     async def steps(self, run: str) -> list[StepRow]:
         """The steps of a run that events have touched, by path."""
         return await self._values(queries.STEPS, (run,), StepRow)
 
-    async def plan(self, plan: str) -> PlanRow | None:
-        """One plan at a glance."""
-        return next(iter(await self._values(queries.PLAN, (plan,), PlanRow)), None)
+    async def plan(self, plan: str, *, project: str = "") -> PlanRow | None:
+        """One plan of a project at a glance."""
+        return next(iter(await self._values(queries.PLAN, (project, plan), PlanRow)), None)
 
-    async def plans(self, *, after: str = "", limit: int = 50) -> list[PlanRow]:
-        """Plans by id, retired ones too."""
-        return await self._values(queries.PLANS, (after, max(0, limit)), PlanRow)
+    async def plans(self, *, after: str = "", limit: int = 50, project: str | None = None) -> list[PlanRow]:
+        """Plans by id, retired ones too: those that a project sees, or by project those of all."""
+        limit = max(0, limit)
+        if project is None:
+            return await self._values(queries.PLANS, (*unscoped(after), limit), PlanRow)
+        return await self._values(queries.PLANS_OF_PROJECT, (project, after, limit), PlanRow)
 
     # --- the archive ------------------------------------------------------------------------------
 
@@ -204,13 +229,20 @@ class SqliteStore:
         require_owner(owner)
         await self._write_leases(lambda connection, _: sqlite_lease.beat(connection, owner))
 
-    async def lease_holders(self, *, after: str = "", limit: int = 1_000) -> list[LeaseHolder]:
-        """The running or compensating runs that handrail executes, by id, with their owners."""
-        return await self._values(queries.HOLDINGS, (after, max(0, limit)), LeaseHolder)
+    async def lease_holders(
+        self, *, after: str = "", limit: int = 1_000, project: str | None = None
+    ) -> list[LeaseHolder]:
+        """The running or compensating runs that handrail executes, of a project or of all, by id, with their owners."""
+        limit = max(0, limit)
+        if project is None:
+            return await self._values(queries.HOLDINGS, {"after": after, "limit": limit}, LeaseHolder)
+        return await self._values(
+            queries.HOLDINGS_OF_PROJECT, {"after": after, "limit": limit, "project": project}, LeaseHolder
+        )
 
-    async def lease_holder(self, run: str) -> LeaseHolder | None:
-        """The same for one run; None if it has no work for handrail."""
-        return next(iter(await self._values(queries.HOLDING, (run,), LeaseHolder)), None)
+    async def lease_holder(self, run: str, *, project: str | None = None) -> LeaseHolder | None:
+        """The same for one run; None if it has no work for handrail, or not in this project."""
+        return next(iter(await self._values(queries.HOLDING, (run, project), LeaseHolder)), None)
 
     async def claim(self, owner: str, lease_holders: Sequence[LeaseHolder]) -> list[Lease]:
         """Claim those runs whose lease is unchanged since it was seen; the leases that were granted."""
@@ -254,7 +286,7 @@ class SqliteStore:
         await future
 
     async def _values(
-        self, query: str, parameters: Sequence[object], type_: type[sqlite_rows.Value]
+        self, query: str, parameters: sqlite_rows.Parameters, type_: type[sqlite_rows.Value]
     ) -> list[sqlite_rows.Value]:
         return await self._readers.ask(lambda connection: sqlite_rows.values(connection, query, parameters, type_))
 

@@ -2,7 +2,8 @@
 large for the journal.
 
 Readable by the owner only, synced before the change is made, and separate from the journal, which stays small and free
-of secrets. Kept until the run has ended permanently."""
+of secrets. Kept until the run has ended permanently. An undo needs a content as it was: one with a known secret in it
+is encrypted."""
 
 from __future__ import annotations
 
@@ -10,22 +11,33 @@ import hashlib
 import os
 import re
 import shutil
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Final
 
 from handrail.domain.definition.model import Category
+from handrail.engine.known_secrets import NO_SECRETS, KnownSecrets
 from handrail.engine.tool import ToolFailed
 from handrail.foundation.atomic_file import make_private_folder, write_whole
 
 _run = re.compile(r"[A-Za-z0-9_-]{1,100}")
-_name = re.compile(r"[0-9a-f]{64}-[0-9a-f]{32}")
+_name = re.compile(r"[0-9a-f]{64}-[0-9a-f]{32}(\.sealed)?")
+
+SEALED: Final = ".sealed"
+NONCE_BYTES: Final = 12
 
 
 class ContentStore:
     """A folder with a subfolder for each run."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(
+        self, folder: Path, *, secrets: KnownSecrets = NO_SECRETS, key: Callable[[], bytes] | None = None
+    ) -> None:
+        """`key` opens what has one of the `secrets` in it; without it, such a content is refused."""
+        self.folder = folder
+        self._secrets = secrets
+        self._key = key
 
     def put(self, run: str, step: str, content: bytes) -> str:
         """Store content for a step of a run; its name."""
@@ -33,6 +45,9 @@ class ContentStore:
         name = f"{hashlib.sha256(step.encode()).hexdigest()}-{hashlib.sha256(content).hexdigest()[:32]}"
         if (folder / name).exists():
             return name  # named by its content: already stored, completely
+        if self._secrets.scrubber().finds(content):
+            name += SEALED
+            content = self._sealed(content, name)
         make_private_folder(folder)
         write_whole(folder / name, content, takes_turns=True)
         return name
@@ -43,7 +58,7 @@ class ContentStore:
         file = self._of(run) / name
         if not _name.fullmatch(name) or not file.exists():
             raise ToolFailed(Category.NOT_FOUND, f"the content stored for this undo is missing; {hint}")
-        content = file.read_bytes()
+        content = self._opened(file.read_bytes(), name)
         if hashlib.sha256(content).hexdigest() != sha256:
             raise ToolFailed(Category.CONFLICT, f"the content stored for this undo was changed; {hint}")
         return content
@@ -70,6 +85,29 @@ class ContentStore:
         with suppress(FileNotFoundError):
             shutil.rmtree(self._of(run))
 
+    def _sealed(self, content: bytes, name: str) -> bytes:
+        if self._key is None:
+            message = "the content to keep for the undo has a secret in it; do this by hand"
+            raise ToolFailed(Category.PERMISSION, message)
+        # Imported late: the library takes longer than most commands, and few contents have a secret in them.
+        from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
+
+        nonce = os.urandom(NONCE_BYTES)
+        return nonce + ChaCha20Poly1305(self._key()).encrypt(nonce, content, name.encode())
+
+    def _opened(self, content: bytes, name: str) -> bytes:
+        """A stored content as it was; empty if it was changed, so that its digest does not fit."""
+        if not name.endswith(SEALED) or self._key is None:
+            return content
+        from cryptography.exceptions import InvalidTag
+        from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
+
+        try:
+            nonce, rest = content[:NONCE_BYTES], content[NONCE_BYTES:]
+            return ChaCha20Poly1305(self._key()).decrypt(nonce, rest, name.encode())
+        except (InvalidTag, ValueError):
+            return b""
+
     def _of(self, run: str) -> Path:
         plain = run if _run.fullmatch(run) else hashlib.sha256(run.encode()).hexdigest()
-        return self._folder / plain
+        return self.folder / plain

@@ -195,6 +195,12 @@ def own_folder(shown: str) -> ToolFailed:
     return ToolFailed(Category.PERMISSION, f"{shown} belongs to handrail itself; choose another folder")
 
 
+def starts_programs(shown: str) -> ToolFailed:
+    """The failure of a plan that would change what git, a client or a shell starts programs from."""
+    message = f"{shown} can make other programs start commands; file tools don't change it: leave that to a person"
+    return ToolFailed(Category.PERMISSION, message)
+
+
 def tool_failure(blocked: Blocked) -> ToolFailed:
     """Why a path can't be opened, with what to do about it."""
     shown = blocked.shown

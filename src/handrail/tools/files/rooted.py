@@ -19,15 +19,25 @@ from handrail.foundation.rooted import (
     HAS_HANDLES,
     PATH_LENGTH_MAX,
     Blocked,
+    EntryKind,
     Identity,
     entered,
     identities,
     identity,
     is_printable_path,
 )
-from handrail.tools.files.place import GuardedPath, own_folder, tool_failure
+from handrail.tools.files.place import GuardedPath, own_folder, starts_programs, tool_failure
 
 OWN_FOLDER: Final = ".handrail"
+GIT_FOLDER: Final = ".git"
+STARTERS: Final = frozenset(
+    {
+        *((".mcp.json",), (".envrc",), (".cursor", "mcp.json"), (".vscode", "mcp.json")),
+        *((".codex", "config.toml"), (".gemini", "settings.json")),
+    }
+)
+"""The ends of paths of files that make a client or a shell start programs: a plan must not change them unseen."""
+STARTER_FOLDERS: Final = frozenset(ends[0] for ends in STARTERS if len(ends) > 1)
 NAME_BYTES_MAX: Final = 255
 
 _drive = re.compile(r"^[A-Za-z]:")
@@ -73,8 +83,8 @@ class Root:
     def place(self, path: str, *, writing: bool) -> Iterator[GuardedPath]:
         """A path with its folder held open; ToolFailed if a plan may not use it."""
         parts = path_parts(path)
-        if writing and _folded(parts[0]) == OWN_FOLDER:
-            raise own_folder(path)
+        if writing:
+            _require_harmless(path, parts)
         closed = self._closed(writing=writing)
         with ExitStack() as held:
             try:
@@ -84,16 +94,38 @@ class Root:
             yield GuardedPath(entry)
 
     def require_movable(self, place: GuardedPath) -> None:
-        """Refuse to move a folder that contains one of handrail's own."""
+        """Refuse to move a folder that contains one of handrail's own, or that clients read what to start from."""
         named = (path for folder in self._private for path in (folder.absolute(), folder.resolve()))
         around = {parent for path in named for parent in path.parents}
         status = place.status()
         if status is not None and identity(status) in identities(around):
             raise own_folder(place.shown)
 
+    def require_fit(self, moved: GuardedPath, target: str) -> None:
+        """Refuse a name for a folder that would turn a file in it into one that starts programs."""
+        if moved.what() is EntryKind.FOLDER and _folded(path_parts(target)[-1]) in STARTER_FOLDERS:
+            raise starts_programs(target)
+
     def _closed(self, *, writing: bool) -> frozenset[Identity]:
         """The folders that may not be entered."""
-        return identities([*self._private, *([self._folder / OWN_FOLDER] if writing else [])])
+        own = [self._folder / OWN_FOLDER, self._folder / GIT_FOLDER] if writing else []
+        return identities([*self._private, *own])
+
+
+def _require_harmless(path: str, parts: Sequence[str]) -> None:
+    names = tuple(map(_folded, parts))
+    if names[0] == OWN_FOLDER:
+        raise own_folder(path)
+    if _is_in_repository(names) or names[-1:] in STARTERS or names[-2:] in STARTERS:
+        raise starts_programs(path)
+
+
+def _is_in_repository(names: Sequence[str]) -> bool:
+    """Whether a path leads to what git may execute: all of a repository but the names of its branches and tags."""
+    if GIT_FOLDER not in names:
+        return False
+    inside = tuple(names[tuple(names).index(GIT_FOLDER) + 1 :])
+    return inside[:1] != ("refs",) or GIT_FOLDER in inside
 
 
 def _folded(name: str) -> str:

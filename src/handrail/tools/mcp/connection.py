@@ -56,6 +56,8 @@ class ServerStatus(Struct, frozen=True, kw_only=True):
     server: str = ""
     """The server's own name and version."""
     tools: int = 0
+    listed_twice: tuple[str, ...] = ()
+    """Names that it lists more than once: those tools are not offered."""
     starts: int = 0
     started_ms: int = 0
     """How long the last start took."""
@@ -91,6 +93,7 @@ class ServerConnection:
         self._keeper: asyncio.Task[None] | None = None
         self._starting: asyncio.Task[Session] | None = None
         self._listing: tuple[ListedTool, ...] = ()
+        self._listed_twice: tuple[str, ...] = ()
         self._is_stale = False
         self._relisting = asyncio.Lock()
         self._rest = _Rest()
@@ -109,6 +112,7 @@ class ServerConnection:
             version=session.version if session else "",
             server=session.server if session else "",
             tools=len(self._listing),
+            listed_twice=self._listed_twice,
             starts=self._starts,
             started_ms=self._started_ms,
             error="" if session else self._error,
@@ -155,6 +159,8 @@ class ServerConnection:
 
     async def _running(self) -> Session:
         """The running session; callers that arrive while it starts share one start."""
+        if self._declared.off:  # here, where every way to the server passes
+            raise ToolFailed(Category.PERMISSION, self._declared.off)
         if self._is_closed:
             raise ToolFailed(Category.TRANSIENT, f"handrail is closing its connection to {self._declared.name}")
         if self._session and not self._session.is_over:
@@ -284,6 +290,7 @@ class ServerConnection:
         try:
             async with asyncio.timeout(duration_ms(self._declared.start_timeout) / MS):
                 self._listing = await session.tools()
+                self._listed_twice = session.listed_twice
         except FAULTS as error:
             self._is_stale = True
             if is_closed(error):

@@ -10,19 +10,21 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, NoReturn
 
 import msgspec
 from msgspec import Meta, Struct, field
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
 from handrail.domain.definition.model import Effect
 from handrail.domain.errors import Invalid
 from handrail.domain.language.shape import ANY, Shape
 from handrail.domain.language.template import template_errors
+from handrail.domain.secrets.secret_reference import names_value, references_in, visible_words
 from handrail.domain.suggestion import did_you_mean
+from handrail.foundation.plain_file import NotPlain, read_plain
 from handrail.tools.configuration import RATE_PATTERN, Duration, RetryChoice
 
 FILE_BYTES_MAX: Final = 1_000_000
@@ -83,6 +85,10 @@ class Declared(Struct, frozen=True, kw_only=True):
     name: str
     origin: str
     """The file that declares it."""
+    off: str = ""
+    """Why it is not started, whatever asks for it; empty: it may be."""
+    shadows: tuple[str, ...] = ()
+    """Files whose entry of the same name does not count, because this one does."""
     command: str = ""
     args: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
@@ -140,15 +146,44 @@ HINTS: Final[Mapping[str, str]] = {
 }
 
 
-def declared_servers(files: Sequence[Path]) -> Mapping[str, Declared]:
-    """The servers that these files declare, by name; an entry of a later file replaces an earlier one of that name."""
+class ToolsText(Struct, frozen=True, kw_only=True):
+    """A tools.json that was read already; `off` gives the reason why a server of it is not started, by its name."""
+
+    file: Path
+    content: bytes
+    off: Callable[[str], str] | None = None
+
+
+def declared_servers(files: Sequence[Path | ToolsText]) -> Mapping[str, Declared]:
+    """The servers that these files declare, by name.
+
+    An entry of an earlier file wins: what a project brings never replaces what the user has declared. Any file may
+    disable a server."""
     found: dict[str, Declared | None] = {}
-    for file in files:
-        entries = _entries(file)
-        found |= {name: _declared(name, entry, _Place(file)) for name, entry in entries.items()}
+    for one in files:
+        text = _read_file(one) if isinstance(one, Path) else one
+        for name, entry in _entries(text).items():
+            declared = _declared(name, entry, _Place(text.file), off=text.off)
+            first = found.setdefault(name, declared)
+            if declared is None:
+                found[name] = None
+            elif first is not None and first is not declared:
+                found[name] = replace(first, shadows=(*first.shadows, str(text.file)))
     if len(found) > SERVERS_MAX:
         raise Invalid(f"{len(found)} tool servers are declared", hint=f"keep at most {SERVERS_MAX}")
     return {name: server for name, server in found.items() if server is not None}
+
+
+def declared_text(declared: Declared) -> str:
+    """What a declaration says, as JSON: how the server is started or reached, and all its settings."""
+    said = {name: getattr(declared, name) for name in ("command", "args", "env", "cwd", "url", "headers")}
+    said |= {name: getattr(declared, name) for name in ("allow", "deny", "rule", "tools")}
+    return msgspec.json.encode(_without_nothing(msgspec.to_builtins(said))).decode()
+
+
+def _without_nothing(table: Mapping[str, Any]) -> dict[str, Any]:
+    shown = {name: _without_nothing(value) if isinstance(value, dict) else value for name, value in table.items()}
+    return {name: value for name, value in shown.items() if value not in (None, "", (), [], {})}
 
 
 class _Place(Struct, frozen=True):
@@ -174,18 +209,20 @@ class _Place(Struct, frozen=True):
                 self.refuse(f"unknown key `{name[:100]}`", did_you_mean(name, names))
 
 
-def _entries(file: Path) -> dict[str, Any]:
-    """The servers of one file, unchecked; none if there is no such file."""
+def _read_file(file: Path) -> ToolsText:
+    """A tools.json; one that declares nothing if there is no such file."""
     try:
-        with file.open("rb") as reader:
-            raw = reader.read(FILE_BYTES_MAX + 1)
+        return ToolsText(file=file, content=read_plain(file, bytes_max=FILE_BYTES_MAX))
     except (FileNotFoundError, NotADirectoryError):
-        return {}
-    except OSError as error:
-        raise Invalid(f"{file} can't be read: {error.strerror}", hint="fix the file, or remove it") from error
-    if len(raw) > FILE_BYTES_MAX:
-        raise Invalid(f"{file} is too large", hint=f"keep it below {FILE_BYTES_MAX} bytes")
-    whole = _Place(file, "the document").table(_read(file, raw))
+        return ToolsText(file=file, content=b"{}")
+    except NotPlain as error:
+        raise Invalid(str(error), hint="fix the file, or remove it") from error
+
+
+def _entries(text: ToolsText) -> dict[str, Any]:
+    """The servers of one file, unchecked."""
+    file = text.file
+    whole = _Place(file, "the document").table(_read(file, text.content))
     _Place(file, "the document").known(whole, ("mcpServers", "$schema"))
     servers = _Place(file).table(whole.get("mcpServers", {}))
     if len(servers) > SERVERS_MAX:
@@ -218,8 +255,8 @@ def _no_constant(word: str) -> NoReturn:
     raise ValueError(f"{word} is not valid JSON")
 
 
-def _declared(name: str, entry: Any, servers: _Place) -> Declared | None:
-    """One server, checked; None if it is switched off."""
+def _declared(name: str, entry: Any, servers: _Place, *, off: Callable[[str], str] | None) -> Declared | None:
+    """One server, checked; None if it is disabled."""
     _require_name(name, servers)
     place = servers.at(name)
     table = place.table(entry)
@@ -231,9 +268,11 @@ def _declared(name: str, entry: Any, servers: _Place) -> Declared | None:
         place.at("type").refuse("HTTP+SSE is deprecated, and handrail does not support it", hint)
     written: _Written = _converted(_only(table, ("type", *OWN_KEYS)), _Written, place)
     _require_one_way(written, place)
+    _require_unseen(written, place)
     return Declared(
         name=name,
         origin=str(place.file),
+        off=off(name) if off else "",
         rule=_converted(_only(table, SERVER_RULE_KEYS), ToolRule, place),
         tools=_rules(table.get("tools", {}), place.at("tools")),
         **_only(asdict(written), OWN_KEYS),
@@ -274,6 +313,16 @@ def _require_one_way(written: _Written, place: _Place) -> None:
     if _user.match(written.url):
         hint = 'put credentials into headers: {"Authorization": "Bearer ${secret:TOKEN}"}'
         place.at("url").refuse("the URL must not contain a user or a password", hint)
+
+
+def _require_unseen(written: _Written, place: _Place) -> None:
+    """Refuse secrets where other users of the machine can see them."""
+    seen = {"command": (written.command,), "args": written.args, "cwd": (written.cwd,)}
+    for key, texts in seen.items():
+        found = next((one for text in texts for one in references_in(text) if names_value(one)), None)
+        if found is not None:
+            hint = f'give it to the process in env: {{"{found.name}": "{found}"}}'
+            place.at(key).refuse(f"`{found}` {visible_words(key)}", hint)
 
 
 def _rule(tool: str, written: Any, tools: _Place) -> ToolRule:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -40,6 +41,8 @@ class Recalled(Struct, frozen=True, kw_only=True):
     """Servers that never said what their tools are."""
     remembered: frozenset[str] = frozenset()
     """Servers that said it at an earlier time."""
+    off: frozenset[str] = frozenset()
+    """Servers that are not started, because the project that declares them is not trusted."""
 
 
 class Servers:
@@ -59,7 +62,7 @@ class Servers:
         """`logs` is the folder for the servers' stderr; `cache` is a file that may be deleted."""
         eras = EraCache(cache)
         listings = ListingCache(cache.parent / "server-tools")
-        results = Results(kept, vault.scrubbed)
+        results = Results(kept, vault.scrubbed, lambda content: vault.known.scrubber().content(content))
         self._servers = {
             name: ToolServer(
                 one,
@@ -67,7 +70,7 @@ class Servers:
                     one,
                     project=project,
                     log=logs / f"{name}.log",
-                    fill=vault.text,
+                    fill=partial(vault.text, server=name),
                     remembered=eras,
                     scrub=vault.scrubbed,
                 ),
@@ -83,6 +86,14 @@ class Servers:
     def names(self) -> Collection[str]:
         """The names of the declared servers."""
         return self._servers.keys()
+
+    def off(self) -> Mapping[str, str]:
+        """The servers that are not started, each with the reason."""
+        return {name: server.declared.off for name, server in self._servers.items() if server.declared.off}
+
+    def shadowed(self) -> Mapping[str, Sequence[str]]:
+        """The files whose entry for a server does not count, because another file has one of that name."""
+        return {name: server.declared.shadows for name, server in self._servers.items() if server.declared.shadows}
 
     def server(self, name: str) -> ToolServer:
         """One server, by its name."""
@@ -100,12 +111,14 @@ class Servers:
 
     def recalled(self, servers: Collection[str]) -> Recalled:
         """What is known of the tools of these servers without asking any of them."""
-        named = {name: self._servers[name] for name in servers if name in self._servers}
+        off = frozenset(self.off()) & frozenset(servers)
+        named = {name: self._servers[name] for name in servers if name in self._servers and name not in off}
         past = {name: found for name, server in named.items() if (found := server.recalled()) is not None}
         return Recalled(
             specs=tuple(server.spec(tool) for server in past.values() for tool in server.tools()),
             unasked=frozenset(named.keys() - past.keys()),
             remembered=frozenset(name for name in past if not named[name].was_met),
+            off=off,
         )
 
     async def connect(self, servers: Collection[str]) -> Mapping[str, str]:
@@ -126,8 +139,9 @@ class Servers:
                 raise outcome
 
     def _status_of(self, server: ToolServer) -> ServerStatus:
-        status = server.connection.status
-        return replace(status, error=server.vault.scrubbed(status.error))
+        status, clean = server.connection.status, server.vault.scrubbed
+        named = {name: clean(getattr(status, name)) for name in ("error", "server", "version")}
+        return replace(status, **named, listed_twice=tuple(map(clean, status.listed_twice)))
 
     async def _connect_one(self, name: str) -> str:
         """Why a server can't be reached; empty if it can."""

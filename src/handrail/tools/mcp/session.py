@@ -123,6 +123,7 @@ class Session:
         self._is_one_at_a_time = False
         self._asking = 0
         self._output_schemas = OutputSchemas(())
+        self.listed_twice: tuple[str, ...] = ()
         self._client: Client | None = None
         self._stopped = anyio.Event()
         self._greeting = anyio.CancelScope()
@@ -211,6 +212,9 @@ class Session:
                     break
         if listing.left_out:
             self._log.note(f"{listing.left_out} of its tools were left out: too many, too large, or an invalid name")
+        if listing.twice:
+            self._log.note(f"listed twice, so not offered: {', '.join(listing.twice)}")
+        self.listed_twice = listing.twice
         self._output_schemas = OutputSchemas(listing.tools)
         return listing.tools
 

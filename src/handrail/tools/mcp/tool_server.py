@@ -15,6 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from handrail.domain.definition.model import Category, Effect
+from handrail.domain.definition.tool_pin import ANNOTATIONS
 from handrail.domain.suggestion import did_you_mean
 from handrail.engine.tool import CallLimits, ToolFailed, ToolSpec
 from handrail.tools.configuration import ToolConfiguration, configured, merged_retry
@@ -112,7 +113,7 @@ class ToolServer:
 
     def tools(self) -> Sequence[str]:
         """The reported tools that may be called."""
-        return [tool for tool in self._reported if not self._refusal(tool)]
+        return [tool for tool in self._reported if self._is_allowed(tool)]
 
     def rule(self, tool: str) -> ToolRule:
         """The settings of a tool in tools.json."""
@@ -120,12 +121,15 @@ class ToolServer:
 
     def require_allowed(self, tool: str) -> None:
         """ToolFailed if `allow` or `deny` forbids the tool."""
-        if words := self._refusal(tool):
-            message = f"{self.name}.{tool} may not be called: {words}; a person can change that in the file"
+        if not self._is_allowed(tool):
+            message = f"{self.name}.{tool} may not be called: the person who declared the server has excluded it"
             raise ToolFailed(Category.PERMISSION, message)
 
     def require_reported(self, tool: str) -> None:
         """ToolFailed if the server has no such tool."""
+        if tool in self.connection.status.listed_twice:
+            message = f"the server `{self.name}` lists `{tool[:100]}` twice: which one it means is not known"
+            raise ToolFailed(Category.PERMISSION, f"{message}; its author must fix that")
         if tool not in self._reported:
             near = did_you_mean(f"{self.name}.{tool}", [f"{self.name}.{one}" for one in self.tools()])
             message = f"the server `{self.name}` has no tool `{tool[:100]}`"
@@ -184,23 +188,19 @@ class ToolServer:
 
     def _is_undo_idempotent(self, tool: str) -> bool:
         undo = self.rule(tool).undo
-        if undo is None:
-            return True
-        return undo.idempotent if undo.idempotent is not None else self._is_idempotent(undo.tool)
+        return undo is None or undo.idempotent is not False
 
-    def _refusal(self, tool: str) -> str:
-        """Which list of the declaration forbids a tool; empty if it may be called."""
+    def _is_allowed(self, tool: str) -> bool:
+        """Whether the lists of the declaration let a tool be called. Which list forbids it is shown to people only, by
+        `tools check`: the caller may be an agent, which must not learn what to change."""
         mine = self.declared
-        denied = next((pattern for pattern in mine.deny if fnmatchcase(tool, pattern)), None)
-        if denied is not None:
-            return f"`deny` of `{mine.name}` in {mine.origin} has `{denied}`"
-        if mine.allow and not any(fnmatchcase(tool, pattern) for pattern in mine.allow):
-            return f"`allow` of `{mine.name}` in {mine.origin} does not have it"
-        return ""
+        is_listed = not mine.allow or any(fnmatchcase(tool, pattern) for pattern in mine.allow)
+        return is_listed and not any(fnmatchcase(tool, pattern) for pattern in mine.deny)
 
     def _scrubbed(self, listed: ListedTool) -> ListedTool:
         return msgspec.convert(self.vault.scrubbed(msgspec.to_builtins(listed)), ListedTool)
 
     def _report_of(self, listed: ListedTool) -> ReportedTool:
-        card = {"name": listed.name, "description": listed.description, "args": listed.args}
+        hints = {"read_only": listed.read_only, "idempotent": listed.idempotent, "destructive": listed.destructive}
+        card = {"name": listed.name, "description": listed.description, "args": listed.args, ANNOTATIONS: hints}
         return ReportedTool(listed=listed, card=self.vault.scrubbed(card), schema=ServerSchema(listed.args))

@@ -14,7 +14,8 @@ from msgspec.structs import replace
 
 from handrail.domain.definition.model import Category, Effect
 from handrail.domain.definition.tool_pin import Card
-from handrail.engine.tool import ToolCall, ToolFailed, ToolSpec
+from handrail.domain.secrets.scrubbing import holds_mark
+from handrail.engine.tool import Progress, ToolCall, ToolFailed, ToolSpec
 from handrail.tools.arguments import ArgumentSchema
 from handrail.tools.vault import Vault
 
@@ -35,6 +36,8 @@ class FunctionTool:
     server_of: Callable[[Args], str] | None = None
     flaws_of: Callable[[Args], Sequence[str]] | None = None
     """Errors in arguments that fit the schema."""
+    visible: frozenset[str] = frozenset()
+    """Arguments that other users of the machine can see: no secret is filled in there."""
     vault: Vault | None = None
     """Replaces references to secrets in the arguments with their values."""
 
@@ -73,18 +76,24 @@ class FunctionTool:
         if self.undo_with is None:
             hint = "give the step an `undo:`"
             raise ToolFailed(Category.TOOL_ERROR, f"{self.spec.name} has no undo of its own; {hint}")
+        if holds_mark(call.capture):  # it would restore the mark in place of the value
+            hint = "undo it by hand, then record the compensation"
+            raise ToolFailed(Category.INVALID_INPUT, f"its undo needs a secret, which handrail does not store; {hint}")
         return await self._kept_quiet(self.undo_with, call)
 
     async def _kept_quiet(self, handler: CallHandler, call: ToolCall) -> Any:
-        """Call the handler with secrets filled in; all secrets ever given to tools are removed from the result."""
+        """Call the handler with secrets filled in; all known secrets are removed from the result and its progress."""
         vault = self.vault
         if vault is None:
             return await handler(call)
         try:
             if call.references:
                 # In a thread: the keyring may have to prompt its user.
-                call = replace(call, args=await asyncio.to_thread(vault.arguments, call))
+                args = await asyncio.to_thread(vault.arguments, call, visible=self.visible)
+                call = replace(call, args=args)
                 self._require_fit(call)
+            if vault.known.scrubber():
+                call = replace(call, progress=_quiet(call.progress, vault))
             return vault.scrubbed(await handler(call))
         except ToolFailed as failure:
             words = vault.scrubbed(failure.message)
@@ -97,3 +106,7 @@ class FunctionTool:
     def _require_fit(self, call: ToolCall) -> None:
         if misfits := self.misfits(call.args):
             raise ToolFailed(Category.INVALID_INPUT, f"{self.spec.name}: {'; '.join(misfits)}")
+
+
+def _quiet(progress: Progress, vault: Vault) -> Progress:
+    return lambda words: progress(vault.scrubbed(words))

@@ -1,7 +1,8 @@
 """The bubblewrap sandbox: commands run in their own namespaces, and none of their processes is left afterwards.
 
-No network, no capabilities, no access to other processes, a file system of its own (bubblewrap_view.py), a filter for
-system calls (syscall_filter.py), and limits that are monitored (bubblewrap_watch.py).
+No network, no capabilities, no access to other processes, a file system of its own (bubblewrap_view.py), changes that
+are thrown away unless they are to be kept (throw_away.py), a filter for system calls (syscall_filter.py), and limits
+that are monitored (bubblewrap_watch.py).
 Linux only. Imported when first needed."""
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import shutil
 import signal
 import sys
 from asyncio.subprocess import PIPE, Process
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,11 +26,19 @@ from handrail.domain.definition.model import Category
 from handrail.engine.sandbox import Bounds, Job, Ran, Stopped
 from handrail.engine.tool import Progress, ToolFailed
 from handrail.tools.sandbox.bubblewrap_trial import HOW_TO_GET, WORDS_MAX, tried
-from handrail.tools.sandbox.bubblewrap_view import SandboxView, environment_options
+from handrail.tools.sandbox.bubblewrap_view import (
+    SandboxView,
+    environment_options,
+    require_own_project,
+)
 from handrail.tools.sandbox.bubblewrap_watch import FIRST_OF_ALL, Watch, limit, threads_max
 from handrail.tools.sandbox.output_report import OutputReport
+from handrail.tools.sandbox.overlay import FAILED, START, NoOverlay, Overlays, overlays_of
 from handrail.tools.sandbox.process_limit import TaskLimit, limit_tasks
+from handrail.tools.sandbox.project_copy import project_copy, scratch_folder
 from handrail.tools.sandbox.syscall_filter import MACHINES, filter_program
+from handrail.tools.sandbox.throw_away import ViewKind, way_here
+from handrail.tools.sandbox.wanted_files import read_wanted
 
 NAMESPACES: Final = (
     *("--unshare-all", "--unshare-user", "--disable-userns", "--cap-drop", "ALL"),
@@ -39,6 +48,7 @@ BEYOND: Final = 16
 BLOCK_BYTES: Final = 65_536
 START_S: Final = 10.0
 INFO_BYTES_MAX: Final = 10_000
+LIBRARIES: Final = "LD_LIBRARY_PATH"
 
 
 class _Info(msgspec.Struct, frozen=True):
@@ -54,30 +64,70 @@ def _silent(_words: str) -> None:
 class Bubblewrap:
     """A sandbox around the commands of one project."""
 
+    is_throw_away = True
+    """Whether a command works on a view of the project that is dropped: a rule may change files in it."""
+
     def __init__(
-        self, root: Path, *, program: str = "", private: Sequence[Path] = (), read: Sequence[Path] = ()
+        self,
+        root: Path,
+        *,
+        program: str = "",
+        private: Sequence[Path] = (),
+        read: Sequence[Path] = (),
+        way: ViewKind | None = None,
     ) -> None:
         """`private` are folders that no command may see; `read` are more folders that it may read; `program` is
-        looked up on PATH unless it is given."""
+        looked up on PATH unless it is given; `way` is how changes are thrown away, found by a trial unless given."""
         self._root = root
         self._named = program
+        self._way = way
         self._view = SandboxView(root, private=private, read=read)
 
     async def run(self, job: Job, *, progress: Progress = _silent) -> Ran:
-        """Run a command until it ends or exceeds a limit; none of its processes is alive afterwards."""
+        """Run a command until it ends or exceeds a limit; none of its processes is alive afterwards, and nothing that
+        it changed unless that is to be kept."""
         program = self._program()
-        options = [*NAMESPACES, *self._view.options(job), *environment_options(job)]
+        if job.kept:
+            return await self._run(program, job, progress, _FolderSources())
+        way = self._way or await self._way_here(program)
+        if way is not ViewKind.COPY:
+            try:
+                return await self._run_in_overlay(program, job, progress, way)
+            except NoOverlay as error:
+                if self._way is not None:
+                    raise _unusable(f"there is no overlay here: {error}") from error
+        return await self._run_in_copy(program, job, progress)
+
+    async def _run_in_overlay(self, program: str, job: Job, progress: Progress, way: ViewKind) -> Ran:
+        root, read = self._view.root.resolve(), self._view.readable(job)
+        if way is ViewKind.MEMORY:
+            overlays = overlays_of(root, read)
+            return await self._run(program, job, progress, _overlaid(overlays, job))
+        async with scratch_folder() as scratch:
+            overlays = overlays_of(root, read, scratch=str(scratch))
+            return await self._run(program, job, progress, _overlaid(overlays, job))
+
+    async def _run_in_copy(self, program: str, job: Job, progress: Progress) -> Ran:
+        root = self._view.root.resolve()
+        require_own_project(root)
+        async with project_copy(root, private=self._view.hidden()) as copy:
+            return await self._run(program, job, progress, _FolderSources({root: str(copy)}))
+
+    async def _run(self, program: str, job: Job, progress: Progress, origin: _FolderSources) -> Ran:
+        options = [*NAMESPACES, *self._view.options(job, origin.sources), *environment_options(job)]
         if job.bounds.network:
             options.append("--share-net")
         if any("\0" in word for word in (*options, *job.argv)):  # NUL separates options, so it could add some
             raise ToolFailed(Category.INVALID_INPUT, "the command contains the character NUL; leave it out")
         started_s = asyncio.get_running_loop().time()
         with _Handles() as handles:
-            sandbox = await _start_sandbox(program, options, job, handles)
+            sandbox = await _start_sandbox(program, options, job, handles, origin)
             ran = await _supervise(sandbox, job, progress)
+            view = sandbox.view or Path(origin.sources.get(self._root.resolve(), self._root))
+            files = await asyncio.to_thread(read_wanted, view, job.wanted) if job.wanted else {}
         took_ms = round((asyncio.get_running_loop().time() - started_s) * 1_000)
         _require_started(ran, job)
-        return msgspec.structs.replace(ran, took_ms=took_ms)
+        return msgspec.structs.replace(ran, took_ms=took_ms, files=files)
 
     async def trial(self) -> str:
         """Try to escape from the sandbox, once per process; empty if nothing could."""
@@ -85,9 +135,15 @@ class Bubblewrap:
             program = self._program()
         except ToolFailed as error:
             return error.message
-        return await tried(
+        trial = tried(
             program, lambda scene: Bubblewrap(scene.root, program=program, private=scene.private, read=scene.read)
         )
+        verdict, _ = await asyncio.gather(trial, self._way_here(program))  # the first check needs both
+        return verdict
+
+    async def _way_here(self, program: str) -> ViewKind:
+        python = [Path(sys.base_prefix), Path(sys.base_exec_prefix)]
+        return await way_here(program, lambda root, way: Bubblewrap(root, program=program, read=python, way=way))
 
     def _program(self) -> str:
         """The path of bubblewrap; ToolFailed says what is missing, and how to get it."""
@@ -95,13 +151,31 @@ class Bubblewrap:
             raise _unusable("commands need a sandbox, which needs Linux; use a Linux machine or container")
         if platform.machine() not in MACHINES:
             raise _unusable(f"the sandbox supports the processors {', '.join(MACHINES)}, not {platform.machine()}")
-        found = shutil.which(self._named or "bwrap")
-        if found is None:
-            raise _unusable(f"{self._named or 'bubblewrap'} was not found; {HOW_TO_GET}")
-        if self._root.resolve() in Path(found).resolve().parents:
-            # A command could have put it there, to be run outside of the sandbox the next time.
-            raise _unusable(f"{found} is in the project, where commands could change it; {HOW_TO_GET}")
-        return found
+        root = self._root.resolve()
+        candidates = _candidates(self._named or "bwrap")
+        if found := next((one for one in candidates if root not in Path(one).resolve().parents), None):
+            return found
+        if candidates:
+            # A command or a stranger could have put it there, to be run outside of the sandbox.
+            raise _unusable(f"{candidates[0]} is in the project, where commands could change it; {HOW_TO_GET}")
+        raise _unusable(f"{self._named or 'bubblewrap'} was not found; {HOW_TO_GET}")
+
+
+@dataclass(frozen=True)
+class _FolderSources:
+    """Where the content of a sandbox's folders comes from."""
+
+    sources: Mapping[Path, str] = field(default_factory=dict)
+    """By folder: what is shown there instead of itself."""
+    overlaid: str = ""
+    """Which of these is the project, if overlays are made first."""
+    plan: bytes = b""
+    """What the program that makes the overlays reads."""
+
+
+def _overlaid(overlays: Overlays, job: Job) -> _FolderSources:
+    sources = overlays.sources()
+    return _FolderSources(sources, sources[overlays.changeable[0]], overlays.plan(job.bounds.memory_bytes))
 
 
 @dataclass
@@ -115,6 +189,8 @@ class _RunningSandbox:
     handle: int
     group: TaskLimit | None = None
     """The control group that limits its processes, where there is one."""
+    view: Path | None = None
+    """The project as the command sees it, held open from outside; only if something in it is wanted."""
     stopped: Stopped = ""
     output: dict[str, bytearray] = field(default_factory=lambda: {"stdout": bytearray(), "stderr": bytearray()})
 
@@ -159,6 +235,12 @@ class _Handles:
         os.lseek(handle, 0, os.SEEK_SET)
         return handle
 
+    def folder(self, path: str) -> Path:
+        """A folder that stays reachable when the namespace of its path has ended."""
+        handle = os.open(path, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        self._open.add(handle)
+        return Path(f"/proc/self/fd/{handle}")
+
     def process(self, pid: int) -> int:
         handle = os.pidfd_open(pid)
         self._open.add(handle)
@@ -176,16 +258,20 @@ class _Handles:
         self.close(*self._open.copy())
 
 
-async def _start_sandbox(program: str, options: Sequence[str], job: Job, handles: _Handles) -> _RunningSandbox:
-    """Start the command with its limits set; ToolFailed if the sandbox could not be created."""
+async def _start_sandbox(
+    program: str, options: Sequence[str], job: Job, handles: _Handles, origin: _FolderSources
+) -> _RunningSandbox:
+    """Start the command with its limits set; ToolFailed if the sandbox could not be created, NoOverlay if it is only
+    that its overlays could not."""
     info, info_writer = handles.pipe()
     gate = handles.gate()
     plan = handles.content("".join(f"{option}\0" for option in options).encode())
     calls = handles.content(filter_program(platform.machine()))
     # The environment of a command is passed in a file, because all users can see the arguments of a process.
     extras = ("--info-fd", str(info_writer), "--block-fd", str(gate), "--seccomp", str(calls))
-    command = (program, "--args", str(plan), *extras, "--", *job.argv)
-    process = await _start_process(command, (plan, calls, info_writer, gate))
+    first, more = _overlay_start(origin, handles)
+    command = (*first, program, "--args", str(plan), *extras, "--", *job.argv)
+    process = await _start_process(command, (plan, calls, info_writer, gate, *more))
     try:
         handles.close(info_writer)
         pid = await _first_pid(info)
@@ -193,9 +279,13 @@ async def _start_sandbox(program: str, options: Sequence[str], job: Job, handles
         limit(pid, job.bounds)
         # A few more than the watch allows: a command over the limit is then killed, not only denied more processes.
         sandbox.group = limit_tasks(pid, threads_max(job.bounds) + BEYOND)
+        if job.wanted and origin.overlaid:
+            sandbox.view = handles.folder(f"/proc/{process.pid}/root{origin.overlaid}")
         os.write(gate, b"!")  # bubblewrap waits for this before it runs the command
     except (OSError, ValueError, TimeoutError) as error:
         words = await _abandon(process)
+        if words.startswith(FAILED):
+            raise NoOverlay(words.removeprefix(FAILED)) from error
         raise _unusable(f"the sandbox could not be created: {words or error}") from error
     except asyncio.CancelledError:
         await _abandon(process)
@@ -203,11 +293,21 @@ async def _start_sandbox(program: str, options: Sequence[str], job: Job, handles
     return sandbox
 
 
+def _overlay_start(origin: _FolderSources, handles: _Handles) -> tuple[Sequence[str], Sequence[int]]:
+    """The words that make overlays before bubblewrap starts, if there are any, and the file that these need."""
+    if not origin.plan:
+        return (), ()
+    plan = handles.content(origin.plan)
+    return (sys.executable, "-I", "-S", "-B", "-c", START, str(plan)), (plan,)
+
+
 async def _start_process(words: Sequence[str], handles: Sequence[int]) -> Process:
     """Start bubblewrap. A cancelled caller waits until it is started: only then can it be killed with its child."""
+    # Some Pythons do not find their own library without this; bubblewrap itself gets no environment.
+    env = {LIBRARIES: os.environ[LIBRARIES]} if words[0] == sys.executable and LIBRARIES in os.environ else {}
     starting = asyncio.ensure_future(
         asyncio.create_subprocess_exec(
-            *words, stdin=PIPE, stdout=PIPE, stderr=PIPE, env={}, cwd="/", pass_fds=handles, start_new_session=True
+            *words, stdin=PIPE, stdout=PIPE, stderr=PIPE, env=env, cwd="/", pass_fds=handles, start_new_session=True
         )
     )
     try:
@@ -274,8 +374,9 @@ async def _supervise(sandbox: _RunningSandbox, job: Job, progress: Progress) -> 
     if watch.failed:
         raise _unusable(f"the sandbox can't be monitored: {watch.failed}")
     code = sandbox.process.returncode or 0
-    words = {name: content.decode(errors="replace") for name, content in sandbox.output.items()}
-    return Ran(exit=code if code >= 0 else 128 - code, took_ms=0, stopped=sandbox.stopped, **words)
+    stdout, stderr = (sandbox.output[name].decode(errors="replace") for name in ("stdout", "stderr"))
+    exit_code = code if code >= 0 else 128 - code
+    return Ran(exit=exit_code, stdout=stdout, stderr=stderr, took_ms=0, stopped=sandbox.stopped)
 
 
 async def _feed(process: Process, content: bytes) -> None:
@@ -305,11 +406,20 @@ def _require_started(ran: Ran, job: Job) -> None:
     if ran.exit != 1 or ran.stopped or not words.startswith("bwrap: ") or "\n" in words:
         return
     if words.startswith("bwrap: execvp "):
-        hint = "it has the system's folders and the project; [shell] read adds more"
+        hint = "it has the system's folders and the project; ask a person if it needs more"
         raise ToolFailed(Category.NOT_FOUND, f"there is no program {job.argv[0][:200]} in the sandbox; {hint}")
     if words.startswith("bwrap: Can't chdir"):
         raise ToolFailed(Category.NOT_FOUND, f"there is no folder {job.cwd or '.'} to start in; create it first")
     raise _unusable(f"the sandbox could not be created: {words[-WORDS_MAX:]}")
+
+
+def _candidates(name: str) -> list[str]:
+    """The programs of that name: an absolute path, or one for each folder of PATH, relative folders left out, because
+    they are in the project if handrail runs there."""
+    if os.sep in name:
+        return [name] if Path(name).is_absolute() and shutil.which(name) else []
+    folders = [folder for folder in os.environ.get("PATH", os.defpath).split(os.pathsep) if folder.startswith(os.sep)]
+    return [found for folder in folders if (found := shutil.which(name, path=folder))]
 
 
 def _unusable(message: str) -> ToolFailed:

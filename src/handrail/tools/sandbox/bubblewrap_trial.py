@@ -22,8 +22,8 @@ from handrail.engine.tool import ToolFailed
 TRIAL_MS: Final = 10_000
 WORDS_MAX: Final = 500
 HOW_TO_GET: Final = (
-    "install bubblewrap 0.8 or newer (Debian, Ubuntu: apt install bubblewrap; Fedora: dnf install bubblewrap), or name "
-    'it in .handrail/config.toml: [shell] bubblewrap = "/path/to/bwrap"'
+    "ask a person to install bubblewrap 0.8 or newer (Debian, Ubuntu: apt install bubblewrap; Fedora: dnf install "
+    "bubblewrap)"
 )
 CANARY: Final = "a canary of handrail"
 PROBE: Final = r"""
@@ -87,7 +87,7 @@ async def _verdict(around: Callable[[Scene], Sandbox]) -> str:
         sandbox = around(Scene(folder / "project", private=[folder / "project" / "private"], read=python))
         stdin = msgspec.json.encode(given).decode()
         try:
-            ran = await sandbox.run(Job(argv=_command(), stdin=stdin, bounds=Bounds(time_ms=TRIAL_MS)))
+            ran = await sandbox.run(Job(argv=_command(), stdin=stdin, bounds=Bounds(time_ms=TRIAL_MS), kept=True))
         except ToolFailed as error:
             return f"{error.message}; {HOW_TO_GET}; user namespaces must be allowed"
         escapes = _escapes(ran)

@@ -18,10 +18,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from handrail.domain.definition.model import Category
 from handrail.engine.sandbox import Bounds, Job, Ran, Stopped
 from handrail.engine.tool import Progress, ToolFailed, silent
 from handrail.tools.sandbox.output_report import OutputReport
+from handrail.tools.sandbox.wanted_files import read_wanted
 
 KEPT: Final = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SYSTEMROOT", "TZ", "USER", "USERPROFILE")
 """The variables of our own environment that a command gets: no secrets."""
@@ -143,7 +146,8 @@ class Unconfined:
         # Not TemporaryDirectory: a process that is left may still write there, which would make its removal fail.
         temporary = await asyncio.to_thread(tempfile.mkdtemp, prefix="handrail-")
         try:
-            return await _ran(job, folder, temporary, progress)
+            ran = await _ran(job, folder, temporary, progress)
+            return replace(ran, files=await asyncio.to_thread(read_wanted, root, job.wanted)) if job.wanted else ran
         finally:
             await asyncio.to_thread(shutil.rmtree, temporary, ignore_errors=True)
 
@@ -157,9 +161,10 @@ async def _ran(job: Job, folder: Path, temporary: str, progress: Progress) -> Ra
     run = _Run(job.bounds, progress)
     await _start(run, (program, *job.argv[1:]), folder, env, job.bounds)
     code = await _supervise(run, job)
-    words = {"stdout": run.output[OUT].decode(errors="replace"), "stderr": run.output[ERR].decode(errors="replace")}
+    stdout, stderr = (run.output[stream].decode(errors="replace") for stream in (OUT, ERR))
     took_ms = round((loop.time() - started_s) * 1_000)
-    return Ran(exit=code if code >= 0 else 128 - code, took_ms=took_ms, stopped=run.stopped, **words)
+    exit_code = code if code >= 0 else 128 - code
+    return Ran(exit=exit_code, stdout=stdout, stderr=stderr, took_ms=took_ms, stopped=run.stopped)
 
 
 def _program(name: str, folder: Path, path: str) -> str:

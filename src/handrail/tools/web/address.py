@@ -5,7 +5,7 @@ Pure. Names are looked up and connections made in http_client.py."""
 from __future__ import annotations
 
 from collections.abc import Iterable
-from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from typing import Final, TypeAlias
 
 Address: TypeAlias = IPv4Address | IPv6Address
@@ -14,6 +14,20 @@ TRANSLATED: Final = IPv6Network("64:ff9b::/96")
 """NAT64 maps every IPv4 address into this network, public or not."""
 COMPATIBLE: Final = IPv6Network("::/96")
 """A deprecated way to write IPv4 addresses."""
+
+# Our own tables: those of `ipaddress` differ between versions of Python.
+NOT_PUBLIC_4: Final = (
+    *map(IPv4Network, ("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "168.63.129.16/32")),
+    *map(IPv4Network, ("169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24", "192.0.2.0/24", "192.31.196.0/24")),
+    *map(IPv4Network, ("192.52.193.0/24", "192.88.99.0/24", "192.168.0.0/16", "192.175.48.0/24", "198.18.0.0/15")),
+    *map(IPv4Network, ("198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4")),
+)
+"""Private, reserved, for documentation or multicast; 168.63.129.16 is the inner service of a large cloud."""
+UNICAST: Final = IPv6Network("2000::/3")
+"""All public IPv6 addresses are in here."""
+NOT_PUBLIC_6: Final = (
+    *map(IPv6Network, ("2001::/23", "2001:db8::/32", "2620:4f:8000::/48", "3ffe::/16", "3fff::/20")),
+)
 
 
 def is_public(address: str) -> bool:
@@ -24,7 +38,7 @@ def is_public(address: str) -> bool:
             return False  # no server has such an address; it is only written to get past a guard
         if parsed in TRANSLATED:
             return is_public(str(_last_part(parsed)))
-    return all(one.is_global and not _is_special(one) for one in (parsed, *_wrapped(parsed)))
+    return all(_is_global(one) for one in (parsed, *_wrapped(parsed)))
 
 
 def is_allowed(host: str, port: int, addresses: Iterable[str], allow: Iterable[str]) -> bool:
@@ -35,9 +49,10 @@ def is_allowed(host: str, port: int, addresses: Iterable[str], allow: Iterable[s
     return allowed[0] or (len(allowed) > 1 and all(allowed[1:]))
 
 
-def _is_special(address: Address) -> bool:
-    is_site_local = isinstance(address, IPv6Address) and address.is_site_local
-    return is_site_local or address.is_multicast or address.is_reserved or address.is_link_local
+def _is_global(address: Address) -> bool:
+    if isinstance(address, IPv4Address):
+        return not any(address in network for network in NOT_PUBLIC_4)
+    return address in UNICAST and not any(address in network for network in NOT_PUBLIC_6)
 
 
 def _wrapped(address: Address) -> list[IPv4Address]:

@@ -19,6 +19,7 @@ from handrail.domain.definition.model import Category, Effect
 from handrail.engine.clock import Clock, system_clock
 from handrail.engine.tool import ToolCall, ToolFailed, ToolSpec
 from handrail.tools.arguments import closed
+from handrail.tools.configuration import NONE_WITHHELD, WithheldHosts
 from handrail.tools.python.function_tool import FunctionTool
 from handrail.tools.web.http_message import HttpRequest, HttpResponse
 
@@ -78,8 +79,10 @@ _not_in_urls = re.compile(r"[\x00-\x20\x7f\\]")
 class HttpTools:
     """The tools of this family, with the connections that they share."""
 
-    def __init__(self, allow: Collection[str], *, clock: Clock = system_clock) -> None:
-        self._allow = tuple(allow)
+    def __init__(
+        self, allow: Collection[str], *, withheld: WithheldHosts = NONE_WITHHELD, clock: Clock = system_clock
+    ) -> None:
+        self._allow, self._withheld = tuple(allow), withheld
         self._clock = clock
         self._wires: WeakKeyDictionary[asyncio.AbstractEventLoop, HttpClient] = WeakKeyDictionary()
 
@@ -118,7 +121,7 @@ class HttpTools:
             # Imported late: httpx takes 100 ms (measured), which plans without http should not pay.
             from handrail.tools.web.http_client import HttpClient
 
-            self._wires[loop] = HttpClient(self._allow)
+            self._wires[loop] = HttpClient(self._allow, self._withheld)
         return self._wires[loop]
 
     def _failure(self, answer: HttpResponse, url: str) -> ToolFailed:

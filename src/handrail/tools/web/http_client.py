@@ -21,7 +21,9 @@ from msgspec.structs import replace
 
 from handrail.domain.definition.model import Category
 from handrail.engine.tool import ToolFailed
+from handrail.tools.configuration import NONE_WITHHELD, WithheldHosts
 from handrail.tools.web.address import is_allowed, is_public
+from handrail.tools.web.content_decoding import Undecodable, decoder_of
 from handrail.tools.web.http_message import HttpRequest, HttpResponse
 
 ANSWER_BYTES_MAX: Final = 1_000_000
@@ -41,8 +43,8 @@ TIMES: Final = {"connect": CONNECT_S, "read": SILENCE_S, "write": SILENCE_S, "po
 class HttpClient:
     """The connections of one event loop, kept open between calls."""
 
-    def __init__(self, allow: Collection[str]) -> None:
-        self._guard = _Guard(allow)
+    def __init__(self, allow: Collection[str], withheld: WithheldHosts = NONE_WITHHELD) -> None:
+        self._guard = _Guard(allow, withheld)
         self._pools: dict[str, httpcore.AsyncConnectionPool] = {}
 
     async def fetch(self, ask: HttpRequest, *, wanted: Collection[int]) -> HttpResponse:
@@ -83,32 +85,26 @@ class HttpClient:
             extensions={"timeout": TIMES},
         )
         try:
-            return await self._answer(asked, host)
+            return await self._answer(asked)
         except httpcore.TimeoutException:
             raise ToolFailed(Category.TIMEOUT, f"{host} did not answer in time") from None
         except (httpcore.NetworkError, httpcore.ProtocolError) as error:
             raise _unreached(host, error) from None
-        except httpx.DecodingError:
-            raise ToolFailed(Category.TOOL_ERROR, f"{host} sent a response that can't be decoded") from None
+        except Undecodable as error:
+            raise ToolFailed(Category.TOOL_ERROR, f"the response of {host} {error}") from None
 
-    async def _answer(self, asked: httpcore.Request, host: str) -> HttpResponse:
+    async def _answer(self, asked: httpcore.Request) -> HttpResponse:
         answered = await self._pool(asked.url.scheme.decode()).handle_async_request(asked)
         try:
-            stream = _ResponseStream(answered.aiter_stream())
-            response = httpx.Response(answered.status, headers=answered.headers, stream=stream)
-            content = bytearray()
-            async for block in response.aiter_bytes():
-                content += block
-                if len(content) > ANSWER_BYTES_MAX:
-                    message = f"the response of {host} is larger than {ANSWER_BYTES_MAX:,} bytes; request less"
-                    raise ToolFailed(Category.TOOL_ERROR, message)
+            response = httpx.Response(answered.status, headers=answered.headers)
+            content = await _decoded(answered.aiter_stream(), response.headers.get_list("content-encoding"))
         finally:
             await answered.aclose()
         headers = dict(response.headers.items())
         return HttpResponse(
             status=response.status_code,
             headers=headers,
-            content=bytes(content),
+            content=content,
             charset=response.charset_encoding or "utf-8",
         )
 
@@ -123,21 +119,22 @@ class HttpClient:
         return self._pools[scheme]
 
 
-class _ResponseStream(httpx.AsyncByteStream):
-    """The bytes of a response, in the form that httpx expects."""
-
-    def __init__(self, blocks: AsyncIterator[bytes]) -> None:
-        self._blocks = blocks
-
-    def __aiter__(self) -> AsyncIterator[bytes]:
-        return self._blocks
+async def _decoded(blocks: AsyncIterator[bytes], encodings: Sequence[str]) -> bytes:
+    """A whole body, decoded within its limits; what has no body has no encoding either."""
+    content, decoder = bytearray(), None
+    async for block in blocks:
+        decoder = decoder or decoder_of(encodings, bytes_max=ANSWER_BYTES_MAX)
+        content += decoder.decoded(block)
+    if decoder is not None:
+        decoder.finish()
+    return bytes(content)
 
 
 class _Guard(httpcore.AsyncNetworkBackend):
     """Connects only to addresses that a call may reach."""
 
-    def __init__(self, allow: Collection[str]) -> None:
-        self._allow = allow
+    def __init__(self, allow: Collection[str], withheld: WithheldHosts) -> None:
+        self._allow, self._withheld = allow, withheld
         self._network = httpcore.AnyIOBackend()
 
     async def connect_tcp(
@@ -150,7 +147,8 @@ class _Guard(httpcore.AsyncNetworkBackend):
     ) -> httpcore.AsyncNetworkStream:
         """Connect to one of the host's addresses, all of which were checked."""
         failed: Exception | None = None
-        for address in (await checked_addresses(host, port, self._allow))[:ADDRESSES_TRIED_MAX]:
+        addresses = await checked_addresses(host, port, self._allow, self._withheld)
+        for address in addresses[:ADDRESSES_TRIED_MAX]:
             try:
                 return await self._network.connect_tcp(address, port, timeout, local_address, socket_options)
             except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
@@ -164,7 +162,9 @@ def own_headers() -> Mapping[str, str]:
     return {"user-agent": f"handrail/{version('handrail')}", "accept": "*/*", "accept-encoding": "identity"}
 
 
-async def checked_addresses(host: str, port: int, allow: Collection[str]) -> list[str]:
+async def checked_addresses(
+    host: str, port: int, allow: Collection[str], withheld: WithheldHosts = NONE_WITHHELD
+) -> list[str]:
     """The addresses of a host; ToolFailed if it has one that a call may not reach."""
     try:
         found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
@@ -176,11 +176,9 @@ async def checked_addresses(host: str, port: int, allow: Collection[str]) -> lis
     if all(map(is_public, addresses)) or is_allowed(host, port, addresses, allow):
         return addresses
     refused = next(address for address in addresses if not is_public(address))
-    message = (
-        f"{host} is not a public address ({refused}); a person can allow it in .handrail/config.toml: "
-        f'[http] allow = ["{host}:{port}"]'
-    )
-    raise ToolFailed(Category.PERMISSION, message)
+    message = f"{host} is not a public address ({refused}); only a person can allow it, so ask one if the step needs it"
+    why = f"; {withheld.why}" if is_allowed(host, port, addresses, withheld.hosts) else ""
+    raise ToolFailed(Category.PERMISSION, message + why)
 
 
 def redirected(ask: HttpRequest, location: str, status: int) -> HttpRequest:

@@ -94,6 +94,10 @@ class Calls:
     started: asyncio.Event = field(default_factory=asyncio.Event)
     go_on: asyncio.Event = field(default_factory=asyncio.Event)
     cancelled: asyncio.Event = field(default_factory=asyncio.Event)
+    initialized: int = 0
+
+    async def note_initialized(self, _: Any, __: mt.NotificationParams) -> None:
+        self.initialized += 1
 
     async def call(self, _: Any, params: mt.CallToolRequestParams) -> mt.CallToolResult:
         if params.name == "break":
@@ -112,7 +116,7 @@ class Calls:
         async def tools(_: Any, __: Any) -> mt.ListToolsResult:
             return mt.ListToolsResult(tools=[ECHO, replace_name("wait"), replace_name("break")])
 
-        return Server(
+        server: Server[Any] = Server(
             "small",
             version="1",
             on_list_tools=tools,
@@ -120,6 +124,8 @@ class Calls:
             get_tool_input_schema=lambda _: ECHO.input_schema,
             on_subscriptions_listen=ListenHandler(InMemorySubscriptionBus()),
         )
+        server.add_notification_handler("notifications/initialized", mt.NotificationParams, self.note_initialized)
+        return server
 
 
 def replace_name(name: str) -> mt.Tool:

@@ -64,7 +64,8 @@ async def test_a_request_without_a_name_or_with_two_is_refused() -> None:
 
 async def test_without_the_token_nothing_of_mcp_is_reached() -> None:
     wrong = [f"Bearer {TOKEN}x", f"Bearer {TOKEN[:-1]}", f"Basic {TOKEN}", "Bearer", "", TOKEN]
-    async with opened() as live, httpx.AsyncClient(base_url=live.url, trust_env=False) as client:
+    limits = HttpLimits(refused_s=0.0)  # else the later answers would wait
+    async with opened(limits) as live, httpx.AsyncClient(base_url=live.url, trust_env=False) as client:
         for shown in (None, *wrong):
             for method in ("GET", "POST", "DELETE", "OPTIONS"):
                 with_it = {} if shown is None else {"authorization": shown}

@@ -6,8 +6,10 @@ import json
 import os
 import signal
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -34,8 +36,12 @@ def serving(shell: Shell, *words: str) -> Iterator[tuple[Process, Any]]:
         yield process, json.loads(line)
 
 
+def token_of(endpoint: Any) -> str:
+    return Path(endpoint["token_file"]).read_text(encoding="utf-8").strip()
+
+
 def client(endpoint: Any) -> httpx.Client:
-    shown = {"authorization": f"Bearer {endpoint['token']}"} if "token" in endpoint else {}
+    shown = {"authorization": f"Bearer {token_of(endpoint)}"} if "token_file" in endpoint else {}
     return httpx.Client(headers={**ACCEPT, **shown}, timeout=PATIENCE_S, trust_env=False)
 
 
@@ -68,26 +74,54 @@ def test_its_token_is_private_and_stays_the_same(shell: Shell) -> None:
         file = Path(first["token_file"])
         assert file == shell.home / "http-token"
         assert file.stat().st_mode & 0o777 == 0o600
-        assert file.read_text(encoding="utf-8").strip() == first["token"]
-    with serving(shell) as (_, second):
-        assert (second["token"], second["token_file"]) == (first["token"], first["token_file"])
+        token = token_of(first)
+    with serving(shell) as (_, second), client(second) as http:
+        assert (token_of(second), second["token_file"]) == (token, first["token_file"])
+        assert http.post(second["url"], json=INITIALIZE).status_code == 200
 
 
 @posix
-def test_it_prints_how_to_connect_and_its_token_once(shell: Shell) -> None:
+def test_without_a_terminal_it_prints_where_the_token_is_and_never_the_token(shell: Shell) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     with shell.process("serve", "--port", str(port)) as process:
         until(lambda: is_alive(port))
         process.send(signal.SIGINT)
         code, out, err = process.end()
-    token = (shell.home / "http-token").read_text(encoding="utf-8").strip()
+    file = shell.home / "http-token"
+    token = file.read_text(encoding="utf-8").strip()
     assert (code, out) == (0, "")
-    assert f'http://127.0.0.1:{port}/mcp --header "Authorization: Bearer {token}"' in err
-    assert err.count(token) == 1
-    logs = "".join(file.read_text(encoding="utf-8") for file in (shell.home / "logs").iterdir())
+    assert f"clients need the token in {file}" in err
+    assert f'http://127.0.0.1:{port}/mcp --header "Authorization: Bearer $(cat {file})"' in err
+    logs = "".join(one.read_text(encoding="utf-8") for one in (shell.home / "logs").iterdir())
     assert f"http://127.0.0.1:{port}/mcp" in logs
-    assert token not in logs
+    assert token not in logs + err
+    with serving(shell) as (_, endpoint):
+        assert set(endpoint) == {"url", "token_file"}
+
+
+@posix
+@pytest.mark.parametrize("options", [(), ("--json",)], ids=["words", "json"])
+def test_at_a_terminal_it_prints_the_token_once(shell: Shell, options: tuple[str, ...]) -> None:
+    import pty  # only POSIX has it
+
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "handrail", "--home", str(shell.home), "serve", "--port", "0", *options]
+    process = subprocess.Popen(command, cwd=shell.folder, stdin=theirs, stdout=theirs, stderr=theirs)
+    os.close(theirs)
+    said = b""
+    try:
+        with suppress(OSError):  # the terminal's end
+            while piece := os.read(ours, 10_000):
+                said += piece
+                if b"http-token" in said and said.endswith(b"\n"):
+                    process.send_signal(signal.SIGINT)
+    finally:
+        process.kill()
+        process.wait()
+        os.close(ours)
+    token = (shell.home / "http-token").read_text(encoding="utf-8").strip()
+    assert said.replace(b"\r\n", b"").count(token.encode()) == 1, said
 
 
 def is_alive(port: int) -> bool:

@@ -14,6 +14,7 @@ import pytest
 from mcp import MCPDeprecationWarning
 from mcp.client.subscriptions import PromptsListChanged, ResourcesListChanged, ResourceUpdated, ServerEvent
 
+from handrail.interfaces.mcp import shell_subscribers
 from interfaces.mcp.surface.agent import MODERN, PATIENCE_S, Agent, Place, joined
 
 WORKFLOW = {"id": "w", "steps": [{"id": "a", "prompt": "A."}, {"id": "b", "prompt": "B."}]}
@@ -173,6 +174,17 @@ async def test_every_client_hears_what_it_asked_for_and_one_that_leaves_disturbs
         heard[0].uris.clear()
         await stays.call("record_decision", run=run, decision="two", reason="r")
         await heard[0].until(f"{RUNS}/{run}")
+
+
+async def test_a_client_that_left_without_a_word_is_forgotten(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shell_subscribers, "SUBSCRIBED_MAX", 1)
+    async with place.serving() as server:
+        for _ in range(3):  # each finds the one place free again
+            async with _listening(server, Heard()) as agent:
+                for _ in range(2):
+                    await subscribe(agent, RUNS)
+                    await unsubscribe(agent, RUNS)
+                await subscribe(agent, RUNS)
 
 
 @asynccontextmanager

@@ -112,7 +112,7 @@ async def test_without_wait_the_answer_is_plain_even_with_the_extension(place: P
 
 async def test_an_approval_is_a_question_of_the_task_and_its_answer_moves_the_run(place: Place) -> None:
     for answer, end in (("approve", "completed"), ("reject", "waiting")):
-        async with place.agent(mode=MODERN, extensions=[Tasks()]) as agent:
+        async with place.agent(mode=MODERN, extensions=[Tasks()], elicitation_callback=silent) as agent:
             task = await started(agent, ASKING)
             asked = await reached(agent, task, "input_required")
             (key,) = asked["inputRequests"]
@@ -124,19 +124,62 @@ async def test_an_approval_is_a_question_of_the_task_and_its_answer_moves_the_ru
             (event,) = (await agent.call("query_ledger", run=task, kinds=[kind]))["events"]
             assert event["actor"].startswith("person:")
             assert event["data"]["reason"] == "I looked"
+            assert event["data"]["channel"] == "task:claude"
+            assert "w: file.write" in str(asked["inputRequests"][key]), "the user sees what follows"
             await ask(agent, "tasks/update", task, input_responses={key: response})  # too late, and harmless
             assert place.kinds(task).count(kind) == 1
 
 
 async def test_a_question_that_was_not_answered_stays(place: Place) -> None:
-    async with place.agent(mode=MODERN, extensions=[Tasks()]) as agent:
+    async with place.agent(mode=MODERN, extensions=[Tasks()], elicitation_callback=silent) as agent:
         task = await started(agent, ASKING)
-        await reached(agent, task, "input_required")
+        (key,) = (await reached(agent, task, "input_required"))["inputRequests"]
         before = place.events(task)
-        for responses in ({"go": {"action": "cancel"}}, {"other": {"action": "accept"}}, {}, {"go": "nonsense"}):
+        for responses in ({key: {"action": "cancel"}}, {"other": {"action": "accept"}}, {}, {key: "nonsense"}):
             await ask(agent, "tasks/update", task, input_responses=responses)
         assert place.events(task) == before
         await reached(agent, task, "input_required")
+
+
+YES = {"action": "accept", "content": {"answer": "approve"}}
+
+
+async def silent(_: Any, _params: Any) -> mt.ElicitResult:
+    return mt.ElicitResult(action="cancel")
+
+
+async def test_an_answer_counts_only_under_the_key_that_the_question_came_with(place: Place) -> None:
+    async with place.agent(mode=MODERN, extensions=[Tasks()], elicitation_callback=silent) as agent:
+        task = await started(agent, ASKING)
+        (key,) = (await reached(agent, task, "input_required"))["inputRequests"]
+        other = await started(agent, ASKING)
+        (others,) = (await reached(agent, other, "input_required"))["inputRequests"]
+        for forged in ("go", "go#", f"go#{'0' * 32}", others):
+            with pytest.raises(MCPError, match="asks for something else"):
+                await ask(agent, "tasks/update", task, input_responses={forged: YES})
+        assert "approval_given" not in place.kinds(task)
+        await ask(agent, "tasks/update", task, input_responses={key: YES})
+        await agent.until(task, "completed")
+
+
+async def test_a_client_that_can_not_ask_its_user_is_given_no_question_and_can_answer_none(place: Place) -> None:
+    async with place.agent(mode=MODERN, extensions=[Tasks()]) as agent:
+        task = await started(agent, ASKING)
+        waiting = await reached(agent, task, "completed")
+        assert waiting["result"]["structuredContent"]["waiting_for"][0]["command"] == f"handrail approve {task} go"
+        with pytest.raises(MCPError, match="can't ask its user"):
+            await ask(agent, "tasks/update", task, input_responses={"go": YES})
+        assert "approval_given" not in place.kinds(task)
+
+
+async def test_where_a_passphrase_is_required_an_answer_of_a_task_does_not_count(place: Place) -> None:
+    place.home_config("[approvals]\npassphrase = true\n")
+    async with place.agent(mode=MODERN, extensions=[Tasks()], elicitation_callback=silent) as agent:
+        task = await started(agent, ASKING)
+        (key,) = (await reached(agent, task, "input_required"))["inputRequests"]
+        with pytest.raises(MCPError, match="an answer by task:claude does not count: approvals need a passphrase"):
+            await ask(agent, "tasks/update", task, input_responses={key: YES})
+        assert "approval_given" not in place.kinds(task)
 
 
 async def test_a_run_that_waits_for_a_decision_is_the_callers_turn(place: Place) -> None:

@@ -58,10 +58,15 @@ REFUSED: list[tuple[bytes, int, object, str]] = [
     (b'{"jsonrpc":"2.0","id":true,"method":"ping"}', -32600, None, "id"),
     (b'{"jsonrpc":"2.0","id":[1],"method":"ping"}', -32600, None, "id"),
     (b'{"jsonrpc":"2.0","id":{},"method":"ping"}', -32600, None, "id"),
-    (b'{"jsonrpc":"2.0","id":"' + b"k" * 501 + b'","method":"ping"}', -32600, None, "500"),
-    (b'{"jsonrpc":"2.0","id":' + b"9" * 501 + b',"method":"ping"}', -32600, None, "500"),
+    (b'{"jsonrpc":"2.0","id":"' + b"k" * 501 + b'","method":"ping"}', -32600, "k" * 501, "500"),
+    (b'{"jsonrpc":"2.0","id":"' + b"k" * 100_001 + b'","method":"ping"}', -32600, None, "500"),
+    (b'{"jsonrpc":"2.0","id":' + b"9" * 501 + b',"method":"ping"}', -32600, 10**501 - 1, "500"),
     (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":[]}', -32602, 1, "params"),
     (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":"x"}', -32602, 1, "params"),
+    (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":null}', -32602, 1, "params"),
+    (b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":null}', -32602, 1, "params"),
+    (b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","arguments":null}}', -32602, 1, "arguments"),
+    (b'{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{"name":"x","arguments":null}}', -32602, 1, "arguments"),
     (b'{"jsonrpc":"2.0","id":1,"method":"ping","result":{}}', -32600, 1, "both"),
     (b'{"jsonrpc":"2.0","id":1,"result":{},"error":{}}', -32600, 1, "method"),
     (b'{"jsonrpc":"2.0","id":1,"result":5}', -32600, None, "response"),
@@ -108,7 +113,21 @@ LONG_REQUESTS = [
     (b'{"jsonrpc":"2.0","id":7,"result":{"a":"x', b'x"}}', None),  # an answer: its id is the server's
     (b'{"jsonrpc":"2.0","method":"x","params":{"id":7,"a":"x', b'x"}}', None),
     (b'{"jsonrpc":"2.0","method":"x","params":{"a":"x', b'x\\"id\\":7}', None),
-    (b"x" * 1_024, b"x" * 1_024, None),
+    (b'{"jsonrpc":"2.0","id":"' + b"k" * 1_000, b'k","method":"x"}', None),
+    (b'[{"jsonrpc":"2.0","id":7,"method":"x"}', b'"x"}]', None),
+    (b'"xxx', b'xxx"', None),
+    (b"-111", b"111", None),
+    (b" " * 1_024, b'{"jsonrpc":"2.0","id":7,"method":"x"} ', 7),
+]
+LONG_NO_JSON = [
+    (b"x" * 1_024, b"x" * 1_024),
+    (b"{" * 1_024, b"{" * 1_024),
+    (b"{oops", b"oops}"),
+    (b'{"jsonrpc":"2.0","id":7,"method":"x","params":{"a":"x', b"xxx"),  # it ends in the middle
+    (b"[1,", b"1,1"),
+    (b'"xxx', b"xxx"),
+    (b"\x00" * 1_024, b"\x00" * 1_024),
+    (b" " * 1_024, b" " * 1_024),
 ]
 
 
@@ -120,6 +139,19 @@ def test_a_line_that_is_too_long_is_answered_to_the_request_that_it_is(
     assert isinstance(refusal, Refusal)
     assert (refusal.code, refusal.id) == (-32600, request_id)
     assert "longer than 4194304" in refusal.message
+
+
+@pytest.mark.parametrize(("head", "tail"), LONG_NO_JSON)
+def test_a_line_that_is_too_long_and_no_json_is_a_parse_error(head: bytes, tail: bytes) -> None:
+    refusal = read_envelope(Overlong(head, tail, is_whole=True))
+    assert isinstance(refusal, Refusal)
+    assert (refusal.code, refusal.id) == (-32700, None)
+
+
+def test_null_params_of_a_notification_count_as_omitted() -> None:
+    read = read_envelope(b'{"jsonrpc":"2.0","method":"notifications/initialized","params":null}')
+    assert isinstance(read, Notification)
+    assert read.params == {}
 
 
 values = st.recursive(

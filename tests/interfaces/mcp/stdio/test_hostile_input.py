@@ -75,6 +75,20 @@ def test_a_line_that_is_too_long_is_answered_and_skipped(client: Client) -> None
     assert is_alive(client)
 
 
+def test_three_long_lines_that_are_no_json_are_three_parse_errors(client: Client) -> None:
+    client.write(b"".join((MEGABYTE * 10, b"\n", b"{" + MEGABYTE * 10, b"\n", b'{"jsonrpc":"' + MEGABYTE * 10, b"\n")))
+    answers = [client.next() for _ in range(3)]
+    assert [(answer["error"]["code"], answer["id"]) for answer in answers] == [(-32700, None)] * 3
+    assert is_alive(client)
+
+
+@pytest.mark.parametrize("length", [501, 10_000, 100_000])
+def test_a_request_with_a_very_long_id_is_answered_under_that_id(client: Client, length: int) -> None:
+    client.ask("k" * length, "tools/list")
+    assert client.answer("k" * length)["error"]["code"] == -32600
+    assert is_alive(client)
+
+
 def test_a_line_just_below_the_limit_reaches_the_tool(client: Client) -> None:
     client.tool("big", "echo", text="x" * 4_100_000)
     assert len(client.answer("big")["result"]["content"][0]["text"]) == 4_100_000
@@ -85,7 +99,7 @@ def test_memory_stays_flat_under_long_and_deep_lines(client: Client) -> None:
     def flood(times: int) -> float:
         for _ in range(times):
             client.write(MEGABYTE * 10 + b"\n" + b"[" * 100_000 + b"\n")
-            assert [client.next()["error"]["code"] for _ in range(2)] == [-32600, -32600]
+            assert [client.next()["error"]["code"] for _ in range(2)] == [-32700, -32600]
         return client.memory_mb
 
     before = flood(5)

@@ -25,6 +25,7 @@ from handrail.interfaces.mcp.surface.handlers.catalog import TOOLS
 from handrail.interfaces.mcp.surface.offer import ToolOffer
 from handrail.settings import Settings, read_settings
 from interfaces.shell import Process
+from support import trust_project
 
 ALL = ("guide", "run", "journal")
 MODERN = "2026-07-28"
@@ -71,9 +72,15 @@ class Place:
         return identity
 
     def config(self, text: str) -> None:
-        """Write the project's config.toml."""
+        """Write the project's config.toml, and trust it."""
         (self.project / ".handrail").mkdir(exist_ok=True)
         (self.project / ".handrail" / "config.toml").write_text(text, encoding="utf-8")
+        trust_project(self.home, self.project)
+
+    def home_config(self, text: str) -> None:
+        """Write config.toml in HANDRAIL_HOME."""
+        self.home.mkdir(parents=True, exist_ok=True)
+        (self.home / "config.toml").write_text(text, encoding="utf-8")
 
     def events(self, stream: str = "%") -> int:
         """How many events are on disk."""
@@ -195,7 +202,8 @@ class Agent:
 
 def _calls_in(data: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     options = [*data.get("options", ()), *data.get("failure", {}).get("options", ())]
-    return [option["next"] for option in options] + [data[key] for key in ("next",) if key in data]
+    assert all("next" in option or option["by"] == "person" for option in options)
+    return [option["next"] for option in options if "next" in option] + [data[key] for key in ("next",) if key in data]
 
 
 def text_of(result: mt.CallToolResult) -> str:

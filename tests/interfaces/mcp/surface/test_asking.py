@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import mcp_types as mt
@@ -11,7 +13,10 @@ import pytest
 from mcp.client import ClientRequestContext
 from mcp.shared.exceptions import MCPError
 
-from interfaces.mcp.surface.agent import ERAS, MODERN, Agent, Place, data_of, joined, write
+from handrail.domain.errors import Forbidden
+from handrail.interfaces.mcp.shell_caller import SdkCaller
+from handrail.interfaces.mcp.surface.caller import UserQuestion
+from interfaces.mcp.surface.agent import ERAS, MODERN, Agent, Place, data_of, joined, until, write
 
 ASKING = {
     "name": "Ask",
@@ -78,10 +83,12 @@ async def test_the_user_is_asked_and_their_yes_counts(place: Place, mode: str) -
         await agent.until(run, "completed")
         (asked,) = person.asked
         assert "Publish it?" in asked
+        assert "w: file.write (reversible, has an undo)" in asked, "the user sees what follows"
         assert run in asked
         (event,) = (await agent.call("query_ledger", run=run, kinds=["approval_given"]))["events"]
         assert event["actor"].startswith("person:")
         assert event["data"]["reason"] == "looks good"
+        assert event["data"]["channel"] == "elicitation:claude"
 
 
 @pytest.mark.parametrize("mode", ERAS)
@@ -96,6 +103,33 @@ async def test_the_user_can_say_no_whatever_the_agent_asked_for(place: Place, mo
         assert event["actor"].startswith("person:")
         assert event["data"]["reason"]
         assert not (place.project / "a.txt").exists()
+
+
+async def broken(_: ClientRequestContext, __: mt.ElicitRequestParams) -> mt.ErrorData:
+    return mt.ErrorData(code=mt.INTERNAL_ERROR, message="no window to show it in")
+
+
+async def test_what_is_no_answer_to_a_form_is_not_the_users_word() -> None:
+    class Session:
+        async def elicit_form(self, *_: object) -> mt.ElicitResult:
+            return mt.ElicitResult.model_validate({"action": "perhaps"})
+
+    context: Any = SimpleNamespace(session=Session(), protocol_version="2025-11-25", request_id=1)
+    with pytest.raises(Forbidden, match="not asked"):
+        await SdkCaller(context).ask("approval", UserQuestion(text="Go?", form={}), about="it")
+
+
+async def test_a_client_that_answers_the_question_with_an_error_has_asked_nobody(place: Place) -> None:
+    place.workflow(CONFIRM)
+    async with place.agent(mode="legacy", elicitation_callback=broken) as agent:
+        run = (await agent.call("execute_plan", definition=ASKING, inputs={"what": "it"}, wait="10s"))["run"]
+        events = place.events(run)
+        refused = await agent.refused("control", "forbidden", run=run, action="approve", step="go", reason="fine")
+        assert "the user was not asked" in refused["message"]
+        assert "no window" not in str(refused)  # a stranger's words
+        assert place.events(run) == events
+        guided = (await agent.call("workflow_next", workflow="w"))["run"]
+        await agent.refused("workflow_next", "forbidden", run=guided, step="a", output="x")
 
 
 @pytest.mark.parametrize("mode", ERAS)
@@ -250,7 +284,7 @@ async def test_what_the_agent_says_the_user_agreed_to_is_not_asked_again(place: 
 
 
 async def test_an_approval_for_a_group_is_not_given_by_somebody_else(place: Place) -> None:
-    place.config('[groups]\nmanagers = ["somebody-else"]\n')
+    place.home_config('[groups]\nmanagers = ["somebody-else"]\n')
     plan = {"name": "P", "steps": [{"id": "go", "approve": "Go?", "by": ["managers"]}]}
     async with place.agent(elicitation_callback=yes()) as agent:
         run = (await agent.call("execute_plan", definition=plan, wait="10s"))["run"]
@@ -270,3 +304,107 @@ async def test_an_approval_is_given_from_another_client_in_the_meantime(place: P
         again = await one.call("control", run=run, action="approve", step="go", reason="later")
         assert again["repeated"] is True
         assert place.kinds(run).count("approval_given") == 1
+
+
+@pytest.mark.parametrize("mode", ERAS)
+async def test_an_elicitation_that_the_client_answers_with_an_error_is_a_refusal(place: Place, mode: str) -> None:
+    async def broken(_: ClientRequestContext, _params: mt.ElicitRequestParams) -> mt.ErrorData:
+        return mt.ErrorData(code=mt.INTERNAL_ERROR, message="no user here")
+
+    async with place.agent(mode=mode, elicitation_callback=broken) as agent:
+        run = (await agent.call("execute_plan", definition=ASKING, inputs={"what": "it"}, wait="10s"))["run"]
+        arguments = {"run": run, "action": "approve", "step": "go", "reason": "r"}
+        if mode == MODERN:  # a client without sessions sends no error on: its own call fails
+            with pytest.raises(MCPError):
+                await agent.answer("control", arguments)
+        else:
+            await agent.refused("control", "forbidden", **arguments)
+        assert "approval_given" not in place.kinds(run)
+        assert (await agent.call("status", run=run))["waiting_for"][0]["step"] == "go"
+
+
+async def test_an_approval_for_nobody_who_is_known_here_is_refused_and_the_hint_names_no_setting(place: Place) -> None:
+    plan = {"name": "P", "steps": [{"id": "go", "approve": "Go?", "by": ["managers"]}]}
+    person = yes()
+    async with place.agent(elicitation_callback=person) as agent:
+        saved = await agent.call("save_plan", plan=plan)
+        (finding,) = [one for one in saved["findings"] if one["rule"] == "unknown_approver"]
+        assert "no person or group is known here as managers" in finding["message"]
+        run = (await agent.call("execute_plan", definition=plan, wait="10s"))["run"]
+        refused = await agent.refused("control", "forbidden", run=run, action="approve", reason="r")
+        assert "no person or group is known here by that name" in refused["message"]
+        assert "config" not in str(refused)
+        assert person.asked == [], "nobody is asked for an answer that does not count"
+
+
+async def test_where_a_passphrase_is_required_the_user_is_not_even_asked_through_the_client(place: Place) -> None:
+    place.home_config("[approvals]\npassphrase = true\n")
+    person = yes()
+    async with place.agent(elicitation_callback=person) as agent:
+        run = (await agent.call("execute_plan", definition=ASKING, inputs={"what": "it"}, wait="10s"))["run"]
+        refused = await agent.refused("control", "forbidden", run=run, action="approve", step="go", reason="r")
+        assert "an answer by elicitation:claude does not count" in refused["message"]
+        assert person.asked == []
+
+
+async def test_a_channel_that_does_not_count_is_refused(place: Place) -> None:
+    place.home_config('[approvals]\nchannels = ["terminal"]\n')
+    async with place.agent(elicitation_callback=yes()) as agent:
+        run = (await agent.call("execute_plan", definition=ASKING, inputs={"what": "it"}, wait="10s"))["run"]
+        refused = await agent.refused("control", "forbidden", run=run, action="approve", step="go", reason="r")
+        assert "an answer by elicitation does not count here: only by terminal" in refused["message"]
+
+
+async def test_who_had_an_agent_start_the_run_may_not_answer_if_the_step_says_so(place: Place) -> None:
+    plan = {"name": "P", "steps": [{"id": "go", "approve": "Go?", "not_by": "starter"}]}
+    async with place.agent(elicitation_callback=yes()) as agent:
+        run = (await agent.call("execute_plan", definition=plan, wait="10s"))["run"]
+        (event,) = (await agent.call("query_ledger", run=run, kinds=["run_started"]))["events"]
+        assert event["data"]["behalf"].startswith("person:")
+        refused = await agent.refused("control", "forbidden", run=run, action="approve", reason="r")
+        assert "started this run" in refused["message"]
+
+
+async def test_what_an_agent_sees_of_an_approval_is_short_and_names_the_command_for_a_person(place: Place) -> None:
+    steps = [{"id": "go", "approve": "Go?"}, *(write(f"w{n}") for n in range(6))]
+    async with place.agent() as agent:
+        run = (await agent.call("execute_plan", definition={"name": "P", "steps": steps}, wait="10s"))["run"]
+        status = await agent.call("status", run=run)
+        (one,) = status["waiting_for"]
+        assert one["digest"].startswith("sha256:")
+        assert one["command"] == f"handrail approve {run} go"
+        assert len(one["effects"]) == 4
+        assert one["effects"][-1] == "and 3 more steps"
+        (listed,) = (await agent.call("status"))["runs"]
+        assert "effects" not in listed["waiting_for"][0]
+
+
+async def test_a_value_that_an_agent_changes_while_the_user_looks_makes_the_answer_a_conflict(place: Place) -> None:
+    steps = [
+        {"id": "p", "prompt": "P."},
+        {"id": "go", "approve": "Publish {{ vars.v }}?"},
+        write(),
+        {"id": "q", "prompt": "Q.", "after": []},
+    ]
+    async with place.serving() as server, joined(server) as agent:
+        place.workflow({"id": "w", "steps": steps})
+        run = (await agent.call("workflow_next", workflow="w"))["run"]
+        await agent.call("workflow_next", run=run, step="p", output=1, vars={"v": "1.0"})
+
+        async def meanwhile(_: ClientRequestContext, params: mt.ElicitRequestParams) -> mt.ElicitResult:
+            assert "Publish 1.0?" in params.message
+            await agent.call("workflow_next", run=run, step="q", output=1, vars={"v": "6.66"})
+            return mt.ElicitResult(action="accept", content={"answer": "approve"})
+
+        async with joined(server, elicitation_callback=meanwhile, mode="legacy") as other:
+            await until(partial(_waiting, agent, run))
+            await other.refused("control", "conflict", run=run, action="approve", step="go", reason="r")
+        assert place.kinds(run).count("approval_withdrawn") == 1
+        assert "approval_given" not in place.kinds(run)
+        (one,) = await until(partial(_waiting, agent, run))
+        assert one["text"] == "Publish 6.66?"
+
+
+async def _waiting(agent: Agent, run: str) -> list[Any] | None:
+    waiting = (await agent.call("status", run=run)).get("waiting_for", ())
+    return [one for one in waiting if one["kind"] == "approval"] or None

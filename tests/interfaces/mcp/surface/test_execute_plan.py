@@ -258,3 +258,28 @@ async def test_a_run_continues_on_another_server_when_its_own_is_gone(place: Pla
     async with place.agent() as agent:
         await agent.until(run, "completed")
         assert (place.project / "a.txt").read_text() == "x"
+
+
+@pytest.mark.parametrize(
+    ("step", "where"),
+    [
+        ({"id": "r", "tool": "file.read", "args": {"paht": "x"}}, "steps[1].args.paht"),
+        ({"id": "r", "tool": "file.read", "args": {}}, "steps[1].tool"),
+        ({"id": "r", "tool": "file.read", "args": {"path": 7}}, "steps[1].args.path"),
+        ({"id": "r", "tool": "file.read", "args": {"path": "{{ steps.w.output.pth }}"}}, "steps[1].args.path"),
+        ({"id": "r", "tool": "file.raed", "args": {"path": "x"}}, "steps[1].tool"),
+    ],
+)
+async def test_arguments_and_output_fields_are_checked_by_the_schemas_of_tools_before_anything_runs(
+    place: Place, step: dict[str, Any], where: str
+) -> None:
+    plan = {"name": "P", "steps": [write(), step]}
+    async with place.agent() as agent:
+        checked = await agent.call("workflow_validate", definition=plan)
+        saved = await agent.refused("save_plan", "invalid", plan=plan)
+        run = await agent.refused("execute_plan", "invalid", definition=plan)
+        assert checked["valid"] is False
+        for findings in (checked["findings"], saved["findings"], run["findings"]):
+            assert where in [one["where"] for one in findings], findings
+            assert all(one["fix"] for one in findings if one["where"] == where)
+        assert place.events("run_%") == 0

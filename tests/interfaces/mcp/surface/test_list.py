@@ -35,7 +35,7 @@ REQUIRED = {
     "query_ledger": set(),
 }
 ARGUMENTS = {
-    "workflow_list": {"query", "category", "tags", "limit", "cursor"},
+    "workflow_list": {"of", "query", "category", "tags", "limit", "cursor"},
     "workflow_get": {"id", "version", "detail"},
     "workflow_next": {
         *("workflow", "inputs", "goal", "run", "step", "output", "outcome", "vars", "note", "confirmed", "agent"),

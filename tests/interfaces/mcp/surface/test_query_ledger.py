@@ -75,6 +75,15 @@ async def test_an_event_is_shown_as_the_contract_shows_it(place: Place) -> None:
         }
 
 
+async def test_an_unknown_kind_is_an_error_with_a_suggestion(place: Place) -> None:
+    async with place.agent() as agent:
+        await started(agent)
+        refused = await agent.refused("query_ledger", "invalid", kinds=["desicion"])
+        assert refused["message"] == "there is no kind of event 'desicion'"
+        assert refused["hint"] == "did you mean `decision`?"
+        assert "decision" in (await agent.refused("query_ledger", "invalid", kinds=["decision", "zzz"]))["hint"]
+
+
 async def test_every_filter_finds_just_what_it_names(place: Place) -> None:
     async with place.serving() as server, joined(server, name="ann") as ann, joined(server, name="bob") as bob:
         run = await started(ann)
@@ -95,7 +104,9 @@ async def test_every_filter_finds_just_what_it_names(place: Place) -> None:
             ({"text": "ünïCODE"}, lambda event: "Ünïcode" in json.dumps(event["data"], ensure_ascii=False)),
             ({"text": 'use "quotes"'}, lambda event: event["data"].get("decision") == 'Use "quotes"'),
             ({"run": run, "actor": "agent:bob", "step": "step-2"}, lambda event: event.get("step") == "step-2"),
-            ({"kinds": ["no_such_kind"]}, lambda _: False),
+            ({"kinds": ["breaker_opened"]}, lambda _: False),
+            ({"kinds": ["decision"]}, lambda event: event["kind"] == "decision_recorded"),
+            ({"kinds": ["started"]}, lambda event: event["kind"].endswith("_started")),
             ({"actor": "nobody"}, lambda _: False),
         ]
         whole = await every(ann)

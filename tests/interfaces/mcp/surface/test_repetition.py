@@ -278,3 +278,49 @@ async def test_who_submits_a_step_of_a_recorded_run_gets_the_call_that_reports_i
         await agent.call(refused["next"]["tool"], **refused["next"]["arguments"])
         (done,) = (await agent.call("query_ledger", run=run, kinds=["step_completed"]))["events"]
         assert done["step"] == "step-1"
+
+
+async def test_a_report_after_the_end_of_a_recorded_run_is_a_note(place: Place) -> None:
+    async with place.agent() as agent:
+        run = await started(agent)
+        await agent.call("record_action", run=run, description="no more", kind="stopped")
+        late = await agent.call("record_action", run=run, description="it was done", step="step-1", outcome="done")
+        assert late["status"] == "cancelled"
+        assert late["note"] == "recorded as a note: step-1 stays pending"
+        found = await agent.call("query_ledger", run=run, kinds=["action"], text="it was done")
+        assert len(found["events"]) == 1
+
+
+async def test_the_texts_of_recorded_steps_stay_visible_and_a_failed_one_shows_in_status(place: Place) -> None:
+    async with place.agent() as agent:
+        await agent.call("record_plan", plan={"name": "Fix", "steps": ["reproduce it", "mend it"]})
+        begun = await agent.call("record_execution_start", plan="fix")
+        run = begun["run"]
+        assert begun["steps"] == {"step-1": "reproduce it"}
+        done = await agent.call("record_action", run=run, description="did", step="step-1", outcome="done")
+        assert done["steps"] == {"step-2": "mend it"}
+        assert "failure" not in await agent.call("status", run=run)
+        await agent.call("record_action", run=run, description="it broke", step="step-2", outcome="failed")
+        seen = await agent.call("status", run=run, detail="full")
+        assert [step["text"] for step in seen["steps"]] == ["reproduce it", "mend it"]
+        assert seen["waiting_for"][0]["text"] == "mend it"
+        assert (seen["failure"]["step"], seen["failure"]["message"]) == ("step-2", "it broke")
+        (option,) = seen["failure"]["options"]
+        assert option["next"]["tool"] == "record_action"
+        said = await agent.said("status", run=run)
+        assert "failed: step-2 (tool_error): it broke" in said
+        assert "waits for an agent on step-2: mend it" in said
+        await agent.call(option["next"]["tool"], **option["next"]["arguments"])
+        assert (await agent.call("status", run=run))["status"] == "completed"
+
+
+async def test_a_failed_recorded_step_names_only_calls_that_the_agent_can_make(place: Place) -> None:
+    async with place.agent() as agent:
+        run = await started(agent)
+        await agent.call("record_action", run=run, description="it broke", step="step-1", outcome="failed")
+    for toolsets, tools in ((("run",), []), (("run", "journal"), ["record_action"])):
+        async with place.agent(*toolsets) as agent:
+            failure = (await agent.call("status", run=run))["failure"]
+            assert [option["next"]["tool"] for option in failure.get("options", ())] == tools
+    async with place.agent("guide") as agent:
+        assert not (await agent.call("workflow_next", run=run))["failure"].get("options")

@@ -175,7 +175,7 @@ async def test_a_ledger_agent_marks_an_undo_that_failed_as_done_by_hand(place: P
         run = (await agent.call("execute_plan", plan="stuck", wait="10s"))["run"]
         stuck = await agent.until(run, "compensation_failed")
         assert stuck["failure"]["step"] == "w"
-        assert {option["action"] for option in stuck["failure"]["options"]} == {"retry", "skip"}
+        assert {option["action"] for option in stuck["failure"]["options"]} == {"retry", "skip", "record_compensation"}
         (place.project / "a.txt").unlink()
         noted = await agent.call("record_compensation", run=run, step="w", description="deleted by hand")
         assert noted["status"] == "compensated"

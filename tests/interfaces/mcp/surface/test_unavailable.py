@@ -98,7 +98,7 @@ async def test_a_journal_that_is_no_database_is_reported(place: Place) -> None:
 
 
 async def test_an_invalid_config_is_reported(place: Place) -> None:
-    place.config('[groups]\nmanagers = "not a list"\n')
+    place.home_config('[groups]\nmanagers = "not a list"\n')
     async with place.agent() as agent:
         result = await agent.answer("status", {})
         assert result.is_error

@@ -222,6 +222,7 @@ async def test_a_resumed_run_shows_goal_done_decisions_vars_and_the_step(place: 
             "done": ["first"],
             "claimed": ["first"],
             "decisions": ["go on: all is well"],
+            "outputs": {"first": '{"x":"y"}'},
             "vars": {"more": "z"},
             "inputs": {"what": "it", "times": 1},
         }
@@ -262,7 +263,7 @@ async def test_two_agents_get_different_steps_and_a_claimed_one_is_not_taken_awa
         assert (await agent.call("workflow_next", run=run, agent="ann"))["step"]["id"] == "a"
         assert "step" not in await agent.call("workflow_next", run=run, agent="cat")
         refused = await agent.refused("workflow_next", "conflict", run=run, step="a", output=1, agent="bob")
-        assert "claimed by 'ann'" in refused["message"]
+        assert "assigned to 'ann'" in refused["message"]
         handed = await agent.call("workflow_next", run=run, step="a", output=1, agent="ann")
         assert handed["accepted"]
         ended = await agent.call("workflow_next", run=run, step="b", output=1, agent="bob")
@@ -410,3 +411,114 @@ async def test_a_run_of_another_process_continues_here(place: Place) -> None:
             return (place.project / "a.txt").exists()
 
         await until(written)
+
+
+async def test_an_output_without_a_step_is_for_the_only_open_one(place: Place) -> None:
+    place.workflow(TWO)
+    async with place.agent() as agent:
+        run = (await agent.call("workflow_next", workflow="two", inputs={"what": "it"}))["run"]
+        refused = await agent.call("workflow_next", run=run, output={"y": 1})
+        assert (refused["accepted"], refused["step"]["id"]) == (False, "first")
+        following = await agent.call("workflow_next", run=run, output={"x": "this"}, vars={"more": "that"})
+        assert following["accepted"] is True
+        assert following["step"]["prompt"] == "Then this and that."
+        assert (await agent.call("workflow_next", run=run, output="done"))["status"] == "completed"
+
+
+async def test_an_output_without_a_step_is_refused_where_several_are_open_or_none(place: Place) -> None:
+    place.workflow(prompts("a", "b", after=[]))
+    async with place.agent() as agent:
+        run = (await agent.call("workflow_next", workflow="w"))["run"]
+        before = place.events(run)
+        refused = await agent.refused("workflow_next", "conflict", run=run, output=1)
+        assert "a, b" in refused["message"]
+        assert place.events(run) == before
+        await agent.call("workflow_next", run=run, step="b", output=1)
+        assert (await agent.call("workflow_next", run=run, output=2))["status"] == "completed"
+        assert "no step" in (await agent.refused("workflow_next", "conflict", run=run, output=3))["message"]
+
+
+async def test_the_repeat_of_a_submission_without_a_step_never_reaches_the_next_one(place: Place) -> None:
+    place.workflow(prompts("a", "b"))
+    async with place.agent() as agent:
+        run = (await agent.call("workflow_next", workflow="w"))["run"]
+        await agent.call("workflow_next", run=run, output={"ok": True})
+        before = place.events(run)
+        refused = await agent.refused("workflow_next", "conflict", run=run, output={"ok": True})
+        assert "'a'" in refused["message"]
+        assert "'b'" in refused["hint"]
+        assert refused["next"] == {"tool": "workflow_next", "arguments": {"run": run}}
+        assert place.events(run) == before
+        assert (await agent.call("workflow_next", run=run, step="b", output={"ok": True}))["status"] == "completed"
+
+
+@pytest.mark.parametrize(
+    "given", [{"outcome": "skipped"}, {"outcome": "failed", "output": 1}, {"note": "x"}, {"vars": {"x": 1}}]
+)
+async def test_what_needs_its_step_is_refused_without_one_and_nothing_is_dropped(
+    place: Place, given: dict[str, Any]
+) -> None:
+    place.workflow(prompts("a"))
+    async with place.agent() as agent:
+        run = (await agent.call("workflow_next", workflow="w"))["run"]
+        before = place.events(run)
+        assert "`step`" in (await agent.refused("workflow_next", "invalid", run=run, **given))["hint"]
+        assert place.events(run) == before
+
+
+async def test_a_submission_without_its_run_is_refused_and_starts_nothing(place: Place) -> None:
+    place.workflow(prompts("a"))
+    async with place.agent() as agent:
+        for given in ({"output": 1}, {"step": "a"}, {"outcome": "skipped"}, {"note": "x"}, {"confirmed": True}):
+            await agent.refused("workflow_next", "invalid", **given)
+            await agent.refused("workflow_next", "invalid", workflow="w", **given)
+        assert place.events("run_%") == 0
+
+
+async def test_a_recap_says_what_was_refused_last_until_it_is_accepted(place: Place) -> None:
+    shape = {"type": "object", "required": ["n"], "properties": {"n": {"type": "integer"}}}
+    place.workflow(prompts("a", "b", output=shape))
+    async with place.agent() as agent:
+        run = (await agent.call("workflow_next", workflow="w"))["run"]
+        assert "refused" not in (await agent.call("workflow_next", run=run))["recap"]
+        await agent.call("workflow_next", run=run, step="a", output={})
+        await agent.call("workflow_next", run=run, step="a", output={"n": "seven"})
+        (finding,) = (await agent.call("workflow_next", run=run))["recap"]["refused"]
+        assert finding.startswith("output.n: ")
+        assert "whole number" in finding
+        assert f"refused last: {finding}" in await agent.said("workflow_next", run=run)
+        await agent.call("workflow_next", run=run, step="a", output={"n": 7})
+        recap = (await agent.call("workflow_next", run=run))["recap"]
+        assert "refused" not in recap
+        assert recap["outputs"] == {"a": '{"n":7}'}
+        assert 'output of a: {"n":7}' in await agent.said("workflow_next", run=run)
+
+
+async def test_the_outputs_in_a_recap_are_brief(place: Place) -> None:
+    names = [f"s{number}" for number in range(15)]
+    place.workflow(prompts(*names))
+    async with place.agent() as agent:
+        run = (await agent.call("workflow_next", workflow="w"))["run"]
+        for name in names[:-1]:
+            await agent.call("workflow_next", run=run, step=name, output=name * 200)
+        outputs = (await agent.call("workflow_next", run=run))["recap"]["outputs"]
+        assert list(outputs) == names[2:-1]
+        assert outputs["s5"] == f"{('s5' * 200)[:200]}… [200 more characters]"
+
+
+async def test_what_a_person_is_asked_is_shown_whole_with_the_command_that_answers(place: Place) -> None:
+    text = "Is this right? " + "It matters a lot. " * 100
+    place.workflow({"id": "w", "steps": [{"id": "a", "prompt": "x"}, {"id": "ok", "approve": text}]})
+    async with place.agent() as agent:
+        run = (await agent.call("workflow_next", workflow="w"))["run"]
+        for said in (
+            await agent.said("workflow_next", run=run, step="a", output=1),
+            await agent.said("workflow_next", run=run),
+            await agent.said("status", run=run),
+        ):
+            assert text.strip() in said
+            assert f"a person answers with: handrail approve {run} ok" in said
+        (listed,) = (await agent.call("status"))["runs"]
+        assert listed["waiting_for"][0]["command"] == f"handrail approve {run} ok"
+        refused = await agent.refused("control", "forbidden", run=run, action="approve", step="ok", reason="r")
+        assert f"`handrail approve {run} ok`" in refused["hint"]

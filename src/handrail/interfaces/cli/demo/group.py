@@ -13,12 +13,13 @@ from typing import Final
 import click
 from msgspec.structs import replace
 
-from handrail.assembly import Assembly, open_assembly, open_reader
+from handrail.assembly.opening import Assembly, open_assembly, open_reader
 from handrail.domain.plural import plural
 from handrail.domain.run.legal_controls import Action
 from handrail.domain.run.state import Run
 from handrail.domain.run.status import RunStatus
 from handrail.engine.reading.run_reader import RunReader
+from handrail.engine.running.answers import AnswerGiven
 from handrail.engine.stream_pages import entries_of
 from handrail.interfaces.cli.demo.plan import MISTAKES, NEW_VERSION, OLD_VERSION, RELEASE
 from handrail.interfaces.cli.demo.registry import HOST, DemoRegistry, demo_registry
@@ -26,10 +27,11 @@ from handrail.interfaces.cli.program import reports_errors, settings_of
 from handrail.interfaces.cli.run.story import event_line
 from handrail.interfaces.cli.run.watch import LineView, watch
 from handrail.interfaces.cli.words.finding_view import print_findings
+from handrail.interfaces.cli.words.terminal_edge import say
 from handrail.interfaces.cli.workflow.definitions import load_file, load_valid
 from handrail.interfaces.pictures.terminal import terminal_picture
 from handrail.logs import start_logging
-from handrail.settings import Settings
+from handrail.settings import Settings, read_settings
 
 ACTOR: Final = "person:you"
 PAUSE_S: Final = 1.5
@@ -56,9 +58,9 @@ async def command(ctx: click.Context) -> None:
             await _tour(file, settings, registry)
         await _attack(settings)
     _title("The demo's folder is deleted. Next:")
-    click.echo("  handrail workflow validate FILE    check a definition of yours")
-    click.echo("  handrail run start FILE --watch    run it; `handrail run list` and `handrail run show RUN --full`")
-    click.echo("  handrail tools list                list the tools that plans can call")
+    say("  handrail workflow validate FILE    check a definition of yours")
+    say("  handrail run start FILE --watch    run it; `handrail run list` and `handrail run show RUN --full`")
+    say("  handrail tools list                list the tools that plans can call")
 
 
 def _settings(own: Settings, folder: Path, registry: DemoRegistry) -> Settings:
@@ -67,12 +69,13 @@ def _settings(own: Settings, folder: Path, registry: DemoRegistry) -> Settings:
     (project / "VERSION").write_text(f"{OLD_VERSION}\n", encoding="utf-8")
     (project / "NEWS.md").write_text(f"{OLD_VERSION} is out.\n", encoding="utf-8")
     allowed = {"http": {"allow": [f"{HOST}:{registry.port}"]}}
-    choices = replace(own.choices, store="")
-    return replace(own, home=folder / "home", project=project, tables=allowed, choices=choices)
+    # Not the user's own configuration: their witnesses, passphrase and servers have no part in a tour.
+    fresh = read_settings({"home": str(folder / "home"), "project": str(project)}, {})
+    return replace(fresh, tables=allowed, choices=replace(fresh.choices, log_level=own.choices.log_level))
 
 
 def _title(text: str) -> None:
-    click.secho(f"\n{text}", fg="cyan", bold=True)
+    say(f"\n{text}", fg="cyan", bold=True)
 
 
 def _check(file: Path, settings: Settings) -> None:
@@ -86,7 +89,7 @@ def _check(file: Path, settings: Settings) -> None:
     _title("2. Fixed, and drawn")
     file.write_text(RELEASE, encoding="utf-8")
     definition, _ = load_valid(str(file), settings)
-    click.echo(terminal_picture(definition, width=90).rstrip("\n"))
+    say(terminal_picture(definition, width=90).rstrip("\n"))
 
 
 async def _tour(file: Path, settings: Settings, registry: DemoRegistry) -> None:
@@ -96,12 +99,12 @@ async def _tour(file: Path, settings: Settings, registry: DemoRegistry) -> None:
         run = await _succeed(file, parts, registry)
         _title("6. The journal of the second run, and the proof that no event was changed")
         for entry in await entries_of(parts.writer.reader.store, run.id):
-            click.echo(f"  {event_line(entry)}")
-        click.echo(f"  receipt: {run.receipt}")
+            say(f"  {event_line(entry)}")
+        say(f"  receipt: {run.receipt}")
     async with open_reader(settings) as look:
         verdict = await look.verify(replay=True)
     signed = f"{verdict.signed_events:,} signed by a checkpoint"
-    click.secho(f"  journal verified: {plural(verdict.events, 'event')}, {signed}", fg="green")
+    say(f"  journal verified: {plural(verdict.events, 'event')}, {signed}", fg="green")
 
 
 async def _fail(file: Path, parts: Assembly, registry: DemoRegistry) -> None:
@@ -111,9 +114,9 @@ async def _fail(file: Path, parts: Assembly, registry: DemoRegistry) -> None:
     seen = await _watched(parts, run.id)
     failure = (await _lookout(parts).status(run.id)).failure
     _print_files(parts, "now")
-    click.secho("  The run stopped and asks what to do.", fg="yellow")
+    say("  The run stopped and asks what to do.", fg="yellow")
     for option in failure.options if failure else ():
-        click.echo(f"    {option.action.value:12} {option.means}")
+        say(f"    {option.action.value:12} {option.means}")
     await _pause()
     _title("4. We choose `compensate`: what was done is undone, newest first")
     await parts.control.act(run.id, Action.COMPENSATE, actor=ACTOR, reason="no permission to publish")
@@ -135,15 +138,16 @@ async def _succeed(file: Path, parts: Assembly, registry: DemoRegistry) -> Run:
     run = await _started(file, parts, registry)
     run = await parts.worker.settled(run.id)
     (asked,) = (await _lookout(parts).status(run.id)).waiting_for
-    click.echo(f"  {run.id} is waiting for approval: {asked.text}")
+    say(f"  {run.id} is waiting for approval: {asked.text}")
     action, reason = await _answer()
-    await parts.control.act(run.id, action, actor=ACTOR, reason=reason, step=asked.step)
+    given = AnswerGiven(channel="terminal", digest=asked.digest)
+    await parts.control.act(run.id, action, actor=ACTOR, reason=reason, step=asked.step, given=given)
     if action is Action.REJECT:
         await parts.control.act(run.id, Action.COMPENSATE, actor=ACTOR, reason="rejected: undo all of it")
     run = await parts.worker.settled(run.id)
     color = "green" if run.status is RunStatus.COMPLETED else "magenta"
     published = ", ".join(registry.published) or "nothing"
-    click.secho(f"  {run.id} is {run.status.value}; published on the server: {published}", fg=color)
+    say(f"  {run.id} is {run.status.value}; published on the server: {published}", fg=color)
     _print_files(parts, "after")
     await _pause()
     return run
@@ -163,12 +167,12 @@ async def _started(file: Path, parts: Assembly, registry: DemoRegistry) -> Run:
 async def _answer() -> tuple[Action, str]:
     """The answer typed at the terminal; yes if there is no terminal or no answer in time."""
     if not sys.stdin.isatty() or sys.platform == "win32":
-        click.echo("  no terminal: the demo answers yes")
+        say("  no terminal: the demo answers yes")
         return Action.APPROVE, "answered by the demo"
-    click.echo(f"  your answer? [Y/n] (yes after {ANSWER_S:.0f} s) ", nl=False)
+    say(f"  your answer? [Y/n] (yes after {ANSWER_S:.0f} s) ", nl=False)
     text = await asyncio.to_thread(_typed)
     if text is None:
-        click.echo("yes")
+        say("yes")
         return Action.APPROVE, "no answer in time"
     is_no = text.strip().lower().startswith("n")
     return (Action.REJECT, "not today") if is_no else (Action.APPROVE, "looks good")
@@ -190,7 +194,7 @@ def _print_files(parts: Assembly, when: str) -> None:
     project = parts.writer.reader.settings.project
     for file in sorted(path for path in project.iterdir() if path.is_file()):
         last_line = file.read_text(encoding="utf-8").splitlines()[-1]
-        click.secho(f"  {when:7} {file.name:10} {last_line}", bold=True)
+        say(f"  {when:7} {file.name:10} {last_line}", bold=True)
 
 
 async def _attack(settings: Settings) -> None:
@@ -200,6 +204,6 @@ async def _attack(settings: Settings) -> None:
     async with open_reader(settings) as look:
         verdict = await look.verify(replay=True)
     for broken in verdict.breaks[:2]:
-        click.secho(f"  detected: {broken.stream} #{broken.n}: {broken.reason}", fg="red")
+        say(f"  detected: {broken.stream} #{broken.n}: {broken.reason}", fg="red")
     if verdict.ok:
         raise click.ClickException("the attack was not detected: please report this")

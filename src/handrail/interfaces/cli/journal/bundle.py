@@ -13,7 +13,7 @@ from typing import Any, Final, NoReturn
 import click
 import msgspec
 
-from handrail.assembly import open_reader, open_writer
+from handrail.assembly.opening import open_reader, open_writer
 from handrail.domain.errors import IntegrityBroken, NotFound
 from handrail.domain.journal.event import PLAN_PREFIX, RUN_PREFIX, SERVER_PREFIX, STORE_STREAM
 from handrail.domain.journal.proof_bundle import BUNDLE_BYTES_MAX
@@ -24,6 +24,7 @@ from handrail.engine.proving.bundle_writer import make_bundle
 from handrail.engine.proving.signature import trusted
 from handrail.interfaces.cli.words.answer import Exit, answer
 from handrail.interfaces.cli.words.table import print_table
+from handrail.interfaces.cli.words.terminal_edge import say
 from handrail.interfaces.pictures.caption import plain
 from handrail.rules.files.tree import tree_digest
 from handrail.settings import Settings
@@ -40,6 +41,7 @@ def is_bundle(name: str) -> bool:
 async def write_bundle(settings: Settings, run: str, file: Path, *, as_json: bool) -> None:
     """Write the proof bundle of a run, and say what it proves."""
     async with open_reader(settings) as look:
+        run = await look.ledger.stream_of(run, look.project.id)
         await look.ledger.of_stream(run, limit=1)  # don't create a store for a run that does not exist
     async with open_writer(settings) as handrail:
         checkpointer, store = handrail.checkpointer, handrail.reader.store
@@ -52,9 +54,9 @@ async def write_bundle(settings: Settings, run: str, file: Path, *, as_json: boo
         target.write(data)
 
     def print_text() -> None:
-        click.echo(f"{file} proves {run}: {account.status.value} after {plural(account.events, 'event')}")
-        click.echo(f"signed by key {account.key}")
-        click.echo(f"verify it anywhere: handrail journal verify {file}")
+        say(f"{file} proves {run}: {account.status.value} after {plural(account.events, 'event')}")
+        say(f"signed by key {account.key}")
+        say(f"verify it anywhere: handrail journal verify {file}")
 
     answer(
         {"bundle": str(file), "bytes": len(data), **msgspec.to_builtins(account)}, as_json=as_json, as_text=print_text
@@ -70,7 +72,7 @@ async def verify_bundle(name: str, *, key: str, project: Path | None, as_json: b
     except IntegrityBroken as error:
         _print_broken(name, error, as_json=as_json)
         sys.exit(Exit.INTEGRITY)
-    same = await _same(account, project) if project is not None else None
+    same = await _same(account, project, Path(name)) if project is not None else None
     report: dict[str, Any] = {"ok": True, "bundle": name, "is_trusted": bool(owner), **msgspec.to_builtins(account)}
     if same is not None:
         report["same_project"] = same
@@ -78,20 +80,20 @@ async def verify_bundle(name: str, *, key: str, project: Path | None, as_json: b
     def print_text() -> None:
         print_account(account, is_trusted=bool(owner))
         if same is not None:
-            click.echo(_project_words(same))
+            say(_project_words(same))
 
     answer(report, as_json=as_json, as_text=print_text)
     sys.exit(Exit.OK)
 
 
-async def _same(account: Account, project: Path) -> list[str]:
-    """The checks that saw exactly the files that are in this folder now."""
-    tree = await tree_digest(project)
+async def _same(account: Account, project: Path, bundle: Path) -> list[str]:
+    """The checks that saw exactly the files that are in this folder now; the bundle itself was made after them."""
+    trees = {await tree_digest(project), await tree_digest(project, without=bundle)} - {""}
     return [
         f"{step.id}: {one.get('rule', '')}"
         for step in account.steps
         for one in step.evidence
-        if tree and tree == one.get("tree")
+        if one.get("tree") in trees
     ]
 
 
@@ -116,8 +118,8 @@ def _print_broken(name: str, error: IntegrityBroken, *, as_json: bool) -> None:
     reason = plain(str(error))
 
     def print_text() -> None:
-        click.secho(f"INTEGRITY BROKEN: {name}: {reason}", fg="red", bold=True)
-        click.echo(f"  what to do: {error.hint}")
+        say(f"INTEGRITY BROKEN: {name}: {reason}", fg="red", bold=True)
+        say(f"  what to do: {error.hint}")
 
     answer({"ok": False, "bundle": name, "reason": reason, "hint": error.hint}, as_json=as_json, as_text=print_text)
 
@@ -125,24 +127,28 @@ def _print_broken(name: str, error: IntegrityBroken, *, as_json: bool) -> None:
 def print_account(account: Account, *, is_trusted: bool) -> None:
     """Print what a bundle proves. Its texts are not trusted: control characters are removed."""
     state = account.status.value if account.has_ended else f"{account.status.value} (not ended)"
-    click.secho(f"{plain(account.run)} of {plain(account.workflow)}: {state}", bold=True)
+    say(f"{plain(account.run)} of {plain(account.workflow)}: {state}", bold=True)
     for line in _facts(account):
-        click.echo(f"  {plain(line)}")
+        say(f"  {plain(line)}")
     print_table(
         ("step", "status", "proof"), [(plain(step.id), step.status.value, _proof_of(step)) for step in account.steps]
     )
     for one in account.approvals:
-        click.echo(f"{plain(one.step)}: approval {one.what} by {plain(one.by)} at {one.at}: {plain(one.words)}")
+        channel = f" ({plain(one.channel)})" if one.channel else ""
+        say(f"{plain(one.step)}: approval {one.what} by {plain(one.by)}{channel} at {one.at}: {plain(one.words)}")
+    for past in account.exceptions:
+        kind = past.kind.value.replace("_", " ")
+        say(f"{plain(past.step)}: {kind} by {plain(past.by)}: {plain(past.reason)}", fg="yellow")
     if account.not_undone:
-        click.secho(f"NOT undone: {plain(', '.join(account.not_undone))}", fg="yellow")
+        say(f"NOT undone: {plain(', '.join(account.not_undone))}", fg="yellow")
     _print_key(account.key, is_trusted=is_trusted)
 
 
 def _print_key(key: str, *, is_trusted: bool) -> None:
     verified = f"bundle verified: signed by key {key}"
-    click.secho(f"{verified}, which you trust" if is_trusted else verified, fg="green")
+    say(f"{verified}, which you trust" if is_trusted else verified, fg="green")
     if not is_trusted:
-        click.echo(f"note: {KEY_NOT_VERIFIED}")
+        say(f"note: {KEY_NOT_VERIFIED}")
 
 
 def _facts(account: Account) -> Iterable[str]:
@@ -178,8 +184,8 @@ def _proof_of(step: ProvenStep) -> str:
 
 
 def _how(step: ProvenStep, how: ProofKind) -> str:
-    if how is ProofKind.VERIFIED:
-        return f"verified by {', '.join(step.checks)}" + ("" if step.evidence else " (no evidence recorded)")
+    if how in {ProofKind.VERIFIED, ProofKind.CHECKED}:
+        return f"{how.value} by {', '.join(step.checks)}" + ("" if step.evidence else " (no evidence recorded)")
     if how is ProofKind.CARRIED:
         return "carried over from the forked run"
     return f"{how.value} by {step.by}"

@@ -10,20 +10,23 @@ from typing import Any, NoReturn
 import click
 import msgspec
 
-from handrail.assembly import open_reader, open_writer
+from handrail.assembly.opening import open_reader, open_writer, projects_of
 from handrail.domain.journal.chain import Record
 from handrail.domain.journal.codec import entry_of
 from handrail.domain.journal.erasure import erasable
 from handrail.domain.plural import plural
 from handrail.engine.proving.audit import AuditResult
-from handrail.engine.proving.erasure import erasable_record
+from handrail.engine.proving.erasure import Within, erasable_record
+from handrail.engine.proving.witness_check import WitnessAgreement
 from handrail.engine.reading.ledger import event_view, summary
 from handrail.interfaces.cli.journal.bundle import is_bundle, verify_bundle, write_bundle
 from handrail.interfaces.cli.program import json_option, person, reports_errors, settings_of
+from handrail.interfaces.cli.words.all_projects import all_projects_option
 from handrail.interfaces.cli.words.answer import Exit, answer, listing
 from handrail.interfaces.cli.words.asking import require_yes, required_reason
 from handrail.interfaces.cli.words.completion import complete_run, complete_run_or_file
 from handrail.interfaces.cli.words.table import Column, print_table
+from handrail.interfaces.cli.words.terminal_edge import json_line, say
 from handrail.interfaces.cli.words.times import TimeFormat, time_format, utc_option
 from handrail.interfaces.pictures.caption import plain
 from handrail.settings import Settings
@@ -38,17 +41,22 @@ def command() -> None:
 @click.argument("stream", metavar="[RUN]", default="", shell_complete=complete_run)
 @click.option("--after", default=0, type=click.IntRange(0), help="Only events after this number of RUN.")
 @click.option("--limit", default=50, type=click.IntRange(1, 1000), help="Show at most this many.")
+@all_projects_option
 @utc_option
 @json_option
 @click.pass_context
 @reports_errors
-async def show(ctx: click.Context, stream: str, after: int, limit: int, is_utc: bool, as_json: bool) -> None:
-    """Show the events of RUN (or `plan/<id>`, `store`); without it, the latest of all runs."""
+async def show(
+    ctx: click.Context, stream: str, after: int, limit: int, all_projects: bool, is_utc: bool, as_json: bool
+) -> None:
+    """Show the events of RUN (or `plan/<id>`, `store`); without it, the latest of this project."""
     async with open_reader(settings_of(ctx)) as look:
         if stream:
-            records = await look.ledger.of_stream(stream, after=after, limit=limit)
+            records = await look.ledger.of_stream(
+                await look.ledger.stream_of(stream, look.project.id), after=after, limit=limit
+            )
         else:
-            records = [placed.record for placed in await look.ledger.latest(limit=limit)]
+            records = await look.ledger.latest(limit=limit, project=None if all_projects else look.project.id)
     cursor = records[-1].n if stream and len(records) == limit else ""
     data = listing("events", [event_view(record) for record in records], cursor=cursor)
     answer(
@@ -87,10 +95,10 @@ async def export(ctx: click.Context, stream: str, output: Path | None, bundle: P
     count = 0
     async with open_reader(settings_of(ctx)) as look:
         with click.open_file(str(output or "-"), "wb", atomic=output is not None) as file:
-            async for view in look.ledger.export(stream or None):
-                file.write(msgspec.json.encode(view) + b"\n")
+            async for view in look.ledger.export(await look.ledger.stream_of(stream, look.project.id) or None):
+                file.write(json_line(view, is_shown=output is None and sys.stdout.isatty()))
                 count += 1
-    click.echo(f"exported {plural(count, 'event')}", err=True)
+    say(f"exported {plural(count, 'event')}", err=True)
 
 
 @command.command()
@@ -98,6 +106,7 @@ async def export(ctx: click.Context, stream: str, output: Path | None, bundle: P
 @click.option("--replay", is_flag=True, help="Also replay every event and compare the projections bit for bit.")
 @click.option("--rebuild", is_flag=True, help="First rebuild damaged projections from the events.")
 @click.option("--receipt", "receipts", multiple=True, metavar="N:HASH", help="Also check that RUN has this receipt.")
+@click.option("--against", default="", metavar="WITNESS", help="Also compare with a witness: a file or git repository.")
 @click.option("--key", default="", metavar="FILE|FINGERPRINT", help="Trust only a BUNDLE that this key signed.")
 @click.option(
     "--project",
@@ -114,6 +123,7 @@ async def verify(
     replay: bool,
     rebuild: bool,
     receipts: tuple[str, ...],
+    against: str,
     key: str,
     project: Path | None,
     as_json: bool,
@@ -122,11 +132,14 @@ async def verify(
 
     BUNDLE is the file of a proof bundle: it is verified offline, without a store."""
     if is_bundle(stream):
-        _refuse("--replay, --rebuild and --receipt are for a RUN, not for a BUNDLE", replay, rebuild, receipts)
+        why = "--replay, --rebuild, --receipt and --against are for the journal, not for a BUNDLE"
+        _refuse(why, replay, rebuild, receipts, against)
         await verify_bundle(stream, key=key, project=project, as_json=as_json)
     _refuse("--key and --project are for a BUNDLE; the journal is verified with its own key", key, project)
     _refuse("--receipt needs the RUN that it belongs to", receipts if not stream else ())
-    options = VerifyOptions(stream=stream, replay=replay or rebuild, rebuild=rebuild, receipts=receipts)
+    options = VerifyOptions(
+        stream=stream, replay=replay or rebuild, rebuild=rebuild, receipts=receipts, against=against
+    )
     await _verify_store(settings_of(ctx), options, as_json=as_json)
 
 
@@ -137,16 +150,20 @@ class VerifyOptions(msgspec.Struct, frozen=True, kw_only=True):
     replay: bool
     rebuild: bool
     receipts: tuple[str, ...]
+    against: str = ""
 
 
 async def _verify_store(settings: Settings, options: VerifyOptions, *, as_json: bool) -> NoReturn:
     """Verify the journal or one stream of it, and exit; with 7 if it was changed."""
     rebuilt = await _rebuilt(settings) if options.rebuild else 0
     async with open_reader(settings) as look:
-        pairs = [(options.stream, one) for one in options.receipts]
-        verdict = await look.verify(stream=options.stream or None, replay=options.replay, receipts=pairs)
+        stream = await look.ledger.stream_of(options.stream, look.project.id)
+        pairs = [(stream, one) for one in options.receipts]
+        verdict = await look.verify(
+            stream=stream or None, replay=options.replay, receipts=pairs, against=options.against
+        )
     data = msgspec.to_builtins(verdict) | ({"rebuilt": rebuilt} if options.rebuild else {})
-    answer(data, as_json=as_json, as_text=lambda: print_verdict(verdict, rebuilt))
+    answer(data, as_json=as_json, as_text=lambda: print_verdict(verdict, rebuilt, against=options.against))
     sys.exit(Exit.OK if verdict.ok else Exit.INTEGRITY)
 
 
@@ -180,7 +197,7 @@ async def checkpoint(ctx: click.Context, accept: bool, reason: str, as_json: boo
     newest = last.checkpoint if last else None
     data: dict[str, Any] = {"new": sealed is not None, "checkpoint": newest}
     what = f"checkpoint {newest.number} covers {plural(newest.events, 'event')}" if newest else "no events to sign yet"
-    answer(data, as_json=as_json, as_text=lambda: click.echo(what if sealed else f"no new events; {what}"))
+    answer(data, as_json=as_json, as_text=lambda: say(what if sealed else f"no new events; {what}"))
 
 
 @command.command()
@@ -189,57 +206,66 @@ async def checkpoint(ctx: click.Context, accept: bool, reason: str, as_json: boo
 @click.option("--reason", default="", help="Why; recorded in the journal. Asked for at a terminal.")
 @click.option("--dry-run", is_flag=True, help="Show what would be erased, and change nothing.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--all-projects", is_flag=True, help="Also an event of another project.")
 @utc_option
 @json_option
 @click.pass_context
 @reports_errors
-async def erase(
-    ctx: click.Context, stream: str, number: int, reason: str, dry_run: bool, yes: bool, is_utc: bool, as_json: bool
-) -> None:
+async def erase(ctx: click.Context, /, stream: str, number: int, reason: str, as_json: bool, **typed: Any) -> None:
     """Permanently erase the text and values of event N of RUN.
 
     The hash chain stays verifiable, and the erasure is an event itself."""
-    settings = settings_of(ctx)
+    settings, dry_run, yes = settings_of(ctx), typed["dry_run"], typed["yes"]
     async with open_reader(settings) as look:
-        before = await erasable_record(look.store, stream, number)
+        stream = await look.ledger.stream_of(stream, look.project.id)
+        within = None if typed["all_projects"] else Within(look.project.id, projects_of(settings).find)
+        before = await erasable_record(look.store, stream, number, within=within)
     fields = erasable(entry_of(before).event)
     if not as_json or not (dry_run or yes):  # a person who is asked must see it, even if stdout is for JSON
-        _print_erasable(before, fields, time_format(is_utc=is_utc), err=as_json)
+        _print_erasable(before, fields, time_format(is_utc=typed["is_utc"]), err=as_json)
     if dry_run:
         data = {"would_erase": [event_view(before)], "fields": fields}
-        answer(data, as_json=as_json, as_text=lambda: click.echo("dry run: nothing was changed", err=True))
+        answer(data, as_json=as_json, as_text=lambda: say("dry run: nothing was changed", err=True))
         return
     if not yes:
         require_yes(f"event {number} of {stream} would be erased permanently", "Erase this permanently?")
     reason = required_reason(reason)
     async with open_writer(settings) as handrail:
-        erased = await handrail.erase(stream, number, reason=reason, actor=person())
+        erased = await handrail.erase(stream, number, reason=reason, actor=person(), within=within)
     data = {"erased": [event_view(erased)], "fields": fields}
-    answer(data, as_json=as_json, as_text=lambda: click.echo(f"erased event {number} of {stream}", err=True))
+    answer(data, as_json=as_json, as_text=lambda: say(f"erased event {number} of {stream}", err=True))
 
 
 def _print_erasable(record: Record, fields: Sequence[str], shown: TimeFormat, *, err: bool) -> None:
     """Print the event, and the values that would be erased."""
     step = f"  step {record.step}" if record.step else ""
-    click.secho(f"{record.stream} #{record.n}  {record.kind}{step}  {shown.at(record.at)}", bold=True, err=err)
+    say(f"{record.stream} #{record.n}  {record.kind}{step}  {shown.at(record.at)}", bold=True, err=err)
     values = event_view(record)["data"]
     if not fields:
-        click.echo("  nothing to erase: this event holds only ids, states and hashes", err=err)
+        say("  nothing to erase: this event holds only ids, states and hashes", err=err)
     for name in fields:
-        click.echo(f"  erases {name}: {plain(msgspec.json.encode(values.get(name)).decode())}", err=err)
+        say(f"  erases {name}: {plain(msgspec.json.encode(values.get(name)).decode())}", err=err)
 
 
-def print_verdict(verdict: AuditResult, rebuilt: int) -> None:
+def _print_agreement(witness: WitnessAgreement | None, name: str) -> None:
+    if witness is None or not witness.agreeing:
+        return
+    agree = f"{plural(witness.agreeing, 'checkpoint')} {'agrees' if witness.agreeing == 1 else 'agree'}"
+    say(f"witness {plain(name)}: {agree}, the newest #{witness.newest}")
+
+
+def print_verdict(verdict: AuditResult, rebuilt: int, *, against: str = "") -> None:
     """Print the result of a verification."""
     if rebuilt:
-        click.echo(f"rebuilt the projections of {plural(rebuilt, 'stream')}")
+        say(f"rebuilt the projections of {plural(rebuilt, 'stream')}")
     for broken in verdict.breaks:
-        click.secho(f"{broken.stream} #{broken.n}: {broken.reason}", fg="red")
+        say(f"{broken.stream} #{broken.n}: {broken.reason}", fg="red")
     for note in verdict.notes:
-        click.echo(f"note: {note}")
+        say(f"note: {note}")
+    _print_agreement(verdict.witness, against)
     signed = f"{verdict.signed_events:,} signed by {plural(verdict.checkpoints, 'checkpoint')}"
     counted = f"{plural(verdict.events, 'event')} in {plural(verdict.streams, 'stream')}, {signed}"
     if verdict.ok:
-        click.secho(f"journal verified: {counted}", fg="green")
+        say(f"journal verified: {counted}", fg="green")
     else:
-        click.secho(f"INTEGRITY BROKEN: {counted}", fg="red", bold=True)
+        say(f"INTEGRITY BROKEN: {counted}", fg="red", bold=True)

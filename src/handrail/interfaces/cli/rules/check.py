@@ -13,7 +13,8 @@ from typing import Any, Final
 import click
 import msgspec
 
-from handrail.assembly import gate_of, plugin_rules_of, rules_of, toolbox_of
+from handrail.assembly.checks import gate_of, plugin_rules_of, rules_of
+from handrail.assembly.tools import toolbox_of
 from handrail.domain.checks.judgement import Judgement
 from handrail.domain.checks.rule import RuleCard
 from handrail.domain.definition.model import Check, Definition, Prompt, Step
@@ -27,6 +28,7 @@ from handrail.engine.checking.rule import NoMemory, RuleSet
 from handrail.interfaces.cli.program import json_option, reports_errors, settings_of
 from handrail.interfaces.cli.words.answer import Exit, answer
 from handrail.interfaces.cli.words.finding_view import print_findings
+from handrail.interfaces.cli.words.terminal_edge import say
 from handrail.interfaces.pictures.caption import plain
 from handrail.rules.plugins.package_folder import rule_entries_in
 from handrail.rules.plugins.plugin_rule import RuleEntry
@@ -70,7 +72,7 @@ async def check(ctx: click.Context, target: str, parameters: str | None, output:
         shelf, cards, broken = await _rules_for(target, settings, toolbox)
         # Without the cache: an author changes the rule between two calls.
         gate = replace(gate_of(settings), rules=shelf, memory=NoMemory(), is_plain=False)
-        results = [await _applied(gate, card, given, checked_output) for card in cards]
+        results = [await applied(gate, card, given, checked_output) for card in cards]
     finally:
         await toolbox.close()
     data = {"rules": [_data(one) for one in results], "broken": broken}
@@ -103,7 +105,8 @@ def _package_rules(target: str) -> Mapping[str, RuleEntry | str] | None:
     return rule_entries_in(folder) if folder.is_dir() else None
 
 
-async def _applied(gate: QualityGate, card: RuleCard, given: Mapping[str, Any] | None, output: Any) -> RuleResult:
+async def applied(gate: QualityGate, card: RuleCard, given: Mapping[str, Any] | None, output: Any) -> RuleResult:
+    """The result of applying a rule as the one check of a step."""
     parameters = card.example if given is None else given
     work = Prompt(prompt=ID, checks=(Check(rule=card.name, parameters=parameters),))
     definition = Definition(id=ID, steps=(Step(id=ID, work=work),))
@@ -130,11 +133,11 @@ def _data(results: RuleResult) -> dict[str, Any]:
 
 def _print(results: Sequence[RuleResult], broken: Mapping[str, str]) -> None:
     for one in results:
-        click.secho(f"{one.card.name} {one.card.version}", bold=True, nl=False)
-        click.echo(f"  ({plain(one.card.origin)}) with {msgspec.json.encode(one.parameters).decode()}")
+        say(f"{one.card.name} {one.card.version}", bold=True, nl=False)
+        say(f"  ({plain(one.card.origin)}) with {msgspec.json.encode(one.parameters).decode()}")
         findings = one.judgement.findings
         print_findings(findings)
         outcome = plural(len(findings), "finding") if findings else "no findings: the check passes"
-        click.echo(f"  {outcome}" if one.works else "  the rule does not work")
+        say(f"  {outcome}" if one.works else "  the rule does not work")
     for name, reason in broken.items():
-        click.secho(f"rule {plain(name)} can't be used: {plain(reason)}", fg="yellow", err=True)
+        say(f"rule {plain(name)} can't be used: {plain(reason)}", fg="yellow", err=True)

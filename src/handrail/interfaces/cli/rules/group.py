@@ -1,6 +1,6 @@
 """`handrail rules`: list and show the rules that checks can apply, and their cache.
 
-The commands for authors are in new.py and check.py."""
+The commands for authors are in new.py and check.py; try_.py is for everyone."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import click
 import msgspec
 
-from handrail.assembly import rule_memory_of, rules_of
+from handrail.assembly.checks import rule_memory_of, rules_of
 from handrail.domain.checks.rule import RuleCard
 from handrail.domain.errors import Invalid, NotFound
 from handrail.domain.plural import plural
@@ -19,8 +19,10 @@ from handrail.engine.clock import instant_text
 from handrail.interfaces.cli.program import json_option, reports_errors, settings_of
 from handrail.interfaces.cli.rules.check import check
 from handrail.interfaces.cli.rules.new import new
+from handrail.interfaces.cli.rules.try_ import try_
 from handrail.interfaces.cli.words.answer import answer, listing
 from handrail.interfaces.cli.words.table import Column, print_table
+from handrail.interfaces.cli.words.terminal_edge import say
 from handrail.interfaces.cli.words.times import TimeFormat, time_format, utc_option
 from handrail.interfaces.pictures.caption import plain
 from handrail.library.documents.printing import yaml_text
@@ -31,7 +33,7 @@ def command() -> None:
     """List the rules that checks can apply, write and check your own, and manage their cache."""
 
 
-for one in (check, new):
+for one in (check, new, try_):
     command.add_command(one)
 
 
@@ -75,7 +77,7 @@ async def cache(ctx: click.Context, what: str, is_utc: bool, as_json: bool) -> N
     if what == "clear":
         count = await memory.clear()
         words = f"removed {plural(count, 'cached result')}"
-        answer({"removed": count}, as_json=as_json, as_text=lambda: click.echo(words))
+        answer({"removed": count}, as_json=as_json, as_text=lambda: say(words))
         return
     remembered = [
         {**msgspec.to_builtins(one), "when": instant_text(one.when), "asked": instant_text(one.asked)}
@@ -87,8 +89,7 @@ async def cache(ctx: click.Context, what: str, is_utc: bool, as_json: bool) -> N
 
 def card_data(card: RuleCard) -> dict[str, Any]:
     """A card as JSON."""
-    data: dict[str, Any] = msgspec.to_builtins(card)
-    return data
+    return {**msgspec.to_builtins(card), "looks_at": card.looks_at.value}
 
 
 def _print_list(cards: Sequence[RuleCard], broken: Mapping[str, str]) -> None:
@@ -96,19 +97,19 @@ def _print_list(cards: Sequence[RuleCard], broken: Mapping[str, str]) -> None:
     head = ("rule", Column("version", 3), Column("origin", 2), Column("reads", 1), "passes if")
     print_table(head, rows)
     for name, reason in broken.items():
-        click.secho(f"rule {plain(name)} can't be used: {plain(reason)}", fg="yellow", err=True)
+        say(f"rule {plain(name)} can't be used: {plain(reason)}", fg="yellow", err=True)
 
 
 def _print_card(card: RuleCard) -> None:
-    click.secho(f"{card.name} {card.version}", bold=True, nl=False)
-    click.echo(f"  ({card.origin}; reads the {card.reads.value}; at most {card.timeout})")
-    click.echo(plain(card.summary))
+    say(f"{card.name} {card.version}", bold=True, nl=False)
+    say(f"  ({card.origin}; reads the {card.reads.value}; looks at {card.looks_at.value}; at most {card.timeout})")
+    say(plain(card.summary))
     if card.parameters:
-        click.echo("")
+        say("")
         rows = [(name, _kind(schema), _notes(name, schema, card)) for name, schema in card.parameters.items()]
         print_table(("parameter", "type", ""), rows)
     if card.example:
-        click.echo("\n" + yaml_text({"checks": [{"rule": card.name, **card.example}]}).rstrip())
+        say("\n" + yaml_text({"checks": [{"rule": card.name, **card.example}]}).rstrip())
 
 
 def _kind(schema: Any) -> str:
@@ -130,7 +131,7 @@ def _notes(name: str, schema: Any, card: RuleCard) -> str:
 
 def _print_memory(remembered: Sequence[Mapping[str, Any]], shown: TimeFormat) -> None:
     if not remembered:
-        click.echo("no cached results", err=True)
+        say("no cached results", err=True)
         return
     rows = [
         (one["rule"], one["version"], "passed" if one["passed"] else "failed", shown.at(one["when"]), one["bytes"])

@@ -11,20 +11,21 @@ from typing import Any, Final
 import click
 import msgspec
 
-from handrail.assembly import Assembly, open_assembly, open_writer
+from handrail.assembly.opening import Assembly, open_assembly, open_writer
 from handrail.domain.errors import Conflict
 from handrail.domain.run.legal_controls import Action
 from handrail.domain.run.status import RUN_WORKING
-from handrail.engine.clock import system_clock
-from handrail.engine.reading.run_reader import RunReader
 from handrail.engine.reading.run_view import Status, WaitingKind
+from handrail.engine.running.answers import ANSWERS, NO_MORE, AnswerGiven
 from handrail.interfaces.cli.program import json_option, person, reports_errors, settings_of
+from handrail.interfaces.cli.run.answering import TypedAnswer, asked_person, overriding
 from handrail.interfaces.cli.run.execution import end_with, execute
 from handrail.interfaces.cli.run.view import print_status, status_data
 from handrail.interfaces.cli.words.answer import answer
 from handrail.interfaces.cli.words.completion import complete_run, every_step, in_trouble, steps_completer, waiting_for
 from handrail.interfaces.cli.words.json_value import json_value
 from handrail.interfaces.cli.words.reason import reason_option
+from handrail.interfaces.cli.words.terminal_edge import say
 
 ON_RUN: Final = frozenset({Action.PAUSE, Action.RESUME, Action.CANCEL, Action.COMPENSATE})
 AT_ONCE: Final = frozenset({Action.PAUSE, Action.CANCEL})
@@ -38,8 +39,9 @@ HELP: Final = {
     Action.ACCEPT: "Confirm that an uncertain STEP of RUN did happen, with its output.",
     Action.COMPENSATE: "Undo what RUN has done, newest first.",
     Action.FORK: "Start a new run that shares what RUN did before STEP.",
-    Action.APPROVE: "Approve STEP of RUN; STEP may be left out when only one waits for approval.",
-    Action.REJECT: "Reject STEP of RUN; STEP may be left out when only one waits for approval.",
+    Action.APPROVE: "Show what STEP of RUN asks and what follows, then approve it; STEP may be left out when only one"
+    " waits. Without a terminal, --digest names what is approved.",
+    Action.REJECT: "Show what STEP of RUN asks, then reject it; STEP may be left out when only one waits.",
 }
 STEPS_OF: Final = {
     Action.APPROVE: waiting_for(WaitingKind.APPROVAL),
@@ -56,7 +58,21 @@ def control_command(action: Action) -> click.Command:
     async def act(ctx: click.Context, run_id: str, reason: str, as_json: bool, **more: Any) -> None:
         text, option = more.get("output"), "--answer" if action is Action.APPROVE else "--output"
         output = json_value(text, option) if text is not None else None
-        request = _ControlRequest(run_id, action, reason, more.get("step") or "", output)
+        step, given = more.get("step") or "", NO_MORE
+        if action in ANSWERS:
+            typed = TypedAnswer(
+                action=action,
+                run=run_id,
+                step=step,
+                reason=reason or "",
+                digest=more.get("digest") or "",
+                content=output,
+                may_execute=not more.get("detach"),
+            )
+            reason, given = await asked_person(settings_of(ctx), typed)
+        elif action is Action.SKIP:
+            given = overriding(settings_of(ctx))
+        request = _ControlRequest(run_id, action, reason, step, output, given)
         await _act(
             ctx, request, detach=bool(more.get("detach")), is_watched=bool(more.get("is_watched")), as_json=as_json
         )
@@ -75,8 +91,13 @@ def _with_options(action: Action, call: Callable[..., Any]) -> Callable[..., Any
     if action is Action.APPROVE:
         text = "The answer, if more than a yes is asked for; @FILE or - (stdin) to read it from there."
         call = click.option("--answer", "output", metavar="JSON", help=text)(call)
+        text = "The digest of what is approved; needed without a terminal."
+        call = click.option("--digest", metavar="DIGEST", help=text)(call)
     if action is Action.RESUME:  # continuing needs no reason
         call = click.option("--reason", metavar="TEXT", help="Why; kept in the journal.")(call)
+    elif action in ANSWERS:  # asked for after what is to be answered was shown
+        text = "Why; kept in the journal. Asked for at a terminal."
+        call = click.option("--reason", metavar="TEXT", help=text)(call)
     else:
         call = reason_option(call)
     if action not in ON_RUN:
@@ -95,6 +116,7 @@ class _ControlRequest(msgspec.Struct, frozen=True):
     reason: str | None
     step: str
     output: Any
+    given: AnswerGiven
 
 
 async def _act(ctx: click.Context, request: _ControlRequest, *, detach: bool, is_watched: bool, as_json: bool) -> None:
@@ -108,15 +130,16 @@ async def _act(ctx: click.Context, request: _ControlRequest, *, detach: bool, is
                 reason=request.reason or "",
                 step=request.step,
                 output=request.output,
+                given=request.given,
             )
-            status = await RunReader(handrail.reader.store, system_clock).status(run.id)
+            status = await handrail.reader.run_reader().status(run.id)
         answer(status_data(status), as_json=as_json, as_text=lambda: print_status(status))
         return
     async with open_assembly(settings, picks_up=False) as parts:
-        before = await parts.writer.dispatch.current(request.run)
+        before = await parts.writer.dispatch.own(request.run)
         run_id = await _apply(parts, request)
         if run_id != request.run:
-            click.echo(run_id, err=as_json)
+            say(run_id, err=as_json)
         after = before.n if run_id == request.run else 0
         end: Status = await execute(parts, run_id, is_watched=is_watched, as_json=as_json, after=after)
     end_with(end, as_json=as_json)
@@ -128,7 +151,13 @@ async def _apply(parts: Assembly, request: _ControlRequest) -> str:
         return request.run
     reason = request.reason or ("resumed by hand" if request.action is Action.RESUME else "")
     run = await parts.control.act(
-        request.run, request.action, actor=person(), reason=reason, step=request.step, output=request.output
+        request.run,
+        request.action,
+        actor=person(),
+        reason=reason,
+        step=request.step,
+        output=request.output,
+        given=request.given,
     )
     return run.id
 

@@ -11,15 +11,14 @@ import sys
 from collections.abc import Iterator
 from typing import Final, NoReturn
 
-import click
-
-from handrail.assembly import Assembly
+from handrail.assembly.opening import Assembly
 from handrail.engine.reading.run_view import Status
 from handrail.engine.reading.step_view import LiveState
 from handrail.interfaces.cli.run.guided_view import print_how_to_submit
 from handrail.interfaces.cli.run.view import EXIT_OF_STATUS, print_status, status_data
 from handrail.interfaces.cli.run.watch import run_viewer, watch
 from handrail.interfaces.cli.words.answer import answer
+from handrail.interfaces.cli.words.terminal_edge import say
 from handrail.runs import settle
 
 STOPPED_BY_SIGNAL: Final = 128
@@ -98,9 +97,9 @@ async def first_of(task: asyncio.Future[None], stop: asyncio.Future[None]) -> No
 
 
 def _print_released(run_id: str) -> None:
-    click.echo(f"\n{run_id} is released, not lost: the next worker continues it", err=True)
-    click.echo(f"  handrail run resume {run_id}    continue here", err=True)
-    click.echo(f"  handrail run cancel {run_id} --reason '...'    end it", err=True)
+    say(f"\n{run_id} is released, not lost: the next worker continues it", err=True)
+    say(f"  handrail run resume {run_id}    continue here", err=True)
+    say(f"  handrail run cancel {run_id} --reason '...'    end it", err=True)
 
 
 def end_with(status: Status, *, as_json: bool) -> NoReturn:

@@ -9,14 +9,15 @@ from typing import Any
 
 import click
 
-from handrail.assembly import StoreReader, open_assembly, open_reader, open_writer, toolbox_of
+from handrail.assembly.opening import StoreReader, open_assembly, open_reader, open_writer
+from handrail.assembly.tools import toolbox_of
 from handrail.domain.definition.model import Definition
+from handrail.domain.project import NO_PROJECT
 from handrail.domain.run.command import StartRun
-from handrail.domain.run.status import RUN_SHOWN_OPEN, RUN_WORKING, RunStatus
-from handrail.engine.clock import system_clock
-from handrail.engine.reading.run_reader import RunReader
+from handrail.domain.run.status import RUN_SHOWN_OPEN, RUN_UNENDED, RUN_WORKING, RunStatus
 from handrail.engine.reading.run_view import Detail, Status
 from handrail.interfaces.cli.program import json_option, person, reports_errors, settings_of
+from handrail.interfaces.cli.run.compensated import compensated
 from handrail.interfaces.cli.run.control import CONTROLS
 from handrail.interfaces.cli.run.execution import Stopped, end_with, execute, first_of, stoppable
 from handrail.interfaces.cli.run.guided_view import print_how_to_submit
@@ -24,8 +25,10 @@ from handrail.interfaces.cli.run.runnable import definition_of, inputs_of
 from handrail.interfaces.cli.run.submit import submit
 from handrail.interfaces.cli.run.view import EXIT_OF_STATUS, print_runs, print_status, status_data
 from handrail.interfaces.cli.run.watch import run_viewer, watch
+from handrail.interfaces.cli.words.all_projects import all_projects_option
 from handrail.interfaces.cli.words.answer import answer, listing
 from handrail.interfaces.cli.words.completion import complete_run, complete_runnable
+from handrail.interfaces.cli.words.terminal_edge import say
 from handrail.interfaces.cli.words.times import utc_option
 from handrail.runs import settle, start_for_a_worker
 from handrail.settings import Settings
@@ -39,7 +42,7 @@ def command() -> None:
     """Start, list, show, watch, submit and control runs."""
 
 
-for one in (*CONTROLS, submit):
+for one in (*CONTROLS, compensated, submit):
     command.add_command(one)
 
 
@@ -89,12 +92,12 @@ async def _started_for_a_worker(
 ) -> Status:
     async with open_writer(settings) as writer:
         run = await start_for_a_worker(writer.dispatch, toolbox, definition, inputs, actor=person(), ask=ask)
-        return await RunReader(writer.reader.store, system_clock).status(run.id)
+        return await writer.reader.run_reader().status(run.id)
 
 
 def _print_id(run_id: str, *, as_json: bool) -> None:
     """Print the run's id before anything can fail; with JSON on stderr, since stdout has one answer at the end."""
-    click.echo(run_id, err=as_json)
+    say(run_id, err=as_json)
     (sys.stderr if as_json else sys.stdout).flush()
 
 
@@ -109,19 +112,33 @@ def _print_id(run_id: str, *, as_json: bool) -> None:
 @click.option("--all", "is_all", is_flag=True, help="Include ended runs.")
 @click.option("--limit", default=50, type=click.IntRange(1, 1000), help="Show at most this many.")
 @click.option("--after", default="", help="Only runs whose id comes after this one.")
+@all_projects_option
 @utc_option
 @json_option
 @click.pass_context
 @reports_errors
 async def list_(
-    ctx: click.Context, statuses: tuple[str, ...], is_all: bool, limit: int, after: str, is_utc: bool, as_json: bool
+    ctx: click.Context,
+    statuses: tuple[str, ...],
+    is_all: bool,
+    limit: int,
+    after: str,
+    all_projects: bool,
+    is_utc: bool,
+    as_json: bool,
 ) -> None:
-    """List the open runs; with --all or --status, others too."""
+    """List the open runs of this project; with --all or --status, others too.
+
+    Steps that were skipped are over, too; `run show` counts them apart."""
     wanted = statuses or (() if is_all else tuple(RUN_SHOWN_OPEN))
     async with open_reader(settings_of(ctx)) as look:
-        rows = await RunReader(look.store, system_clock).runs(status=wanted, after=after, limit=limit)
+        run_reader = look.run_reader()
+        rows = await run_reader.runs(status=wanted, after=after, limit=limit, all_projects=all_projects)
+        waiting = [] if all_projects else await look.store.runs(status=tuple(RUN_UNENDED), limit=1, project=NO_PROJECT)
     data = listing("runs", rows, cursor=rows[-1].run if len(rows) == limit else "")
     answer(data, as_json=as_json, as_text=lambda: print_runs(rows, is_utc=is_utc))
+    if waiting:
+        say("some open runs have no project yet and wait: `handrail project adopt --all`", err=True)
 
 
 @command.command()
@@ -135,7 +152,7 @@ async def show(ctx: click.Context, run_id: str, full: bool, is_utc: bool, as_jso
     """Show the status of RUN, what it waits for, and how to continue."""
     settings = settings_of(ctx)
     async with open_reader(settings) as look:
-        run_reader = RunReader(look.store, system_clock, toolbox_of(settings))
+        run_reader = look.run_reader(toolbox_of(settings))
         status = await run_reader.status(run_id, detail=Detail.FULL if full else Detail.SUMMARY)
         await _warn_if_not_executed(look, status)
 
@@ -160,7 +177,7 @@ async def watch_(ctx: click.Context, run_id: str, as_json: bool) -> None:
 
 async def _watched(settings: Settings, run_id: str, *, as_json: bool) -> Status:
     async with open_reader(settings) as look:
-        run_reader = RunReader(look.store, system_clock, toolbox_of(settings))
+        run_reader = look.run_reader(toolbox_of(settings))
         await _warn_if_not_executed(look, await run_reader.status(run_id))
         with stoppable() as stop:
             task = asyncio.ensure_future(settle(run_id, run_reader))
@@ -178,8 +195,8 @@ async def _watched(settings: Settings, run_id: str, *, as_json: bool) -> Status:
 
 async def _warn_if_not_executed(look: StoreReader, status: Status) -> None:
     """Print a hint if a run has steps to execute, but no process executes it."""
-    if status.status not in RUN_WORKING:
-        return
+    if status.project is not None or status.status not in RUN_WORKING:
+        return  # how to work on a run of another project is said with its status
     lease_holder = await look.store.lease_holder(status.run)
     if lease_holder is not None and not lease_holder.owner and not status.waiting_for:
-        click.echo(f"no process executes it now: `handrail run resume {status.run}` does, or a worker", err=True)
+        say(f"no process executes it now: `handrail run resume {status.run}` does, or a worker", err=True)

@@ -9,7 +9,10 @@ from typing import Any
 
 import msgspec
 
-from handrail.assembly import StoreReader, library_of, rules_of, survey_of
+from handrail.assembly.checks import rules_of
+from handrail.assembly.opening import StoreReader
+from handrail.assembly.people import people_of
+from handrail.assembly.tools import library_of, survey_of
 from handrail.definitions import Definitions
 from handrail.domain.checks.finding import blocks
 from handrail.domain.definition.model import Definition
@@ -24,7 +27,7 @@ from handrail.tools.registry import Registry
 
 async def definition_of(name: str, look: StoreReader, toolbox: Registry) -> tuple[Definition, Mapping[str, str]]:
     """The definition in a file (`-`: stdin), of a workflow, or of the saved plan of that name, and its pins."""
-    survey = survey_of(rules_of(look.settings, toolbox), toolbox)
+    survey = survey_of(rules_of(look.settings, toolbox), toolbox, people_of(look.settings))
     definitions = Definitions(library_of(look.settings), look.plans, look.store, toolbox, survey)
     if name != STDIN:
         return await definitions.find(name)

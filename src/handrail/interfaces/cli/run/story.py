@@ -11,8 +11,10 @@ from handrail.domain.journal.event import (
     AnswerCameLate,
     ApprovalExpired,
     ApprovalGiven,
+    ApprovalOverridden,
     ApprovalRejected,
     ApprovalRequested,
+    ApprovalWithdrawn,
     AttemptFailed,
     AttemptLost,
     AttemptStarted,
@@ -20,9 +22,11 @@ from handrail.domain.journal.event import (
     DecisionRecorded,
     Entry,
     OutputRefused,
+    ProjectRecorded,
     Proof,
     RetryScheduled,
     RoundStarted,
+    RunAdopted,
     RunCancelled,
     RunCompensated,
     RunCompensationFailed,
@@ -44,11 +48,14 @@ from handrail.domain.journal.event import (
     StepOpened,
     StepRetried,
     StepSkipped,
+    UndoBecameUncertain,
     UndoFailed,
+    UndoLost,
     UndoStarted,
     VarsSet,
 )
 from handrail.domain.plural import plural
+from handrail.domain.policy.actor import ActorKind, kind_of
 from handrail.interfaces.pictures.caption import plain
 
 HOW: Final = {
@@ -90,12 +97,34 @@ def _compensated(event: RunCompensated, _entry: Entry) -> str:
     return f"run compensated{left}"
 
 
+def _compensation_failed(event: RunCompensationFailed, _entry: Entry) -> str:
+    return f"compensation failed; NOT undone: {', '.join((*event.steps, *event.not_compensated))}"
+
+
+def _answered(what: str, event: ApprovalGiven | ApprovalRejected, entry: Entry) -> str:
+    behalf = f" for {event.behalf}" if event.behalf else ""
+    channel = f" ({event.channel})" if event.channel else ""
+    missing = event.missing if isinstance(event, ApprovalGiven) else 0
+    more = f", {missing} more needed" if missing else ""
+    return f"{what} by {entry.actor}{behalf}{channel}{more}: {event.reason}"
+
+
 def _completed(event: StepCompleted, entry: Entry) -> str:
-    return "completed" if event.proof is Proof.VERIFIED else f"completed, reported by {entry.actor}"
+    if event.proof is Proof.VERIFIED:
+        return "completed"
+    return "completed, checked" if event.proof is Proof.CHECKED else f"completed, claimed by {entry.actor}"
+
+
+def _skipped(event: StepSkipped, entry: Entry) -> str:
+    is_somebody = kind_of(entry.actor) in {ActorKind.PERSON, ActorKind.AGENT}
+    who = f" by {entry.actor}" if is_somebody else ""
+    return f"skipped{who}{', with its checks' if event.was_gated else ''}: {event.reason}"
 
 
 SENTENCES: Final[Mapping[type, Words]] = {
     RunStarted: lambda event, _: f"{event.workflow} started" + (f": {event.goal}" if event.goal else ""),
+    ProjectRecorded: "the project is recorded: {e.branch} {e.commit}",
+    RunAdopted: "adopted by {actor} into {e.project}: {e.reason}",
     RunPaused: "paused by {actor}: {e.reason}",
     RunResumed: "resumed by {actor}: {e.reason}",
     RunCancelled: "cancelled by {actor}: {e.reason}",
@@ -103,7 +132,7 @@ SENTENCES: Final[Mapping[type, Words]] = {
     RunFailed: "run failed: {e.message}",
     CompensationStarted: lambda event, _: f"undoing {', '.join(event.steps) or 'nothing'}: {event.reason}",
     RunCompensated: _compensated,
-    RunCompensationFailed: lambda event, _: f"compensation failed; NOT undone: {', '.join(event.steps)}",
+    RunCompensationFailed: _compensation_failed,
     VarsSet: lambda event, _: f"variables set: {', '.join(event.vars)}",
     DecisionRecorded: "{actor} decided: {e.decision} ({e.reason})",
     ActionRecorded: "{actor} did: {e.description}",
@@ -116,7 +145,8 @@ SENTENCES: Final[Mapping[type, Words]] = {
     StepBecameUncertain: "interrupted; unknown whether it took effect",
     StepCompleted: _completed,
     StepFailed: "failed permanently ({e.category.value}): {e.message}",
-    StepSkipped: "skipped: {e.reason}",
+    StepSkipped: _skipped,
+    ApprovalOverridden: "approval OVERRIDDEN by {actor}: {e.reason}",
     StepCancelled: "cancelled",
     StepRetried: "retry requested by {actor}: {e.reason}",
     StepAccepted: "accepted as completed by {actor}: {e.reason}",
@@ -126,10 +156,13 @@ SENTENCES: Final[Mapping[type, Words]] = {
     StepHandedOut: lambda event, _: f"assigned to {event.agent or 'the agent'}",
     OutputRefused: lambda event, _: f"output not accepted, {plural(len(event.findings), 'finding')}",
     UndoStarted: _tries("undoing"),
+    UndoLost: "undo was interrupted; undoing again",
+    UndoBecameUncertain: "undo interrupted; unknown whether it is undone",
     UndoFailed: "undo failed ({e.category.value}): {e.message}",
     StepCompensated: lambda event, _: HOW[event.how.value],
     ApprovalRequested: "approval requested: {e.text}",
-    ApprovalGiven: "approved by {actor}: {e.reason}",
-    ApprovalRejected: "rejected by {actor}: {e.reason}",
-    ApprovalExpired: "approval expired",
+    ApprovalGiven: lambda event, entry: _answered("approved", event, entry),
+    ApprovalRejected: lambda event, entry: _answered("rejected", event, entry),
+    ApprovalExpired: lambda event, _: "approval expired" + (", asking again" if event.again else ""),
+    ApprovalWithdrawn: lambda event, _: f"approval withdrawn, asking again: {', '.join(event.changed)} changed",
 }

@@ -12,7 +12,7 @@ import click
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
-from handrail.assembly import Assembly, open_assembly
+from handrail.assembly.opening import Assembly, open_assembly
 from handrail.domain.errors import Conflict, Invalid
 from handrail.domain.journal.event import Outcome
 from handrail.domain.run.step_path import UNDO
@@ -27,6 +27,7 @@ from handrail.interfaces.cli.words.answer import Exit, answer
 from handrail.interfaces.cli.words.asking import can_ask
 from handrail.interfaces.cli.words.completion import complete_run, steps_completer, waiting_for
 from handrail.interfaces.cli.words.json_value import json_object, json_value
+from handrail.interfaces.cli.words.terminal_edge import ask_yes
 
 OUTCOMES: Final = [outcome.value for outcome in (Outcome.DONE, Outcome.FAILED, Outcome.SKIPPED)]
 
@@ -144,7 +145,7 @@ async def _verdict(parts: Assembly, given: _SubmitOptions) -> Verdict:
     verdict = await parts.guide.submit(given.run, submission, actor=actor)
     if not verdict.unconfirmed or not can_ask():
         return verdict
-    if not click.confirm(f"Step {given.step!r} needs your agreement. Do you agree to this output?", err=True):
+    if not ask_yes(f"Step {given.step!r} needs your agreement. Do you agree to this output?"):
         return verdict
     agreed = replace(submission, confirmed=f"{actor} agreed at the terminal")
     return await parts.guide.submit(given.run, agreed, actor=actor)

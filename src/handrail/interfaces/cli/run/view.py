@@ -9,24 +9,27 @@ from datetime import datetime
 from shlex import quote
 from typing import Any, Final
 
-import click
 import msgspec
 
 from handrail.domain.plural import plural
+from handrail.domain.run.approval_words import effect_lines
 from handrail.domain.run.status import RunStatus, StepStatus
 from handrail.engine.reading.run_view import (
     Failure,
     Progress,
     RecoveryOption,
+    Remedy,
     RunSummary,
     Status,
     WaitingFor,
     WaitingKind,
 )
 from handrail.engine.reading.step_view import PostponedView, StepView, Why
+from handrail.interfaces.cli.words.all_projects import PROGRAM, program_for, project_words, with_project_column
 from handrail.interfaces.cli.words.answer import Exit
 from handrail.interfaces.cli.words.json_value import form_of
 from handrail.interfaces.cli.words.table import Column, has_unicode, print_table
+from handrail.interfaces.cli.words.terminal_edge import say
 from handrail.interfaces.cli.words.times import TimeFormat, time_format
 from handrail.interfaces.pictures.caption import plain
 
@@ -38,7 +41,7 @@ EXIT_OF_STATUS: Final[Mapping[RunStatus, Exit]] = {
     RunStatus.COMPENSATION_FAILED: Exit.FAILED,
     RunStatus.WAITING: Exit.WAITING,
     RunStatus.PAUSED: Exit.WAITING,
-    RunStatus.COMPENSATING: Exit.WAITING,  # settled in this state: an agent has to undo a step
+    RunStatus.COMPENSATING: Exit.WAITING,  # settled in this state: an agent has to undo a step, or someone to decide
     RunStatus.COMPENSATED: Exit.COMPENSATED,
 }
 COLOR_OF_RUN: Final[Mapping[RunStatus, str]] = {
@@ -88,17 +91,18 @@ def status_data(status: Status) -> dict[str, Any]:
     failure = status.failure
     for holder, options in ((data, status.options), (data.get("failure", {}), failure.options if failure else ())):
         for one, option in zip(holder.get("options", ()), options, strict=True):
-            one["command"] = _command(status.run, option)
+            one["command"] = _command(status, option)
     return data
 
 
 def print_status(status: Status, *, is_utc: bool = False) -> None:
     """Print the status of a run, and how to continue."""
     shown = time_format(is_utc=is_utc)
-    click.echo(f"{status.run}  {plain(status.workflow)}  ", nl=False)
-    click.secho(status.status.value, nl=False, bold=True, fg=COLOR_OF_RUN.get(status.status, "cyan"))
-    click.echo(f"  {progress_words(status.progress)}")
+    say(f"{status.run}  {plain(status.workflow)}  ", nl=False)
+    say(status.status.value, nl=False, bold=True, fg=COLOR_OF_RUN.get(status.status, "cyan"))
+    say(f"  {progress_words(status.progress)}")
     facts = (
+        ("project", project_words(status.project) if status.project is not None else ""),
         ("goal", status.goal),
         ("started", shown.ago(status.started) if not status.ended else ""),
         ("ended", f"{shown.ago(status.ended)}, after {took(status)}" if status.ended else ""),
@@ -106,17 +110,18 @@ def print_status(status: Status, *, is_utc: bool = False) -> None:
         ("deadline", shown.ago(status.deadline)),
         ("forked", _origin(status)),
         ("NOT undone", ", ".join(status.not_compensated)),
+        *((one.kind.value.replace("_", " "), f"{one.step} by {one.by}: {one.reason}") for one in status.exceptions),
     )
     for name, text in facts:
         if text:
-            click.echo(f"  {name}: {plain(text)}")
+            say(f"  {name}: {plain(text)}")
     for name, value in status.outputs.items():
-        click.echo(f"  output {plain(name)}: {plain(str(value))}")
+        say(f"  output {plain(name)}: {plain(str(value))}")
     for one in status.waiting_for:
-        print_waiting(status.run, one, shown)
+        print_waiting(status, one, shown)
     if status.failure is not None:
-        _print_failure(status.run, status.failure, shown)
-    _print_options(status.run, status.options)
+        _print_failure(status, status.failure, shown)
+    _print_options(status, status.options)
     if status.steps:
         print_steps(status.steps, shown)
 
@@ -124,7 +129,8 @@ def print_status(status: Status, *, is_utc: bool = False) -> None:
 def progress_words(progress: Progress) -> str:
     """How far a run is; skipped steps do not count as done."""
     skipped = f", {progress.skipped} skipped" if progress.skipped else ""
-    return f"{progress.done - progress.skipped} of {plural(progress.total, 'step')} done{skipped}"
+    rounds = "".join(f", {loop}: round {words}" for loop, words in progress.rounds.items())
+    return f"{progress.done - progress.skipped} of {plural(progress.total, 'step')} done{skipped}{rounds}"
 
 
 def _origin(status: Status) -> str:
@@ -134,45 +140,61 @@ def _origin(status: Status) -> str:
     return f"from {status.fork.run} at {status.fork.step}{left}"
 
 
-def print_waiting(run: str, one: WaitingFor, shown: TimeFormat) -> None:
+def print_waiting(status: Status, one: WaitingFor, shown: TimeFormat) -> None:
     """Print what a run waits for, with the command that answers."""
     who = f" by {', '.join(one.by)}" if one.by else ""
-    until = f" (expires {shown.ago(one.expires)})" if one.expires else ""
+    program = program_for(status.project)
+    until = f" ({_expiry_and_remedy(status, one, shown)})" if one.expires else ""
     match one.kind:
         case WaitingKind.APPROVAL:
             first, *more = one.text.splitlines() or [""]
-            click.secho(f"  waiting for approval of {one.step}{who}{until}: {plain(first)}", fg="yellow")
-            for line in more:
-                click.echo(f"    {plain(line)}")
+            say(f"  waiting for approval of {one.step}{who}{until}: {plain(first)}", fg="yellow")
+            for line in (*more, *effect_lines(one.effects, one.unshown, at_most=EFFECTS_SHOWN)):
+                say(f"    {plain(line)}")
             answer = f" --answer {form_of(one.schema)}" if one.schema is not None else ""
-            click.echo(
-                f"    handrail approve {run} {quote(one.step)} --reason '...'{answer}    (or: handrail reject ...)"
-            )
+            if program:
+                say(f"    {program} approve {status.run} {quote(one.step)}{answer}    (or: {program} reject ...)")
         case WaitingKind.DECISION:
-            click.secho(f"  waiting for a decision on {one.step}", fg="yellow")
+            say(f"  waiting for a decision on {one.step}", fg="yellow")
         case _:
-            click.secho(f"  waiting for {', '.join(one.by) or 'the agent'} to do {one.step}", fg="yellow")
+            say(f"  waiting for {', '.join(one.by) or 'the agent'} to do {one.step}", fg="yellow")
 
 
-def _print_failure(run: str, failure: Failure, shown: TimeFormat) -> None:
-    category = f" ({failure.category.value})" if failure.category else ""
+def _expiry_and_remedy(status: Status, one: WaitingFor, shown: TimeFormat) -> str:
+    program, words = program_for(status.project), _expiry(one.expires, shown)
+    is_remedied = program and shown.is_over(one.expires)
+    return f"{words}; asked again when the run goes on: {program} run resume {status.run}" if is_remedied else words
+
+
+def _expiry(instant: str, shown: TimeFormat) -> str:
+    return "expired" if shown.is_over(instant) else f"expires {shown.ago(instant)}"
+
+
+def _print_failure(status: Status, failure: Failure, shown: TimeFormat) -> None:
+    verdict = f"failed ({failure.category.value})" if failure.category else "is uncertain"
     tries = f" after {failure.attempts} tries" if failure.attempts > 1 else ""
-    click.secho(f"  {failure.step} failed{category}{tries}: {plain(failure.message)}", fg="red")
+    say(f"  {failure.step} {verdict}{tries}: {plain(failure.message)}", fg="red")
     for one in failure.tries if failure.attempts > 1 else ():
         spent = f", {one.took_ms} ms" if one.took_ms else ""
-        click.echo(f"    try {one.attempt}, {shown.ago(one.at)}{spent}: {one.category.value}: {plain(one.message)}")
-    _print_options(run, failure.options)
+        say(f"    try {one.attempt}, {shown.ago(one.at)}{spent}: {one.category.value}: {plain(one.message)}")
+    _print_options(status, failure.options)
 
 
-def _print_options(run: str, options: Sequence[RecoveryOption]) -> None:
-    for option in options:
-        click.echo(f"    {_command(run, option)}    {option.means}")
+def _print_options(status: Status, options: Sequence[RecoveryOption]) -> None:
+    for option in options if program_for(status.project) else ():
+        if option.action is Remedy.REPORT:
+            say("    (only its agent can report on it: nothing here executes this run)")
+            continue
+        say(f"    {_command(status, option)}    {option.means}")
 
 
-def _command(run: str, option: RecoveryOption) -> str:
+def _command(status: Status, option: RecoveryOption) -> str:
     """The command for an option."""
+    program, run = program_for(status.project) or PROGRAM, status.run
     step = f" {quote(option.step)}" if option.step else ""  # a shell would read the brackets of a round as a pattern
-    return f"handrail run {option.action.value} {run}{step} --reason '...'"
+    if option.action is Remedy.RECORD:
+        return f"{program} run compensated {run}{step} --description '...'"
+    return f"{program} run {option.action.value} {run}{step} --reason '...'"
 
 
 def print_steps(steps: Sequence[StepView], shown: TimeFormat) -> None:
@@ -192,6 +214,8 @@ def print_steps(steps: Sequence[StepView], shown: TimeFormat) -> None:
     print_table((*STEP_HEAD, Column("note")), rows)
 
 
+EFFECTS_SHOWN: Final = 5
+"""How many of the steps that follow an approval a status shows; `handrail approve` shows all that are recorded."""
 STEP_HEAD: Final = (Column("step"), Column("state"), Column("tries", 2), Column("took", 1), Column("by", 3))
 
 
@@ -204,15 +228,15 @@ def note_on(step: StepView, shown: TimeFormat) -> str:
     """Further facts about a step, in one line."""
     rounds = f"round {step.round} of {step.rounds}" if step.rounds and step.round else ""
     undone = {"": "", "none": "NOT undone"}.get(step.compensation, f"undone: {step.compensation}")
-    proof = "claimed" if step.proof == "claimed" else f"verified: {', '.join(step.checks)}" if step.checks else ""
+    proof = "claimed" if step.proof == "claimed" else f"{step.proof}: {', '.join(step.checks)}" if step.checks else ""
     waits = "waiting for " + ", ".join(_postponed(one, shown) for one in step.waits_for) if step.waits_for else ""
-    message = plain(step.message)
-    return "; ".join(word for word in (rounds, waits, undone, proof, plain(step.says), message) if word)
+    message, channel = plain(step.message), f"answered by {plain(step.channel)}" if step.channel else ""
+    return "; ".join(word for word in (rounds, waits, undone, proof, channel, plain(step.says), message) if word)
 
 
 def _postponed(postponed: PostponedView, shown: TimeFormat) -> str:
-    expires = "expires " if postponed.kind is Why.APPROVAL else ""
-    until = f" ({expires}{shown.ago(postponed.until)})" if postponed.until else ""
+    when = _expiry(postponed.until, shown) if postponed.kind is Why.APPROVAL else shown.ago(postponed.until)
+    until = f" ({when})" if postponed.until else ""
     if postponed.step:
         return postponed.step
     if postponed.reason:
@@ -244,15 +268,19 @@ def duration_words(seconds: float) -> str:
 def print_runs(rows: Sequence[RunSummary], *, is_utc: bool = False) -> None:
     """Print runs as a table."""
     if not rows:
-        click.echo("no runs; `handrail run start FILE` starts one, `run list --all` shows ended ones", err=True)
+        say("no runs; `handrail run start FILE` starts one, `run list --all` shows ended ones", err=True)
         return
     shown = time_format(is_utc=is_utc)
-    cells = [
+    head: list[str | Column] = ["run", "status", Column("steps over", 2), Column("started", 1), "workflow", "what"]
+    cells: list[Sequence[object]] = [
         (row.run, row.status.value, row.done, shown.ago(row.started), plain(row.workflow), _why(row)) for row in rows
     ]
-    print_table(("run", "status", Column("done", 2), Column("started", 1), "workflow", "what"), cells)
+    if any(row.project is not None for row in rows):
+        head, cells = with_project_column(head, cells, [row.project for row in rows])
+    print_table(head, cells)
 
 
 def _why(row: RunSummary) -> str:
     waits = ", ".join(f"{one.kind.value} {one.step}" for one in row.waiting_for[:3])
-    return "; ".join(word for word in (f"waiting for {waits}" if waits else "", plain(row.goal)) if word)
+    past = plural(row.exceptions, "exception") if row.exceptions else ""
+    return "; ".join(word for word in (f"waiting for {waits}" if waits else "", past, plain(row.goal)) if word)

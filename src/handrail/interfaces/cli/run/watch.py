@@ -10,8 +10,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, Protocol, TypeAlias
 
-import click
-from rich.console import Console, Group
+from rich.console import Group
 from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
@@ -24,6 +23,7 @@ from handrail.engine.reading.run_reader import RunReader
 from handrail.engine.reading.run_view import Detail, Status
 from handrail.engine.reading.step_view import LiveState, StepView
 from handrail.engine.stream_pages import entries_of
+from handrail.foundation.visible_text import visible_line
 from handrail.interfaces.cli.run.story import event_line, sentence
 from handrail.interfaces.cli.run.view import (
     COLOR_OF_RUN,
@@ -34,7 +34,9 @@ from handrail.interfaces.cli.run.view import (
     progress_words,
     took,
 )
+from handrail.interfaces.cli.words.live_console import LiveConsole
 from handrail.interfaces.cli.words.table import Column, elided, has_unicode, placed
+from handrail.interfaces.cli.words.terminal_edge import say
 from handrail.interfaces.cli.words.times import time_format
 
 POLL_S: Final = 0.1
@@ -70,7 +72,7 @@ class LineView:
     async def show(self, run_reader: RunReader, run_id: str, entries: Sequence[Entry]) -> None:
         """Print the new events."""
         for entry in entries:
-            click.echo(self.indent + event_line(entry), err=self.err)
+            say(self.indent + event_line(entry), err=self.err)
 
 
 class LiveView:
@@ -104,7 +106,10 @@ class LiveView:
         )
         parts.append(bar)
         width = self.live.console.width
-        parts += [Text(elided(f"  {sentence(entry)}", width, self._ellipsis), style="dim") for entry in self.latest]
+        parts += [
+            Text(elided(f"  {visible_line(sentence(entry))}", width, self._ellipsis), style="dim")
+            for entry in self.latest
+        ]
         return Group(*parts)
 
     def _head(self, status: Status) -> Text:
@@ -131,9 +136,9 @@ class LiveView:
     def _row(self, step: StepView) -> tuple[str, ...]:
         shown = time_format()
         now = instant_text(shown.now) if step.status is StepStatus.RUNNING else ""
-        name = f"{icon_of(step.status, unicode=self.unicode)} {'  ' * depth_of(step.id)}{step.id}"
+        name = f"{icon_of(step.status, unicode=self.unicode)} {'  ' * depth_of(step.id)}{visible_line(step.id)}"
         tries = f"try {step.attempts}" if step.attempts > 1 else ""
-        return name, step.status.value, took(step, now), tries, note_on(step, shown)
+        return name, step.status.value, took(step, now), tries, visible_line(note_on(step, shown))
 
 
 def shortened(steps: Sequence[StepView], room: int) -> tuple[Sequence[StepView], int]:
@@ -154,7 +159,7 @@ def run_viewer(*, err: bool, within: ReadWithin = LiveState) -> Iterator[RunView
         yield LineView(err=err)
         return
     unicode = has_unicode()  # read before the live view replaces stdout
-    with Live(console=Console(stderr=err), auto_refresh=False) as live:
+    with Live(console=LiveConsole(stderr=err), auto_refresh=False) as live:
         yield LiveView(live, unicode=unicode, within=within)
 
 

@@ -9,15 +9,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import click
+import msgspec
 from msgspec import Struct
 
-from handrail.assembly import toolbox_of
+from handrail.assembly.tools import toolbox_of
 from handrail.engine.tool import ToolFailed
 from handrail.interfaces.cli.program import json_option, reports_errors, settings_of
 from handrail.interfaces.cli.tools.fit import left_out, misfits
 from handrail.interfaces.cli.tools.list_ import print_progress, required_servers
 from handrail.interfaces.cli.words.answer import Exit, answer
 from handrail.interfaces.cli.words.table import Column, print_table
+from handrail.interfaces.cli.words.terminal_edge import say
 from handrail.interfaces.pictures.caption import plain
 from handrail.tools.mcp.declaration import Declared
 from handrail.tools.mcp.servers import Servers
@@ -39,6 +41,8 @@ class ServerCheck(Struct, frozen=True, kw_only=True, omit_defaults=True):
     tools: int = 0
     left_out: Sequence[str] = ()
     """The tools that `allow` and `deny` exclude."""
+    listed_twice: Sequence[str] = ()
+    """The tools that the server lists more than once: they are not offered."""
     misfits: Sequence[str] = ()
     """What tools.json says about tools that the server does not have."""
     missing: Sequence[str] = ()
@@ -49,7 +53,7 @@ class ServerCheck(Struct, frozen=True, kw_only=True, omit_defaults=True):
     @property
     def is_ok(self) -> bool:
         """Whether there is nothing to fix."""
-        return self.is_reached and not self.misfits and not self.missing
+        return self.is_reached and not (self.misfits or self.missing or self.listed_twice)
 
 
 @click.command()
@@ -82,11 +86,17 @@ async def _checked(toolbox: Registry, names: Sequence[str]) -> Sequence[ServerCh
 
 
 async def _server_check(servers: Servers, name: str, error: str) -> ServerCheck:
+    """The state of a server, without secrets: its name, version and tools are its own words."""
     server = servers.server(name)
+    found = await _seen(server, error)
+    return msgspec.convert(server.vault.scrubbed(msgspec.to_builtins(found)), ServerCheck)
+
+
+async def _seen(server: ToolServer, error: str) -> ServerCheck:
     declared, status = server.declared, server.connection.status
     if error:
         return ServerCheck(
-            server=name,
+            server=server.name,
             is_reached=False,
             origin=declared.origin,
             missing=_missing(server),
@@ -95,7 +105,7 @@ async def _server_check(servers: Servers, name: str, error: str) -> ServerCheck:
         )
     schemas = await _schemas(server)
     return ServerCheck(
-        server=name,
+        server=server.name,
         is_reached=True,
         origin=declared.origin,
         started_ms=status.started_ms,
@@ -103,6 +113,7 @@ async def _server_check(servers: Servers, name: str, error: str) -> ServerCheck:
         software=status.server,
         tools=len(schemas),
         left_out=left_out(declared, schemas),
+        listed_twice=server.connection.status.listed_twice,
         misfits=misfits(declared, schemas),
         log=status.log,
     )
@@ -120,7 +131,7 @@ def _missing(server: ToolServer) -> Sequence[str]:
     wrong: dict[str, None] = {}
     for text in _texts(server.declared):
         try:
-            server.vault.text(text)
+            server.vault.text(text, server=server.name)
         except ToolFailed as failed:
             wrong[failed.message] = None
     return list(wrong)
@@ -148,7 +159,7 @@ HEAD: Final = (
 
 def _print(checked: Sequence[ServerCheck]) -> None:
     if not checked:
-        click.echo("no servers declared; add them to .handrail/tools.json, under mcpServers", err=True)
+        say("no servers declared; add them to .handrail/tools.json, under mcpServers", err=True)
         return
     print_table(HEAD, [_row(one) for one in checked])
     for one in checked:
@@ -173,13 +184,15 @@ def _row(one: ServerCheck) -> tuple[object, ...]:
 def _print_wrong(one: ServerCheck) -> None:
     if one.error:
         first, *more = one.error.splitlines()
-        click.secho(f"{one.server} can't be reached: {plain(first)}", fg="red", err=True)
+        say(f"{one.server} can't be reached: {plain(first)}", fg="red", err=True)
         for line in more:
-            click.echo(f"    {plain(line)}", err=True)
-        click.echo(f"  what to do: fix it in {one.origin}; its log is {one.log}", err=True)
+            say(f"    {plain(line)}", err=True)
+        say(f"  what to do: fix it in {one.origin}; its log is {one.log}", err=True)
     for words in one.missing:
-        click.secho(f"{one.server}: {plain(words)}", fg="red", err=True)
+        say(f"{one.server}: {plain(words)}", fg="red", err=True)
+    if one.listed_twice:
+        say(f"{one.server}: listed twice, so not offered: {', '.join(one.listed_twice)}", fg="red", err=True)
     for words in one.misfits:
-        click.secho(f"{one.server}: {one.origin}: {plain(words)}", fg="yellow", err=True)
+        say(f"{one.server}: {one.origin}: {plain(words)}", fg="yellow", err=True)
     if one.left_out:
-        click.echo(f"{one.server}: excluded by allow and deny: {plain(', '.join(one.left_out))}", err=True)
+        say(f"{one.server}: excluded by allow and deny: {plain(', '.join(one.left_out))}", err=True)

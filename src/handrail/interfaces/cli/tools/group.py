@@ -12,7 +12,7 @@ import click
 import msgspec
 from msgspec.structs import replace
 
-from handrail.assembly import toolbox_of
+from handrail.assembly.tools import toolbox_of
 from handrail.domain.definition.model import Category, Effect
 from handrail.domain.errors import Conflict, Forbidden, HandrailError, Invalid, Limited, NotFound, Unavailable
 from handrail.domain.run.tool_question import PersonReply, ToolQuestion
@@ -26,7 +26,7 @@ from handrail.interfaces.cli.tools.list_ import list_, print_progress
 from handrail.interfaces.cli.tools.stats import stats
 from handrail.interfaces.cli.words.answer import Exit, answer
 from handrail.interfaces.cli.words.asking import require_yes
-from handrail.interfaces.cli.words.excerpt import lines_of, printable
+from handrail.interfaces.cli.words.terminal_edge import put, put_json, say
 from handrail.interfaces.pictures.caption import plain
 from handrail.tools.registry import Registry
 
@@ -107,7 +107,7 @@ async def _called(toolbox: Registry, name: str, typed: _CallOptions, *, is_agree
     if tool.effect(args) is not Effect.NONE and not is_agreed:
         change = f"{name} changes something ({tool.effect(args).value})"
         require_yes(change, f"{change}. Call it?")
-    click.echo(f"calling {name} outside any run: the call is not journaled", err=True)
+    say(f"calling {name} outside any run: the call is not journaled", err=True)
     return await _answered(tool, args, typed.replies)
 
 
@@ -121,7 +121,7 @@ async def _answered(tool: PlanTool, args: Mapping[str, Any], replies: Sequence[P
         run=key,
         step="call",
         references=reference_places(args, args, is_top=False),
-        progress=lambda words: click.echo(f"  {plain(words)}", err=True),
+        progress=lambda words: say(f"  {plain(words)}", err=True),
     )
     for reply in (*replies[:QUESTIONS_MAX], None):
         try:
@@ -163,10 +163,10 @@ def _print_question(name: str, question: ToolQuestion, *, as_json: bool) -> None
     data = {"asks": {"text": question.text, "schema": question.schema}, "hint": hint}
 
     def print_text() -> None:
-        click.secho(f"{name} asks: {plain(question.text)}", fg="yellow", err=True)
+        say(f"{name} asks: {plain(question.text)}", fg="yellow", err=True)
         if question.schema is not None:
-            click.echo(f"  the answer must fit: {plain(msgspec.json.encode(question.schema).decode())}", err=True)
-        click.echo(f"  what to do: {hint}", err=True)
+            say(f"  the answer must fit: {plain(msgspec.json.encode(question.schema).decode())}", err=True)
+        say(f"  what to do: {hint}", err=True)
 
     answer(data, as_json=as_json, as_text=print_text)
 
@@ -190,7 +190,6 @@ def _arguments(spec: ToolSpec, typed: Sequence[str], text: str | None) -> dict[s
 
 def _print(output: Any) -> None:
     if isinstance(output, str):
-        # In a pipe the output is data and stays as it is; at a terminal it must not send escape codes.
-        click.echo("\n".join(map(printable, lines_of(output))) if sys.stdout.isatty() else output)
+        put(output)
     else:
-        click.echo(msgspec.json.format(msgspec.json.encode(output), indent=2).decode())
+        put_json(output)

@@ -10,7 +10,7 @@ from typing import Any, Final
 import click
 import msgspec
 
-from handrail.assembly import open_reader
+from handrail.assembly.opening import open_reader
 from handrail.domain.definition.duration import duration_ms
 from handrail.domain.plural import plural
 from handrail.domain.suggestion import did_you_mean
@@ -19,8 +19,10 @@ from handrail.engine.reading.tool_stats import ToolReport, tool_figures
 from handrail.engine.reading.tool_tally import Outage, ToolFigures
 from handrail.interfaces.cli.program import json_option, reports_errors, settings_of
 from handrail.interfaces.cli.run.view import duration_words
+from handrail.interfaces.cli.words.all_projects import all_projects_option
 from handrail.interfaces.cli.words.answer import answer, listing
 from handrail.interfaces.cli.words.table import Column, print_table
+from handrail.interfaces.cli.words.terminal_edge import say
 from handrail.interfaces.cli.words.times import TimeFormat, utc_option
 from handrail.interfaces.pictures.caption import plain
 
@@ -28,21 +30,24 @@ from handrail.interfaces.pictures.caption import plain
 @click.command()
 @click.argument("name", required=False, default="")
 @click.option("--since", metavar="DURATION", help="Only the last 30m, 12h, 7d ...; default: the whole journal.")
+@all_projects_option
 @utc_option
 @json_option
 @click.pass_context
 @reports_errors
-async def stats(ctx: click.Context, name: str, since: str | None, is_utc: bool, as_json: bool) -> None:
+async def stats(
+    ctx: click.Context, name: str, since: str | None, all_projects: bool, is_utc: bool, as_json: bool
+) -> None:
     """Show calls, times, failures and retries of each tool, and outages of servers. NAME is a tool or a server."""
     now = system_clock()
     start = max(1, now - duration_ms(since)) if since else 0
     async with open_reader(settings_of(ctx)) as look:
-        whole = await tool_figures(look.store, since=start)
+        whole = await tool_figures(look.store, since=start, project=None if all_projects else look.project.id)
     report = only(whole, name) if name else whole
     answer(_as_data(report, now), as_json=as_json, as_text=lambda: _print(report, TimeFormat(now=now, is_utc=is_utc)))
     if name and not report.tools and not report.servers:
         called = sorted({one.tool for one in whole.tools})
-        click.echo(f"no calls of {name} recorded; {did_you_mean(name, called)}".rstrip("; "), err=True)
+        say(f"no calls of {name} recorded; {did_you_mean(name, called)}".rstrip("; "), err=True)
 
 
 def only(report: ToolReport, name: str) -> ToolReport:
@@ -134,9 +139,9 @@ def _print(report: ToolReport, shown: TimeFormat) -> None:
     if outages:
         print_table(OUTAGES_HEAD, outages)
     if not calls and not outages:
-        click.echo("no calls in that time", err=True)
+        say("no calls in that time", err=True)
     for note in _notes(report):
-        click.echo(note, err=True)
+        say(note, err=True)
 
 
 def _row(one: ToolFigures, shown: TimeFormat) -> tuple[object, ...]:

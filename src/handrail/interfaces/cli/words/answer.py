@@ -9,9 +9,6 @@ from collections.abc import Callable, Sequence
 from enum import IntEnum
 from typing import Any, Final, NoReturn
 
-import click
-import msgspec
-
 from handrail.domain.errors import (
     Conflict,
     HandrailError,
@@ -22,6 +19,7 @@ from handrail.domain.errors import (
 )
 from handrail.interfaces.cli.words.excerpt import lines_of, printable
 from handrail.interfaces.cli.words.finding_view import print_findings
+from handrail.interfaces.cli.words.terminal_edge import put_json, say
 
 
 class Exit(IntEnum):
@@ -52,7 +50,7 @@ EXIT_OF: Final[Sequence[tuple[type[HandrailError], Exit]]] = (
 def answer(data: Any, *, as_json: bool, as_text: Callable[[], None]) -> None:
     """Print the data as JSON, or let `as_text` print it for people."""
     if as_json:
-        click.echo(msgspec.json.format(msgspec.json.encode(data), indent=2).decode())
+        put_json(data)
     else:
         as_text()
 
@@ -73,11 +71,11 @@ def fail(error: HandrailError, *, as_json: bool) -> NoReturn:
         shown: dict[str, Any] = {"code": error.code, "name": error.name, "message": str(error), "hint": error.hint}
         if findings:
             shown["findings"] = findings
-        click.echo(msgspec.json.format(msgspec.json.encode({"error": shown}), indent=2).decode())
+        put_json({"error": shown})
     else:
-        click.secho(f"{error.name}: {_safe(str(error))}", fg="red", err=True)
+        say(f"{error.name}: {_safe(str(error))}", fg="red", err=True)
         print_findings(findings, err=True)
-        click.echo(f"  what to do: {_safe(error.hint)}", err=True)
+        say(f"  what to do: {_safe(error.hint)}", err=True)
     sys.exit(code)
 
 

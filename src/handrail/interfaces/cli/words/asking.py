@@ -8,6 +8,7 @@ import click
 
 from handrail.domain.errors import Forbidden
 from handrail.interfaces.cli.words.answer import Exit
+from handrail.interfaces.cli.words.terminal_edge import ask_text, ask_yes, say
 
 
 def can_ask() -> bool:
@@ -19,8 +20,8 @@ def require_yes(what: str, question: str) -> None:
     """Continue only after a yes; without a terminal, refuse and say `what` would happen."""
     if not can_ask():
         raise Forbidden(what, hint="add --yes to continue")
-    if not click.confirm(question, err=True):
-        click.echo("cancelled: nothing was changed", err=True)
+    if not ask_yes(question):
+        say("cancelled: nothing was changed", err=True)
         sys.exit(Exit.FAILED)
 
 
@@ -31,5 +32,4 @@ def required_reason(reason: str) -> str:
     if not can_ask():
         why = "It is kept in the journal, and there is no terminal to ask for it."
         raise click.UsageError(f"Missing option '--reason'. {why}")
-    typed: str = click.prompt("Reason", err=True)
-    return typed
+    return ask_text("Reason")

@@ -13,11 +13,11 @@ from typing import Final, TypeAlias
 import click
 from click.shell_completion import CompletionItem
 
-from handrail.assembly import StoreReader, library_of, open_reader
+from handrail.assembly.opening import StoreReader, open_reader
+from handrail.assembly.tools import library_of
 from handrail.domain.run.status import STEP_IN_TROUBLE
-from handrail.engine.clock import system_clock
-from handrail.engine.reading.run_reader import RunReader
 from handrail.engine.reading.run_view import Detail, Status, WaitingKind
+from handrail.foundation.visible_text import visible_line
 from handrail.library.shelf.workflow_library import WorkflowLibrary
 from handrail.settings import Settings, read_settings
 
@@ -38,9 +38,15 @@ def completer(source: Source, *, files: bool = False) -> Completer:
         paths: list[Item] = [CompletionItem(incomplete, type="file")] if files else []
         if files and os.sep in incomplete:
             return paths
-        return [*paths, *(item for item in _found(source, ctx) if item.value.startswith(incomplete))]
+        fitting = [item for item in _found(source, ctx) if item.value.startswith(incomplete)]
+        return [*paths, *(_shown(item) for item in fitting if item.value.isprintable())]
 
     return complete
+
+
+def _shown(item: Item) -> Item:
+    # The shell prints it: names of workflows must not control the terminal, nor look like further items.
+    return CompletionItem(item.value, type=item.type, help=visible_line(item.help) if item.help else None)
 
 
 def _found(source: Source, ctx: click.Context) -> list[Item]:
@@ -59,7 +65,7 @@ async def _items(source: Source, settings: Settings, ctx: click.Context) -> Iter
 
 async def _runs(settings: Settings, _: click.Context) -> Iterable[Item]:
     async with open_reader(settings) as look:
-        rows = await look.store.runs(limit=OFFERED_MAX)
+        rows = await look.store.runs(limit=OFFERED_MAX, project=look.project.id)
     return [CompletionItem(row.id, help=f"{row.status} {row.workflow}") for row in rows]
 
 
@@ -77,7 +83,7 @@ async def _runnable(settings: Settings, ctx: click.Context) -> Iterable[Item]:
 
 
 async def _plans_in(look: StoreReader) -> Sequence[Item]:
-    rows = await look.store.plans(limit=OFFERED_MAX)
+    rows = await look.store.plans(limit=OFFERED_MAX, project=look.project.id)
     return [CompletionItem(row.id, help=row.name) for row in rows if row.retired is None]
 
 
@@ -92,8 +98,7 @@ def steps_completer(choose: Callable[[Status], Iterable[str]]) -> Completer:
 
     async def steps(settings: Settings, ctx: click.Context) -> Iterable[Item]:
         async with open_reader(settings) as look:
-            run_reader = RunReader(look.store, system_clock)
-            status = await run_reader.status(str(ctx.params["run_id"]), detail=Detail.FULL)
+            status = await look.run_reader().status(str(ctx.params["run_id"]), detail=Detail.FULL)
         titles = {step.id: step.title for step in status.steps}
         return [CompletionItem(step, help=titles.get(step, "")) for step in choose(status)]
 

@@ -14,7 +14,9 @@ import click
 
 from handrail.domain.checks.finding import Finding, Position, Severity
 from handrail.domain.plural import plural
+from handrail.foundation.plain_file import NotPlain, read_plain
 from handrail.interfaces.cli.words.excerpt import excerpt_of, lines_of, printable
+from handrail.interfaces.cli.words.terminal_edge import Styled, say
 from handrail.library.documents.document import DOCUMENT_BYTES_MAX
 
 STDIN_NAME: Final = "<stdin>"
@@ -25,6 +27,7 @@ WORDS: Final[Mapping[Severity, tuple[str, str]]] = {
     Severity.MINOR: ("warning", "yellow"),
 }
 """The name and colour of each severity; only errors make a definition invalid."""
+BAR: Final = Styled("|", "blue", bold=True)
 WIDTH_MIN: Final = 40
 WIDTH_MAX: Final = 160
 """The limit for excerpts, also without a terminal."""
@@ -35,14 +38,14 @@ def print_findings(findings: Iterable[Finding], *, err: bool = False) -> None:
     texts: dict[str, Sequence[str]] = {}
     for finding in findings:
         word, color = WORDS[finding.severity]
-        click.secho(f"{word}[{_shown(finding.rule, err)}]", nl=False, fg=color, bold=True, err=err)
-        click.secho(f": {_shown(finding.message, err)}", bold=True, err=err)
+        say(f"{word}[{_shown(finding.rule, err)}]", nl=False, fg=color, bold=True, err=err)
+        say(f": {_shown(finding.message, err)}", bold=True, err=err)
         has_excerpt = _print_place(finding, texts, err)
         if finding.fix:
-            click.secho("help", nl=False, fg="cyan", bold=True, err=err)
-            click.echo(f": {_shown(finding.fix, err)}", err=err)
+            say("help", nl=False, fg="cyan", bold=True, err=err)
+            say(f": {_shown(finding.fix, err)}", err=err)
         if has_excerpt:  # an empty line separates blocks of several lines
-            click.echo(err=err)
+            say(err=err)
 
 
 def counted(findings: Sequence[Finding]) -> str:
@@ -70,24 +73,20 @@ def _print_place(finding: Finding, texts: dict[str, Sequence[str]], err: bool) -
         place = f"{at} ({finding.where})" if at is not None else finding.where
         _print_arrow(place, 1, err)
         for line in finding.excerpt.splitlines():
-            click.echo(f"   {_bar()} {_shown(line, err)}", err=err)
+            say("   ", BAR, f" {_shown(line, err)}", err=err)
         return False
     margin = len(str(at.line)) + 1
     excerpt = excerpt_of(source, at.column, width=_width() - margin - 3, encoding=_encoding(err))
     _print_arrow(str(at), margin - 1, err)
-    click.echo(f"{' ' * margin} {_bar()}", err=err)
-    click.echo(f"{click.style(f'{at.line:>{margin}}', fg='blue', bold=True)} {_bar()} {excerpt.line}", err=err)
-    carets = click.style(excerpt.carets, fg=WORDS[finding.severity][1], bold=True)
-    click.echo(f"{' ' * margin} {_bar()} {carets} {_shown(finding.where, err)}", err=err)
+    say(f"{' ' * margin} ", BAR, err=err)
+    say(Styled(f"{at.line:>{margin}}", "blue", bold=True), " ", BAR, f" {excerpt.line}", err=err)
+    carets = Styled(excerpt.carets, WORDS[finding.severity][1], bold=True)
+    say(f"{' ' * margin} ", BAR, " ", carets, f" {_shown(finding.where, err)}", err=err)
     return True
 
 
 def _print_arrow(place: str, margin: int, err: bool) -> None:
-    click.echo(f"{' ' * margin} {click.style('-->', fg='blue', bold=True)} {_shown(place, err)}", err=err)
-
-
-def _bar() -> str:
-    return click.style("|", fg="blue", bold=True)
+    say(f"{' ' * margin} ", Styled("-->", "blue", bold=True), f" {_shown(place, err)}", err=err)
 
 
 def _source_line(at: Position, texts: dict[str, Sequence[str]]) -> str | None:
@@ -110,13 +109,9 @@ def _remembered() -> bytes | None:
 
 
 def _file_content(name: str) -> bytes | None:
-    path = Path(name)
     try:
-        if not path.is_file():  # a pipe would block, a device may never end
-            return None
-        with path.open("rb") as stream:
-            return stream.read(DOCUMENT_BYTES_MAX + 1)
-    except (OSError, ValueError):
+        return read_plain(Path(name), bytes_max=DOCUMENT_BYTES_MAX)
+    except (OSError, ValueError, NotPlain):
         return None
 
 

@@ -11,11 +11,13 @@ from typing import Any, Final
 import msgspec
 
 from handrail.domain.errors import Invalid, NotFound
+from handrail.foundation.plain_file import NotPlain, read_plain
 from handrail.interfaces.cli.words.excerpt import printable
 from handrail.library.documents.document import read_document
 
 FILE_MARK: Final = "@"
 STDIN: Final = "-"
+FILE_BYTES_MAX: Final = 50_000_000
 YAML_SUFFIXES: Final = (".yaml", ".yml")
 
 
@@ -39,19 +41,56 @@ def json_object(text: str, what: str) -> Mapping[str, Any]:
 
 
 def form_of(schema: Any) -> str:
-    """A form for a shell: the JSON object of a schema, with types in place of values; `JSON` if it has no fields."""
-    fields = schema.get("properties") if isinstance(schema, Mapping) else None
-    if not isinstance(fields, Mapping) or not fields:
+    """An example for a shell that has the types of a schema, to fill in; `JSON` if the schema does not say them."""
+    if not isinstance(schema, Mapping) or not (_TELLING & schema.keys()):
         return "JSON"
-    form = {name: one.get("type", "...") if isinstance(one, Mapping) else "..." for name, one in fields.items()}
-    return printable(quote(msgspec.json.encode(form).decode()))
+    return printable(quote(msgspec.json.encode(_example(schema)).decode()))
+
+
+def _example(schema: Any, depth: int = 0) -> Any:
+    """A value of the right type: what the schema names itself, or else a plain one."""
+    if not isinstance(schema, Mapping):
+        return PLACE
+    named = [schema[key] for key in ("const", "default") if key in schema]
+    named += [one for key in ("examples", "enum") for one in _listed(schema.get(key))]
+    return named[0] if named else _of_type(schema, depth)
+
+
+def _listed(value: Any) -> list[Any]:
+    """The items of a list; none if it is none: the schema may come from a server."""
+    return list(value) if isinstance(value, list | tuple) else []
+
+
+def _of_type(schema: Mapping[str, Any], depth: int) -> Any:
+    kind, fields, items = schema.get("type"), schema.get("properties"), schema.get("items")
+    kind = next(iter(_listed(kind)), kind)
+    if isinstance(fields, Mapping) and depth < EXAMPLE_DEPTH_MAX:
+        return {name: _example(one, depth + 1) for name, one in list(fields.items())[:EXAMPLE_FIELDS_MAX]}
+    if kind == "array" and items is not None and depth < EXAMPLE_DEPTH_MAX:
+        return [_example(items, depth + 1)]
+    return _PLAIN.get(str(kind), PLACE)
+
+
+PLACE: Final = "..."
+EXAMPLE_DEPTH_MAX: Final = 4
+EXAMPLE_FIELDS_MAX: Final = 20
+_TELLING: Final = frozenset({"type", "properties", "enum", "const"})
+_PLAIN: Final[Mapping[str, Any]] = {
+    "string": PLACE,
+    "integer": 1,
+    "number": 1.5,
+    "boolean": True,
+    "null": None,
+    "array": [],
+    "object": {},
+}
 
 
 def file_content(name: str, what: str) -> bytes:
     """The bytes of a file; NotFound if it can't be read."""
     try:
-        return Path(name).read_bytes()
-    except (OSError, ValueError) as error:
+        return read_plain(Path(name), bytes_max=FILE_BYTES_MAX)
+    except (OSError, ValueError, NotPlain) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise NotFound(f"{what} can't be read from {name!r}: {reason}", hint="give a JSON or YAML file") from error
 

@@ -10,9 +10,10 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, TypeAlias
 
-import click
 from msgspec import Struct
 from rich.cells import cell_len, set_cell_size
+
+from handrail.interfaces.cli.words.terminal_edge import say
 
 GAP: Final = "  "
 INDENT: Final = "    "
@@ -47,10 +48,10 @@ def print_table(head: Sequence[str | Column], rows: Iterable[Sequence[object]]) 
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else PIPE_WIDTH
     titles, *laid_out = placed(columns, cells, width=width, unicode=has_unicode())
     for line in titles:
-        click.secho(line_text(line), bold=True)
+        say(line_text(line), bold=True)
     for lines in laid_out:
         for line in lines:
-            click.echo(line_text(line))
+            say(line_text(line))
 
 
 def has_unicode() -> bool:

@@ -50,6 +50,10 @@ class TimeFormat(Struct, frozen=True, kw_only=True):
             return self.at(instant)
         return f"{span} ago" if seconds > 0 else f"in {span}"
 
+    def is_over(self, instant: Instant) -> bool:
+        """Whether it has passed."""
+        return bool(instant) and _ms(instant) <= self.now
+
     def _local(self, milliseconds: int) -> datetime:
         return datetime.fromtimestamp(milliseconds / 1_000, UTC).astimezone(self.zone)
 
@@ -57,6 +61,11 @@ class TimeFormat(Struct, frozen=True, kw_only=True):
 def time_format(*, is_utc: bool = False) -> TimeFormat:
     """The format for a command that runs now."""
     return TimeFormat(now=system_clock(), is_utc=is_utc)
+
+
+def expiry_words(instant: Instant, shown: TimeFormat) -> str:
+    """When a question expires, or that it has."""
+    return "expired" if shown.is_over(instant) else shown.ago(instant)
 
 
 def utc_option(command: Callable[..., Any]) -> Callable[..., Any]:

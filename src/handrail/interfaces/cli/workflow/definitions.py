@@ -9,9 +9,9 @@ import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-import click
-
-from handrail.assembly import library_of, rules_of, survey_of, toolbox_of
+from handrail.assembly.checks import rules_of
+from handrail.assembly.people import people_of
+from handrail.assembly.tools import library_of, survey_of, toolbox_of
 from handrail.definitions import load_file as load_definition_file
 from handrail.domain.analysis.local import Survey
 from handrail.domain.checks.finding import Finding
@@ -22,6 +22,7 @@ from handrail.domain.plural import plural
 from handrail.interfaces.cli.words.answer import Exit, answer, listing
 from handrail.interfaces.cli.words.excerpt import printable
 from handrail.interfaces.cli.words.finding_view import STDIN_NAME, counted, print_findings, stdin_text
+from handrail.interfaces.cli.words.terminal_edge import say
 from handrail.library.loading import Loaded, load_definition, valid
 from handrail.settings import Settings
 
@@ -64,7 +65,7 @@ def check_files(files: Sequence[str], settings: Settings, *, as_json: bool) -> N
 def local_survey(settings: Settings) -> Survey:
     """The tools and rules known here, without starting a server or running a rule."""
     toolbox = toolbox_of(settings)
-    return survey_of(rules_of(settings, toolbox), toolbox)
+    return survey_of(rules_of(settings, toolbox), toolbox, people_of(settings))
 
 
 def _verdict(file: str, loaded: Loaded) -> dict[str, Any]:
@@ -82,8 +83,8 @@ def _print_verdict(file: str, loaded: Loaded) -> None:
     print_findings(loaded.findings)
     file = printable(file)  # a file name in a cloned folder may contain escape codes
     if loaded.definition is None or not loaded.is_valid:
-        click.secho(f"{file}: {counted(loaded.findings)}", fg="red")
+        say(f"{file}: {counted(loaded.findings)}", fg="red")
         return
     steps = loaded.definition.steps
     size = f"{plural(len(steps), 'step')} in {plural(len(waves(steps)), 'wave')}"
-    click.secho(f"{file}: valid, {size}, {plural(len(loaded.findings), 'warning')}", fg="green")
+    say(f"{file}: valid, {size}, {plural(len(loaded.findings), 'warning')}", fg="green")

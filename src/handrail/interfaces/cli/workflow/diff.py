@@ -12,6 +12,7 @@ from handrail.interfaces.cli.program import json_option, reports_errors, setting
 from handrail.interfaces.cli.words.answer import Exit, answer
 from handrail.interfaces.cli.words.completion import complete_workflow
 from handrail.interfaces.cli.words.excerpt import printable
+from handrail.interfaces.cli.words.terminal_edge import say
 from handrail.interfaces.cli.workflow.lookup import found_valid
 
 COLOR_OF = {Weight.BREAKING: "red", Weight.MINOR: "yellow", Weight.PATCH: None}
@@ -44,15 +45,15 @@ async def diff(ctx: click.Context, old: str, new: str, fail_on_breaking: bool, a
     def print_text() -> None:
         for change in found:
             _print(change)
-        click.echo(_sum(found, weight, wanted, after.version if not enough else ""))
+        say(_sum(found, weight, wanted, after.version if not enough else ""))
 
     answer(data, as_json=as_json, as_text=print_text)
     sys.exit(Exit.FAILED if fail_on_breaking and weight is Weight.BREAKING else Exit.OK)
 
 
 def _print(change: VersionChange) -> None:
-    click.secho(f"{change.weight.value:<9}", fg=COLOR_OF[change.weight], nl=False)
-    click.echo(printable(f" {change.where} {change.what}"))
+    say(f"{change.weight.value:<9}", fg=COLOR_OF[change.weight], nl=False)
+    say(printable(f" {change.where} {change.what}"))
 
 
 def _sum(found: list[VersionChange], weight: Weight | None, wanted: str, too_low: str) -> str:

@@ -11,6 +11,7 @@ from handrail.domain.errors import Invalid
 from handrail.interfaces.cli.program import json_option, reports_errors, settings_of
 from handrail.interfaces.cli.words.answer import answer
 from handrail.interfaces.cli.words.completion import complete_workflow
+from handrail.interfaces.cli.words.terminal_edge import put, put_picture
 from handrail.interfaces.cli.workflow.definitions import check_files
 from handrail.interfaces.cli.workflow.diff import diff
 from handrail.interfaces.cli.workflow.import_ import import_
@@ -70,4 +71,8 @@ async def graph(ctx: click.Context, name: str, form: str | None, is_ascii: bool,
             width = shutil.get_terminal_size().columns
             picture = terminal_picture(loaded.definition, width=width, unicode=unicode, color=color)
     data = {"file": name, "form": form or "terminal", "picture": picture}
-    answer(data, as_json=as_json, as_text=lambda: click.echo(picture.rstrip("\n")))
+    answer(
+        data,
+        as_json=as_json,
+        as_text=lambda: put_picture(picture.rstrip("\n")) if form is None else put(picture.rstrip("\n")),
+    )

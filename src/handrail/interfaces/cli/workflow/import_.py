@@ -13,13 +13,17 @@ from msgspec.structs import replace
 from handrail.domain.checks.finding import Finding, Severity
 from handrail.domain.errors import Conflict, Invalid, NotFound, Unavailable
 from handrail.domain.plural import plural
+from handrail.foundation.plain_file import NotPlain, read_plain, root_around
 from handrail.interfaces.cli.program import json_option, reports_errors, settings_of
 from handrail.interfaces.cli.words.answer import Exit, answer
 from handrail.interfaces.cli.words.excerpt import printable
 from handrail.interfaces.cli.words.finding_view import print_findings
+from handrail.interfaces.cli.words.terminal_edge import put, say
+from handrail.library.documents.document import DOCUMENT_BYTES_MAX
 from handrail.library.importing.import_file import ImportedFile, imported_file
 from handrail.library.importing.importers import require_importer
-from handrail.library.shelf.catalog import SUFFIXES
+from handrail.library.shelf.catalog import SUFFIXES, FolderCatalog
+from handrail.settings import Settings
 
 STDOUT: Final = "-"
 AUTO: Final = "auto"
@@ -60,18 +64,18 @@ async def import_(ctx: click.Context, source: str, out: str | None, importer: st
     only = "" if importer == AUTO else importer
     if only:
         require_importer(only)
-    outcomes = _imported(Path(source), out, settings_of(ctx).workflows, only=only, force=force)
+    outcomes = _imported(Path(source), out, settings_of(ctx), only=only, force=force)
     answer(_data(outcomes), as_json=as_json, as_text=lambda: _print_all(outcomes))
     sys.exit(Exit.INVALID if any(one.findings for one in outcomes) else Exit.OK)
 
 
-def _imported(source: Path, out: str | None, own: Path, *, only: str, force: bool) -> list[_Outcome]:
+def _imported(source: Path, out: str | None, settings: Settings, *, only: str, force: bool) -> list[_Outcome]:
     """The result for each file; with `-` nothing is written, and the result has the text."""
     is_folder = source.is_dir()
-    converted = [_converted(file, only=only, is_alone=not is_folder) for file in _files(source)]
+    converted = [_converted(file, settings.project, only=only, is_alone=not is_folder) for file in _files(source)]
     if out == STDOUT:
         return [replace(one, out=STDOUT if one.text else "") for one in converted]
-    targets = _targets(converted, Path(out) if out else own, is_folder=is_folder or not out)
+    targets = _targets(converted, Path(out) if out else settings.workflows, is_folder=is_folder or not out)
     _write(targets, force=force)
     places = {one.file: str(target) for target, one in targets.items()}
     return [replace(one, out=places.get(one.file, ""), text="") for one in converted]
@@ -85,11 +89,13 @@ def _files(path: Path) -> list[Path]:
     return [path]
 
 
-def _converted(file: Path, *, only: str, is_alone: bool) -> _Outcome:
+def _converted(file: Path, project: Path, *, only: str, is_alone: bool) -> _Outcome:
     try:
-        found = imported_file(file.read_bytes(), name=str(file), only=only)
-    except OSError as error:
-        raise Unavailable(f"{file} can't be read: {error.strerror}") from error
+        # A file of the project may be a link out of it, and what can't be parsed is shown.
+        content = read_plain(file, bytes_max=DOCUMENT_BYTES_MAX, within=root_around(file, project))
+        found = imported_file(content, name=str(file), only=only, catalog=FolderCatalog([], beside=file.parent))
+    except (OSError, NotPlain) as error:
+        raise Unavailable(f"{file} can't be read: {error}", hint="give a readable, regular file") from error
     except Invalid as error:
         return _Outcome(file=str(file), findings=tuple(error.findings) or (_unreadable(file, error),))
     if found is None:
@@ -149,13 +155,13 @@ def _data(outcomes: list[_Outcome]) -> dict[str, Any]:
 def _print_all(outcomes: list[_Outcome]) -> None:
     for one in outcomes:
         if one.text:
-            click.echo(one.text, nl=False)
+            put(one.text, nl=False)
             print_findings(one.kept, err=True)
         elif one.out:
-            click.secho(printable(f"{one.file} -> {one.out}: {one.id}, {plural(len(one.kept), 'note')}"), fg="green")
+            say(printable(f"{one.file} -> {one.out}: {one.id}, {plural(len(one.kept), 'note')}"), fg="green")
             print_findings(one.kept)
         elif one.skipped:
-            click.echo(printable(f"{one.file}: {one.skipped}"), err=True)
+            say(printable(f"{one.file}: {one.skipped}"), err=True)
         else:
-            click.secho(printable(f"{one.file}: not converted"), fg="red")
+            say(printable(f"{one.file}: not converted"), fg="red")
             print_findings(one.findings)

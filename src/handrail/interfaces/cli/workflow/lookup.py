@@ -4,12 +4,13 @@ The library decides whether a workflow is valid (library/loading.py)."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
 from handrail import definitions
-from handrail.assembly import library_of
+from handrail.assembly.tools import library_of
 from handrail.domain.definition.model import Definition
 from handrail.domain.errors import NotFound
 from handrail.interfaces.cli.workflow.definitions import STDIN, load_file
@@ -67,7 +68,7 @@ def is_file_name(name: str) -> bool:
 
 def _files_in(folder: Path) -> list[str]:
     # Any other folder may be a project's root, whose sub-folders are full of YAML that is not a workflow.
-    is_library = LIBRARY_FOLDER in folder.resolve().parts
+    is_library = LIBRARY_FOLDER in Path(os.path.realpath(folder)).parts
     catalog = FolderCatalog([folder]) if is_library else FolderCatalog([], beside=folder)
     kept = [path for path, *_ in catalog.files() if not path.endswith(SCHEMA_SUFFIX)]
     if not kept:

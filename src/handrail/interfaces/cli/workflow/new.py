@@ -9,16 +9,19 @@ from typing import Final
 
 import click
 
-from handrail.assembly import library_of
+from handrail.assembly.tools import library_of
 from handrail.domain.definition.authoring import definition_data
 from handrail.domain.errors import Invalid, Unavailable
+from handrail.foundation.atomic_file import write_whole
+from handrail.foundation.plain_file import NotPlain, read_plain, root_around
 from handrail.interfaces.cli.program import json_option, reports_errors, settings_of
 from handrail.interfaces.cli.words.answer import answer
 from handrail.interfaces.cli.words.completion import complete_workflow
 from handrail.interfaces.cli.words.new_files import write_new
+from handrail.interfaces.cli.words.terminal_edge import say
 from handrail.interfaces.cli.workflow.lookup import file_of, is_file_name
 from handrail.interfaces.cli.workflow.template import TESTS, WORKFLOW
-from handrail.library.documents.document import read_document
+from handrail.library.documents.document import DOCUMENT_BYTES_MAX, read_document
 from handrail.library.documents.printing import yaml_text
 from handrail.library.loading import load_definition
 from handrail.library.schemas.structure import schema_text
@@ -59,8 +62,8 @@ async def new(ctx: click.Context, name: str, template: str | None, output: str |
 
     def print_text() -> None:
         for path in written:
-            click.echo(f"wrote {path}")
-        click.echo(f"next: edit it, then `handrail workflow test {file}`")
+            say(f"wrote {path}")
+        say(f"next: edit it, then `handrail workflow test {file}`")
 
     answer(data, as_json=as_json, as_text=print_text)
 
@@ -73,14 +76,20 @@ def _texts(name: str, template: str | None, settings: Settings) -> tuple[str, st
         return workflow, tests
     source = Path(template if is_file_name(template) else file_of(template, settings))
     try:
-        text = source.read_text(encoding="utf-8")
+        text = _text_in(source, settings)
         beside = suite_file(source)
-        tests = beside.read_text(encoding="utf-8") if beside.is_file() else ""
-    except (OSError, UnicodeDecodeError) as error:
+        tests = _text_in(beside, settings) if beside.is_file() else ""
+    except (OSError, NotPlain, UnicodeDecodeError) as error:
         raise Unavailable(
             f"{str(source)!r} can't be read: {error}", hint="give a readable YAML or JSON file"
         ) from error
     return _renamed(text, str(source), name), re.sub(r"^workflow:.*$", f"workflow: {name}", tests, count=1, flags=re.M)
+
+
+def _text_in(file: Path, settings: Settings) -> str:
+    within = root_around(file, settings.project)
+    text = read_plain(file, bytes_max=DOCUMENT_BYTES_MAX, within=within).decode("utf-8")
+    return text.replace("\r\n", "\n")
 
 
 def _renamed(text: str, source: str, name: str) -> str:
@@ -108,13 +117,20 @@ def _require_id(text: str, name: str, file: Path, settings: Settings) -> None:
 
 def _write_schema(schema: Path) -> None:
     """Write the schema where editors look for it; it is generated, so one of another version is replaced."""
-    text = schema_text()
+    content = schema_text().encode()
     try:
-        if not schema.is_file() or schema.read_text(encoding="utf-8") != text:
+        if _content_of(schema) != content:
             schema.parent.mkdir(parents=True, exist_ok=True)
-            schema.write_text(text, encoding="utf-8", newline="\n")
+            write_whole(schema, content, mode=0o644)  # in place of what is there: nothing is written through a link
     except OSError as error:
         raise Unavailable(f"{schema} can't be written: {error.strerror}", hint="make the folder writable") from error
+
+
+def _content_of(schema: Path) -> bytes | None:
+    try:
+        return read_plain(schema, bytes_max=DOCUMENT_BYTES_MAX)
+    except (FileNotFoundError, NotPlain):
+        return None
 
 
 def _relative(schema: Path, folder: Path) -> str:

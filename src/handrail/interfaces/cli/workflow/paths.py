@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-import click
-
-from handrail.assembly import judging_rules
+from handrail.assembly.checks import judging_rules
 from handrail.domain.plural import plural
 from handrail.domain.rehearsal.branches import FORKS, Branch, branches_of
 from handrail.domain.rehearsal.paths import Paths, explore
 from handrail.interfaces.cli.words.excerpt import printable
+from handrail.interfaces.cli.words.terminal_edge import say
 from handrail.interfaces.cli.workflow.rehearsal import WorkflowReport
 
 
@@ -46,7 +45,7 @@ def print_paths(found: Paths, taken: Collection[Branch]) -> None:
     """Print what was found."""
     most = "" if found.is_whole else "at least "
     ends = ", ".join(sorted(found.ends))
-    click.echo(f"  all paths: it can end {ends}; the longest has {most}{plural(len(found.longest), 'step')}")
+    say(f"  all paths: it can end {ends}; the longest has {most}{plural(len(found.longest), 'step')}")
     _print("not covered by any test", map(str, untested(found.reached, taken)), "yellow")
     _print("not reached with any value that was tried", map(str, found.unreached), "yellow")
     _print("missing on some path", (f"{one.step}: {one.message}" for one in found.missing), "red")
@@ -62,12 +61,12 @@ def print_coverage(report: WorkflowReport) -> None:
     left = untested(forks, report.taken)
     more = f"; not covered: {'; '.join(map(str, left))}" if left else ""
     if forks:
-        click.echo(f"  tests cover {len(forks) - len(left)} of {plural(len(forks), 'branch', 'branches')}{more}")
+        say(f"  tests cover {len(forks) - len(left)} of {plural(len(forks), 'branch', 'branches')}{more}")
 
 
 def _print(what: str, lines: Any, color: str) -> None:
     listed = list(lines)
     if listed:
-        click.secho(f"  {what}:", fg=color)
+        say(f"  {what}:", fg=color)
     for line in listed:
-        click.echo(f"    {printable(line)}")
+        say(f"    {printable(line)}")

@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from handrail.assembly import judging_rules
+from handrail.assembly.checks import judging_rules
 from handrail.domain.checks.finding import Finding, blocks
 from handrail.domain.definition.model import Definition
 from handrail.domain.errors import NotFound
@@ -17,7 +17,9 @@ from handrail.domain.rehearsal.branches import Branch
 from handrail.domain.rehearsal.difference import Difference, differences
 from handrail.domain.rehearsal.script import Script
 from handrail.domain.rehearsal.walk import Walked, WalkParts, walk_through
+from handrail.foundation.plain_file import NotPlain, read_plain, root_around
 from handrail.interfaces.cli.workflow.definitions import load_file
+from handrail.library.documents.document import DOCUMENT_BYTES_MAX
 from handrail.library.loading import Loaded, check_inputs
 from handrail.library.test_script import read_tests, suite_file
 from handrail.settings import Settings
@@ -62,11 +64,12 @@ def report_on(file: str, settings: Settings) -> WorkflowReport:
         return WorkflowReport(file=file, loaded=loaded)
     beside = suite_file(file)
     try:
-        text = beside.read_bytes()
+        within = root_around(beside, settings.project)
+        text = read_plain(beside, bytes_max=DOCUMENT_BYTES_MAX, within=within)
     except FileNotFoundError:
         return WorkflowReport(file=file, loaded=loaded, has_tests=False)
-    except OSError as error:
-        raise NotFound(f"{str(beside)!r} can't be read: {error.strerror}", hint="make it readable") from error
+    except NotPlain as error:
+        raise NotFound(str(error), hint="make it a readable, regular file, or remove it") from error
     tests = read_tests(text, name=str(beside), definition=loaded.definition)
     tested = tuple(_tested(loaded.definition, script) for script in tests.scripts)
     return WorkflowReport(file=file, loaded=loaded, tests=tested, findings=tests.findings)

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from handrail.assembly import library_of
+from handrail.assembly.tools import library_of
 from handrail.domain.definition.authoring import definition_data
 from handrail.domain.definition.model import Definition, title_of
 from handrail.interfaces.cli.program import json_option, reports_errors, settings_of
@@ -15,6 +15,7 @@ from handrail.interfaces.cli.words.completion import complete_workflow
 from handrail.interfaces.cli.words.excerpt import lines_of, printable
 from handrail.interfaces.cli.words.finding_view import print_findings
 from handrail.interfaces.cli.words.table import Column, print_table
+from handrail.interfaces.cli.words.terminal_edge import put, say
 from handrail.interfaces.cli.workflow.lookup import found
 from handrail.library.documents.printing import yaml_text
 from handrail.library.loading import valid
@@ -43,9 +44,9 @@ async def list_(
         head = ("id", Column("version", 1), Column("category", 3), Column("steps", 4), Column("from", 2), "description")
         print_table(head, map(_row, matching))
         for one in broken:
-            click.secho(printable(f"{one.file} can't be read: {one.message}"), fg="yellow", err=True)
+            say(printable(f"{one.file} can't be read: {one.message}"), fg="yellow", err=True)
         if not matching:
-            click.echo("no workflow matches; `handrail workflow list` shows all", err=True)
+            say("no workflow matches; `handrail workflow list` shows all", err=True)
 
     data = listing("workflows", [_entry_data(entry) for entry in matching], broken=broken)
     answer(data, as_json=as_json, as_text=print_text)
@@ -67,7 +68,7 @@ async def show(ctx: click.Context, name: str, as_yaml: bool, as_json: bool) -> N
 
     def print_text() -> None:
         if as_yaml:
-            click.echo(yaml_text(_written(definition)), nl=False)
+            put(yaml_text(_written(definition)), nl=False)
         else:
             _print(definition, place)
             print_findings(loaded.findings)
@@ -109,9 +110,9 @@ def _place(entry: WorkflowEntry) -> dict[str, Any]:
 
 def _print(definition: Definition, place: dict[str, Any]) -> None:
     version = f"@{definition.version}" if definition.version else ""
-    click.secho(printable(f"{definition.id}{version}  {definition.name}"), bold=True)
+    say(printable(f"{definition.id}{version}  {definition.name}"), bold=True)
     for line in lines_of(definition.description):
-        click.echo(printable(line))
+        say(printable(line))
     about = {
         "category": definition.category,
         "tags": ", ".join(definition.tags),
@@ -120,7 +121,7 @@ def _print(definition: Definition, place: dict[str, Any]) -> None:
     }
     for key, value in about.items():
         if value:
-            click.echo(f"  {key}: {printable(value)}")
+            say(f"  {key}: {printable(value)}")
     _print_inputs(definition)
     for title, lines in (
         ("before the first step", definition.preconditions),
@@ -151,7 +152,7 @@ def _step_line(definition: Definition, number: int) -> str:
 
 def _print_lines(title: str, lines: Any) -> None:
     if lines:
-        click.secho(title, bold=True)
+        say(title, bold=True)
     for text in lines:
         for line in lines_of(text):
-            click.echo(f"  {printable(line)}")
+            say(f"  {printable(line)}")

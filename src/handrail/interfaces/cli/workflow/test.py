@@ -19,6 +19,7 @@ from handrail.interfaces.cli.words.answer import Exit, answer, listing
 from handrail.interfaces.cli.words.completion import complete_workflow
 from handrail.interfaces.cli.words.excerpt import printable
 from handrail.interfaces.cli.words.finding_view import print_findings
+from handrail.interfaces.cli.words.terminal_edge import say
 from handrail.interfaces.cli.workflow.lookup import files_of
 from handrail.interfaces.cli.workflow.paths import explored, paths_data, print_coverage, print_paths
 from handrail.interfaces.cli.workflow.rehearsal import WorkflowReport, WorkflowTestResult, report_on
@@ -80,38 +81,38 @@ def _test_data(test: WorkflowTestResult) -> dict[str, Any]:
 
 
 def _print(report: WorkflowReport) -> None:
-    click.secho(printable(report.file), bold=True)
+    say(printable(report.file), bold=True)
     print_findings(report.findings or (() if report.loaded.is_valid else report.loaded.findings))
     if not report.loaded.is_valid:
-        click.secho("  not valid, so not tested", fg="red")
+        say("  not valid, so not tested", fg="red")
     elif not report.has_tests:
-        click.secho("  there are no tests beside it", fg="red")
+        say("  there are no tests beside it", fg="red")
     for test in report.tests:
         _print_test(test)
 
 
 def _print_test(test: WorkflowTestResult) -> None:
     mark, color = ("passed", "green") if test.passed else ("FAILED", "red")
-    click.secho(f"  {mark}  ", fg=color, nl=False)
-    click.echo(printable(test.name))
+    say(f"  {mark}  ", fg=color, nl=False)
+    say(printable(test.name))
     if not test.passed:
         _print_difference(test.differences)
         _print_way(test.walked)
 
 
 def _print_difference(found: Sequence[Difference]) -> None:
-    click.echo(f"      {printable(found[0].what)}")
-    click.echo(f"        expected: {printable(str(found[0].expected))}")
-    click.echo(f"        got:      {printable(str(found[0].got))}")
+    say(f"      {printable(found[0].what)}")
+    say(f"        expected: {printable(str(found[0].expected))}")
+    say(f"        got:      {printable(str(found[0].got))}")
     if len(found) > 1:
-        click.echo(f"      and {plural(len(found) - 1, 'more difference')}, which may follow from it")
+        say(f"      and {plural(len(found) - 1, 'more difference')}, which may follow from it")
 
 
 def _print_way(walked: Walked) -> None:
     waits = f" ({printable(walked.waits_for)})" if walked.waits_for else ""
-    click.echo(f"      path: {', '.join(walked.path) or 'no step'} -> {walked.end or 'not started'}{waits}")
+    say(f"      path: {', '.join(walked.path) or 'no step'} -> {walked.end or 'not started'}{waits}")
     if walked.unused:
-        click.echo(f"      in the test, but never used: {printable(', '.join(walked.unused))}")
+        say(f"      in the test, but never used: {printable(', '.join(walked.unused))}")
 
 
 def _print_sum(reports: Sequence[WorkflowReport]) -> None:
@@ -120,4 +121,4 @@ def _print_sum(reports: Sequence[WorkflowReport]) -> None:
     passed = f"{sum(test.passed for test in tests)} of {plural(len(tests), 'test')} passed"
     rest = f"; not passed: {', '.join(printable(report.file) for report in broken)}" if broken else ""
     words = f"{passed} in {plural(len(reports), 'workflow')}{rest}"
-    click.secho(words, fg="red" if broken else "green")
+    say(words, fg="red" if broken else "green")

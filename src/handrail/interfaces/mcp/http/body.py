@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from handrail.domain.errors import Limited
 from handrail.interfaces.mcp.http.responses import JsonResponse, Message, Receive, Scope
-from handrail.interfaces.mcp.stdio.envelope import Ignored, Refusal, read_envelope
+from handrail.interfaces.mcp.stdio.envelope import Envelope, Ignored, Refusal, read_envelope
 from handrail.interfaces.mcp.stdio.replies import INVALID_REQUEST, error_line
 
 
@@ -37,15 +37,15 @@ def replay_body(body: bytes, receive: Receive) -> Receive:
     return receive_again
 
 
-def malformed(body: bytes) -> JsonResponse | None:
-    """A JSON-RPC error if this isn't a JSON-RPC message."""
+def read_message(body: bytes) -> Envelope | JsonResponse:
+    """The message of a body, or a JSON-RPC error if it isn't a JSON-RPC message."""
     match read_envelope(body):
         case Refusal(code=code, message=message, id=request_id):
             return JsonResponse(400, error_line(request_id, code, message))
         case Ignored(why=why):
             return JsonResponse(400, error_line(None, INVALID_REQUEST, f"{why} is not a message"))
-        case _:
-            return None
+        case message:
+            return message
 
 
 def _announced(scope: Scope) -> int:

@@ -27,7 +27,7 @@ LINGER_S: Final = 1.0
 SPARE: Final = 50
 """How many connections above the limit still get an error response; any more are closed without one."""
 TOO_SLOW: Final = error_response(408, Limited("the request took too long to arrive", hint="send it faster"), CLOSE)
-TOO_MANY: Final = error_response(503, Unavailable("too many connections are open"), CLOSE)
+TOO_MANY: Final = error_response(503, Unavailable("too many connections are open"), CLOSE, (b"retry-after", b"5"))
 MALFORMED: Final = error_response(400, Invalid("this is not a valid HTTP request", hint="fix the request"), CLOSE)
 
 log = logging.getLogger(__name__)

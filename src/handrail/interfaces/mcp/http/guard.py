@@ -80,5 +80,5 @@ def _values(headers: Sequence[Header], name: bytes) -> list[str]:
 
 
 def _unauthorized(message: str, challenge: bytes) -> JsonResponse:
-    hint = "send `Authorization: Bearer TOKEN`; `handrail serve` prints the token, and stores it in http-token"
+    hint = "send `Authorization: Bearer TOKEN`; the token is in the file http-token that `handrail serve` names"
     return error_response(UNAUTHORIZED, Forbidden(message, hint=hint), (b"www-authenticate", challenge))

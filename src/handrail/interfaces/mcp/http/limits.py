@@ -1,4 +1,4 @@
-"""Limits of the HTTP server: sizes, counts and times. Values only; they are enforced in app.py and connection.py."""
+"""Limits of the HTTP server: sizes, counts and times. Values only; enforced in app.py, sessions.py, connection.py."""
 
 from __future__ import annotations
 
@@ -28,9 +28,15 @@ class HttpLimits:
     connections: int = 500
     """How many connections are served at once; most systems allow a process about 1,000 open files."""
     sessions: int = 1_000
-    """How many sessions of the handshake era are open at once."""
+    """How many sessions of the handshake era are open at once; then the one that was idle for the longest ends."""
+    sessions_awake: int = 64
+    """How many of them the SDK has, busy ones aside: it needs about 40 kB for each; one that sleeps needs 2 kB."""
     session_idle_s: float = 30 * 60.0
     """After how long without a request a session is closed."""
+    refused_s: float = 2.0
+    """The longest that the answer to a wrong token is held back, after several from one address."""
+    refused_log_s: float = 60.0
+    """How often wrong tokens are logged: one line with their number."""
     ready_s: float = 5.0
     """How long the store may take to answer the readiness check."""
     shutdown_s: float = 3.0

@@ -11,11 +11,14 @@ from typing import Any, Final, NamedTuple
 
 from handrail.foundation.line_cutter import EDGE_BYTES, Overlong
 from handrail.interfaces.mcp.stdio.replies import INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, RequestId
-from handrail.interfaces.mcp.stdio.stray_id import stray_id
+from handrail.interfaces.mcp.stdio.stray_id import may_be_json, stray_id
 
 LINE_BYTES_MAX: Final = 4 * 1024 * 1024
 DEPTH_MAX: Final = 100
 ID_CHARACTERS_MAX: Final = 500
+ID_ECHOED_MAX: Final = 100_000
+"""How long an id that is too long may be to be in the error, so that the client knows which request was refused."""
+TAKE_ARGUMENTS: Final = ("tools/call", "prompts/get")
 
 _BRACKETS: Final = re.compile(r'"(?>(?:[^"\\]++|\\.)*)"?+|[\[{]|[\]}]', re.DOTALL)
 _SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
@@ -81,8 +84,7 @@ class _NotJson(ValueError):
 def read_envelope(line: bytes | Overlong) -> Envelope:
     """Parse one line."""
     if isinstance(line, Overlong):
-        message = f"the line is longer than {LINE_BYTES_MAX} bytes: send smaller messages"
-        return Refusal(INVALID_REQUEST, message, stray_id(line.head, line.tail))
+        return _overlong(line)
     line = line.strip(b" \t\r")
     if not line:
         return Ignored("an empty line")
@@ -93,6 +95,13 @@ def read_envelope(line: bytes | Overlong) -> Envelope:
         return refused.refusal
     except _UnsafeJson as unsafe:
         return Refusal(INVALID_REQUEST, str(unsafe), stray_id(line[:EDGE_BYTES], line[-EDGE_BYTES:]))
+
+
+def _overlong(line: Overlong) -> Refusal:
+    message = f"the line is longer than {LINE_BYTES_MAX} bytes: send smaller messages"
+    if not may_be_json(line.head, line.tail):
+        return Refusal(PARSE_ERROR, f"not valid JSON, and {message}")
+    return Refusal(INVALID_REQUEST, message, stray_id(line.head, line.tail))
 
 
 def _text(line: bytes) -> str:
@@ -159,24 +168,30 @@ def _envelope(value: object, text: str) -> Envelope:
 def _call(value: dict[str, Any], text: str, request_id: RequestId | None) -> Envelope:
     if "id" in value and request_id is None:
         message = f"`id` must be a string of at most {ID_CHARACTERS_MAX} characters or an integer"
-        raise _Refused(INVALID_REQUEST, message)
+        raise _Refused(INVALID_REQUEST, message, _echoed(value["id"]))
     if not isinstance(value["method"], str):
         raise _Refused(INVALID_REQUEST, "`method` must be a string", request_id)
     if "result" in value or "error" in value:
         message = "a message can't be both a call and a response: remove `result` and `error`"
         raise _Refused(INVALID_REQUEST, message, request_id)
-    params = {} if value.get("params") is None else value["params"]
-    return _notification(value["method"], params, text) if request_id is None else _request(value, params, text)
+    if request_id is None:
+        return _notification(value["method"], value.get("params"), text)
+    return _request(value, value.get("params", {}), text)
 
 
 def _notification(method: str, params: object, text: str) -> Envelope:
-    # JSON-RPC forbids an answer to a notification, even to a malformed one.
+    # JSON-RPC forbids an answer to a notification, even to a malformed one. So null counts as omitted here: the
+    # client would never learn why nothing happens.
+    params = {} if params is None else params
     return Notification(method, params, text) if isinstance(params, dict) else Ignored("a notification with bad params")
 
 
 def _request(value: dict[str, Any], params: object, text: str) -> Envelope:
     if not isinstance(params, dict):
         raise _Refused(INVALID_PARAMS, "`params` must be an object, or be omitted", value["id"])
+    # The SDK takes null for no arguments; the protocol knows an object or nothing.
+    if value["method"] in TAKE_ARGUMENTS and params.get("arguments", {}) is None:
+        raise _Refused(INVALID_PARAMS, "`arguments` must be an object, or be omitted", value["id"])
     return Request(value["id"], value["method"], params, text)
 
 
@@ -198,6 +213,13 @@ def _is_id(value: object) -> bool:
     if isinstance(value, str):
         return len(value) <= ID_CHARACTERS_MAX
     return type(value) is int and abs(value) < 10**ID_CHARACTERS_MAX
+
+
+def _echoed(value: object) -> RequestId | None:
+    """An id that is refused, if it can be in the error."""
+    if isinstance(value, str):
+        return value if len(value) <= ID_ECHOED_MAX else None
+    return value if type(value) is int else None
 
 
 def _has_lone_surrogate(text: str, value: object) -> bool:

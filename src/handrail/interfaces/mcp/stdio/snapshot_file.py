@@ -77,7 +77,10 @@ class SnapshotFile:
             yield from _packages(folder or os.curdir)
         for folder in (home, project_folder):
             yield from (_mark(f"{folder}/config.toml"), _mark(f"{folder}/tools.json"))
-        for folder in (PACKAGE, f"{project_folder}/workflows", f"{home}/workflows"):
+        yield _mark(f"{home}/trust.json")  # it decides what counts of the project's files
+        workflows = os.path.realpath(f"{project_folder}/workflows")
+        inside = [workflows] if workflows.startswith(os.path.realpath(project)) else []
+        for folder in (PACKAGE, *inside, f"{home}/workflows"):
             yield from _marks(folder)
 
 
@@ -107,7 +110,7 @@ def _marks(folder: str) -> Iterator[str]:
     for entry in found:
         if entry.name.startswith((".", "__pycache__")):
             continue
-        if entry.is_dir():
+        if entry.is_dir(follow_symlinks=False):  # the library follows no linked folders either
             yield from _marks(entry.path)
         else:
             yield _mark(entry.path)

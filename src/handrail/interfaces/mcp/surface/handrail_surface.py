@@ -8,14 +8,14 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
 import msgspec
 
 from handrail.domain.checks.finding import finding_without_text
 from handrail.domain.errors import HandrailError, Invalid
 from handrail.interfaces.mcp.surface.caller import AskFirst, Caller, TaskView, ToolReply, unknown
-from handrail.interfaces.mcp.surface.handlers import guide_tools, journal_tools, run_tools
+from handrail.interfaces.mcp.surface.handlers import guide_tools, journal_tools, list_tools, run_tools
 from handrail.interfaces.mcp.surface.handlers.arguments import ToolArguments
 from handrail.interfaces.mcp.surface.handlers.catalog import ARGUMENTS, INSTRUCTIONS, TOOLS
 from handrail.interfaces.mcp.surface.handlers.schema import strict_schema
@@ -29,12 +29,16 @@ from handrail.interfaces.mcp.surface.runs.run_tasks import RunTasks
 from handrail.interfaces.mcp.surface.surface_protocol import Feed, ServerInfo, TaskBook
 from handrail.library.schemas.structure import check_against
 
+DEFINITIONS: Final = frozenset({"definition", "plan"})
+"""The arguments that are stored as they are, under the hash of their content."""
+
 log = logging.getLogger(__name__)
 
+AnyReply = TypeVar("AnyReply", bound=ToolReply | TaskView)
 Handler: TypeAlias = Callable[[LazyProgram, Caller, Any], Awaitable[ToolReply | TaskView]]
 
 HANDLERS: Final[Mapping[str, Handler]] = {
-    "workflow_list": guide_tools.workflow_list,
+    "workflow_list": list_tools.workflow_list,
     "workflow_get": guide_tools.workflow_get,
     "workflow_next": guide_tools.workflow_next,
     "workflow_validate": guide_tools.workflow_validate,
@@ -87,10 +91,12 @@ class HandrailSurface:
             unknown("tool", name)
         started_s = time.perf_counter()
         try:
-            return await HANDLERS[name](self.lazy, caller, checked(name, arguments))
+            arguments = self._without_secrets(arguments)
+            answer = await HANDLERS[name](self.lazy, caller, checked(name, arguments))
+            return self._clean(_with_note(answer, self.lazy.watch.note()))
         except HandrailError as error:
             log.debug("%s: %s: %s", name, error.name, error)
-            return refusal(error, name, arguments, offered)
+            return self._refused(error, name, arguments)
         except AskFirst:  # not an error: the shell asks the user
             raise
         except Exception:  # a bug of ours must not look like the caller's mistake, nor stop the server
@@ -100,6 +106,31 @@ class HandrailSurface:
         finally:
             took_ms = round(1_000 * (time.perf_counter() - started_s), 1)
             log.debug("tool %s", name, extra={"duration_ms": took_ms, "run": arguments.get("run", "")})
+
+    def _without_secrets(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        """What a caller says, without secrets: so no message can quote a part of one. A definition is refused."""
+        scrubber = self.lazy.secrets().scrubber()
+        if not scrubber:
+            return arguments
+        for key in DEFINITIONS & arguments.keys():
+            self.lazy.secrets().require_absent(msgspec.json.encode(arguments[key]), f"`{key}`")
+        clean: Mapping[str, Any] = scrubber.value(arguments)
+        return clean
+
+    def _refused(self, error: HandrailError, name: str, arguments: Mapping[str, Any]) -> ToolReply:
+        try:
+            if note := self.lazy.watch.note():
+                error.hint = f"{error.hint}; {note}".removeprefix("; ")
+            return self._clean(refusal(error, name, arguments, self.lazy.offered))
+        except HandrailError as unreadable:  # the secrets: what an error quotes is then not shown
+            return refusal(unreadable, name, {}, ())
+
+    def _clean(self, reply: AnyReply) -> AnyReply:
+        """An answer without secrets, also those that an argument, or an event from before they were stored, has."""
+        scrubber = self.lazy.secrets().scrubber()
+        if not scrubber or not isinstance(reply, ToolReply):
+            return reply
+        return msgspec.structs.replace(reply, text=scrubber.text(reply.text), data=scrubber.value(reply.data))
 
     async def resources(self) -> Sequence[Resource]:
         """The resources that can be listed."""
@@ -124,6 +155,13 @@ class HandrailSurface:
     async def complete(self, about: str, argument: str, value: str) -> Sequence[str]:
         """Completions for a partly typed argument."""
         return await Prompts(self.lazy).completed(about, argument, value)
+
+
+def _with_note(answer: ToolReply | TaskView, note: str) -> ToolReply | TaskView:
+    """The answer, with a note on the server itself."""
+    if not note or not isinstance(answer, ToolReply):
+        return answer
+    return msgspec.structs.replace(answer, text=f"{answer.text}\n{note}", data={**(answer.data or {}), "restart": note})
 
 
 def surface_of(lazy: LazyProgram, *, version: str, toolsets: Collection[Toolset]) -> HandrailSurface:

@@ -10,8 +10,12 @@ import logging
 from contextlib import AsyncExitStack
 from typing import Final
 
-from handrail.assembly import Assembly, library_of, open_assembly
+from handrail.assembly.opening import Assembly, open_assembly
+from handrail.assembly.secrets import known_secrets_of
+from handrail.assembly.tools import library_of
 from handrail.domain.errors import HandrailError, Unavailable
+from handrail.engine.known_secrets import KnownSecrets
+from handrail.interfaces.mcp.surface.configuration_watch import ConfigurationWatch
 from handrail.settings import Settings
 
 RETRY_AFTER_S: Final = 1.0
@@ -25,12 +29,14 @@ class LazyProgram:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
+        self.watch = ConfigurationWatch(settings)
         self.library = library_of(settings)
         self.offered: frozenset[str] = frozenset()
         """The tools that callers have: hints name only these."""
         self._resources = AsyncExitStack()
         self._lock = asyncio.Lock()
         self._open: Assembly | None = None
+        self._secrets: KnownSecrets | None = None
         self._failure: HandrailError | None = None
         self._failed_s = float("-inf")
         self._is_closed = False
@@ -47,6 +53,13 @@ class LazyProgram:
             if self._open is None:
                 raise self._failure or Unavailable("handrail can't be opened")
             return self._open
+
+    def secrets(self) -> KnownSecrets:
+        """The values that no call may bring in, and no answer may have."""
+        if self._open is not None:
+            return self._open.writer.record_writer.secrets
+        self._secrets = self._secrets or known_secrets_of(self.settings)
+        return self._secrets
 
     async def close(self) -> None:
         """Refuse further calls, and release all resources."""

@@ -42,7 +42,7 @@ uncertain: check whether the effect happened; accept if it did, retry if it did 
 REVIEW_RUN: Final = """\
 Review run {run} for the user.
 
-1. status with detail full: what was done, who did it, verified or only claimed; what was compensated and how.
+1. status with detail full: what was done, who did it, verified, checked or only claimed; what was compensated and how.
 2. query_ledger with this run and verify: decisions with their reasons, failures, approvals; is the journal unchanged?
 3. Summarize in a few lines: the outcome, what was decided and why, what is only claimed, what is still to do."""
 RESUME_WORK: Final = """\
@@ -119,10 +119,11 @@ class Prompts:
 
     async def _runs(self) -> list[str]:
         try:
-            store = (await self.lazy.open()).writer.reader.store
+            look = (await self.lazy.open()).writer.reader
         except HandrailError:
             return []  # completions have no error answer; the tools report why
-        return [row.id for row in sorted(await store.runs(limit=1_000), key=lambda row: -row.updated)]
+        rows = await look.store.runs(limit=1_000, project=look.project.id)
+        return [row.id for row in sorted(rows, key=lambda row: -row.updated)]
 
 
 def _prompt_of(entry: WorkflowEntry) -> PromptOffer:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
+from shlex import quote
 from typing import Any, Final
 
 import msgspec
@@ -19,6 +20,7 @@ from handrail.domain.errors import (
     Limited,
     NotFound,
     OnlyRecorded,
+    OtherProject,
     Unavailable,
 )
 from handrail.interfaces.mcp.surface.caller import ToolReply
@@ -28,18 +30,29 @@ REPEATED_MAX: Final = 600
 """The largest call that an error answer repeats in `next`, in characters."""
 FINDINGS_MAX: Final = 20
 
+_command = re.compile(r"`(handrail [a-z ]+) RUN( STEP)?`")
 _missing = re.compile(r"there is no (run|workflow|step|stream)\b")
 
 
 def refusal(error: HandrailError, name: str, arguments: Mapping[str, Any], tools: Collection[str]) -> ToolReply:
     """The answer to a call of `name` that failed; `next` uses only `tools` that the caller has."""
-    data: dict[str, Any] = {"code": error.code, "name": error.name, "message": str(error), "hint": error.hint}
+    hint = _exact(error.hint, arguments)
+    data: dict[str, Any] = {"code": error.code, "name": error.name, "message": str(error), "hint": hint}
     if isinstance(error, Invalid) and error.findings:
         data["findings"] = [finding_data(finding) for finding in error.findings[:FINDINGS_MAX]]
     repair = _repair(error, name, arguments)
     if repair is not None and repair[0] in tools:
         data["next"] = {"tool": repair[0], "arguments": repair[1]}
     return ToolReply(text=fitted_text(_words(data)), data=fitted(data), is_error=True)
+
+
+def _exact(hint: str, arguments: Mapping[str, Any]) -> str:
+    """A hint in which the commands for people name the run and the step that the call is about."""
+    run, step = arguments.get("run"), arguments.get("step")
+    if not isinstance(run, str) or not run:
+        return hint
+    named = f" {quote(step)}" if isinstance(step, str) and step else ""  # a person may leave it out if only one waits
+    return _command.sub(lambda found: f"`{found[1]} {quote(run)}{named if found[2] else ''}`", hint)
 
 
 def finding_data(finding: Finding) -> dict[str, Any]:
@@ -76,6 +89,8 @@ def _repair(error: HandrailError, name: str, arguments: Mapping[str, Any]) -> tu
         # Too long to repeat, or refused for its rate or size: the same call at once would not help.
         is_short = size_of(arguments) <= REPEATED_MAX
         return (name, dict(arguments)) if is_short and not isinstance(error, Limited) else None
+    if isinstance(error, OtherProject):  # no call can help here: the runs of this project can be continued
+        return ("workflow_next", {}) if is_guide else ("status", {})
     if isinstance(error, Conflict) and isinstance(run, str) and run:
         if isinstance(error, OnlyRecorded):
             return "record_action", {

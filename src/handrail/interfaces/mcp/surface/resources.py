@@ -108,9 +108,11 @@ class Resources:
         return _json({"runs": msgspec.to_builtins(runs)})
 
     async def _journal(self, run: str) -> Content:
-        ledger = (await self.lazy.open()).writer.reader.ledger
-        found = await ledger.query(Query(stream=run, limit=EVENTS_MAX))
+        program = await self.lazy.open()
+        found = await program.writer.reader.ledger.query(Query(stream=run, limit=EVENTS_MAX))
         data: dict[str, Any] = {"events": [event_view(hit.record) for hit in found.hits]}
+        if other := await program.run_reader.other_project(run):
+            data["project"] = msgspec.to_builtins(other)
         if found.after is not None:
             data["cursor"] = str(found.after)
             data["more"] = "query_ledger continues from the cursor"

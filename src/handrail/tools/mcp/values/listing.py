@@ -1,6 +1,7 @@
 """The tools that an MCP server lists, within limits. Only values; session.py requests the list.
 
-The list is untrusted: names that can't be called, and entries that are too large, are left out."""
+The list is untrusted: names that can't be called, entries that are too large, and all entries of a name that is listed
+twice (one would be shown to a person, and the other called) are left out."""
 
 from __future__ import annotations
 
@@ -38,11 +39,16 @@ class ToolListing:
 
     def __init__(self) -> None:
         self._tools: dict[str, ListedTool] = {}
+        self._twice: dict[str, None] = {}
         self.left_out = 0
 
     def add(self, tool: types.Tool) -> None:
-        """Add one tool; the first of a name is kept."""
-        if len(self._tools) >= TOOLS_MAX or not _name.fullmatch(tool.name) or tool.name in self._tools:
+        """Add one tool; if its name was listed before, neither is kept."""
+        if tool.name in self._tools or tool.name in self._twice:
+            self._tools.pop(tool.name, None)
+            self._twice[tool.name] = None
+            return
+        if self.is_full or not _name.fullmatch(tool.name):
             self.left_out += 1
             return
         hints = tool.annotations
@@ -63,7 +69,12 @@ class ToolListing:
     @property
     def is_full(self) -> bool:
         """Whether no more tools can be added."""
-        return len(self._tools) >= TOOLS_MAX
+        return len(self._tools) + len(self._twice) >= TOOLS_MAX
+
+    @property
+    def twice(self) -> tuple[str, ...]:
+        """The names that were listed more than once."""
+        return tuple(self._twice)
 
     @property
     def tools(self) -> tuple[ListedTool, ...]:

@@ -57,10 +57,16 @@ CATEGORIES: Final[Mapping[str, Category]] = {
 class Results:
     """Converts results of calls to outputs."""
 
-    def __init__(self, kept: ContentStore, scrubbed: Callable[[Any], Any]) -> None:
-        """`scrubbed` removes secrets from a value."""
+    def __init__(
+        self,
+        kept: ContentStore,
+        scrubbed: Callable[[Any], Any],
+        scrubbed_content: Callable[[bytes], bytes] = bytes,
+    ) -> None:
+        """`scrubbed` removes secrets from a value, `scrubbed_content` from bytes."""
         self._kept = kept
         self._scrubbed = scrubbed
+        self._scrubbed_content = scrubbed_content
 
     async def output(self, result: CallToolResult, call: ToolCall) -> Any:
         """The output of a call; ToolFailed if the tool reported an error, or an invalid result."""
@@ -113,6 +119,7 @@ class Results:
         return {**await self._put(call, content, form=form, media_type=media_type), "excerpt": excerpt}
 
     async def _put(self, call: ToolCall, content: bytes, *, form: str, media_type: str) -> dict[str, Any]:
+        content = await asyncio.to_thread(self._scrubbed_content, content)
         name = await asyncio.to_thread(self._stored, call, content)
         return {
             "kept": name,

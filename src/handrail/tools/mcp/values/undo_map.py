@@ -16,7 +16,7 @@ from handrail.domain.checks.finding import Path
 from handrail.domain.definition.model import Category
 from handrail.domain.errors import Invalid
 from handrail.domain.language.template import Template, ValueTemplate, compile_value
-from handrail.domain.secrets.redaction import REDACTED
+from handrail.domain.secrets.scrubbing import holds_mark
 from handrail.domain.secrets.secret_reference import reference_places
 from handrail.engine.tool import ToolCall, ToolFailed
 from handrail.tools.mcp.declaration import UNDO_SCOPE, UndoRule
@@ -58,7 +58,7 @@ def undo_call(call: ToolCall, undo: Undo, *, server: str, output: Any) -> ToolCa
     except Invalid as error:
         message = f"the arguments of {undo.tool} can't be determined: {error}; {BY_HAND}"
         raise ToolFailed(Category.INVALID_INPUT, message) from error
-    if _holds_redacted(args):
+    if holds_mark(args):
         message = f"{undo.tool} needs a secret that handrail no longer has; {BY_HAND}"
         raise ToolFailed(Category.INVALID_INPUT, message)
     assert isinstance(args, Mapping)  # noqa: S101 - rendering keeps the shape, which undo_of has checked
@@ -89,15 +89,3 @@ def _templates(part: Any, place: Path) -> Iterator[tuple[Path, Template]]:
         case list():
             for index, item in enumerate(part):
                 yield from _templates(item, (*place, index))
-
-
-def _holds_redacted(value: Any) -> bool:
-    match value:
-        case str():
-            return REDACTED in value
-        case Mapping():
-            return any(map(_holds_redacted, value.values()))
-        case list():
-            return any(map(_holds_redacted, value))
-        case _:
-            return False

@@ -31,6 +31,7 @@ class ToolArguments(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 class WorkflowListArguments(ToolArguments, frozen=True):
     """Arguments of `workflow_list`."""
 
+    of: Literal["workflows", "plans", "tools"] = "workflows"
     query: Annotated[Text, Meta(description="the task, in your own words")] = ""
     category: Name = ""
     tags: Names = ()
@@ -53,7 +54,7 @@ class WorkflowNextArguments(ToolArguments, frozen=True):
     inputs: Object = {}
     goal: Text = ""
     run: Name = ""
-    step: StepPath = ""
+    step: Annotated[StepPath, Meta(description="left out: the only open one")] = ""
     output: Annotated[Any, Meta(description="the result of the step")] = UNSET
     outcome: Literal["done", "failed", "skipped"] = "done"
     vars: Annotated[Object, Meta(description="values for later steps")] = {}
@@ -160,7 +161,7 @@ class QueryLedgerArguments(ToolArguments, frozen=True):
     """Arguments of `query_ledger`."""
 
     run: Name = ""
-    kinds: Names = ()
+    kinds: Annotated[Names, Meta(description="decision, action, step_failed ..")] = ()
     step: StepPath = ""
     actor: Name = ""
     text: Name = ""

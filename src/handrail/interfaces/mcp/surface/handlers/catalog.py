@@ -41,9 +41,12 @@ _RECEIPT: Final = _answer("run", "receipt", run=TEXT, receipt=TEXT, status=TEXT)
 _GUIDE: Final = (
     (
         "workflow_list",
-        "Call first when a task may have a standard procedure: finds workflows by a description, best match first.",
+        (
+            "Call first when a task may have a standard procedure: finds workflows by a description, best match first. "
+            "`of`: saved plans, or the tools that plans can call, with arguments, output, effect and undo."
+        ),
         args.WorkflowListArguments,
-        _answer("workflows", "total", workflows=LIST, total=NUMBER, cursor=TEXT),
+        _answer("total", workflows=LIST, plans=LIST, tools=LIST, total=NUMBER, cursor=TEXT),
         READS,
     ),
     (
@@ -188,7 +191,8 @@ every plan, decision and action in a tamper-evident journal.
 
 - A task with a standard procedure: workflow_list with the task in your own words, then workflow_next to start. Do \
 exactly the step you are given, submit its output, get the next. If it is not accepted, fix the findings.
-- Tool calls that handrail should run: save_plan, then execute_plan; follow with status. After a failure, status lists \
+- Tool calls that handrail should run: save_plan, then execute_plan; follow with status. workflow_list {"of":"tools"} \
+lists the tools. After a failure, status lists \
 the possible calls; choose one with control (retry, skip, accept, compensate, cancel).
 - Work you do with your own tools: record_plan, record_execution_start, then record_action for each step and \
 record_decision for each choice.

@@ -1,4 +1,4 @@
-"""The tools of the guide toolset: find a workflow, follow it step by step, check an output before submitting it.
+"""The tools of the guide toolset: see a workflow, follow it step by step, check an output before submitting it.
 
 Handlers only translate arguments into engine calls, and results into answers. Decisions are made in the engine."""
 
@@ -12,27 +12,29 @@ from typing import Any, Final
 import msgspec
 from msgspec import UNSET
 
-from handrail.assembly import Assembly
+from handrail.assembly.opening import Assembly
 from handrail.domain.analysis.fitness import require_fit
 from handrail.domain.checks.finding import blocks
 from handrail.domain.definition.authoring import definition_data
 from handrail.domain.definition.model import Definition, Prompt, title_of
-from handrail.domain.definition.work_items import tools_in, tools_named
+from handrail.domain.definition.work_items import tools_in
 from handrail.domain.errors import Invalid
-from handrail.domain.journal.event import Outcome
+from handrail.domain.journal.event import Mode, Outcome
 from handrail.domain.json import digest
 from handrail.domain.run.command import StartRun
 from handrail.domain.run.state import Run
 from handrail.domain.run.step_path import locate
 from handrail.domain.run.submission import Submission, Verdict
 from handrail.engine.guiding.guide import RunForAgent
-from handrail.engine.guiding.guide_view import ReplyContext, guided, recap_of
+from handrail.engine.guiding.guide_view import ReplyContext, guided, recap_of, refused_step
 from handrail.interfaces.mcp.surface.answering import (
     CONTROL,
     compact,
+    exception_words,
     failure_words,
     head_words,
     not_undone_words,
+    only_offered,
     reply,
     status_data,
     waiting_words,
@@ -40,31 +42,16 @@ from handrail.interfaces.mcp.surface.answering import (
 from handrail.interfaces.mcp.surface.caller import Caller, Response, ToolReply, UserQuestion
 from handrail.interfaces.mcp.surface.handlers import arguments as args
 from handrail.interfaces.mcp.surface.lazy_program import LazyProgram
-from handrail.interfaces.mcp.surface.paging import page_of
 from handrail.interfaces.mcp.surface.refusal import finding_data, finding_words
 from handrail.interfaces.mcp.surface.runs.run_list import open_runs
 from handrail.library.inputs import check_inputs
 from handrail.library.loading import valid
-from handrail.library.shelf.workflow_entry import WorkflowEntry
 
 BEAT_S: Final = 3.0
 """How often a client gets progress while checks run."""
 WAIT_S: Final = 20.0
 """How long a call waits for handrail's own steps; after that it answers, and they continue."""
 DECISIONS_MAX: Final = 10
-
-
-async def workflow_list(lazy: LazyProgram, _: Caller, given: args.WorkflowListArguments) -> ToolReply:
-    """The workflows that match."""
-    entries = (await lazy.open()).library.search(given.query, category=given.category, tags=given.tags)
-    shown, cursor = page_of(entries, given.limit, given.cursor, show=_listed)
-    data: dict[str, Any] = {"workflows": [_listed(entry) for entry in shown], "total": len(entries)}
-    if cursor:
-        data["cursor"] = cursor
-    lines = [f"{entry.id}: {compact(entry.description or entry.name, 160)} ({entry.steps} steps)" for entry in shown]
-    more = [f"more: cursor {cursor}"] if cursor else []
-    head = "1 workflow" if len(entries) == 1 else f"{len(entries)} workflows"
-    return reply(data, "\n".join([head, *lines, *more]))
 
 
 async def workflow_get(lazy: LazyProgram, _: Caller, given: args.WorkflowGetArguments) -> ToolReply:
@@ -97,22 +84,45 @@ async def workflow_next(lazy: LazyProgram, caller: Caller, given: args.WorkflowN
     actor = f"agent:{given.agent}" if given.agent else caller.actor
     if given.workflow and given.run:
         raise Invalid("a call either starts a workflow or continues a run", hint="leave out `workflow` or `run`")
-    if given.step and not given.run:
-        raise Invalid("a step needs its run", hint="give `run` together with `step`")
-    if given.workflow:
-        return await _start(lazy, caller, given, actor)
     if not given.run:
-        return await open_runs(program, "workflow_next")
-    if not given.step:
+        _require_no_submission(given)
+        return await (_start(lazy, caller, given, actor) if given.workflow else open_runs(program, "workflow_next"))
+    if given.step:
+        return await _submit(lazy, caller, given, actor)
+    if not (_submitted(given) or given.vars):
         return await _resume(lazy, caller, given, actor)
-    return await _submit(lazy, caller, given, actor)
+    if given.output is UNSET or given.outcome != "done":
+        raise Invalid("this submission does not say which step it is for", hint="give `step`, or `run` alone to see it")
+    step = await program.guide.open_step(given.run, given.output, agent=given.agent)
+    return await _submit(lazy, caller, msgspec.structs.replace(given, step=step), actor)
+
+
+def _require_no_submission(given: args.WorkflowNextArguments) -> None:
+    """Refuse a call without a run that has parts of a submission: they would be lost."""
+    lost = [*(["step"] if given.step else []), *_submitted(given)]
+    if lost:
+        raise Invalid(
+            f"a submission needs its run: {', '.join(lost)} would be lost",
+            hint="give `run`: workflow_next without arguments lists the open runs",
+        )
+
+
+def _submitted(given: args.WorkflowNextArguments) -> list[str]:
+    """The arguments of a call that only a submission has."""
+    said = {
+        "output": given.output is not UNSET,
+        "outcome": given.outcome != "done",
+        "note": bool(given.note),
+        "confirmed": given.confirmed,
+    }
+    return [name for name, is_given in said.items() if is_given]
 
 
 async def workflow_validate(lazy: LazyProgram, _: Caller, given: args.WorkflowValidateArguments) -> ToolReply:
     """The findings on a definition, or on an output before it is submitted."""
     program = await lazy.open()
     if given.definition is not None:
-        await program.toolbox.connect(tools_named(given.definition))
+        # No server is started for a look: what is not known of its tools is a finding.
         loaded = program.library.load_plan(given.definition, survey=program.survey)
         findings, is_valid = loaded.findings, loaded.is_valid
     elif given.step and given.output is not UNSET and (given.run or given.workflow):
@@ -128,7 +138,7 @@ async def workflow_validate(lazy: LazyProgram, _: Caller, given: args.WorkflowVa
 
 async def _run_to_check(program: Assembly, given: args.WorkflowValidateArguments) -> tuple[Run, Definition]:
     if given.run:
-        run = await program.writer.dispatch.current(given.run)
+        run = await program.writer.dispatch.own(given.run)
         return run, await program.writer.dispatch.definition(run.definition)
     # Without a run there are no earlier outputs: the checks then see only this one.
     return Run(id="run_"), valid(program.library.load(given.workflow), given.workflow)
@@ -156,8 +166,11 @@ async def _start(lazy: LazyProgram, caller: Caller, given: args.WorkflowNextArgu
 async def _resume(lazy: LazyProgram, caller: Caller, given: args.WorkflowNextArguments, actor: str) -> ToolReply:
     program = await lazy.open()
     seen = await _next(program, caller, given.run, given.agent, actor)
-    decisions = await program.writer.reader.ledger.decisions(given.run, limit=DECISIONS_MAX)
-    return _guide_reply(lazy, program, seen, ReplyContext(recap=recap_of(seen, decisions)))
+    ledger = program.writer.reader.ledger
+    decisions = await ledger.decisions(given.run, limit=DECISIONS_MAX)
+    again = refused_step(seen)
+    refused = await ledger.refused(given.run, again) if again else ()
+    return _guide_reply(lazy, program, seen, ReplyContext(recap=recap_of(seen, decisions, refused)))
 
 
 async def _submit(lazy: LazyProgram, caller: Caller, given: args.WorkflowNextArguments, actor: str) -> ToolReply:
@@ -217,26 +230,12 @@ async def _ask_to_confirm(
 
 
 async def _next(program: Assembly, caller: Caller, run: str, agent: str, actor: str) -> RunForAgent:
-    async def report(done: int, total: int) -> None:
+    async def report(done: int, total: int | None) -> None:
         await caller.progress(done, total)
 
     seen = await program.guide.look(run, agent=agent, within_s=WAIT_S, report=report)
     # Claims are by name: agents that don't name themselves can't be distinguished.
-    return await program.guide.claim(seen, agent, actor=actor) if agent else seen
-
-
-def _listed(entry: WorkflowEntry) -> dict[str, Any]:
-    shown = {
-        "id": entry.id,
-        "name": entry.name,
-        "version": entry.version,
-        "description": compact(entry.description, 300),
-        "category": entry.category,
-        "tags": list(entry.tags),
-        "steps": entry.steps,
-        "shadows": list(entry.shadows),
-    }
-    return {key: value for key, value in shown.items() if value not in ("", [])}
+    return await program.guide.take(seen, agent, actor=actor) if agent else seen
 
 
 def _guide_reply(lazy: LazyProgram, program: Assembly, seen: RunForAgent, about: ReplyContext) -> ToolReply:
@@ -245,8 +244,9 @@ def _guide_reply(lazy: LazyProgram, program: Assembly, seen: RunForAgent, about:
     data = status_data(answer)
     if CONTROL not in lazy.offered:
         data.pop("options", None)
-        if answer.failure is not None:
+        if answer.failure is not None and seen.run.mode is not Mode.RECORD:
             data["failure"]["options"] = _own_options(seen, answer.failure.step)
+    only_offered(data, lazy.offered)
     if answer.findings:
         data["findings"] = [finding_data(finding) for finding in answer.findings]
     return reply(data, "\n".join(_words(data)))
@@ -274,16 +274,23 @@ def _words(data: Mapping[str, Any]) -> list[str]:
     for key in ("preconditions", "clarify", "guidance"):
         lines += [f"{key}: {text}" for text in data.get(key, ())]
     if "recap" in data:
-        lines += [f"{key}: {compact(value)}" for key, value in data["recap"].items()]
+        lines += _recap_words(data["recap"])
     step = data.get("step")
     if step:
         lines += _step_words(step)
     lines += [waiting_words(one) for one in data.get("waiting_for", ()) if one["kind"] != "agent"]
     lines += failure_words(data.get("failure"))
     lines += not_undone_words(data)
+    lines += exception_words(data)
     if data.get("outputs"):
         lines.append(f"outputs: {compact(data['outputs'])}")
     return lines
+
+
+def _recap_words(recap: Mapping[str, Any]) -> list[str]:
+    lines = [f"{key}: {compact(value)}" for key, value in recap.items() if key not in {"refused", "outputs"}]
+    lines += [f"output of {path}: {text}" for path, text in recap.get("outputs", {}).items()]
+    return [*lines, *(f"refused last: {finding}" for finding in recap.get("refused", ()))]
 
 
 def _step_words(step: Mapping[str, Any]) -> list[str]:

@@ -10,20 +10,22 @@ from typing import Any, Final
 import msgspec
 from msgspec import UNSET
 
-from handrail.assembly import Assembly
+from handrail.assembly.opening import Assembly
 from handrail.domain.checks.finding import blocks
-from handrail.domain.errors import Conflict, Invalid
+from handrail.domain.errors import Invalid
 from handrail.domain.journal.event import ActionKind, ActionRecorded, DecisionRecorded, Mode, Outcome
 from handrail.domain.journal.fact import granted
-from handrail.domain.run.command import CancelRun, Command, FinishRun, RecordAction, RecordDecision, StartRun
+from handrail.domain.journal.kind_name import kinds_named
+from handrail.domain.run.command import RecordAction, RecordDecision, StartRun
+from handrail.domain.run.decide import comes_late
 from handrail.domain.run.state import Run
-from handrail.domain.run.status import RUN_OPEN, STEP_SATISFIED, RunStatus
-from handrail.domain.run.step_path import top_lane
-from handrail.domain.scheduling.loop_rounds import outputs_of
+from handrail.domain.run.status import STEP_SATISFIED
+from handrail.domain.run.step_path import locate
 from handrail.engine.journal import FAR_BEHIND
 from handrail.engine.reading.ledger import Query
 from handrail.engine.reading.run_view import shown_status
-from handrail.interfaces.mcp.surface.answering import reply
+from handrail.engine.reading.step_view import recorded_text
+from handrail.interfaces.mcp.surface.answering import project_words, reply
 from handrail.interfaces.mcp.surface.caller import Caller, ToolReply
 from handrail.interfaces.mcp.surface.handlers import arguments as args
 from handrail.interfaces.mcp.surface.handlers.run_tools import save
@@ -53,7 +55,7 @@ async def record_execution_start(
         raise Invalid(f"{given.plan} can't start with these inputs", findings=findings)
     ask = StartRun(mode=Mode.RECORD, goal=given.note)
     run = await program.worker.start(definition, inputs, actor=caller.actor, ask=ask)
-    return await _progress_reply(program, run)
+    return await _progress_reply(program, await program.recorder.settle(run))
 
 
 async def record_decision(lazy: LazyProgram, caller: Caller, given: args.RecordDecisionArguments) -> ToolReply:
@@ -66,7 +68,7 @@ async def record_decision(lazy: LazyProgram, caller: Caller, given: args.RecordD
         details=given.details,
     )
     program = await lazy.open()
-    run = await program.writer.dispatch.current(given.run)
+    run = await program.writer.dispatch.own(given.run)
     event = granted(DecisionRecorded, command)
     if known := await was_recorded(program, run, event, actor=caller.actor):
         return _receipt_reply(run, f"{known.n}:{known.hash.hex()[:16]}", is_repeated=True)
@@ -85,7 +87,7 @@ async def record_action(lazy: LazyProgram, caller: Caller, given: args.RecordAct
     """Record an action of the agent; in a recorded run its outcome changes the step's status."""
     program = await lazy.open()
     dispatch = program.writer.dispatch
-    run = await dispatch.current(given.run)
+    run = await dispatch.own(given.run)
     outcome = None if given.outcome is UNSET else Outcome(given.outcome)
     command = RecordAction(
         description=given.description,
@@ -96,13 +98,15 @@ async def record_action(lazy: LazyProgram, caller: Caller, given: args.RecordAct
         details=given.details,
     )
     if await _is_repeated(program, run, command, caller.actor):
-        return await _progress_reply(program, await _finish_if_done(program, run, caller.actor), repeated=True)
-    commands: list[Command] = [command]
-    is_own = run.mode is Mode.RECORD and run.status in RUN_OPEN
-    if is_own and not given.step and command.action is ActionKind.STOPPED:
-        commands.append(CancelRun(reason=given.description))
-    run = await dispatch.grant(given.run, *commands, actor=caller.actor)
-    return await _progress_reply(program, await _finish_if_done(program, run, caller.actor))
+        return await _progress_reply(program, await program.recorder.settle(run), repeated=True)
+    after = await program.recorder.record(run, command, actor=caller.actor)
+    return await _progress_reply(program, after, note_on=_late_step(run, command))
+
+
+def _late_step(run: Run, command: RecordAction) -> str:
+    """The step that a report does not move, because the run was over before; empty if there is none."""
+    moves = run.mode is Mode.RECORD and command.outcome is not None and command.step is not None
+    return command.step or "" if moves and comes_late(run) else ""
 
 
 async def _is_repeated(program: Assembly, run: Run, command: RecordAction, actor: str) -> bool:
@@ -115,42 +119,35 @@ async def _is_repeated(program: Assembly, run: Run, command: RecordAction, actor
     return known is not None
 
 
-async def _finish_if_done(program: Assembly, run: Run, actor: str) -> Run:
-    """The run, finished if the agent has recorded every step."""
-    if run.mode is not Mode.RECORD or run.status is not RunStatus.RUNNING:
-        return run
-    definition = await program.writer.dispatch.definition(run.definition)
-    if any(run.step(step.id).status not in STEP_SATISFIED for step in definition.steps):
-        return run
-    try:
-        command = FinishRun(outputs=outputs_of(definition, run, top_lane(definition)))
-    except Invalid as error:
-        command = FinishRun(flaw=f"the outputs can't be computed: {error}")
-    try:
-        return await program.writer.dispatch.grant(run.id, command, actor=actor)
-    except Conflict:  # another call has finished it in the meantime
-        return await program.writer.dispatch.current(run.id)
-
-
-async def _progress_reply(program: Assembly, run: Run, *, repeated: bool = False) -> ToolReply:
+async def _progress_reply(program: Assembly, run: Run, *, repeated: bool = False, note_on: str = "") -> ToolReply:
+    """Where a run stands after a report; `note_on` is a step that was over before, so that the report is a note."""
     definition = await program.writer.dispatch.definition(run.definition)
     prospect = program.guide.agenda_cache.prospect(run, definition, now=program.worker.settings.clock())
     ready = list(prospect.for_agent[:READY_MAX])
+    texts = {path: recorded_text(run, locate(definition, path).step) for path in ready}
     status = shown_status(run, prospect).value
     data: dict[str, Any] = {"run": run.id, "status": status, "ready": ready, "receipt": run.receipt}
+    if any(texts.values()):
+        data["steps"] = texts
     if repeated:
         data["repeated"] = True
     following = f"next: {', '.join(ready)}" if ready else "no steps left"
-    return reply(data, f"{run.id} {status}; {following}\nreceipt {run.receipt}")
+    lines = [f"{run.id} {status}; {following}", *(f"- {path}: {text}" for path, text in texts.items() if text)]
+    if note_on:
+        data["note"] = f"recorded as a note: {note_on} stays {run.step(note_on).status.value}"
+        lines.append(data["note"])
+    return reply(data, "\n".join([*lines, f"receipt {run.receipt}"]))
 
 
 async def query_ledger(lazy: LazyProgram, _caller: Caller, given: args.QueryLedgerArguments) -> ToolReply:
     """Look up events, and verify them."""
     program = await lazy.open()
     place, _, offset = given.cursor.partition("+")
+    look = program.writer.reader
+    stream = await look.ledger.stream_of(given.run, look.project.id)
     query = Query(
-        stream=given.run,
-        kinds=frozenset(given.kinds),
+        stream=stream,
+        kinds=kinds_named(given.kinds),
         step=given.step,
         actor=given.actor,
         text=given.text,
@@ -158,11 +155,15 @@ async def query_ledger(lazy: LazyProgram, _caller: Caller, given: args.QueryLedg
         until=_instant(given.until, "until", FAR_BEHIND),
         limit=given.limit,
         after=place_of(place),
+        project=program.writer.dispatch.project,
     )
-    found = await program.writer.reader.ledger.query(query)
+    found = await look.ledger.query(query)
     data, lines = ledger_page(found, offset=place_of(offset) or 0)
+    if other := await program.run_reader.other_project(given.run):
+        data["project"] = msgspec.to_builtins(other)
+        lines = [*project_words(data["project"]), *lines]
     if given.verify:
-        verdict = await program.writer.reader.verify(stream=given.run or None)
+        verdict = await look.verify(stream=stream or None)
         data["verified"] = {"ok": verdict.ok, "events": verdict.events}
         if verdict.first_bad is not None:
             data["verified"]["first_bad"] = msgspec.to_builtins(verdict.first_bad)

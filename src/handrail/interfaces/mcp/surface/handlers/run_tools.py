@@ -6,12 +6,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import replace
+from shlex import quote
 from typing import Any, Final
 
 import msgspec
 from msgspec import UNSET
 
-from handrail.assembly import Assembly
+from handrail.assembly.opening import Assembly
 from handrail.domain.definition.duration import duration_ms
 from handrail.domain.definition.graph import waves
 from handrail.domain.definition.model import Category, Definition
@@ -21,6 +23,7 @@ from handrail.domain.errors import Conflict, Forbidden, Invalid, Limited
 from handrail.domain.journal.event import ActionKind, ActionRecorded, How, Outcome, StepCompensated
 from handrail.domain.json import digest
 from handrail.domain.plan import Plan
+from handrail.domain.policy.actor import name_of
 from handrail.domain.rehearsal.dry_run import rehearse
 from handrail.domain.run.command import FailUndo, RecordAction, StartRun
 from handrail.domain.run.legal_controls import Action
@@ -28,10 +31,11 @@ from handrail.domain.run.state import Run
 from handrail.domain.run.status import StepStatus
 from handrail.domain.run.step_path import locate
 from handrail.domain.secrets.redaction import redact_inputs
-from handrail.engine.reading.run_view import Detail, Status
+from handrail.engine.reading.run_view import Detail, Status, question_view
+from handrail.engine.running.answers import ANSWERS, AnswerGiven
 from handrail.engine.running.control import fork_key
-from handrail.interfaces.mcp.surface.answering import compact, reply, status_data, status_words
-from handrail.interfaces.mcp.surface.approval import approval_answer, approval_question, person_here
+from handrail.interfaces.mcp.surface.answering import compact, only_offered, reply, status_data, status_words
+from handrail.interfaces.mcp.surface.approval import approval_answer, approval_question
 from handrail.interfaces.mcp.surface.caller import Caller, Response, TaskView, ToolReply
 from handrail.interfaces.mcp.surface.handlers import arguments as args
 from handrail.interfaces.mcp.surface.handlers.guide_tools import checked_inputs
@@ -41,9 +45,11 @@ from handrail.interfaces.mcp.surface.runs.repetition import OF_UNDO, was_granted
 from handrail.interfaces.mcp.surface.runs.run_list import open_runs
 from handrail.interfaces.mcp.surface.runs.run_tasks import task_of
 from handrail.library.loading import Loaded, valid
+from handrail.settings import local_person
 
 WAIT_MS_MAX: Final = 25_000
-ANSWERS: Final = frozenset({Action.APPROVE, Action.REJECT})
+REPORT_EVERY_S: Final = 0.05
+"""How long to wait between two looks at the progress of a run."""
 
 
 async def save_plan(lazy: LazyProgram, caller: Caller, given: args.SavePlanArguments) -> ToolReply:
@@ -94,7 +100,7 @@ async def execute_plan(lazy: LazyProgram, caller: Caller, given: args.ExecutePla
     known = await program.writer.dispatch.started_under_key(ask)
     run = known or await program.worker.start(definition, inputs, actor=caller.actor, ask=ask)
     if wait_ms and caller.wants_tasks:
-        return await task_of(program, run.id)
+        return await task_of(program, run.id, caller)
     await _wait_until_settled(program, caller, run.id, wait_ms / 1_000)
     more = {"repeated": True} if known else {}
     return status_reply(await program.run_reader.status(run.id), **more)
@@ -123,13 +129,17 @@ async def _definition(program: Assembly, given: args.ExecutePlanArguments) -> tu
 async def _wait_until_settled(program: Assembly, caller: Caller, run: str, within_s: float) -> None:
     """Wait until a run ends or waits for a person or an agent, and report progress meanwhile."""
     loop = asyncio.get_running_loop()
-    until_s, reported = loop.time() + within_s, -1
+    until_s, reported, next_s = loop.time() + within_s, -1, 0.0
     with program.guide.bell.listening(run) as ear:
         while (left_s := until_s - loop.time()) > 0 and not await program.run_reader.is_settled(run):
-            seen = await program.run_reader.status(run)
-            if seen.progress.done > reported:  # MCP requires that progress increases
-                reported = seen.progress.done
-                await caller.progress(reported, seen.progress.total, seen.status.value)
+            if loop.time() >= next_s:  # a long run changes thousands of times
+                next_s = loop.time() + REPORT_EVERY_S
+                seen = await program.run_reader.status(run)
+                over = seen.progress.done + seen.progress.in_rounds
+                if over > reported:  # MCP requires that progress increases
+                    reported = over
+                    total = None if seen.progress.in_rounds else seen.progress.total
+                    await caller.progress(reported, total, seen.status.value)
             await ear.next_change(within_s=left_s)
 
 
@@ -139,7 +149,10 @@ async def status(lazy: LazyProgram, _: Caller, given: args.StatusArguments) -> T
     if not given.run:
         return await open_runs(program, "status")
     within = program.worker.within(given.run)
-    return status_reply(await program.run_reader.status(given.run, detail=Detail(given.detail), within=within))
+    seen = await program.run_reader.status(given.run, detail=Detail(given.detail), within=within)
+    data = status_data(seen)
+    only_offered(data, lazy.offered)
+    return reply(data, status_words(data))
 
 
 def status_reply(seen: Status, **more: Any) -> ToolReply:
@@ -151,18 +164,22 @@ def status_reply(seen: Status, **more: Any) -> ToolReply:
 async def control(lazy: LazyProgram, caller: Caller, given: args.ControlArguments) -> ToolReply:
     """Control a run: the action that the caller chose, or the user's answer to an approval."""
     program = await lazy.open()
+    await program.writer.dispatch.own(given.run)  # first: the user must not be asked about another project's run
     reason = f"{given.reason} (for {given.by})" if given.by else given.reason
     actor = caller.actor
     action = given.action
+    via = AnswerGiven(channel=f"agent:{name_of(actor)}", behalf=local_person())
     if action in ANSWERS and caller.can_ask and not lazy.settings.choices.agents_may_approve:
-        action, reason, actor = await _ask_user(program, caller, given)
+        action, reason, actor, via = await _ask_user(program, caller, given)
     output = None if given.output is UNSET else given.output
     before = await program.writer.dispatch.current(given.run)
     if action is Action.FORK:
         key = fork_key(before, given.step, actor=actor, reason=reason.strip())
         before = await program.writer.dispatch.started_under_key(StartRun(key=key)) or before
     try:
-        run = await program.control.act(given.run, action, actor=actor, reason=reason, step=given.step, output=output)
+        run = await program.control.act(
+            given.run, action, actor=actor, reason=reason, step=given.step, output=output, given=via
+        )
     except (Conflict, Forbidden):
         # Refused, because the first call has already done it: that is not an error for the caller.
         if await _was_done_before(program, caller, given, (action, reason, actor)):
@@ -181,28 +198,31 @@ async def _was_done_before(
     if await was_granted(program, run, action, actor=actor, reason=reason, step=step):
         return True
     is_asked = action in ANSWERS and caller.can_ask
-    return is_asked and await was_granted(program, run, action, actor=person_here(), reason=None, step=step)
+    return is_asked and await was_granted(program, run, action, actor=local_person(), reason=None, step=step)
 
 
-async def _ask_user(program: Assembly, caller: Caller, given: args.ControlArguments) -> tuple[Action, str, str]:
-    """Ask the user for an approval: their decision, reason and name."""
+async def _ask_user(
+    program: Assembly, caller: Caller, given: args.ControlArguments
+) -> tuple[Action, str, str, AnswerGiven]:
+    """Ask the user for an approval: their decision, reason and name, and how the answer came."""
+    person = local_person()
+    via = AnswerGiven(channel=f"elicitation:{name_of(caller.actor)}")
     run = await program.writer.dispatch.current(given.run)
     step = given.step or _asked_step(run)
     state = run.step(step)
     if state.status is not StepStatus.WAITING or not state.digest:
-        return given.action, given.reason, caller.actor  # no open approval: the engine reports that
-    asked = state.values if isinstance(state.values, dict) else {}
+        return given.action, given.reason, caller.actor, via  # no open approval: the engine reports that
+    # The user is not asked for an answer that would not count.
+    program.control.answers.require_answerable(run, step, actor=person, given=via)
     content = None if given.output is UNSET else given.output
-    text = str(asked.get("text", ""))
-    if content is not None:
-        text = f"{text}\n\nThe answer would be: {compact(content)}"
-    question = approval_question(run.id, step, text)
+    question = approval_question(run.id, question_view(step, state), content=content)
     # The answer is bound to what was shown: if the approval or the content has changed, it doesn't count.
     answer = await caller.ask("approval", question, about=digest([state.digest, state.started, content]))
     if answer.response is Response.CANCEL:
-        raise Forbidden("the user did not answer", hint="ask them again later, or have them run `handrail approve`")
+        by_hand = f"`handrail approve {run.id} {quote(step)}`"
+        raise Forbidden("the user did not answer", hint=f"ask them again later, or have them run {by_hand}")
     action, reason = approval_answer(answer, otherwise=f"asked through the client: {given.reason}")
-    return action, reason, person_here()
+    return action, reason, person, replace(via, digest=state.digest)
 
 
 def _asked_step(run: Run) -> str:
@@ -213,7 +233,7 @@ def _asked_step(run: Run) -> str:
 async def record_compensation(lazy: LazyProgram, caller: Caller, given: args.RecordCompensationArguments) -> ToolReply:
     """Record that a step was undone by hand, needs no undo, or could not be undone."""
     program = await lazy.open()
-    run = await program.writer.dispatch.current(given.run)
+    run = await program.writer.dispatch.own(given.run)
     event = _undo_event(given)
     known = await was_recorded(program, run, event, actor=caller.actor, then=OF_UNDO)
     if known is None:

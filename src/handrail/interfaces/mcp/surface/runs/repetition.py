@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from handrail.assembly import Assembly
+from handrail.assembly.opening import Assembly
 from handrail.domain.journal.chain import Record
 from handrail.domain.journal.codec import encode_body, kind_of
 from handrail.domain.journal.event import DecisionRecorded, Event

@@ -8,14 +8,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from handrail.assembly import Assembly
-from handrail.domain.errors import HandrailError, NotFound
+from handrail.assembly.opening import Assembly, carrying_key
+from handrail.domain.errors import Conflict, Forbidden, NotFound
+from handrail.domain.policy.actor import name_of
 from handrail.domain.run.legal_controls import Action
 from handrail.domain.run.status import RUN_IN_PROGRESS, RunStatus
 from handrail.engine.clock import instant_text
-from handrail.engine.reading.run_view import Status, WaitingKind
+from handrail.engine.reading.run_view import Status, WaitingFor, WaitingKind
+from handrail.engine.running.answers import AnswerGiven
 from handrail.interfaces.mcp.surface.answering import reply, status_data, status_words
-from handrail.interfaces.mcp.surface.approval import approval_answer, approval_question, person_here
+from handrail.interfaces.mcp.surface.approval import approval_answer, approval_question, question_seal
 from handrail.interfaces.mcp.surface.caller import (
     Caller,
     Response,
@@ -26,15 +28,17 @@ from handrail.interfaces.mcp.surface.caller import (
     unknown,
 )
 from handrail.interfaces.mcp.surface.lazy_program import LazyProgram
+from handrail.settings import local_person
 
 POLL_MS: Final = 1_000
+SEAL_MARK: Final = "#"
 
 
-async def task_of(program: Assembly, run_id: str) -> TaskView:
-    """A run as a task."""
+async def task_of(program: Assembly, run_id: str, caller: Caller) -> TaskView:
+    """A run as a task; its questions are only for a client that can ask its user."""
     run = await program.writer.dispatch.current(run_id)
     seen = await program.run_reader.status(run_id)
-    questions = _questions(seen)
+    questions = _questions(program, seen) if caller.can_ask else {}
     status = _status(seen, has_questions=bool(questions))
     is_complete = status is TaskStatus.COMPLETED
     data = status_data(seen)
@@ -59,10 +63,18 @@ def _status(seen: Status, *, has_questions: bool) -> TaskStatus:
     return TaskStatus.WORKING if seen.status in RUN_IN_PROGRESS else TaskStatus.COMPLETED
 
 
-def _questions(seen: Status) -> Mapping[str, UserQuestion]:
+def _questions(program: Assembly, seen: Status) -> Mapping[str, UserQuestion]:
+    """The questions, by a key that is bound to what each shows: an answer under another key does not count."""
     if seen.status is not RunStatus.WAITING or any(one.kind is not WaitingKind.APPROVAL for one in seen.waiting_for):
         return {}
-    return {one.step: approval_question(seen.run, one.step, one.text) for one in seen.waiting_for}
+    return {key: approval_question(seen.run, one) for key, one in _sealed(program, seen).items()}
+
+
+def _sealed(program: Assembly, seen: Status) -> dict[str, WaitingFor]:
+    """What is asked now, each by its key: the step, and our seal of the whole question."""
+    seal = carrying_key(program.writer.reader.settings)
+    asked = [one for one in seen.waiting_for if one.kind is WaitingKind.APPROVAL]
+    return {f"{one.step}{SEAL_MARK}{question_seal(seal, seen.run, one)}": one for one in asked}
 
 
 @dataclass(frozen=True)
@@ -72,25 +84,38 @@ class RunTasks:
     lazy: LazyProgram
 
     async def get(self, task: str, caller: Caller) -> TaskView:
-        """The status of a run, as a task."""
+        """The status of a run of this project, as a task."""
         program = await self.lazy.open()
         try:
-            return await task_of(program, task)
+            await program.writer.dispatch.own(task)  # a task may ask the user: not for another project
+            return await task_of(program, task, caller)
         except NotFound:
             unknown("task", task)
 
     async def answer(self, task: str, answers: Mapping[str, UserAnswer], caller: Caller) -> None:
-        """Record the user's answers to approvals of a run; an answer that comes too late changes nothing."""
+        """Record the user's answers to approvals of a run: each to exactly what its key was given out for.
+
+        An answer to a question that is no longer open changes nothing; one to another question is a conflict."""
         program = await self.lazy.open()
         await self.get(task, caller)
-        for step, answer in answers.items():
-            if answer.response is Response.CANCEL:
-                continue
-            action, reason = approval_answer(answer, otherwise="asked through the client")
-            try:
-                await program.control.act(task, action, actor=person_here(), reason=reason, step=step)
-            except HandrailError:
-                await self.get(task, caller)  # already answered: the next read shows the result
+        if answers and not caller.can_ask:
+            raise Forbidden("this client can't ask its user", hint=f"have the user run `handrail approve {task}`")
+        for key, answer in answers.items():
+            asked = _sealed(program, await program.run_reader.status(task))
+            if key in asked:
+                await self._answer(program, task, asked[key], answer, caller)
+            elif any(one.step == key.partition(SEAL_MARK)[0] for one in asked.values()):
+                raise Conflict(
+                    f"{key.partition(SEAL_MARK)[0]!r} asks for something else than was answered: nothing was recorded",
+                    hint="get the task again, and ask the user what it asks now",
+                )
+
+    async def _answer(self, program: Assembly, task: str, one: WaitingFor, answer: UserAnswer, caller: Caller) -> None:
+        if answer.response is Response.CANCEL:
+            return
+        action, reason = approval_answer(answer, otherwise="asked through the client")
+        given = AnswerGiven(channel=f"task:{name_of(caller.actor)}", digest=one.digest)
+        await program.control.act(task, action, actor=local_person(), reason=reason, step=one.step, given=given)
 
     async def cancel(self, task: str, caller: Caller) -> None:
         """Cancel a run; a run that has ended stays as it is."""

@@ -1,0 +1,119 @@
+"""Checks: the gate, its rules, and the sandbox that their commands run in.
+
+Part of the only place that knows which parts the program is made of; nothing is decided here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from msgspec.structs import replace as with_
+
+from handrail.assembly.secrets import known_secrets_of
+from handrail.domain.checks.finding import Finding, Flaw, finding_without_text
+from handrail.domain.checks.finding import Path as Place
+from handrail.domain.checks.judgement import PlainRuleSet
+from handrail.domain.definition.model import Definition
+from handrail.domain.errors import Invalid
+from handrail.engine.checking.gate import QualityGate
+from handrail.engine.dispatch import Observe
+from handrail.engine.known_secrets import KnownSecrets
+from handrail.engine.sandbox import Sandbox
+from handrail.library.inputs import check_inputs
+from handrail.library.schemas.structure import check_against
+from handrail.rules.cards import BUILT_IN_CARDS
+from handrail.rules.files.baseline import observed
+from handrail.rules.files.tree import tree_digest
+from handrail.rules.plugins.card_cache import CardCache
+from handrail.rules.plugins.plugin_discovery import PluginRules
+from handrail.rules.plugins.plugin_rule import RuleEntry
+from handrail.rules.registry import RuleRegistry, built_in
+from handrail.settings import Settings
+from handrail.storage.check_cache import RuleMemory
+from handrail.tools.registry import Registry
+from handrail.tools.sandbox.unconfined import Unconfined
+from handrail.tools.shell import ShellConfiguration, shell_configuration, shell_sandbox
+
+
+def gate_of(settings: Settings, toolbox: Registry | None = None) -> QualityGate:
+    """The gate that applies the checks of this project's runs."""
+    return QualityGate(
+        rules=rules_of(settings, toolbox),
+        fits=findings_in,
+        project=settings.project,
+        private=(settings.home,),
+        sandbox=sandbox_of(settings),
+        memory=rule_memory_of(settings, toolbox.secrets if toolbox else None),
+        tree=partial(tree_digest, settings.project, private=(settings.home,)),
+        is_plain=settings.choices.checks == "plain",
+    )
+
+
+def observer_of(settings: Settings) -> Observe:
+    """Looks at the project when a run starts and when a step is given out."""
+    return partial(observed, settings.project, private=(settings.home,))
+
+
+def sandbox_of(settings: Settings, more: Sequence[Path] = ()) -> Sandbox:
+    """Where the commands of checks run; `more` are further folders that they may read."""
+    table = settings.home_tables.get("checks", {})  # not the project's: what was cloned must not open the door
+    walls = table.get("sandbox", "required")
+    if set(table) - {"sandbox"} or walls not in {"required", "off"}:
+        raise Invalid("config.toml: [checks] takes one key, sandbox", hint='write: sandbox = "required", or "off"')
+    if walls == "off":
+        return Unconfined(settings.project)
+    configuration = shell_of(settings)
+    read = (*configuration.read, *map(str, more))
+    return shell_sandbox(settings.project, with_(configuration, read=read), private=(settings.home,))
+
+
+def shell_of(settings: Settings) -> ShellConfiguration:
+    """What commands may do here."""
+    return shell_configuration(settings.tables, home_tables=settings.home_tables)
+
+
+def rules_of(settings: Settings, toolbox: Registry | None = None) -> RuleRegistry:
+    """All rules that checks can apply here; the toolbox makes their network requests."""
+    return RuleRegistry(fetch=toolbox.status if toolbox else None, plugins=plugin_rules_of(settings))
+
+
+def plugin_rules_of(
+    settings: Settings, *, installed: Callable[[], Mapping[str, RuleEntry | str]] | None = None
+) -> PluginRules:
+    """The rules of installed packages, or of the packages that the caller gives."""
+    cards = CardCache(settings.home / "cache" / "rule-cards")
+    return PluginRules(partial(sandbox_of, settings), reserved=BUILT_IN_CARDS.keys(), installed=installed, cache=cards)
+
+
+def rule_memory_of(settings: Settings, secrets: KnownSecrets | None = None) -> RuleMemory:
+    """The cache of earlier check results, without secrets."""
+    known = secrets or known_secrets_of(settings)
+    return RuleMemory(settings.home / "cache" / "rules", clean=lambda content: known.scrubber().content(content))
+
+
+def judging_rules() -> PlainRuleSet:
+    """The rules that judge outputs without waiting: for tests that walk a workflow by a script."""
+    return PlainRuleSet(built_in(), findings_in)
+
+
+def inputs_checked(definition: Definition, given: Mapping[str, Any]) -> tuple[Mapping[str, Any], Sequence[str]]:
+    """The inputs that a workflow would start with, and what is wrong with them."""
+    inputs, findings = check_inputs(definition, dict(given))
+    return inputs, [f"{finding.where}: {finding.message}" for finding in findings]
+
+
+def findings_in(schema: Any, value: Any) -> Sequence[Finding]:
+    """What is wrong with an output, as findings."""
+    return [finding_without_text(flaw) for flaw in check_against(schema, value, path=("output",))]
+
+
+def flaws_in(schema: Any, value: Any, path: Place) -> Sequence[Flaw]:
+    """What is wrong with a value at this place of a document."""
+    return check_against(schema, value, path=path)
+
+
+def misfits_in(schema: Any, value: Any) -> Sequence[str]:
+    """What is wrong with an output, in words."""
+    return [flaw.message for flaw in check_against(schema, value, path=("output",))]

@@ -1,0 +1,371 @@
+"""Opening: the store that the settings name, and all parts over it; closes them again.
+
+Part of the only place that knows which parts the program is made of; nothing is decided here."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from handrail.assembly.checks import gate_of, inputs_checked, misfits_in, observer_of, rules_of
+from handrail.assembly.people import passphrase_of, people_of, policy_of
+from handrail.assembly.secrets import guard_logs, known_secrets_of
+from handrail.assembly.tools import library_of, survey_of, toolbox_of
+from handrail.domain.analysis.local import Survey
+from handrail.domain.definition.duration import duration_ms
+from handrail.domain.definition.model_hint import Model
+from handrail.domain.errors import HandrailError, IntegrityBroken, Unavailable
+from handrail.domain.journal.chain import Record
+from handrail.domain.project import Project
+from handrail.engine.clock import new_id, steady_clock, system_clock, system_entropy
+from handrail.engine.dispatch import Dispatch
+from handrail.engine.guiding.guide import Guide
+from handrail.engine.guiding.recorder import Recorder
+from handrail.engine.journal import FAR_BEHIND
+from handrail.engine.known_secrets import KnownSecrets
+from handrail.engine.plans import Plans
+from handrail.engine.proving import store_facts
+from handrail.engine.proving.audit import AuditResult, verify
+from handrail.engine.proving.checkpointer import Checkpointer, found_text
+from handrail.engine.proving.checkpointing_journal import CheckpointingJournal
+from handrail.engine.proving.erasure import Within, erase_payload
+from handrail.engine.proving.projection_repair import WholeStore, rebuild
+from handrail.engine.proving.witness_courier import CopyState, Witness, WitnessCourier
+from handrail.engine.reading.ledger import Ledger
+from handrail.engine.reading.run_reader import RunReader
+from handrail.engine.record_writer import RecordWriter
+from handrail.engine.running.answers import ApprovalAnswers
+from handrail.engine.running.change_notifier import ChangeNotifier
+from handrail.engine.running.control import Control
+from handrail.engine.running.worker import Worker, WorkerSettings
+from handrail.library.models import models_of
+from handrail.library.shelf.workflow_library import WorkflowLibrary
+from handrail.settings import Settings, local_person
+from handrail.storage.checkpoint_log import CheckpointFile
+from handrail.storage.keys import open_key, open_public_key, open_secret
+from handrail.storage.memory import MemoryStore
+from handrail.storage.presence import ProcessPresence
+from handrail.storage.project_registry import ProjectRegistry, real_path
+from handrail.storage.sqlite.store import SqliteStore
+from handrail.storage.witnesses.copies import witnessed_in
+from handrail.storage.witnesses.register import WitnessRegister
+from handrail.storage.witnesses.targets import witnesses_of
+from handrail.tools.registry import Registry
+from handrail.tools.sdk import PythonTool
+
+CARRYING: Final = "carrying.key"
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class StoreReader:
+    """Everything that only reads: the store, the ledger, plans, and verification."""
+
+    settings: Settings
+    project: Project
+    store: WholeStore
+    checkpoints: CheckpointFile
+    ledger: Ledger
+    plans: Plans
+
+    async def verify(
+        self,
+        *,
+        stream: str | None = None,
+        replay: bool = False,
+        receipts: Sequence[tuple[str, str]] = (),
+        against: str = "",
+    ) -> AuditResult:
+        """Verify the journal, or one stream of it; `against` names a witness to compare with."""
+        key = open_public_key(self.settings.keys)
+        copies = await asyncio.to_thread(witnessed_in, against) if against else None
+        return await verify(
+            self.store, self.checkpoints, key, stream=stream, replay=replay, receipts=receipts, witnessed=copies
+        )
+
+    def run_reader(self, toolbox: Registry | None = None) -> RunReader:
+        """Reads runs as the project of these settings sees them."""
+        find = ProjectRegistry(self.settings.home).find
+        return RunReader(self.store, system_clock, toolbox, project=self.project.id, find_project=find)
+
+
+@dataclass(frozen=True)
+class StoreWriter:
+    """An open store that can be written to: dispatch, plans, control, checkpoints."""
+
+    reader: StoreReader
+    record_writer: RecordWriter
+    checkpointer: Checkpointer
+    dispatch: Dispatch
+    plans: Plans
+    control: Control
+    recorder: Recorder
+
+    async def accept(self, *, reason: str, actor: str) -> None:
+        """Accept a journal that differs from its checkpoints; who accepted it and why becomes an event."""
+        found = found_text(await self.checkpointer.compare())
+        await store_facts.accept(self.reader.store, self.record_writer, reason=reason, found=found, actor=actor)
+        await self.checkpointer.seal(restart=True)
+
+    async def rebuild(self) -> int:
+        """Rewrite projections that differ from their events; how many streams were changed."""
+        return await rebuild(self.reader.store)
+
+    async def erase(self, stream: str, n: int, *, reason: str, actor: str, within: Within | None = None) -> Record:
+        """Erase the content of one event permanently: of any project, or `within` one."""
+        store, record_writer = self.reader.store, self.record_writer
+        return await erase_payload(
+            store,
+            store,
+            stream,
+            n,
+            reason=reason,
+            actor=actor,
+            clock=record_writer.clock,
+            entropy=record_writer.entropy,
+            secrets=record_writer.secrets,
+            within=within,
+        )
+
+
+@dataclass(frozen=True)
+class OpenStore:
+    """A store that is open for writing, for any number of projects."""
+
+    store: WholeStore
+    checkpoints: CheckpointFile
+    journal: CheckpointingJournal
+    record_writer: RecordWriter
+    checkpointer: Checkpointer
+
+    def writer(self, settings: Settings) -> StoreWriter:
+        """The store as the project of these settings writes to it; the project is registered if it is new."""
+        registry = ProjectRegistry(settings.home)
+        project = registry.register(settings.project)
+        look = _reading(settings, self.store, self.record_writer, project)
+        steady = steady_clock(self.record_writer.clock)
+        dispatch = Dispatch(
+            self.journal,
+            self.record_writer,
+            steady,
+            policy_of(settings),
+            project=project.id,
+            find_project=registry.find,
+            behalf=local_person(),
+            observe=observer_of(settings),
+        )
+        recorder = Recorder(dispatch, steady, inputs_checked)
+        plans = Plans(self.journal, self.record_writer, project.id)
+        answers = ApprovalAnswers(dispatch.policy.answers, steady, fits=misfits_in, passphrase=passphrase_of(settings))
+        control = Control(dispatch, steady, answers, recorder=recorder)
+        return StoreWriter(look, self.record_writer, self.checkpointer, dispatch, plans, control, recorder)
+
+
+@asynccontextmanager
+async def open_writer(
+    settings: Settings, *, compare: bool = True, secrets: KnownSecrets | None = None
+) -> AsyncIterator[StoreWriter]:
+    """Open the store that the settings name for writing; it is created if it is missing.
+
+    A journal that differs from its last checkpoint is refused, unless `compare` is false. `secrets` are left out of all
+    that is written; those of the settings if none are given."""
+    async with open_store(settings, compare=compare, secrets=secrets) as opened:
+        yield opened.writer(settings)
+
+
+@asynccontextmanager
+async def open_store(
+    settings: Settings, *, compare: bool = True, secrets: KnownSecrets | None = None
+) -> AsyncIterator[OpenStore]:
+    """Open the store itself, which several projects can share; see `open_writer`."""
+    _require_sqlite(settings)
+    secrets = secrets or known_secrets_of(settings)
+    await asyncio.to_thread(secrets.scrubber)  # in a thread: the keyring may have to prompt its user
+    guard_logs(secrets)
+    record_writer = RecordWriter(system_clock, system_entropy, secrets)
+    async with await SqliteStore.open(settings.journal, busy_ms=duration_ms(settings.choices.busy)) as store:
+        checkpoints = CheckpointFile(settings.checkpoints)
+        has_checkpoints = await checkpoints.last() is not None if compare else False
+        if compare and not has_checkpoints:
+            await _warn_of_missing_checkpoints(store)
+        key = open_key(settings.keys, has_checkpoints=has_checkpoints)
+        register = WitnessRegister(settings.checkpoints)
+        courier = WitnessCourier(checkpoints, _witnesses(settings), register, record_writer.clock)
+        checkpointer = Checkpointer(store, checkpoints, key, record_writer.clock, courier.wake)
+        if compare and (breaks := await checkpointer.compare()):
+            raise IntegrityBroken(f"the journal is not what its last checkpoint says: {found_text(breaks)}")
+        journal = CheckpointingJournal(store, checkpointer, every=settings.choices.checkpoint_every)
+        try:
+            courier.wake()  # an earlier process may have left something to copy
+            await store_facts.create(journal, record_writer, key=key.public)
+            yield OpenStore(store, checkpoints, journal, record_writer, checkpointer)
+        finally:
+            await journal.close()
+            await courier.close()
+
+
+@asynccontextmanager
+async def open_reader(settings: Settings) -> AsyncIterator[StoreReader]:
+    """Open the store that the settings name for reading only; an empty one if it does not exist.
+
+    Nothing is written, except that a store of an older handrail is brought to the present schema first."""
+    _require_sqlite(settings)
+    guard_logs(known_secrets_of(settings))
+    record_writer = RecordWriter(system_clock, system_entropy)
+    project = ProjectRegistry(settings.home).at(settings.project)
+    if not settings.journal.exists():
+        async with MemoryStore() as nothing:
+            yield _reading(settings, nothing, record_writer, project)
+        return
+    busy_ms = duration_ms(settings.choices.busy)
+    async with await SqliteStore.open_migrated(settings.journal, busy_ms=busy_ms) as store:
+        yield _reading(settings, store, record_writer, project)
+
+
+@dataclass(frozen=True)
+class Assembly:
+    """All parts over one open store, with a worker that executes runs and a guide for agents."""
+
+    writer: StoreWriter
+    worker: Worker
+    control: Control
+    guide: Guide
+    recorder: Recorder
+    run_reader: RunReader
+    library: WorkflowLibrary
+    toolbox: Registry
+    models: tuple[Model, ...]
+    survey: Survey
+
+
+@asynccontextmanager
+async def open_assembly(
+    settings: Settings,
+    *,
+    actor: str = "handrail",
+    picks_up: bool = True,
+    tools: Sequence[PythonTool] = (),
+    toolbox: Registry | None = None,
+) -> AsyncIterator[Assembly]:
+    """All parts over an open store, with a worker: it executes what it is asked to, and picks up runs without a worker.
+
+    `tools` are the caller's own, beside those that are built in or installed; `toolbox` is one that knows servers
+    already, and is closed in the end."""
+    toolbox = toolbox or toolbox_of(settings, tools)
+    try:
+        async with (
+            open_writer(settings, secrets=toolbox.secrets) as writer,
+            _assembled(writer, toolbox, actor, picks_up=picks_up) as parts,
+        ):
+            yield parts
+    finally:
+        await toolbox.close()
+
+
+@asynccontextmanager
+async def open_assemblies(all_settings: Sequence[Settings], *, actor: str) -> AsyncIterator[list[Assembly]]:
+    """The parts of several projects over one open store: each with its own tools, library, settings and worker."""
+    async with AsyncExitStack() as resources:
+        opened = await resources.enter_async_context(open_store(all_settings[0]))
+        assemblies = []
+        for settings in all_settings:
+            toolbox = toolbox_of(settings)
+            resources.push_async_callback(toolbox.close)
+            parts = _assembled(opened.writer(settings), toolbox, actor, picks_up=True)
+            assemblies.append(await resources.enter_async_context(parts))
+        yield assemblies
+
+
+@asynccontextmanager
+async def _assembled(writer: StoreWriter, toolbox: Registry, actor: str, *, picks_up: bool) -> AsyncIterator[Assembly]:
+    settings, dispatch = writer.reader.settings, writer.dispatch
+    models = models_of(settings.tables.get("models", {}))
+    owner = new_id("w-", writer.record_writer.entropy)
+    presence = ProcessPresence.enter(settings.workers, owner)
+    gate = gate_of(settings, toolbox)
+    survey = survey_of(rules_of(settings, toolbox), toolbox, people_of(settings))
+    terms = WorkerSettings(
+        owner=owner,
+        actor=f"{actor}:{owner}" if actor == "worker" else actor,
+        clock=writer.control.clock,
+        check=inputs_checked,
+        fits=misfits_in,
+        judge=gate.judge,
+        lease_s=duration_ms(settings.choices.lease) / 1_000,
+        calls_max=settings.choices.calls,
+        picks_up=picks_up,
+    )
+    worker = Worker(dispatch, writer.reader.store, toolbox, presence, terms)
+    try:
+        await worker.open()
+        control = replace(writer.control, worker=worker)
+        guide = Guide(dispatch, worker.agenda_cache, ChangeNotifier(dispatch), terms, gate)
+        run_reader = RunReader(
+            writer.reader.store,
+            terms.clock,
+            toolbox,
+            worker.agenda_cache,
+            project=dispatch.project,
+            find_project=dispatch.find_project,
+        )
+        library = library_of(settings)
+        yield Assembly(writer, worker, control, guide, writer.recorder, run_reader, library, toolbox, models, survey)
+    finally:
+        await worker.close()
+        presence.leave()
+
+
+def _reading(settings: Settings, store: WholeStore, record_writer: RecordWriter, project: Project) -> StoreReader:
+    plans = Plans(store, record_writer, project.id)
+    return StoreReader(settings, project, store, CheckpointFile(settings.checkpoints), Ledger(store, store), plans)
+
+
+async def _warn_of_missing_checkpoints(store: WholeStore) -> None:
+    """A crash before the first checkpoint looks the same as removed checkpoints: warn, and continue."""
+    events, _ = await store.heads(after=FAR_BEHIND)
+    if events:
+        log.warning("the journal has %d events and no checkpoint: nothing signed vouches for them", events)
+
+
+def _require_sqlite(settings: Settings) -> None:
+    if settings.choices.store:
+        raise Unavailable(
+            "this handrail keeps its journal in a file only; other stores are not built yet",
+            hint="leave HANDRAIL_STORE empty, and choose the folder with HANDRAIL_HOME",
+        )
+
+
+def _witnesses(settings: Settings) -> tuple[Witness, ...]:
+    return witnesses_of(settings.home_tables.get("witnesses", {}), home=settings.home)
+
+
+async def witness_states(settings: Settings) -> dict[str, CopyState]:
+    """How far each configured witness is, by its target."""
+    states = await WitnessRegister(settings.checkpoints).all()
+    return {witness.name: states.get(witness.name, CopyState()) for witness in _witnesses(settings)}
+
+
+def carrying_key(settings: Settings) -> bytes:
+    """The key that seals state which clients carry: the same for all processes on one store."""
+    try:
+        return open_secret(settings.keys, CARRYING)
+    except HandrailError as error:
+        # The store will tell what is wrong; until then what this process sealed only it can open.
+        log.warning("%s", error)
+        return system_entropy(32)
+
+
+def projects_of(settings: Settings) -> ProjectRegistry:
+    """The registered projects of this home."""
+    return ProjectRegistry(settings.home)
+
+
+def real_folder(folder: Path) -> str:
+    """The path under which the project in a folder is registered."""
+    return real_path(folder)

@@ -1,0 +1,271 @@
+"""`handrail project`: list the projects of this home, move or forget one, and adopt runs that have none.
+
+storage/project_registry.py keeps the projects; engine/dispatch.py decides which runs may be adopted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import click
+import msgspec
+from msgspec import Struct
+
+from handrail.assembly.opening import StoreReader, StoreWriter, open_reader, open_writer, projects_of
+from handrail.domain.errors import Conflict, HandrailError, Invalid
+from handrail.domain.journal.projection import RunRow
+from handrail.domain.plural import plural
+from handrail.domain.project import Project, refusal
+from handrail.domain.run.status import RUN_ENDED
+from handrail.interfaces.cli.program import json_option, person, reports_errors, settings_of
+from handrail.interfaces.cli.words.answer import answer, listing
+from handrail.interfaces.cli.words.asking import require_yes
+from handrail.interfaces.cli.words.completion import complete_run
+from handrail.interfaces.cli.words.table import Column, print_table
+from handrail.interfaces.cli.words.terminal_edge import say
+from handrail.interfaces.pictures.caption import plain
+
+PAGE: Final = 500
+ADOPTED_MAX: Final = 100_000
+SHOWN_MAX: Final = 20
+REASON: Final = "adopted by hand"
+
+
+class _ProjectRow(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A project in the list; one that was forgotten, or none, is there if it has runs."""
+
+    id: str
+    name: str
+    folder: str = ""
+    is_here: bool = False
+    exists: bool = False
+    open: int = 0
+    runs: int = 0
+
+
+@click.group()
+def command() -> None:
+    """List projects, move or forget one, and adopt runs."""
+
+
+@command.command("list")
+@json_option
+@click.pass_context
+@reports_errors
+async def list_(ctx: click.Context, as_json: bool) -> None:
+    """List the projects of this home, with how many runs each has."""
+    async with open_reader(settings_of(ctx)) as look:
+        rows = await _rows(look)
+    data = [
+        {**msgspec.to_builtins(row), "exists": row.exists, "open": row.open, "runs": row.runs, "is_here": row.is_here}
+        for row in rows
+    ]
+
+    def print_text() -> None:
+        if not rows:
+            say("no projects yet; a folder becomes one when something is run or saved in it", err=True)
+            return
+        cells = [
+            ("*" if row.is_here else "", row.id or "-", plain(row.name), row.open, row.runs, _where(row))
+            for row in rows
+        ]
+        print_table((Column("", 3), "project", "name", "open", Column("runs", 2), "folder"), cells)
+        if any(row.open and not row.folder for row in rows):
+            say("runs without a project wait: `handrail project adopt --all` gives them this one", err=True)
+
+    answer(listing("projects", data), as_json=as_json, as_text=print_text)
+
+
+async def _rows(look: StoreReader) -> list[_ProjectRow]:
+    runs: dict[str, tuple[int, int]] = {}
+    for count in await look.store.run_counts():
+        is_open = count.status not in RUN_ENDED
+        opened, all_ = runs.get(count.project, (0, 0))
+        runs[count.project] = (opened + count.runs * is_open, all_ + count.runs)
+    known = projects_of(look.settings).all()
+    registered = [_row(project, look.project, *runs.pop(project.id, (0, 0))) for project in known]
+    strays = [
+        _ProjectRow(id=project, name="(forgotten)" if project else "(none)", open=opened, runs=all_)
+        for project, (opened, all_) in sorted(runs.items())
+    ]
+    return registered + strays
+
+
+def _row(project: Project, here: Project, opened: int, runs: int) -> _ProjectRow:
+    return _ProjectRow(
+        id=project.id,
+        name=project.name,
+        folder=project.folder,
+        is_here=project.id == here.id,
+        exists=Path(project.folder).is_dir(),
+        open=opened,
+        runs=runs,
+    )
+
+
+def _where(row: _ProjectRow) -> str:
+    if not row.folder:
+        return ""
+    return plain(row.folder) if row.exists else f"{plain(row.folder)}  GONE"
+
+
+@command.command()
+@click.argument("project_id", metavar="ID")
+@click.argument("folder", type=click.Path(path_type=Path))
+@json_option
+@click.pass_context
+@reports_errors
+async def move(ctx: click.Context, project_id: str, folder: Path, as_json: bool) -> None:
+    """Say that the folder of project ID is FOLDER now. Nothing on disk is moved."""
+    settings = settings_of(ctx)
+    registry = projects_of(settings)
+    async with open_reader(settings) as look:
+        there = registry.at(folder)
+        _, runs = await _counts(look, there.id)
+        if there.id != project_id and runs:
+            raise Conflict(
+                f"{there.folder} is a project of its own, {there.id}, with {plural(runs, 'run')}",
+                hint=f"forget it first: `handrail project forget {there.id}`; then adopt its runs with --from",
+            )
+    moved = registry.move(project_id, folder, replaces=True)
+    answer(moved, as_json=as_json, as_text=lambda: say(f"{moved.id} is in {plain(moved.folder)} now"))
+
+
+@command.command()
+@click.argument("project_id", metavar="ID")
+@click.option("--force", is_flag=True, help="Even if it has open runs; they wait until they are adopted.")
+@click.option("--yes", is_flag=True, help="With --force: don't ask.")
+@json_option
+@click.pass_context
+@reports_errors
+async def forget(ctx: click.Context, project_id: str, force: bool, yes: bool, as_json: bool) -> None:
+    """Forget project ID: its folder gets a new id when it is used again. Its runs stay in the journal."""
+    settings = settings_of(ctx)
+    registry = projects_of(settings)
+    project = registry.require(project_id)
+    async with open_reader(settings) as look:
+        opened, runs = await _counts(look, project_id)
+    if opened and not force:
+        raise Conflict(
+            f"{project_id} has {plural(opened, 'open run')}",
+            hint="end them first, or add --force: they then wait until a project adopts them",
+        )
+    if opened and not yes:
+        what = f"{plural(opened, 'open run')} of {project_id} would wait until a project adopts them"
+        require_yes(what, f"Forget {project_id} with {plural(opened, 'open run')}?")
+    registry.forget(project_id)
+    data = {**msgspec.to_builtins(project), "open": opened, "runs": runs}
+
+    def print_text() -> None:
+        say(f"forgot {project_id}, in {plain(project.folder)}")
+        if runs:
+            say(f"its {plural(runs, 'run')} can be adopted: `handrail project adopt --from {project_id}`", err=True)
+
+    answer(data, as_json=as_json, as_text=print_text)
+
+
+async def _counts(look: StoreReader, project_id: str) -> tuple[int, int]:
+    """How many open runs a project has, and how many in all."""
+    counts = [count for count in await look.store.run_counts() if count.project == project_id]
+    return sum(one.runs for one in counts if one.status not in RUN_ENDED), sum(one.runs for one in counts)
+
+
+@command.command()
+@click.argument("run_ids", metavar="[RUN]...", nargs=-1, shell_complete=complete_run)
+@click.option("--all", "is_all", is_flag=True, help="All open runs without a project, or whose project was forgotten.")
+@click.option("--from", "source", metavar="ID", help="Only runs of this forgotten project; implies --all.")
+@click.option("--ended", is_flag=True, help="With --all or --from: ended runs, too.")
+@click.option("--reason", default=REASON, show_default=True, metavar="TEXT", help="Why; kept in the journal.")
+@click.option("--yes", is_flag=True, help="Don't ask.")
+@json_option
+@click.pass_context
+@reports_errors
+async def adopt(ctx: click.Context, /, run_ids: tuple[str, ...], as_json: bool, **typed: Any) -> None:
+    """Give runs that have no project, or a forgotten one, to this project: its processes then execute them here.
+
+    These are runs that were started before runs had a project, or whose project was forgotten."""
+    settings = settings_of(ctx)
+    source, is_all = typed["source"], typed["is_all"] or typed["source"] is not None
+    if is_all == bool(run_ids):
+        raise click.UsageError("Name the runs to adopt, or give --all or --from.")
+    async with open_reader(settings) as look:
+        rows = await _named(look, run_ids) if run_ids else await _homeless(look, source, ended=typed["ended"])
+        here = look.project
+        statuses = await _shown_statuses(look, rows)
+    if not rows:
+        answer(listing("adopted", []), as_json=as_json, as_text=lambda: say("no runs to adopt", err=True))
+        return
+    if not typed["yes"]:
+        _print_rows(rows, statuses)
+        what = f"{plural(len(rows), 'run')} would be executed in {here.folder}"
+        require_yes(what, f"Adopt {plural(len(rows), 'run')} into {plain(here.folder)}?")
+    async with open_writer(settings) as writer:
+        adopted = [await _adopted(writer, row, typed["reason"]) for row in rows]
+        here = writer.reader.project
+
+    def print_text() -> None:
+        for one in adopted:
+            say(f"{one['run']} belongs to {here.id} now  receipt {one['receipt']}")
+        say("a worker continues them, or `handrail run resume RUN`", err=True)
+
+    answer(listing("adopted", adopted, project=here), as_json=as_json, as_text=print_text)
+
+
+async def _adopted(writer: StoreWriter, row: RunRow, reason: str) -> dict[str, str]:
+    run = await writer.dispatch.adopt(row.id, reason=reason, actor=person())
+    return {"run": run.id, "receipt": run.receipt}
+
+
+async def _named(look: StoreReader, run_ids: Sequence[str]) -> list[RunRow]:
+    """The rows of these runs; refused if one belongs to a project that is known."""
+    find = projects_of(look.settings).find
+    rows = []
+    for run_id in dict.fromkeys(run_ids):
+        run = await look.run_reader().run(run_id)
+        if run.project and find(run.project) is not None:
+            if run.project == look.project.id:
+                raise Conflict(f"{run_id} belongs to this project already", hint="leave it out")
+            raise refusal(run_id, run.project, find)
+        if row := await look.store.run(run_id):
+            rows.append(row)
+    return rows
+
+
+async def _homeless(look: StoreReader, source: str | None, *, ended: bool) -> list[RunRow]:
+    """The runs without a project, and of projects that were forgotten; or of that one only."""
+    known: set[str] = {project.id for project in projects_of(look.settings).all()}
+    if source in known:
+        raise Conflict(f"{source} is a registered project", hint=f"forget it first: `handrail project forget {source}`")
+    counts = await look.store.run_counts()
+    projects = {count.project for count in counts} - known
+    wanted = sorted(projects if source is None else projects & {source})
+    statuses = {count.status for count in counts if ended or count.status not in RUN_ENDED}
+    rows: list[RunRow] = []
+    for project in wanted if statuses else ():
+        after = ""
+        while page := await look.store.runs(status=tuple(statuses), after=after, limit=PAGE, project=project):
+            rows += page
+            after = page[-1].id
+            if len(rows) > ADOPTED_MAX:
+                raise Invalid(f"more than {ADOPTED_MAX} runs at once", hint="adopt one project at a time: --from ID")
+    return rows
+
+
+async def _shown_statuses(look: StoreReader, rows: Sequence[RunRow]) -> list[str]:
+    """What readers see of the first runs: one that waits for somebody is not running."""
+    reader = look.run_reader()
+    seen = []
+    for row in rows[:SHOWN_MAX]:
+        try:
+            seen.append((await reader.status(row.id)).status.value)
+        except HandrailError:  # a run that can't be read can be adopted all the same
+            seen.append(row.status)
+    return seen
+
+
+def _print_rows(rows: Sequence[RunRow], statuses: Sequence[str]) -> None:
+    for row, status in zip(rows, statuses, strict=False):  # on stderr, because stdout has the answer
+        say(f"  {row.id}  {status}  {plain(row.workflow)}  {plain(row.goal)}".rstrip(), err=True)
+    if len(rows) > SHOWN_MAX:
+        say(f"and {len(rows) - SHOWN_MAX} more", err=True)

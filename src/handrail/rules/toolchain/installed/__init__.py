@@ -1,0 +1,1 @@
+"""What is installed on this machine: interpreters, environments, packages, caches. Nothing is run to find it."""

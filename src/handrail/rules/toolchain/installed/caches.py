@@ -1,0 +1,92 @@
+"""Caches: where the package managers of this machine keep what they have downloaded, for all projects.
+
+Commands in the sandbox have no network and another home folder: variables say where these are."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from msgspec import Struct, field
+
+from handrail.domain.secrets.secret_forms import looks_secret
+from handrail.rules.toolchain.installed.installation import is_installation, text_of
+
+NODE_STORES: Final = (
+    ".local/share/pnpm/store",
+    ".pnpm-store",
+    ".yarn/berry",
+    ".cache/node/corepack",
+    ".local/share/pnpm/global",
+)
+"""Where pnpm, yarn and corepack keep packages, relative to the home folder."""
+
+_token = re.compile(r"^\s*(?:token|secret-key|password)\s*=", re.MULTILINE)
+_gradle_url = re.compile(r"^distributionUrl=.*?/(gradle-[\w.+-]{1,60})-(?:bin|all)\.zip\s*$", re.MULTILINE)
+
+
+class Cache(Struct, frozen=True, kw_only=True):
+    """The variables and places with which a command finds what was downloaded."""
+
+    env: Mapping[str, str] = field(default_factory=dict)
+    shows: tuple[Path, ...] = ()
+
+
+def cargo_cache() -> Cache:
+    """Cargo's registries and checkouts, and its settings if there is no token in them; never its credentials."""
+    home = Path(os.environ.get("CARGO_HOME") or Path.home() / ".cargo")
+    if not home.is_dir():
+        return Cache()
+    settings = [home / name for name in ("config.toml", "config")]
+    harmless = [path for path in settings if path.is_file() and not _has_secret(path)]
+    folders = [folder for folder in (home / "registry", home / "git") if folder.is_dir()]
+    return Cache(env={"CARGO_HOME": str(home)}, shows=(*folders, *harmless))
+
+
+def _has_secret(path: Path) -> bool:
+    text = text_of(path)
+    return bool(_token.search(text) or looks_secret(text))
+
+
+def go_cache() -> Cache:
+    """Go's modules."""
+    path = os.environ.get("GOPATH", "").split(os.pathsep)[0] or str(Path.home() / "go")
+    modules = Path(os.environ.get("GOMODCACHE") or Path(path) / "pkg" / "mod")
+    return Cache(env={"GOMODCACHE": str(modules)}, shows=(modules,)) if modules.is_dir() else Cache()
+
+
+def maven_repository() -> Path | None:
+    """Maven's local repository."""
+    folder = Path.home() / ".m2" / "repository"
+    return folder if folder.is_dir() else None
+
+
+def gradle_cache() -> Cache:
+    """Gradle's dependencies: it reads them from a folder that it does not change."""
+    caches = _gradle_home() / "caches"
+    if not (caches / "modules-2").is_dir():
+        return Cache()
+    return Cache(env={"GRADLE_RO_DEP_CACHE": str(caches)}, shows=(caches / "modules-2",))
+
+
+def gradle_of_wrapper(properties: str) -> Path | None:
+    """The Gradle that a project's wrapper has downloaded: the wrapper itself would download it again."""
+    named = _gradle_url.search(properties)
+    if named is None:
+        return None
+    found = (_gradle_home() / "wrapper" / "dists").glob(f"{named[1]}-*/*/{named[1]}")
+    return next((folder / "bin" / "gradle" for folder in sorted(found) if is_installation(folder)), None)
+
+
+def _gradle_home() -> Path:
+    return Path(os.environ.get("GRADLE_USER_HOME") or Path.home() / ".gradle")
+
+
+def node_stores() -> tuple[Path, ...]:
+    """The stores of packages that `node_modules` may have links into."""
+    corepack = os.environ.get("COREPACK_HOME")
+    places = [*(Path.home() / name for name in NODE_STORES), *([Path(corepack)] if corepack else [])]
+    return tuple(place for place in places if place.is_dir())

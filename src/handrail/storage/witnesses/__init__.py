@@ -1,0 +1,1 @@
+"""The kinds of witnesses: a file, a git repository, an HTTPS endpoint, syslog."""

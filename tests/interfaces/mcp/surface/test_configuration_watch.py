@@ -1,0 +1,43 @@
+"""A configuration file that changes while a server runs: every answer says that a restart is needed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from interfaces.mcp.surface.agent import Place
+from support import trust_project
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["config.toml", "tools.json"])
+async def test_every_answer_says_restart_once_a_file_has_changed(place: Place, name: str) -> None:
+    for folder in (place.home, place.project / ".handrail"):
+        async with place.agent() as agent:
+            assert "restart" not in await agent.call("status")
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text('{"mcpServers": {}}' if name == "tools.json" else "checks = 'plain'\n")
+            note = (await agent.call("status"))["restart"]
+            assert str(folder / name) in note
+            assert note in await agent.said("workflow_list")
+            refused = await agent.refused("status", "not_found", run="run_nothere")
+            assert "restart: " in refused["hint"]
+        (folder / name).unlink()
+        async with place.agent() as agent:
+            assert "restart" not in await agent.call("status")
+
+
+async def test_a_decision_about_trust_that_the_agent_waits_for_needs_a_restart_too(place: Place) -> None:
+    (place.project / ".handrail").mkdir()
+    (place.project / ".handrail" / "tools.json").write_text('{"mcpServers": {"far": {"command": "far"}}}')
+    async with place.agent() as agent:
+        assert "restart" not in await agent.call("status")
+        trust_project(place.home, place.project)
+        assert "trust.json" in (await agent.call("status"))["restart"]
+    async with place.agent() as agent:
+        assert "restart" not in await agent.call("status")

@@ -1,0 +1,192 @@
+"""Rules compare with the beginning of the run: "commit, then submit" works, and what was committed is still seen."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from handrail.domain.run.baseline import Baseline
+from handrail.engine.checking.rule import Baselines, Rule, Setting
+from handrail.rules.files import baseline as baseline_module
+from handrail.rules.files.baseline import observed
+from handrail.rules.files.diff_within import diff_within
+from handrail.rules.files.files_changed import files_changed, files_unchanged
+from handrail.rules.files.git_clean import git_clean
+from handrail.rules.files.no_secrets import no_secrets
+from rules.on_project import committed, git, setting_of, write
+
+FILES = {"src/a.py": "a\n", "LICENSE": "mine\n", "docs/c.md": "c\n", ".gitignore": "*.log\n"}
+KEY = "AKIAZ7QW3ERT5YUI9OPL"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    return committed(tmp_path / "project", FILES)
+
+
+async def baseline(project: Path) -> Baseline:
+    found = await observed(project)
+    assert found is not None
+    return found
+
+
+async def started(project: Path) -> Setting:
+    """The setting of a run that starts now."""
+    return replace(setting_of(project), baselines=Baselines(run=await baseline(project)))
+
+
+async def said(rule: Rule, setting: Setting, **parameters: Any) -> list[str]:
+    return [one.message for one in (await rule.apply(parameters, setting)).findings]
+
+
+def commit(project: Path, files: dict[str, str | bytes]) -> None:
+    write(project, files)
+    git(project, "add", "-A")
+    git(project, "commit", "-q", "-m", "work")
+
+
+async def test_work_that_was_committed_before_it_is_submitted_has_changed_files(project: Path) -> None:
+    run = await started(project)
+    [message] = await said(files_changed, run, paths=["src"])
+    assert message.startswith("no file of src has changed since the start of the run (")
+    commit(project, {"src/a.py": "A\n"})
+    assert await said(files_changed, run, paths=["src"]) == []
+    assert await said(files_changed, setting_of(project), paths=["src"]) != [], "without a run: since HEAD, as before"
+    assert await said(files_changed, run, paths=["src"], since="HEAD") != []
+
+
+async def test_a_committed_change_to_a_protected_file_is_found(project: Path) -> None:
+    run = await started(project)
+    commit(project, {"LICENSE": "yours\n"})
+    [message] = await said(files_unchanged, run, paths=["LICENSE"])
+    assert message.startswith("LICENSE has changed since the start of the run (")
+    commit(project, {"LICENSE": "mine\n"})
+    assert await said(files_unchanged, run, paths=["LICENSE"]) == []
+
+
+async def test_a_committed_stray_change_is_found(project: Path) -> None:
+    run = await started(project)
+    commit(project, {"src/a.py": "A\n", "docs/c.md": "C\n"})
+    [message] = await said(diff_within, run, paths=["src"])
+    assert message == "docs/c.md has changed since the start of the run, and is not in src"
+    assert await said(diff_within, run, paths=["src", "docs"], max_files=2, max_lines=4) == []
+    assert len(await said(diff_within, run, paths=["src", "docs"], max_files=1, max_lines=3)) == 2
+
+
+async def test_a_committed_secret_is_found_even_after_a_later_commit_removed_it(project: Path) -> None:
+    run = await started(project)
+    commit(project, {"src/a.py": f"key = '{KEY}'\n"})
+    found = (await no_secrets.apply({}, run)).findings
+    assert [one.where.split(":")[0] for one in found] == ["src/a.py"]
+    commit(project, {"src/a.py": "key = read()\n"})
+    [old] = (await no_secrets.apply({}, run)).findings
+    head = git(project, "rev-parse", "HEAD~1")
+    assert old.where == f"src/a.py:1:8 (commit {head[:12]})"
+    assert KEY not in old.excerpt
+    assert (await no_secrets.apply({"paths": ["docs"], "since": "run"}, run)).findings == ()
+    assert await no_secrets.inputs({}, run) != await no_secrets.inputs({}, setting_of(project))
+
+
+async def test_what_was_not_committed_before_the_run_is_not_its_change(project: Path) -> None:
+    write(project, {"docs/c.md": "my own note\n", "scratch.txt": "mine\n"})
+    run = await started(project)
+    write(project, {"src/a.py": "A\n"})
+    assert await said(diff_within, run, paths=["src"]) == []
+    assert await said(files_unchanged, run, paths=["docs", "scratch.txt"]) == []
+    assert await said(git_clean, run) == ["src/a.py has changes that are not committed"]
+    assert len(await said(git_clean, run, since="HEAD")) == 3
+    git(project, "commit", "-qam", "work, and the note with it")
+    assert await said(diff_within, run, paths=["src"]) == []
+    assert await said(git_clean, run) == []
+
+
+async def test_what_was_not_committed_before_the_run_and_has_changed_since_is_its_change(project: Path) -> None:
+    write(project, {"docs/c.md": "my own note\n", "scratch.txt": "mine\n", "old.txt": "old\n"})
+    run = await started(project)
+    git(project, "checkout", "-q", "docs/c.md")
+    (project / "old.txt").unlink()
+    write(project, {"scratch.txt": "yours\n"})
+    messages = await said(files_unchanged, run, paths=["."])
+    assert [message.split(" ")[0] for message in messages] == ["docs/c.md", "old.txt", "scratch.txt"]
+    assert await said(git_clean, run) == ["scratch.txt was never committed"]
+
+
+async def test_since_step_compares_with_when_the_step_was_given_out(project: Path) -> None:
+    run = await started(project)
+    commit(project, {"src/a.py": "A\n"})
+    step = replace(run, baselines=replace(run.baselines, step=await baseline(project)))
+    [message] = await said(files_changed, step, paths=["src"], since="step")
+    assert "since the start of the step" in message
+    assert await said(files_changed, step, paths=["src"]) == []
+    assert await said(files_changed, run, paths=["src"], since="step") == [], "a step that nobody recorded: the run"
+
+
+async def test_the_beginning_of_a_repository_without_commits_is_nothing(tmp_path: Path) -> None:
+    project = tmp_path / "new"
+    project.mkdir()
+    git(project, "init", "-q", "-b", "main")
+    run = await started(project)
+    assert run.baselines.run is not None
+    assert run.baselines.run.branch == "main"
+    commit(project, {"a.py": "a\n", "b.py": "b\n"})
+    assert await said(files_changed, run, paths=["a.py"]) == []
+    assert len(await said(diff_within, run, paths=["a.py"])) == 1
+
+
+async def test_a_beginning_that_was_rewritten_away_is_never_a_pass(project: Path) -> None:
+    run = await started(project)
+    gone = replace(run, baselines=Baselines(run=Baseline(commit="0" * 39 + "1")))
+    for rule in (files_changed, files_unchanged, diff_within, no_secrets):
+        parameters = {} if rule is no_secrets else {"paths": ["."]}
+        [found] = (await rule.apply(parameters, gone)).findings
+        assert found.unapplied, rule
+        assert "there is no commit" in found.message
+
+
+async def test_a_beginning_is_commit_branch_tree_and_what_was_not_committed(project: Path) -> None:
+    write(project, {"docs/c.md": "C\n"})
+    (project / "LICENSE").unlink()
+    found = await baseline(project)
+    assert (found.commit, found.branch) == (git(project, "rev-parse", "HEAD"), "main")
+    assert found.tree.startswith("sha256:")
+    assert set(found.dirty) == {"docs/c.md", "LICENSE"}
+    assert found.dirty["LICENSE"] == ""
+    git(project, "checkout", "-q", "--detach")
+    assert (await baseline(project)).branch == ""
+
+
+async def test_only_so_many_files_are_listed_and_the_others_count_as_changed(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(baseline_module, "DIRTY_MAX", 2)
+    write(project, {f"new/{number}.txt": "x\n" for number in range(5)})
+    run = await started(project)
+    assert run.baselines.run is not None
+    assert (len(run.baselines.run.dirty), run.baselines.run.more) == (2, 3)
+    assert len(await said(files_unchanged, run, paths=["new"])) == 3
+
+
+async def test_a_project_without_git_or_one_that_takes_too_long_has_no_beginning(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = tmp_path / "plain"
+    plain.mkdir()
+    assert await observed(plain) is None
+    monkeypatch.setattr(baseline_module, "OBSERVED_S_MAX", 0.0)
+    assert await observed(project) is None
+
+
+async def test_the_digest_of_all_files_is_left_out_if_it_takes_long(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def slow(_root: Path, **_more: Any) -> str:
+        await asyncio.sleep(60)
+        return "sha256:never"
+
+    monkeypatch.setattr(baseline_module, "tree_digest", slow)
+    monkeypatch.setattr(baseline_module, "TREE_S_MAX", 0.01)
+    assert (await baseline(project)).tree == ""

@@ -1,0 +1,214 @@
+"""Tests that were there are still there and still run; red and green are seen by handrail itself."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from handrail.engine.checking.rule import Baselines, Setting
+from handrail.rules.files.baseline import observed
+from handrail.rules.function_rule import FunctionRule
+from handrail.rules.tests_pass import tests_kept, tests_pass
+from handrail.rules.tests_prove import tests_fail, tests_prove
+from handrail.tools.sandbox.unconfined import Unconfined
+from rules.on_project import committed, git, write
+from rules.toolchain.workshop import PYTHON_HOME, in_sandbox, judged
+
+if not sys.platform.startswith("linux"):
+    pytest.skip("not tried: the sandbox needs Linux", allow_module_level=True)
+
+CODE = "def add(a, b):\n    return a + b\n"
+BROKEN = "def add(a, b):\n    return a - b\n"
+TESTS = """import pytest
+from calc import add
+
+
+def test_adds():
+    assert add(2, 2) == 4
+
+
+@pytest.mark.parametrize("a", [1, 2, 3])
+def test_cases(a):
+    assert add(a, 0) == a
+
+
+def test_skips_itself():
+    if add(1, 1) == 2:
+        pytest.skip("not here")
+
+
+class TestMore:
+    def test_more(self):
+        assert add(0, 0) == 0
+"""
+CONFIG = "[tool.pytest.ini_options]\naddopts = '{}'\n"
+FILES = {"pyproject.toml": "", "calc.py": CODE, "tests/test_calc.py": TESTS, "conftest.py": ""}
+ADDS = "tests/test_calc.py::test_adds"
+
+
+async def started(folder: Path, files: dict[str, str]) -> Setting:
+    project = committed(folder, files)
+    return replace(in_sandbox(project, PYTHON_HOME), baselines=Baselines(run=await observed(project)))
+
+
+@pytest.fixture
+async def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Setting:
+    monkeypatch.setenv("PATH", f"{PYTHON_HOME / 'bin'}:/usr/bin:/bin")
+    return await started(tmp_path / "project", FILES)
+
+
+async def said(rule: FunctionRule, setting: Setting, **parameters: Any) -> list[str]:
+    return [one.message for one in (await judged(rule, setting, **parameters)).findings]
+
+
+LYING = """import pytest
+from calc import add
+
+
+def check_adds():
+    assert add(2, 2) == 4
+
+
+@pytest.mark.parametrize("a", [1, 2])
+def test_cases(a):
+    assert add(a, 0) == a
+
+
+@pytest.mark.skip
+def test_b():
+    assert add(1, 0) == 1
+
+
+@pytest.mark.xfail
+def test_c():
+    assert add(2, 0) == 2
+
+
+def test_d():
+    pytest.skip("not now")
+
+
+def test_e():
+    pass
+
+
+def test_f():
+    assert True
+
+
+def test_skips_itself():
+    if add(1, 1) == 2:
+        pytest.skip("not here")
+
+
+class TestMore:
+    def test_more(self):
+        assert add(0, 0) == 0
+"""
+MORE = "".join(f"\n\ndef test_{name}():\n    assert add(0, 0) == 0\n" for name in "bcdef")
+
+
+def commit(run: Setting, files: dict[str, str | bytes]) -> None:
+    write(run.project, files)
+    git(run.project, "add", "-A")
+    git(run.project, "commit", "-q", "-m", "all green")
+
+
+async def test_a_suite_that_is_green_because_tests_were_lost_does_not_pass(run: Setting) -> None:
+    commit(run, {"tests/test_calc.py": TESTS + MORE})
+    run = replace(run, baselines=replace(run.baselines, step=await observed(run.project)))
+    commit(run, {"tests/test_calc.py": LYING})
+    outcome = await judged(tests_pass, run)
+    assert {one.rule for one in outcome.findings} == {"tests_kept"}
+    ran = "ran when the step was given out, and is"
+    assert sorted(one.message.replace("tests/test_calc.py::", "") for one in outcome.findings) == [
+        f"test_adds {ran} not among the tests any more",
+        f"test_b {ran} skipped now",
+        f"test_c {ran} expected to fail now",
+        "test_cases had 3 cases when the step was given out, and 2 of them run now",
+        f"test_d {ran} skipped now",
+        "test_e checks nothing any more",
+        "test_f checks nothing any more",
+    ]
+    assert await said(tests_pass, run, kept=False) == []
+    assert await said(tests_pass, replace(run, baselines=Baselines())) == [], (
+        "without a run there is nothing to compare"
+    )
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"pyproject.toml": CONFIG.format('-k "not adds"')},
+        {"conftest.py": "collect_ignore = ['tests']\n", "test_b.py": "def test_b():\n    assert 1 + 1\n"},
+    ],
+)
+async def test_tests_that_the_configuration_leaves_out_are_lost(run: Setting, files: dict[str, str | bytes]) -> None:
+    commit(run, files)
+    messages = await said(tests_kept, run)
+    assert f"{ADDS} ran when the step was given out, and is not among the tests any more" in messages
+
+
+async def test_an_honest_change_of_tests_passes(run: Setting) -> None:
+    reworded = TESTS.replace("[1, 2, 3]", "[4, 5, 6, 7]").replace("add(2, 2) == 4", "4 == add(2, 2)")
+    renamed = reworded.replace("add(", "plus(").replace("import add", "import plus")
+    files = {"calc.py": CODE.replace("add", "plus"), "tests/test_moved.py": renamed, "tests/test_calc.py": ""}
+    write(run.project, {**files, "pyproject.toml": CONFIG.format("-ra")})
+    assert await said(tests_pass, run) == []
+
+
+async def test_the_project_is_never_changed_for_a_comparison(run: Setting) -> None:
+    write(run.project, {"tests/test_calc.py": TESTS.replace("def test_adds", "def test_other"), "new.py": "x\n"})
+    before = {path: path.read_bytes() for path in run.project.rglob("*") if path.is_file() and ".git" not in path.parts}
+    assert len(await said(tests_pass, run)) == 1
+    after = {path: path.read_bytes() for path in run.project.rglob("*") if path.is_file() and ".git" not in path.parts}
+    assert after == before
+    open_air = replace(run, sandbox=Unconfined(run.project))
+    assert await said(tests_pass, open_air) == [], "without a view to throw away nothing is put back"
+    [found] = (await judged(tests_prove, open_air, tests=["tests/test_calc.py::test_other"], keep=["tests"])).findings
+    assert "without a sandbox" in found.message
+
+
+async def test_a_red_test_must_be_red_at_an_assertion(run: Setting) -> None:
+    assert await said(tests_fail, run, tests=[ADDS]) == [f"{ADDS} must fail, but is passed"]
+    write(run.project, {"calc.py": BROKEN})
+    assert await said(tests_fail, run, tests=[ADDS]) == []
+    assert await said(tests_fail, run, tests=["test_adds", f"{ADDS}x"]) == [
+        f"there is no test {ADDS}x among those that ran"
+    ]
+    write(run.project, {"calc.py": "def add(a, b):\n    return a.plus(b)\n"})
+    assert await said(tests_fail, run, tests=[ADDS]) == [f"{ADDS} fails with AttributeError, not at an assertion"]
+    write(run.project, {"calc.py": "raise ImportError\n"})
+    assert await said(tests_fail, run, tests=[ADDS]) == [f"there is no test {ADDS} among those that ran"]
+
+
+async def test_a_test_proves_a_change_if_it_is_red_without_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", f"{PYTHON_HOME / 'bin'}:/usr/bin:/bin")
+    run = await started(
+        tmp_path / "project", {**FILES, "calc.py": BROKEN, "tests/test_calc.py": "def test_one():\n    assert 1\n"}
+    )
+    [nothing] = await said(tests_prove, run, tests=["tests/test_calc.py::test_one"])
+    assert nothing.startswith("nothing but tests has changed")
+    write(
+        run.project,
+        {"calc.py": CODE, "tests/test_calc.py": f"{TESTS}\n\ndef test_idle():\n    assert add(0, 0) == 0\n"},
+    )
+    git(run.project, "add", "-A")
+    git(run.project, "commit", "-q", "-m", "fix")
+    assert await said(tests_prove, run, tests=[ADDS]) == []
+    idle = "tests/test_calc.py::test_idle"
+    assert await said(tests_prove, run, tests=[idle]) == [
+        f"{idle} also passes without the change, so it does not prove it"
+    ]
+    write(run.project, {"calc.py": BROKEN + "\n"})
+    assert await said(tests_prove, run, tests=[ADDS]) == [f"{ADDS} must pass now, but is failed"]
+
+
+async def test_a_test_of_something_new_can_not_even_be_imported_without_it(run: Setting) -> None:
+    test = "from calc import twice\n\n\ndef test_twice():\n    assert twice(2) == 4\n"
+    write(run.project, {"calc.py": f"{CODE}\n\ndef twice(a):\n    return a + a\n", "tests/test_twice.py": test})
+    assert await said(tests_prove, run, tests=["tests/test_twice.py::test_twice"]) == []

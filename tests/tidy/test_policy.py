@@ -1,0 +1,67 @@
+"""No entrance goes around the policy: where events are made, the policy is asked first."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import handrail
+
+SRC = Path(handrail.__file__).parent
+DECIDES = {"decide", "decide_plan"}
+ASKS = "require_allowed"
+ENGINES_OWN = {
+    "engine/running/breakers.py": "the circuit breaker of a server: handrail's own observation",
+    "engine/proving/store_facts.py": "what an operator did to the store: asked in `accept`",
+    "engine/proving/erasure.py": "an erasure: asked in `erase_payload`",
+}
+"""Files that write events which no command asks for."""
+
+
+def functions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    return (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+
+
+def called(node: ast.AST) -> list[str]:
+    """The names of what is called in a piece of code, in order."""
+    calls = [one for one in ast.walk(node) if isinstance(one, ast.Call)]
+    calls.sort(key=lambda one: (one.lineno, one.col_offset))
+    return [one.func.attr if isinstance(one.func, ast.Attribute) else getattr(one.func, "id", "") for one in calls]
+
+
+def sources(*rooms: str) -> Iterator[tuple[str, ast.AST]]:
+    for room in rooms:
+        for file in sorted((SRC / room).rglob("*.py")):
+            yield file.relative_to(SRC).as_posix(), ast.parse(file.read_text(encoding="utf-8"))
+
+
+def test_whoever_decides_on_a_command_asks_the_policy_first() -> None:
+    deciding = {
+        f"{name}:{function.name}": called(function)
+        for name, tree in sources("engine", "interfaces", "storage", "tools", "library", "rules")
+        for function in functions(tree)
+        if DECIDES & set(called(function))
+    }
+    assert deciding.keys() == {"engine/dispatch.py:_drafted", "engine/plans.py:_grant"}
+    for name, calls in deciding.items():
+        first = min(calls.index(one) for one in DECIDES if one in calls)
+        assert ASKS in calls[:first], name
+
+
+def test_only_the_engine_makes_events_and_only_where_the_policy_is_asked() -> None:
+    writing = {
+        name
+        for name, tree in sources("engine", "interfaces", "storage", "tools", "library", "rules")
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "write"
+        if isinstance(node.func.value, ast.Attribute | ast.Name) and "record_writer" in ast.unparse(node.func.value)
+    }
+    assert writing == {"engine/dispatch.py", "engine/plans.py", *ENGINES_OWN}
+
+
+def test_what_an_operator_does_to_the_store_asks_the_policy() -> None:
+    for file, name in (("engine/proving/erasure.py", "erase_payload"), ("engine/proving/store_facts.py", "accept")):
+        tree = ast.parse((SRC / file).read_text(encoding="utf-8"))
+        (function,) = [one for one in functions(tree) if one.name == name]
+        assert called(function)[0] == ASKS, file
