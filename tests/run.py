@@ -14,6 +14,8 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 DATA = ROOT / "build" / "coverage"
 ROOMS = ("foundation", "domain", "engine", "storage", "tools", "rules")
+MINUTES_MAX = 60
+"""Of the whole run: a hang that the limit of a single test did not end is an error, not a wait without end."""
 LIMITS = {**{f"src/handrail/{room}/": 95 for room in ROOMS}, "src/handrail/": 90}
 
 
@@ -22,7 +24,11 @@ def main(arguments: list[str]) -> int:
     DATA.mkdir(parents=True)
     workers = ["-n", str(os.cpu_count() or 1), "--dist", "loadfile"]
     command = [sys.executable, "-m", "coverage", "run", "-m", "pytest", "-rs", *workers, *arguments]
-    status = subprocess.run(command, cwd=ROOT, check=False).returncode
+    try:
+        status = subprocess.run(command, cwd=ROOT, check=False, timeout=MINUTES_MAX * 60).returncode
+    except subprocess.TimeoutExpired:
+        sys.stdout.write(f"the tests did not end within {MINUTES_MAX} minutes\n")
+        return 1
     if status or arguments:
         return status
     coverage("combine", "--quiet")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import shlex
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
@@ -191,7 +192,7 @@ class _Chat:
         assert again["by"] == "person", again
         mine = {"run": self.run, "action": "retry", "step": failure["step"], "reason": "let me"}
         assert (await self.line.ask("control", mine)).get("name") in {"forbidden", "conflict", None}
-        _, *words = again["command"].split()
+        _, *words = shlex.split(again["command"])
         await self.agent.person(*words, "--reason", "it was only rubbish", "--detach")
 
     # --- what it does -------------------------------------------------------------------------------

@@ -24,6 +24,8 @@ from outside.scripted_agent import Data, Line, ScriptedAgent, Whims
 DONE = ("step_completed", "approval_given")
 SKIPPED, COMPENSATED = "step_skipped", "step_compensated"
 EVENTS_MAX = 100
+MAY_HAPPEN = (0, 4, 6)
+"""How a person's command may end: done, the run waits, or it came too late because the other's was quicker."""
 
 
 class _InMemory:
@@ -97,8 +99,9 @@ async def in_a_shell(home: Path, project: Path, *words: str) -> bytes:
     """What a person's command prints."""
     command = [sys.executable, "-m", "handrail", "--home", str(home), "--project", str(project), *words]
     pipe, quiet = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
-    process = await asyncio.create_subprocess_exec(*command, stdin=quiet, stdout=pipe, stderr=quiet)
-    said, _ = await process.communicate()
+    process = await asyncio.create_subprocess_exec(*command, stdin=quiet, stdout=pipe, stderr=pipe)
+    said, why = await process.communicate()
+    assert process.returncode in MAY_HAPPEN, (words, process.returncode, why)
     return said
 
 

@@ -76,6 +76,8 @@ class Control:
         if action is Action.FORK:
             return await self.fork(run, step, actor=actor, reason=reason)
         step = step or self._only_step(run, action)
+        if step and step not in run.steps:
+            locate(await self.dispatch.definition(run.definition), step)  # NotFound if there is no such step
         if action in ANSWERS:
             answer = self.answers.command(run, action, step, actor=actor, reason=reason, content=output, given=given)
             commands: Sequence[Command] = [await answer]

@@ -132,10 +132,11 @@ async def test_a_fork_shares_what_was_done_before_the_step_and_names_what_it_doe
         assert (await agent.call("status", run=run))["status"] == "waiting"
 
 
-async def test_a_fork_from_a_step_that_is_not_there_is_not_found(place: Place) -> None:
+@pytest.mark.parametrize("action", ["fork", "retry", "skip", "accept"])
+async def test_a_step_that_is_not_there_is_not_found(place: Place, action: str) -> None:
     async with place.agent() as agent:
         run = await started(agent, PROMPT)
-        await agent.refused("control", "not_found", run=run, action="fork", step="z", reason="r")
+        await agent.refused("control", "not_found", run=run, action=action, step="z", reason="r")
 
 
 @pytest.mark.parametrize(
