@@ -239,8 +239,11 @@ asyncio.run(sandbox.run(Job(argv=("sh", "-c", "echo evil > .mcp.json; sleep 60; 
     assert tree_state(project) == before
 
 
-async def test_a_project_that_is_too_large_to_copy_is_refused(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(project_copy, "FILES_MAX", 3)
+@pytest.mark.parametrize(("limit", "most"), [("FILES_MAX", 3), ("BYTES_MAX", 30)])
+async def test_a_project_that_is_too_large_to_copy_is_refused(
+    limit: str, most: int, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(project_copy, limit, most)
     with Fails(Category.PERMISSION, "too much to copy"):
         await sh(sandbox_of(project, ViewKind.COPY), "true")
 

@@ -92,6 +92,18 @@ async def test_a_fork_forgets_no_exception_and_makes_no_claim_a_proof(place: Pla
         assert (steps["q"]["status"], steps["q"]["proof"]) == ("completed", "claimed")
 
 
+@pytest.mark.parametrize("action", [Action.APPROVE, Action.SKIP])
+async def test_a_fork_carries_no_approval_and_no_override(place: Place, action: Action) -> None:
+    async with place.agent() as agent:
+        inside = {"id": "l", "each": "[1]", "steps": [{"id": "go", "approve": "Go?"}]}
+        run = await started(agent, inside, {"id": "q", "prompt": "x"}, write("w"))
+        await answered(place, run, action, "l[0].go")
+        assert (await agent.call("workflow_next", run=run))["step"]["id"] == "q"
+        fork = (await agent.call("control", run=run, action="fork", step="q", reason="again"))["run"]
+        seen = await agent.until(fork, "waiting")
+        assert [(one["kind"], one["step"]) for one in seen["waiting_for"]] == [("approval", "l[0].go")]
+
+
 async def test_a_fork_does_not_go_on_where_a_person_paused(place: Place) -> None:
     async with place.agent() as agent:
         run = await started(agent, {"id": "a", "prompt": "x"}, {"id": "z", "prompt": "x"})
