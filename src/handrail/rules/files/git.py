@@ -20,6 +20,7 @@ from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -382,8 +383,8 @@ async def _run(argv: tuple[str, ...], cwd: Path, env: Mapping[str, str], stdin: 
 def _require_no_pipes(root: Path) -> None:
     """Refuse a repository with a pipe that git would wait for; asked once git takes longer than usual."""
     seen = 0
-    above = [(str(folder), [], list(PATTERN_FILES)) for folder in root.parents]
-    for folder, inner, names in (*above, *os.walk(root)):
+    above: list[tuple[str, list[str], list[str]]] = [(str(one), [], [*PATTERN_FILES]) for one in root.parents]
+    for folder, inner, names in chain(above, os.walk(root)):
         seen += len(inner) + len(names)
         if seen > ENTRIES_MAX:
             return
