@@ -30,7 +30,7 @@ test-outside: $(READY) judges ## only the judges from outside, none left out: co
 	@HANDRAIL_OUTSIDE=required $(BIN)/python tests/run.py tests/outside
 
 test-long: $(READY) ## the tests that take minutes: many rounds of kill -9
-	@$(BIN)/python -m pytest -m long -s tests
+	@$(BIN)/python -m pytest -m long -s -o faulthandler_timeout=1800 tests
 
 judges: $(READY)
 	@echo "==> installing the judges from outside into build/node (once; what can't be had is left out, and said)"

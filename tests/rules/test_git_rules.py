@@ -280,6 +280,18 @@ async def test_a_pipe_that_a_repository_names_holds_nothing_up(project: Path, mo
     assert [where for where, _ in await reported(git_clean, project)] == ["new.py"]
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes with a name are a matter of POSIX")
+@pytest.mark.parametrize("name", ["src/.gitignore", "src/.gitattributes"])
+async def test_a_pipe_in_place_of_patterns_is_named_instead_of_waited_for(
+    name: str, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(git_module, "LOOK_S", 0.05)
+    os.mkfifo(project / name)
+    write(project, {"src/a.py": "changed\n"})
+    with pytest.raises(GitUnavailable, match=f"{name} is not a regular file"):
+        await changes(project_at(project, ()))
+
+
 async def test_patterns_of_the_user_and_of_the_repository_are_used(project: Path) -> None:
     write(project.parent, {"mine": "*.mine\n"})
     git(project, "config", "core.excludesFile", str(project.parent / "mine"))

@@ -14,7 +14,7 @@ from tidy.yardstick import ROOT
 
 LINE = re.compile(
     r"\[(approvals|checks|groups|http|policy|secrets|shell)\]|\ballow = |\bsandbox = |agents_may_approve in|"
-    r"allow it in .*config|set more in .*config"
+    r"allow it in .*config|set more in .*config|--keep |--for "
 )
 ROOMS = ("assembly", "domain", "engine", "interfaces/mcp", "rules", "runs.py", "tools")
 READERS = {

@@ -16,6 +16,7 @@ from handrail.domain.definition.model import Category
 from handrail.engine.tool import ToolFailed
 from handrail.foundation import rooted as foundation
 from handrail.foundation.rooted import HAS_HANDLES, EntryKind
+from handrail.interfaces.clients.client import CLIENTS
 from handrail.tools.files.rooted import Root, path_parts
 from tools.calls import Fails, call_of, registry
 
@@ -231,7 +232,9 @@ def test_whatever_is_accepted_stays_below_the_root(parts: list[str]) -> None:
 STARTING = [
     *(".git/hooks/pre-commit", ".git/config", ".git", "folder/.git/config", ".GIT/config", ".mcp.json", ".Mcp.JSON"),
     *("folder/.mcp.json", ".envrc", ".cursor/mcp.json", "folder/.vscode/mcp.json", ".codex/config.toml"),
-    *(".gemini/settings.json", ".\uff47it/config"),
+    *(".gemini/settings.json", ".\uff47it/config", ".claude/settings.json", ".claude/settings.local.json"),
+    *(".vscode/tasks.json", "folder/.vscode/settings.json", ".cursor/hooks.json", ".devcontainer/devcontainer.json"),
+    *(file for client in CLIENTS.values() for file in client.project),
 ]
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import shlex
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -84,9 +83,7 @@ def test_a_server_gets_only_secrets_that_are_for_it_or_one_of_its_tools(given_to
     with Fails(Category.PERMISSION, "`${secret:KEY}` may not be given to the server git") as caught:
         mine.text("Bearer ${secret:KEY}", server="git")
     assert "hunter22" not in caught.failed.message
-    command = shlex.split(caught.failed.message.split("`")[-2])
-    assert command[:5] == ["handrail", "secrets", "set", "KEY", "--keep"]
-    assert command[-2:] == ["--for", "git.*"]
+    assert "secrets set" not in caught.failed.message, "an agent could run it"
 
 
 def test_no_secret_goes_where_other_users_can_see_it() -> None:
@@ -186,14 +183,10 @@ def test_a_plan_gives_a_secret_only_to_tools_that_its_owner_named(
     assert "hunter22" not in caught.failed.message
 
 
-def test_the_refusal_holds_the_very_command_that_allows_it() -> None:
-    with Fails(Category.PERMISSION) as caught:
+def test_the_refusal_names_the_tool_and_host_and_no_command_that_would_allow_it() -> None:
+    with Fails(Category.PERMISSION, "may not be given to http.request:api.example.com; only a person") as caught:
         vault("file.*").arguments(request("https://api.example.com/x"))
-    command = caught.failed.message.split("`")[-2]
-    assert shlex.split(command) == [
-        *("handrail", "secrets", "set", "KEY", "--keep"),
-        *("--for", "file.*", "--for", "http.request:api.example.com"),
-    ]
+    assert "secrets set" not in caught.failed.message, "an agent could run it"
 
 
 @pytest.mark.parametrize(

@@ -268,18 +268,26 @@ async def open_assembly(
         await toolbox.close()
 
 
+class ProjectAssemblies:
+    """Opens projects over one open store, each with its own tools, library, settings and worker."""
+
+    def __init__(self, opened: OpenStore, actor: str, resources: AsyncExitStack) -> None:
+        self._opened, self._actor, self._resources = opened, actor, resources
+
+    async def open(self, settings: Settings) -> Assembly:
+        """The parts of one more project; they are closed together with the store."""
+        toolbox = toolbox_of(settings)
+        self._resources.push_async_callback(toolbox.close)
+        parts = _assembled(self._opened.writer(settings), toolbox, self._actor, picks_up=True)
+        return await self._resources.enter_async_context(parts)
+
+
 @asynccontextmanager
-async def open_assemblies(all_settings: Sequence[Settings], *, actor: str) -> AsyncIterator[list[Assembly]]:
-    """The parts of several projects over one open store: each with its own tools, library, settings and worker."""
+async def open_assemblies(settings: Settings, *, actor: str) -> AsyncIterator[ProjectAssemblies]:
+    """The store that the settings name, and the parts of as many projects as are opened over it."""
     async with AsyncExitStack() as resources:
-        opened = await resources.enter_async_context(open_store(all_settings[0]))
-        assemblies = []
-        for settings in all_settings:
-            toolbox = toolbox_of(settings)
-            resources.push_async_callback(toolbox.close)
-            parts = _assembled(opened.writer(settings), toolbox, actor, picks_up=True)
-            assemblies.append(await resources.enter_async_context(parts))
-        yield assemblies
+        opened = await resources.enter_async_context(open_store(settings))
+        yield ProjectAssemblies(opened, actor, resources)
 
 
 @asynccontextmanager

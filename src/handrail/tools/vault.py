@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 from collections.abc import Collection, Mapping
 from fnmatch import fnmatchcase
 from typing import Any, Final
@@ -31,6 +30,7 @@ from handrail.engine.tool import ToolCall, ToolFailed
 REFERENCES_MAX: Final = 100
 VALUE_LENGTH_MAX: Final = 10_000
 HTTP: Final = "http.request"
+ASK: Final = "only a person decides which tools get it, so ask one if the step needs it"
 ORDINARY: Final = frozenset(
     {
         *("APPDATA", "COMPUTERNAME", "HOME", "HOMEPATH", "HOSTNAME", "LANG", "LOCALAPPDATA", "LOGNAME", "PATH", "PWD"),
@@ -98,7 +98,7 @@ class Vault:
         for one, secret in secrets.items():
             # Checked with the filled-in arguments: a value may be part of the address that it is sent to.
             if not _may_have(secret, call.tool, args):
-                raise ToolFailed(Category.PERMISSION, _how_to_allow(one, secret, call))
+                raise ToolFailed(Category.PERMISSION, _withheld(one, call))
         self._remember(values)
         return args
 
@@ -121,7 +121,7 @@ class Vault:
         secret = self._secret(reference.name)
         if not any(_is_for_server(pattern, server) for pattern in secret.given_to):
             message = f"`{reference}` may not be given to the server {server}"
-            raise ToolFailed(Category.PERMISSION, f"{message}; {_command(reference, secret, f'{server}.*')}")
+            raise ToolFailed(Category.PERMISSION, f"{message}; {ASK}")
         return secret.value
 
     def _secret(self, name: str) -> Secret:
@@ -191,19 +191,13 @@ def _hosts(args: Mapping[str, Any]) -> Collection[str]:
     return (host, f"{host}{found[2]}") if found[2] else (host,)
 
 
-def _how_to_allow(reference: Reference, secret: Secret, call: ToolCall) -> str:
-    """Why a tool may not have a secret, and the command that allows it."""
+def _withheld(reference: Reference, call: ToolCall) -> str:
+    """Why a tool may not have a secret. Agents read it, so it names no command that would give it to the tool."""
     tool = call.tool
     if tool == HTTP:
         # From the plan's own text: with references filled in, the address may contain a secret itself.
         tool = f"{HTTP}:{next(iter(_hosts(call.args)), 'HOST')}"
-    return f"`{reference}` may not be given to {tool}; {_command(reference, secret, tool)}"
-
-
-def _command(reference: Reference, secret: Secret, pattern: str) -> str:
-    """The command with which a person allows a secret for this pattern, too."""
-    allowed = " ".join(f"--for {shlex.quote(one)}" for one in (*secret.given_to, pattern))
-    return f"a person can allow it: `handrail secrets set {reference.name} --keep {allowed}`"
+    return f"`{reference}` may not be given to {tool}; {ASK}"
 
 
 def _at(value: Any, path: Path) -> Any:

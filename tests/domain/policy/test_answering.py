@@ -46,6 +46,12 @@ def test_everybody_else_is_refused_also_where_nobody_is_known_by_that_name(by: t
     assert why(verdict(asked={"by": by}, rules={"groups": {}}))
 
 
+def test_an_agent_is_nobody_whom_a_step_names_whatever_it_calls_itself() -> None:
+    for by in (("ann",), ("leads",)):
+        refused = verdict("agent:ann", "agent:ann", behalf=ANN, rules={"agents_may_approve": True}, asked={"by": by})
+        assert f"this is for {by[0]}" in why(refused)
+
+
 def test_who_started_the_run_may_not_answer_if_the_step_says_so() -> None:
     rule = {"not_by": "starter"}
     assert "started this run" in why(verdict(asked={**rule, "starter": ANN}))

@@ -188,20 +188,27 @@ def test_a_secret_that_is_no_longer_known_is_shown_as_its_template() -> None:
 
 @pytest.mark.parametrize(
     "change",
-    ["run", "definition", "asked", "text", "args"],
+    ["run", "definition", "asked", "text", "value", "args"],
 )
 def test_the_digest_covers_everything(change: str) -> None:
     run = begun()
     base = question_of(run, GATE, "go", asked=1).digest
     match change:
         case "run":
-            other = question_of(replay(entries([]), Run(id="run_other234", vars=run.vars)), GATE, "go", asked=1)
+            twin = Run(id="run_other234", vars=run.vars, definition=run.definition)
+            other = question_of(twin, GATE, "go", asked=1)
         case "definition":
             other = question_of(replay([], Run(id=RUN, vars=run.vars, definition="sha256:1")), GATE, "go", asked=1)
         case "asked":
             other = question_of(run, GATE, "go", asked=2)
         case "text":
-            other = question_of(begun(GATE, version="1.1"), GATE, "go", asked=1)
+            steps = [{"id": "go", "approve": "Really {{ vars.version }}?"}, TAG, PUBLISH]
+            gate = definition_from({"id": "gate", "steps": steps})
+            other = question_of(run, gate, "go", asked=1)
+        case "value":  # also one that changes no letter of the text
+            gate = definition_from({"id": "gate", "steps": [{"id": "go", "approve": "{{ vars.v | upper }}"}]})
+            base = question_of(begun(gate, v="a"), gate, "go", asked=1).digest
+            other = question_of(begun(gate, v="A"), gate, "go", asked=1)
         case _:
             args = {**TAG, "args": {"name": "x"}}
             gate = definition_from({"id": "gate", "steps": [{"id": "go", "approve": "Publish 1.0?"}, args, PUBLISH]})

@@ -40,6 +40,7 @@ Ask = Callable[[Guide, RunForAgent], Awaitable[object]]
 ASKS: dict[str, Ask] = {
     "look": lambda guide, seen: guide.look(seen.run.id),
     "claim": lambda guide, seen: guide.take(seen, "claude", actor=CLAUDE),
+    "find": lambda guide, seen: guide.open_step(seen.run.id, 1),
     "submit": lambda guide, seen: guide.submit(seen.run.id, Submission(step="write", output=1), actor=CLAUDE),
     "check": lambda guide, seen: guide.judged(seen.run, seen.definition, "write", 1),
 }

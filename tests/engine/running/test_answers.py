@@ -165,16 +165,17 @@ def test_the_engine_checks_the_passphrase_itself(caplog: pytest.LogCaptureFixtur
     async def scene() -> Run:
         run = await stage.play(plan({"id": "go", "approve": "?"}))
         for given in (AnswerGiven(channel="terminal"), AnswerGiven(channel="library"), AnswerGiven()):
-            for action in (Action.APPROVE, Action.REJECT):
-                with pytest.raises(Forbidden, match="approvals need a passphrase"):
+            for action in (Action.APPROVE, Action.REJECT, Action.SKIP):  # to skip it is to override it
+                with pytest.raises(Forbidden, match="approvals need a passphrase here, typed"):
                     await control(Lock()).act(run.id, action, actor=ADA, reason="yes", given=given)
         proven = AnswerGiven(channel="terminal", proof="sesame")
-        for lock in (None, Lock("")):
-            with pytest.raises(Forbidden, match="none is set"):
-                await control(lock).act(run.id, Action.APPROVE, actor=ADA, reason="yes", given=proven)
         wrong = AnswerGiven(channel="terminal", proof="open")
-        with pytest.raises(Forbidden, match="the passphrase is wrong"):
-            await control(Lock()).act(run.id, Action.APPROVE, actor=ADA, reason="yes", given=wrong)
+        for action in (Action.APPROVE, Action.REJECT, Action.SKIP):
+            for lock in (None, Lock("")):
+                with pytest.raises(Forbidden, match="none is set"):
+                    await control(lock).act(run.id, action, actor=ADA, reason="yes", given=proven)
+            with pytest.raises(Forbidden, match="the passphrase is wrong"):
+                await control(Lock()).act(run.id, action, actor=ADA, reason="yes", given=wrong)
         with pytest.raises(Forbidden, match="was not looked at") as early:
             await control(Waiting()).act(run.id, Action.APPROVE, actor=ADA, reason="yes", given=proven)
         assert "wait 7 s" in early.value.hint

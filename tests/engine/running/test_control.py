@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from engine.stage import ADA, Stage, always, plan, puppet, taking
-from handrail.domain.definition.model import Category
+from handrail.domain.definition.model import Category, Definition
 from handrail.domain.errors import Conflict, Forbidden, Invalid, NotFound
 from handrail.domain.journal.event import AnswerCameLate, RunCancelled, RunPaused, RunStarted, StepCarried
 from handrail.domain.policy.answering import AnswerRules
@@ -257,14 +257,20 @@ def test_nobody_answering_in_time_is_asked_again_and_after_ten_times_the_step_fa
 
 
 def test_an_agent_can_not_approve_unless_it_was_allowed() -> None:
-    async def scene(stage: Stage) -> Run:
-        run = await stage.play(GO, {"v": "1.0"})
+    anyone = plan({"id": "go", "approve": "?"})
+
+    async def scene(stage: Stage, definition: Definition) -> Run:
+        run = await stage.play(definition, {"v": "1.0"} if definition is GO else {})
         return await stage.control.act(run.id, Action.APPROVE, actor="agent:claude", reason="sure")
 
+    def allowed() -> Stage:
+        return Stage(say=AnswerRules(agents_may_approve=True, groups={"leads": ["claude"]}))
+
     with pytest.raises(Forbidden, match="a person must"):
-        in_virtual_time(lambda: scene(Stage()))
-    allowed = Stage(say=AnswerRules(agents_may_approve=True, groups={"leads": ["claude"]}))
-    assert in_virtual_time(lambda: scene(allowed)).step("go").status is StepStatus.COMPLETED
+        in_virtual_time(lambda: scene(Stage(), anyone))
+    assert in_virtual_time(lambda: scene(allowed(), anyone)).step("go").status is StepStatus.COMPLETED
+    with pytest.raises(Forbidden, match="this is for leads"):  # people: an agent could call itself anything
+        in_virtual_time(lambda: scene(allowed(), GO))
 
 
 def test_where_groups_are_configured_only_those_who_were_asked_may_answer() -> None:

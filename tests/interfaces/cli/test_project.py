@@ -15,7 +15,7 @@ import pytest
 
 from handrail.interfaces.cli.program import program
 from handrail.settings import read_settings
-from interfaces.shell import Shell
+from interfaces.shell import Shell, until
 from stores_from_before import store_from_before
 
 ASKING = """\
@@ -299,13 +299,26 @@ def test_a_worker_serves_several_projects_each_in_its_own_folder(two: TwoProject
     (two.shop.folder / ".handrail").mkdir()
     (two.shop.folder / ".handrail" / "config.toml").write_text("nonsense = 1\n")
     fourth = two.project(two.home.parent / "fourth")
+    fifth = two.project(two.home.parent / "a fifth")  # sorted before those that work
+    fifth.json("run", "start", fifth.write(plan), "--detach")
+    fifth.write("[http]\nallow = 5\n", ".handrail/config.toml")
     every = fourth.run("worker", "--until-idle", "--all-projects")
     assert every.exit_code == 0, every.output
     assert (third.folder / "made.txt").exists()
     assert "is gone" in every.stderr
     assert "unknown setting" in every.stderr
+    assert "[http] allow is not a list of hosts" in every.stderr
     assert two.shop.run("worker", "--also", "/no/such/folder").exit_code in {3, 5}
     assert third.run("worker", "--also", str(two.home.parent / "nowhere")).exit_code == 3
+
+
+def test_a_worker_of_all_projects_also_serves_those_that_are_registered_later(two: TwoProjects) -> None:
+    plan = "id: p\nsteps:\n  - {id: w, tool: file.write, args: {path: made.txt, text: x}}\n"
+    with two.shop.process("worker", "--all-projects"):
+        until(lambda: two.shop.json("project", "list")["projects"])
+        two.site.json("run", "start", two.site.write(plan), "--detach")
+        until((two.site.folder / "made.txt").exists)
+    assert not (two.shop.folder / "made.txt").exists()
 
 
 def test_looking_around_registers_no_project(two: TwoProjects) -> None:

@@ -84,6 +84,26 @@ def test_a_changed_file_is_untrusted_again_and_the_difference_is_shown(shell: Sh
     assert "- server git = " in shell.run("trust").stdout
 
 
+def test_a_changed_server_is_untrusted_again_with_all_of_the_settings(shell: Shell) -> None:
+    shell.trust()
+    server = {"mcpServers": {"git": {**SERVER["mcpServers"]["git"], "args": ["--y"]}}}
+    shell.write(json.dumps(server), ".handrail/tools.json")
+    assert value(shell, "agents_may_approve") is False
+    seen = shell.json("trust", code=4)
+    assert seen["state"] == "changed since it was trusted"
+    assert [one["name"] for one in seen["changes"]] == ["server git"]
+    assert "have changed since a person trusted them" in json.dumps(shell.json("tools", "list"))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need rights on Windows")
+def test_a_folder_is_trusted_however_it_is_spelled(shell: Shell, tmp_path: Path) -> None:
+    shell.trust()
+    spelled = Shell(tmp_path / "link")
+    spelled.folder.symlink_to(shell.folder)
+    spelled.home = shell.home
+    assert value(spelled, "agents_may_approve") is True
+
+
 def test_trust_is_revoked_and_listed(shell: Shell) -> None:
     shell.trust()
     assert str(shell.folder.resolve())[:20] in shell.run("trust", "list").stdout

@@ -60,7 +60,7 @@ def test_without_a_script_python_itself_is_started(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     monkeypatch.setattr("sysconfig.get_path", lambda _: str(tmp_path))
     started = own_launch(settings)
-    assert (started.command, started.args) == (str(tmp_path / "python"), ("-m", "handrail", "mcp"))
+    assert (started.command, started.args) == (str(tmp_path / "python"), ("-P", "-m", "handrail", "mcp"))
 
 
 def test_an_environment_that_uvx_borrowed_is_not_relied_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -171,10 +171,27 @@ def test_what_a_project_wants_clients_to_start_is_started_only_if_it_is_this_han
     assert not seen.exists()
     monkeypatch.setattr(launching, "_own_command", lambda: ["/bin/handrail"])
     own = LaunchCommand("/bin/handrail", ("mcp", "--toolsets", "guide"), {"HANDRAIL_HOME": "/home"})
-    assert launching.is_own(own)
-    assert not launching.is_own(replace(own, env={"PYTHONPATH": "."}))
-    assert not launching.is_own(replace(own, args=("run", "start")))
-    assert not launching.is_own(replace(own, command="./handrail"))
+    home = Path("/home")
+    assert launching.is_own(own, home)
+    assert launching.is_own(replace(own, env={}), home)
+    assert not launching.is_own(own, Path("/other"))
+    assert not launching.is_own(replace(own, env={"PYTHONPATH": "."}), home)
+    assert not launching.is_own(replace(own, args=("run", "start")), home)
+    assert not launching.is_own(replace(own, args=("mcp", "--home=evil")), home)
+    assert not launching.is_own(replace(own, command="./handrail"), home)
+
+
+def test_a_project_can_not_have_this_handrail_started_with_a_home_of_its_own(desk: Desk, tmp_path: Path) -> None:
+    evil, outside = desk.project / "evil", tmp_path / "outside.jsonl"
+    evil.mkdir()
+    (evil / "config.toml").write_text(f'[witnesses]\ntargets = ["file:{outside}"]\n')
+    command, *args = launching._own_command()
+    entry = LaunchCommand(command, (*args, "mcp"), {"HANDRAIL_HOME": str(evil)})
+    desk.write(CLAUDE, Scope.PROJECT, with_entry(CLAUDE, "", "handrail", entry))
+    (check,) = [one for one in examined(desk)["checks"] if one["name"] == "claude (project)"]
+    assert (check["level"], "or this one with other state" in check["message"]) == ("warn", True)
+    assert [path.name for path in evil.iterdir()] == ["config.toml"]
+    assert not outside.exists()
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -94,6 +95,8 @@ def test_a_shim_of_asdf_leads_to_the_version_that_is_named_and_else_path_goes_on
     real = program(home / ".asdf" / "installs" / "python" / "3.12.1" / "bin", "python3")
     write(home / "work", {".tool-versions": "# all\nnodejs 20\npython 3.12.1 system # mine\n"})
     wanted = OnPath(real, "asdf or mise: .tool-versions names 3.12.1")
+    assert list(machine_programs("python3", [home / "work"])) == [wanted, OnPath(plain)]
+    monkeypatch.setenv("PATH", f"/{'x' * 300}:{os.environ['PATH']}")  # the system refuses to look there
     assert list(machine_programs("python3", [home / "work"])) == [wanted, OnPath(plain)]
     assert list(machine_programs("a/b")) == []
 

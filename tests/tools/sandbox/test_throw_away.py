@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from handrail.domain.definition.model import Category
@@ -239,8 +240,48 @@ asyncio.run(sandbox.run(Job(argv=("sh", "-c", "echo evil > .mcp.json; sleep 60; 
     assert tree_state(project) == before
 
 
-async def test_a_project_that_is_too_large_to_copy_is_refused(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(project_copy, "FILES_MAX", 3)
+def starter(plan: Path, *words: str) -> list[str]:
+    """A shell that starts the program which makes overlays, and becomes it: so its parent is ours."""
+    code = f'exec 3< {plan}; exec {sys.executable} -I -S -B -c "$0" 3 "$@"'
+    return ["sh", "-c", code, overlay.START, *words]
+
+
+async def test_killing_handrail_before_the_sandbox_has_started_leaves_nothing(project: Path, tmp_path: Path) -> None:
+    """What makes the overlays ends with its parent, and so does what it becomes."""
+    marker = f"orphan-starter-{os.getpid()}"
+    code = f"""
+import os, subprocess
+from pathlib import Path
+from handrail.tools.sandbox.overlay import overlays_of
+Path({str(tmp_path / "plan")!r}).write_bytes(overlays_of(Path({str(project)!r}), []).plan(10_000_000))
+subprocess.run({starter(tmp_path / "plan", "/bin/sh", "-c", f"sleep 60; : {marker}")!r}, start_new_session=True)
+"""
+    with subprocess.Popen([sys.executable, "-c", code]) as process:
+        await until(lambda: any(_name(pid) == "sh" and b"/bin/sh" in _words(pid)[:1] for pid in named(marker)))
+        process.kill()
+    await until(lambda: not [pid for pid in named(marker) if b"/bin/sh" in _words(pid)[:1]])
+
+
+def _words(pid: int) -> list[bytes]:
+    try:
+        return Path("/proc", str(pid), "cmdline").read_bytes().split(b"\0")
+    except OSError:  # it ended meanwhile
+        return []
+
+
+def test_a_starter_whose_parent_is_gone_starts_nothing(project: Path, tmp_path: Path) -> None:
+    for parent, exit_ in ((os.getpid(), 0), (1, 1)):
+        plan = msgspec.json.decode(overlays_of(project, []).plan(10_000_000))
+        (tmp_path / "plan").write_bytes(msgspec.json.encode({**plan, "parent": parent}))
+        ran = subprocess.run(starter(tmp_path / "plan", "/bin/echo", "it ran"), capture_output=True, check=False)
+        assert (ran.returncode, ran.stdout) == (exit_, b"" if exit_ else b"it ran\n"), ran.stderr
+
+
+@pytest.mark.parametrize(("limit", "most"), [("FILES_MAX", 3), ("BYTES_MAX", 30)])
+async def test_a_project_that_is_too_large_to_copy_is_refused(
+    limit: str, most: int, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(project_copy, limit, most)
     with Fails(Category.PERMISSION, "too much to copy"):
         await sh(sandbox_of(project, ViewKind.COPY), "true")
 

@@ -95,7 +95,10 @@ def _no_channel(answer: AnswerBy, rules: AnswerRules) -> Refused | None:
 
 def _not_asked(answer: AnswerBy, asked: AskedOf, rules: AnswerRules) -> Refused | None:
     name = name_of(answer.actor)
-    if not asked.by or any(name == who or name in rules.groups.get(who, ()) for who in asked.by):
+    # An agent chooses its own name, so no name makes it one of the people who are asked.
+    is_person = kind_of(answer.actor) is ActorKind.PERSON
+    is_named = is_person and any(name == who or name in rules.groups.get(who, ()) for who in asked.by)
+    if is_named or not asked.by:
         return None
     known = [who for who in asked.by if rules.groups.get(who)]
     unknown = "" if known else ", and no person or group is known here by that name"

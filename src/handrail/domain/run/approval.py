@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from handrail.domain.checks.finding import Path
 from handrail.domain.definition.effect import brings_own_undo, effect_of
-from handrail.domain.definition.model import Approve, Call, Definition, Each, Effect, Repeat, Rounds, Tool, title_of
+from handrail.domain.definition.model import Approve, Call, Definition, Each, Effect, Tool, title_of
 from handrail.domain.errors import Conflict, Invalid
 from handrail.domain.journal.event import ApprovalWithdrawn, EffectAhead, Entry, Event, VarsSet, step_of
 from handrail.domain.json import digest
@@ -24,8 +24,8 @@ from handrail.domain.language.expression_path import path_text
 from handrail.domain.language.template import has_templates
 from handrail.domain.policy.answering import AskedOf
 from handrail.domain.run.approval_reach import StepAhead, comes_after, steps_ahead
-from handrail.domain.run.approval_uses import uses_of
-from handrail.domain.run.scope import read_by, rendered_by, spoken_of, step_read_by, values_of
+from handrail.domain.run.approval_uses import paths_read, uses_of
+from handrail.domain.run.scope import rendered_by, spoken_of, step_read_by, values_of
 from handrail.domain.run.skipped_values import text_for_reader
 from handrail.domain.run.state import Run, replay
 from handrail.domain.run.status import RUN_OPEN, STEP_MAY_START, STEP_SATISFIED, STEP_STANDING, StepStatus
@@ -114,24 +114,18 @@ class _KnownNow:
         """What is shown or pinned of a step ahead."""
         step, lane = one.step, one.lane
         part: dict[str, Any] = {"step": one.path, "when": step.when, "effect": effect_of(step)}
-        read = list(read_by(step.when, lane)) if step.when is not None else []
         match step.work:
             case Tool() as work:
                 part |= {"tool": work.tool, "args": self._shown(work.args, lane)}
-                read += spoken_of(work.args, lane)
             case Call() as work:
                 part |= {"workflow": work.workflow, "with": self._shown(work.with_, lane)}
-                read += spoken_of(work.with_, lane)
                 called = {name: value for name, value in work.with_.items() if self._is_known(value, lane)}
                 self.inputs[lane.prefix + step.id] = self._shown(called, lane)
             case Each() as work:
                 part["each"] = work.items
-                read += read_by(work.items, lane)
-            case Repeat(repeat=Rounds(until=until, while_=while_)):
-                read += [path for condition in (until, while_) if condition for path in read_by(condition, lane)]
             case _:
                 pass
-        return {**part, "uses": self.values(read, lane)}
+        return {**part, "uses": self.values(paths_read(one), lane)}
 
     def values(self, paths: Iterable[Path], lane: Lane) -> dict[str, Any]:
         """The values at these paths, by name; a path whose value is not known yet is left out."""

@@ -11,8 +11,8 @@ from typing import Final
 from msgspec import Struct
 
 from handrail.domain.checks.finding import Path
-from handrail.domain.definition.model import Approve, Call, Definition, Each, Tool
-from handrail.domain.run.approval_reach import steps_ahead
+from handrail.domain.definition.model import Approve, Call, Definition, Each, Repeat, Rounds, Tool
+from handrail.domain.run.approval_reach import StepAhead, steps_ahead
 from handrail.domain.run.scope import read_by, spoken_of
 from handrail.domain.run.step_path import locate
 
@@ -68,17 +68,26 @@ def _read_paths(definition: Definition, path: str) -> Iterator[Path]:
     if isinstance(found.step.work, Approve):
         yield from spoken_of(found.step.work.approve, found.lane)
     for one in steps_ahead(definition, path):
-        if one.step.when is not None:
-            yield from read_by(one.step.when, one.lane)
-        match one.step.work:
-            case Tool(args=args):
-                yield from spoken_of(args, one.lane)
-            case Call(with_=given):
-                yield from spoken_of(given, one.lane)
-            case Each(items=items):
-                yield from read_by(items, one.lane)
-            case _:
-                pass
+        yield from paths_read(one)
+
+
+def paths_read(one: StepAhead) -> Iterator[Path]:
+    """What decides on a step ahead: whether it starts, with which arguments, how often."""
+    step, lane = one.step, one.lane
+    if step.when is not None:
+        yield from read_by(step.when, lane)
+    match step.work:
+        case Tool(args=args):
+            yield from spoken_of(args, lane)
+        case Call(with_=given):
+            yield from spoken_of(given, lane)
+        case Each(items=items):
+            yield from read_by(items, lane)
+        case Repeat(repeat=Rounds(until=until, while_=while_)):
+            for condition in filter(None, (until, while_)):
+                yield from read_by(condition, lane)
+        case _:
+            pass
 
 
 def _step_names(read: Path) -> list[str]:

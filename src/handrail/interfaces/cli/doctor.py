@@ -60,14 +60,14 @@ async def _servers_of(clients: Sequence[Client], settings: Settings) -> tuple[li
     host = host_paths(settings)
     entries = configured(clients, host)
     servers = await _servers(entries, settings, host)
-    checks = [check for entry in entries for check in entry_checks(entry)]
+    checks = [check for entry in entries for check in entry_checks(entry, settings.home)]
     return servers, checks + [check for server in servers for check in server.checks]
 
 
 async def _servers(entries: Sequence[ConfiguredEntry], settings: Settings, host: HostPaths) -> list[Server]:
     """Start all configured servers, one after the other; if there are none, this handrail."""
     environment = host_environment(host)
-    usable = [entry for entry in entries if not entry.is_off and may_start(entry)]
+    usable = [entry for entry in entries if not entry.is_off and may_start(entry, settings.home)]
     startable = [(name_of(entry), entry.launch) for entry in usable if entry.launch]
     if not startable:
         startable = [(THIS, replace(own_launch(settings), cwd=str(settings.project)))]

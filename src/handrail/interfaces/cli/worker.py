@@ -12,8 +12,9 @@ from typing import Final
 
 import click
 
-from handrail.assembly.opening import Assembly, open_assemblies, projects_of, real_folder
+from handrail.assembly.opening import Assembly, ProjectAssemblies, open_assemblies, projects_of, real_folder
 from handrail.domain.errors import HandrailError, Limited, NotFound
+from handrail.domain.project import Project
 from handrail.domain.run.state import Run
 from handrail.domain.run.status import RUN_WORKING, RunStatus
 from handrail.interfaces.cli.program import reports_errors, settings_of
@@ -24,6 +25,8 @@ from handrail.settings import Settings, read_settings
 
 SERVED_MAX: Final = 100
 POLL_S: Final = 0.2
+LOOK_S: Final = 1.0
+"""How often to look for projects that were registered meanwhile."""
 IDLE_POLLS: Final = 3
 """How many polls in a row must find no work: a run that was just released is picked up between two polls."""
 
@@ -31,21 +34,23 @@ IDLE_POLLS: Final = 3
 @click.command()
 @click.option("--until-idle", is_flag=True, help="Stop when no work is left.")
 @click.option("--also", multiple=True, metavar="FOLDER", help="Serve the project in this folder, too; may be repeated.")
-@click.option("--all-projects", is_flag=True, help="Serve all projects that are registered now.")
+@click.option("--all-projects", is_flag=True, help="Serve all registered projects, also those registered later.")
 @click.pass_context
 @reports_errors
 async def command(ctx: click.Context, until_idle: bool, also: tuple[str, ...], all_projects: bool) -> None:
     """Execute the runs of this project that no other process executes, until stopped.
 
     With --also or --all-projects, those of further projects, each in its own folder with its own tools and settings."""
-    served = _served(settings_of(ctx), also, all_projects=all_projects)
-    async with open_assemblies(served, actor="worker") as assemblies:
-        for parts in assemblies:
-            where = f" in {plain(str(parts.writer.reader.project.folder))}" if len(assemblies) > 1 else ""
-            _log(f"worker {parts.worker.settings.owner} started{where}; Ctrl-C stops it")
-        logs = [_WorkerLog(parts) for parts in assemblies]
+    own = settings_of(ctx)
+    named = _named(own, also)
+    async with open_assemblies(own, actor="worker") as opener:
+        served = _ServedProjects(own, opener, shows_folder=all_projects or len(named) > 1)
+        for settings in named:
+            await served.add(settings)
+        if all_projects:
+            await served.add_registered()
         with stoppable() as stop:
-            task = asyncio.ensure_future(_follow_all(logs, until_idle=until_idle))
+            task = asyncio.ensure_future(served.follow(until_idle=until_idle, grows=all_projects and not until_idle))
             try:
                 await first_of(task, stop)
             except Stopped:
@@ -56,26 +61,16 @@ async def command(ctx: click.Context, until_idle: bool, also: tuple[str, ...], a
     _log("worker stopped")
 
 
-def _served(own: Settings, also: Sequence[str], *, all_projects: bool) -> list[Settings]:
-    """The settings of every project to serve, each once."""
-    served = {real_folder(own.project): own}
+def _named(own: Settings, also: Sequence[str]) -> list[Settings]:
+    """The settings of this project and of those that were named, each once."""
+    named = {real_folder(own.project): own}
     for folder in also:
         if not Path(folder).is_dir():
             raise NotFound(f"there is no folder {folder!r}", hint="name the folder of a project")
-        served.setdefault(real_folder(Path(folder)), _settings_in(own, folder))
-    for project in projects_of(own).all() if all_projects else ():
-        if project.folder in served:
-            continue
-        if not Path(project.folder).is_dir():
-            _log(f"{project.id} is left out: {plain(project.folder)} is gone (`handrail project move`, or `forget`)")
-            continue
-        try:
-            served[project.folder] = _settings_in(own, project.folder)
-        except HandrailError as error:  # one project's broken settings must not stop the others
-            _log(f"{project.id} is left out: {plain(str(error))}")
-    if len(served) > SERVED_MAX:
-        raise Limited(f"{len(served)} projects; one worker serves at most {SERVED_MAX}", hint="start several workers")
-    return list(served.values())
+        named.setdefault(real_folder(Path(folder)), _settings_in(own, folder))
+    if len(named) > SERVED_MAX:
+        raise Limited(f"{len(named)} projects; one worker serves at most {SERVED_MAX}", hint="start several workers")
+    return list(named.values())
 
 
 def _settings_in(own: Settings, folder: str) -> Settings:
@@ -83,10 +78,55 @@ def _settings_in(own: Settings, folder: str) -> Settings:
     return read_settings({"home": str(own.home), "project": folder}, os.environ)
 
 
-async def _follow_all(logs: Sequence[_WorkerLog], *, until_idle: bool) -> None:
-    async with asyncio.TaskGroup() as group:
-        for one in logs:
-            group.create_task(one.follow(until_idle=until_idle))
+class _ServedProjects:
+    """The projects that this worker serves; more can be added while it works."""
+
+    def __init__(self, own: Settings, opener: ProjectAssemblies, *, shows_folder: bool) -> None:
+        self.own, self.opener, self.shows_folder = own, opener, shows_folder
+        self.registry = projects_of(own)
+        self.logs: list[_WorkerLog] = []
+        self.seen: set[str] = set()
+        """The projects that were served or left out."""
+
+    async def add(self, settings: Settings) -> None:
+        """Serve one more project."""
+        parts = await self.opener.open(settings)
+        project = parts.writer.reader.project
+        self.seen.add(project.id)
+        self.logs.append(_WorkerLog(parts))
+        where = f" in {plain(project.folder)}" if self.shows_folder else ""
+        _log(f"worker {parts.worker.settings.owner} started{where}; Ctrl-C stops it")
+
+    async def add_registered(self) -> None:
+        """Serve every registered project that was not seen yet."""
+        for project in self.registry.all():
+            if project.id in self.seen:
+                continue
+            self.seen.add(project.id)
+            try:
+                await self.add(self._settings_of(project))
+            except HandrailError as error:  # what is wrong with one project must not stop the others
+                _log(f"{project.id} is left out: {plain(str(error))}")
+
+    def _settings_of(self, project: Project) -> Settings:
+        if not Path(project.folder).is_dir():
+            raise NotFound(f"{project.folder} is gone (`handrail project move`, or `forget`)")
+        if len(self.logs) >= SERVED_MAX:
+            raise Limited(f"one worker serves at most {SERVED_MAX} projects; start several workers")
+        return _settings_in(self.own, project.folder)
+
+    async def follow(self, *, until_idle: bool, grows: bool) -> None:
+        """Print what all workers do; with `grows`, also look for projects that are registered later."""
+        followed = 0
+        async with asyncio.TaskGroup() as group:
+            while True:
+                for one in self.logs[followed:]:
+                    group.create_task(one.follow(until_idle=until_idle))
+                followed = len(self.logs)
+                if not grows:
+                    return
+                await asyncio.sleep(LOOK_S)
+                await self.add_registered()
 
 
 def _log(text: str) -> None:

@@ -18,6 +18,9 @@ from handrail.settings import Settings
 NAME: Final = "handrail"
 SERVE: Final = "mcp"
 """The command that clients start."""
+HOME_VARIABLE: Final = "HANDRAIL_HOME"
+FREE_FLAGS: Final = frozenset({"--toolsets", "--project", "--log-level"})
+"""Flags that a project may put into the entry of a client: they loosen nothing."""
 CACHE_MARK: Final = "CACHEDIR.TAG"
 
 
@@ -37,16 +40,19 @@ def own_launch(settings: Settings, *, project: str = "") -> LaunchCommand:
     command, *args = _own_command()
     flags = ["--project", project] if project else []
     # Clients pass only a few variables to servers, so a home that the user chose must be in the entry.
-    is_chosen = settings.origins.get("home") in ("--home", "HANDRAIL_HOME")
-    return LaunchCommand(command, (*args, SERVE, *flags), {"HANDRAIL_HOME": str(settings.home)} if is_chosen else {})
+    is_chosen = settings.origins.get("home") in ("--home", HOME_VARIABLE)
+    return LaunchCommand(command, (*args, SERVE, *flags), {HOME_VARIABLE: str(settings.home)} if is_chosen else {})
 
 
-def is_own(launch: LaunchCommand) -> bool:
-    """Whether an entry starts exactly this handrail: the same program, and nothing in its environment that could make
-    it run other code."""
+def is_own(launch: LaunchCommand, home: Path) -> bool:
+    """Whether an entry starts exactly this handrail: the same program with this home, and nothing in its environment
+    that could make it run other code. A home that a stranger chose would bring settings that only an owner may make."""
     command, *args = _own_command()
     is_same = launch.command == command and list(launch.args[: len(args) + 1]) == [*args, SERVE]
-    return is_same and set(launch.env) <= {"HANDRAIL_HOME"}
+    flags = {word.partition("=")[0] for word in launch.args[len(args) + 1 :] if word.startswith("-")}
+    named = launch.env.get(HOME_VARIABLE)
+    is_home = named is None or os.path.realpath(named) == os.path.realpath(home)
+    return is_same and is_home and flags <= FREE_FLAGS and set(launch.env) <= {HOME_VARIABLE}
 
 
 def merged_args(existing: Sequence[str], ours: Sequence[str]) -> list[str]:
@@ -65,7 +71,8 @@ def _own_command() -> list[str]:
     for folder in (Path(sys.executable).parent, Path(sysconfig.get_path("scripts"))):
         if (script := folder / f"{NAME}{suffix}").is_file():
             return [str(script)]
-    return [sys.executable, "-m", NAME]
+    # Without -P a project that has a file handrail.py would be started in place of this handrail.
+    return [sys.executable, "-P", "-m", NAME]
 
 
 def _is_in_uv_cache(prefix: Path) -> bool:

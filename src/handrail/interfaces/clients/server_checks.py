@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import version
+from pathlib import Path
 from typing import Final
 
 from handrail.domain.plural import plural
@@ -32,8 +33,8 @@ class Server:
     checks: tuple[DoctorCheck, ...] = ()
 
 
-def entry_checks(entry: ConfiguredEntry) -> Iterator[DoctorCheck]:
-    """Checks of an entry that need no start."""
+def entry_checks(entry: ConfiguredEntry, home: Path) -> Iterator[DoctorCheck]:
+    """Checks of an entry that need no start; `home` is the HANDRAIL_HOME of this handrail."""
     name = name_of(entry)
     if entry.error is not None:
         yield fail(name, f"{entry.file} can't be read: {entry.error}", entry.error.hint)
@@ -41,15 +42,17 @@ def entry_checks(entry: ConfiguredEntry) -> Iterator[DoctorCheck]:
         yield ok(name, "has no command to start; not tested")
     elif entry.is_off:
         yield warn(name, f"turned off in {entry.file}", "turn it on there, or in the client")
-    elif not may_start(entry):
+    elif not may_start(entry, home):
         command = shlex.join([entry.launch.command, *entry.launch.args])
-        why = f"not started: {entry.file} is a file of the project, and its entry starts another program"
+        starts = "starts another program, or this one with other state"
+        why = f"not started: {entry.file} is a file of the project, and its entry {starts}"
         yield warn(name, why, f"look at it, then start it by hand: {command}")
 
 
-def may_start(entry: ConfiguredEntry) -> bool:
-    """Whether an entry may be started to test it: one that came with the project only if it starts this handrail."""
-    return entry.launch is not None and (not entry.is_of_project or is_own(entry.launch))
+def may_start(entry: ConfiguredEntry, home: Path) -> bool:
+    """Whether an entry may be started to test it: one that came with the project only if it starts this handrail, on
+    this home."""
+    return entry.launch is not None and (not entry.is_of_project or is_own(entry.launch, home))
 
 
 def name_of(entry: ConfiguredEntry) -> str:

@@ -13,12 +13,14 @@ import os
 import re
 import shutil
 import signal
+import stat
 import sys
 import tempfile
 from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -28,6 +30,10 @@ from handrail.foundation.plain_file import NotPlain, read_plain
 from handrail.rules.files.project import ProjectFiles
 
 TIME_S: Final = 30.0
+LOOK_S: Final = 1.0
+"""After how long it is looked at what git may be waiting for."""
+PATTERN_FILES: Final = (".gitignore", ".gitattributes")
+ENTRIES_MAX: Final = 200_000
 OUTPUT_BYTES_MAX: Final = 32_000_000
 INDEX_BYTES_MAX: Final = 500_000_000
 EXCLUDE_BYTES_MAX: Final = 1_000_000
@@ -353,23 +359,14 @@ def _environment() -> dict[str, str]:
 
 async def _run(argv: tuple[str, ...], cwd: Path, env: Mapping[str, str], stdin: bytes = b"") -> tuple[int, bytes, str]:
     """Run a program within limits: its exit code, output and error message. It is always ended afterwards."""
-    try:
-        process = await asyncio.create_subprocess_exec(
-            *argv,
-            cwd=cwd,
-            env=env,
-            stdin=PIPE if stdin else DEVNULL,
-            stdout=PIPE,
-            stderr=PIPE,
-            start_new_session=sys.platform != "win32",
-        )
-    except OSError as error:
-        raise GitUnavailable(f"git can't be started: {error.strerror}", HOW_TO_GET) from error
+    process = await _started(argv, cwd, env, has_input=bool(stdin))
+    talking = asyncio.gather(_fed(process.stdin, stdin), _taken(process.stdout), _taken(process.stderr))
     try:
         async with asyncio.timeout(TIME_S):
-            _, said, complaint = await asyncio.gather(
-                _fed(process.stdin, stdin), _taken(process.stdout), _taken(process.stderr)
-            )
+            done, _ = await asyncio.wait({talking}, timeout=LOOK_S)
+            if not done:
+                await asyncio.to_thread(_require_no_pipes, cwd)
+            _, said, complaint = await talking
             exit_ = await process.wait()
     except TimeoutError:
         raise GitUnavailable(
@@ -379,7 +376,56 @@ async def _run(argv: tuple[str, ...], cwd: Path, env: Mapping[str, str], stdin: 
         if process.returncode is None:
             _kill(process)
             await asyncio.shield(process.wait())
+        talking.cancel()
     return exit_, said, _last_line(complaint)
+
+
+def _require_no_pipes(root: Path) -> None:
+    """Refuse a repository with a pipe that git would wait for; asked once git takes longer than usual."""
+    seen = 0
+    above: list[tuple[str, list[str], list[str]]] = [(str(one), [], [*PATTERN_FILES]) for one in root.parents]
+    for folder, inner, names in chain(above, os.walk(root)):
+        seen += len(inner) + len(names)
+        if seen > ENTRIES_MAX:
+            return
+        for name in PATTERN_FILES:
+            if name in names and _is_special(Path(folder) / name):
+                raise GitUnavailable(f"{folder}/{name} is not a regular file: git would wait for it", "remove it")
+
+
+def _is_special(path: Path) -> bool:
+    try:
+        mode = path.stat().st_mode
+    except OSError:  # nothing there, or nothing that git could open
+        return False
+    return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
+
+
+async def _started(
+    argv: tuple[str, ...], cwd: Path, env: Mapping[str, str], *, has_input: bool
+) -> asyncio.subprocess.Process:
+    """Start a program. A cancelled caller waits until it is started: only then can all of it be killed."""
+    starting = asyncio.ensure_future(
+        asyncio.create_subprocess_exec(
+            *argv,
+            cwd=cwd,
+            env=env,
+            stdin=PIPE if has_input else DEVNULL,
+            stdout=PIPE,
+            stderr=PIPE,
+            start_new_session=sys.platform != "win32",
+        )
+    )
+    try:
+        return await asyncio.shield(starting)
+    except OSError as error:
+        raise GitUnavailable(f"git can't be started: {error.strerror}", HOW_TO_GET) from error
+    except asyncio.CancelledError:
+        with suppress(OSError):
+            process = await starting
+            _kill(process)
+            await process.wait()
+        raise
 
 
 def _kill(process: asyncio.subprocess.Process) -> None:

@@ -32,11 +32,15 @@ OWN_FOLDER: Final = ".handrail"
 GIT_FOLDER: Final = ".git"
 STARTERS: Final = frozenset(
     {
-        *((".mcp.json",), (".envrc",), (".cursor", "mcp.json"), (".vscode", "mcp.json")),
-        *((".codex", "config.toml"), (".gemini", "settings.json")),
+        *((".mcp.json",), (".envrc",), ("opencode.json",), ("opencode.jsonc",)),
+        *((".claude", "settings.json"), (".claude", "settings.local.json")),
+        *((".cursor", "mcp.json"), (".cursor", "hooks.json")),
+        *((".vscode", "mcp.json"), (".vscode", "tasks.json"), (".vscode", "settings.json"), (".vscode", "launch.json")),
+        *((".codex", "config.toml"), (".gemini", "settings.json"), (".devcontainer", "devcontainer.json")),
     }
 )
-"""The ends of paths of files that make a client or a shell start programs: a plan must not change them unseen."""
+"""The ends of paths of files that make a client, an editor or a shell start programs: a plan must not change them
+unseen."""
 STARTER_FOLDERS: Final = frozenset(ends[0] for ends in STARTERS if len(ends) > 1)
 NAME_BYTES_MAX: Final = 255
 

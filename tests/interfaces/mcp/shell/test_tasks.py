@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,6 +13,8 @@ from mcp.client.extension import ClaimContext, ResultClaim
 from mcp.shared.exceptions import MCPError
 from pydantic import TypeAdapter
 
+from handrail.domain.run.command import SetVars
+from handrail.interfaces.mcp.surface.runs.run_tasks import RunTasks
 from interfaces.mcp.surface.agent import MODERN, Agent, Place, read, until, write
 
 TASKS = "io.modelcontextprotocol/tasks"
@@ -160,6 +163,29 @@ async def test_an_answer_counts_only_under_the_key_that_the_question_came_with(p
         assert "approval_given" not in place.kinds(task)
         await ask(agent, "tasks/update", task, input_responses={key: YES})
         await agent.until(task, "completed")
+
+
+async def test_an_answer_does_not_count_if_the_question_changes_while_it_is_taken(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken = RunTasks._answer
+
+    async def after_a_change(tasks: RunTasks, program: Any, task: str, one: Any, *more: Any) -> None:
+        dispatch = program.writer.dispatch
+        await dispatch.grant(task, SetVars(vars={"t": "EVIL"}), actor="agent:claude")
+        async with asyncio.timeout(20):
+            while (await dispatch.current(task)).step("go").digest in {"", one.digest}:  # until it is asked again
+                await asyncio.sleep(0.01)
+        await taken(tasks, program, task, one, *more)
+
+    monkeypatch.setattr(RunTasks, "_answer", after_a_change)
+    async with place.agent(mode=MODERN, extensions=[Tasks()], elicitation_callback=silent) as agent:
+        changing = {"name": "P", "steps": [{"id": "go", "approve": "Publish?"}, write("w", text="{{ vars.t }}")]}
+        task = await started(agent, changing)
+        (key,) = (await reached(agent, task, "input_required"))["inputRequests"]
+        with pytest.raises(MCPError, match="has changed since you looked"):
+            await ask(agent, "tasks/update", task, input_responses={key: YES})
+        assert "approval_given" not in place.kinds(task)
 
 
 async def test_a_client_that_can_not_ask_its_user_is_given_no_question_and_can_answer_none(place: Place) -> None:

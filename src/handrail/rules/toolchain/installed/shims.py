@@ -41,7 +41,8 @@ def machine_programs(name: str, above: Sequence[Path] = ()) -> Iterator[OnPath]:
         return
     folders = filter(None, os.environ.get("PATH", os.defpath).split(os.pathsep))
     programs = (Path(folder, name).absolute() for folder in folders)
-    real = (past_shim(path, above) for path in programs if path.is_file() and os.access(path, os.X_OK))
+    # Asked in this order: a folder of PATH that we may not enter has no programs for us, and is no error.
+    real = (past_shim(path, above) for path in programs if os.access(path, os.X_OK) and path.is_file())
     yield from filter(None, real)
 
 

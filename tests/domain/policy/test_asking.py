@@ -1,0 +1,57 @@
+"""Asking the policy about an answer or an override: what the step asks for and what the owner allows both count."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from domain.facts import RUN, after
+from handrail.domain.definition.authoring import definition_from
+from handrail.domain.policy.answering import AnswerRules
+from handrail.domain.policy.asking import may_command
+from handrail.domain.policy.table import OwnerPolicy
+from handrail.domain.policy.verdict import ALLOWED, PolicyVerdict, Refused
+from handrail.domain.run.command import GiveApproval, RejectApproval, RequestApproval, SkipStep, StartRun
+from handrail.domain.run.state import Run
+
+ANN = "person:ann"
+AT_TERMINAL = OwnerPolicy(answers=AnswerRules(channels=("terminal",)))
+
+
+def asked(command: str, *, policy: OwnerPolicy, channel: str = "", actor: str = ANN, **step: Any) -> PolicyVerdict:
+    definition = definition_from({"id": "d", "steps": [{"id": "go", "approve": "?", **step}]})
+    start = StartRun(definition="sha256:0", workflow="d", vars={}, behalf=ANN)
+    run = after(Run(id=RUN), [start, RequestApproval(step="go")], definition)
+    if command == "skip":
+        skip = SkipStep(step="go", reason="x", channel=channel)
+        return may_command(actor, run, definition, skip, policy)
+    kind = GiveApproval if command == "approve" else RejectApproval
+    answer = kind(step="go", digest=run.step("go").digest, reason="x", channel=channel)
+    return may_command(actor, run, definition, answer, policy)
+
+
+@pytest.mark.parametrize("command", ["approve", "reject"])
+def test_an_answer_is_of_those_whom_the_step_asks(command: str) -> None:
+    policy = OwnerPolicy(answers=AnswerRules(groups={"leads": ["ann"]}))
+    assert asked(command, policy=policy, by=["leads"]) == ALLOWED
+    refused = asked(command, policy=policy, by=["bob"])
+    assert isinstance(refused, Refused)
+    assert "this is for bob" in refused.why
+
+
+@pytest.mark.parametrize("command", ["approve", "reject"])
+def test_an_answer_is_not_of_who_had_the_run_started_if_the_step_says_so(command: str) -> None:
+    assert asked(command, policy=OwnerPolicy()) == ALLOWED
+    refused = asked(command, policy=OwnerPolicy(), not_by="starter")
+    assert isinstance(refused, Refused)
+    assert "started this run" in refused.why
+
+
+@pytest.mark.parametrize("command", ["approve", "reject", "skip"])
+def test_an_answer_and_an_override_come_by_a_channel_that_counts(command: str) -> None:
+    assert asked(command, policy=AT_TERMINAL, channel="terminal") == ALLOWED
+    for channel in ("command", "agent:claude", ""):
+        refused = asked(command, policy=AT_TERMINAL, channel=channel)
+        assert isinstance(refused, Refused)
+        assert "does not count here" in refused.why
