@@ -280,8 +280,18 @@ NAMED_TESTS: Final = {
 }
 TESTS_FAIL: Final = RuleCard(
     name="tests_fail",
-    summary="Each of `tests` fails now, at an assertion; not because it can't be imported or found.",
-    parameters={"tests": NAMED_TESTS, **TOOLCHAIN},
+    version="1.1.0",
+    summary="Each of `tests` fails now, at an assertion or with one of `raises`; not because it can't be imported.",
+    parameters={
+        "tests": NAMED_TESTS,
+        "raises": {
+            "type": "array",
+            "maxItems": 10,
+            "items": {**WORD, "minLength": 1, "maxLength": 200},
+            "description": "Types of errors that count as well, where the code crashes: `KeyError`.",
+        },
+        **TOOLCHAIN,
+    },
     required=("tests",),
     reads=Reads.PROJECT,
     timeout="10m",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from msgspec.structs import replace
@@ -23,6 +23,8 @@ from handrail.rules.toolchain.task import CannotRun, Result, Task
 from handrail.rules.toolchain.toolchain_runner import NotStarted
 
 ASSERTIONS: Final = frozenset({"AssertionError", "Failed", "failureException", "ComparisonFailure"})
+NEVER_THE_BUG: Final = frozenset({"ImportError", "ModuleNotFoundError", "SyntaxError", "IndentationError", "TabError"})
+"""Errors that say that the test itself can't be run, whatever is expected."""
 RED: Final = frozenset({"failed", "errors"})
 WRITE: Final = "name the test as the runner does, and let it assert what is wrong"
 
@@ -48,7 +50,8 @@ async def _failing(parameters: Mapping[str, Any], setting: Setting) -> CheckOutc
         return found
     site, tasks = found
     results = [await runs.once(task, site) for task in tasks]
-    findings = [one for name in parameters["tests"] for one in _not_red(TESTS_FAIL, name, results)]
+    expected = ASSERTIONS | ({name.rpartition(".")[2] for name in parameters.get("raises", ())} - NEVER_THE_BUG)
+    findings = [one for name in parameters["tests"] for one in _not_red(name, results, expected)]
     return _concluded(TESTS_FAIL, findings, tasks, results)
 
 
@@ -118,8 +121,8 @@ def _outcomes(name: str, results: Sequence[Result]) -> dict[str, tuple[str, str]
     }
 
 
-def _not_red(card: RuleCard, name: str, results: Sequence[Result]) -> Iterator[Finding]:
-    found = _outcomes(name, results)
+def _not_red(name: str, results: Sequence[Result], expected: Collection[str]) -> Iterator[Finding]:
+    card, found = TESTS_FAIL, _outcomes(name, results)
     if not found:
         yield found_at(card.name, name, f"there is no test {name} among those that ran", WRITE)
         return
@@ -129,8 +132,8 @@ def _not_red(card: RuleCard, name: str, results: Sequence[Result]) -> Iterator[F
         word = {"errors": "does not get to its assertion"}.get(how, f"is {how}")
         yield found_at(card.name, name, f"{name} must fail, but {word}", WRITE)
         return
-    wrong = next((raised for raised in red.values() if raised and raised not in ASSERTIONS), "")
-    if wrong and not any(raised in ASSERTIONS for raised in red.values()):
+    wrong = next((raised for raised in red.values() if raised and raised not in expected), "")
+    if wrong and not any(raised in expected for raised in red.values()):
         yield found_at(card.name, name, f"{name} fails with {wrong}, not at an assertion", WRITE)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache, partial
@@ -108,8 +109,10 @@ def _only_at(folder: Path, name: str) -> Callable[[str, list[str]], list[str]]:
 
 @cache
 def _environment() -> Path:
-    """An environment with pytest and coverage, as a developer has it; made once in a process."""
-    return environment(Path(_kept().name) / ENVIRONMENT, (*PYTEST, *COVERAGE))
+    """An environment with pytest, coverage and a linter, as a developer has it; made once in a process."""
+    made = environment(Path(_kept().name) / ENVIRONMENT, (*PYTEST, *COVERAGE))
+    shutil.copy2(Path(sys.executable).parent / "ruff", made / "bin")
+    return made
 
 
 @cache

@@ -182,6 +182,11 @@ async def test_a_red_test_must_be_red_at_an_assertion(run: Setting) -> None:
     ]
     write(run.project, {"calc.py": "def add(a, b):\n    return a.plus(b)\n"})
     assert await said(tests_fail, run, tests=[ADDS]) == [f"{ADDS} fails with AttributeError, not at an assertion"]
+    assert await said(tests_fail, run, tests=[ADDS], raises=["KeyError"]) != []
+    assert await said(tests_fail, run, tests=[ADDS], raises=["builtins.AttributeError"]) == [], "the report is a crash"
+    write(run.project, {"calc.py": "def add(a, b):\n    import nowhere\n"})
+    [found] = await said(tests_fail, run, tests=[ADDS], raises=["ModuleNotFoundError"])
+    assert "ModuleNotFoundError" in found, "a module that is missing is never what was reported"
     write(run.project, {"calc.py": "raise ImportError\n"})
     assert await said(tests_fail, run, tests=[ADDS]) == [f"there is no test {ADDS} among those that ran"]
 
