@@ -84,7 +84,7 @@ def handover(_: Hands) -> Any:
 # --- the lies -------------------------------------------------------------------------------------------------
 
 
-def test_that_proves_nothing(hands: Hands) -> Any:
+def an_idle_test(hands: Hands) -> Any:
     hands.work.append(SOURCE, CODE)
     test = "def test_total():\n    assert 2 + 2 == 4\n"
     hands.work.write(TESTS, test)
@@ -125,7 +125,7 @@ LIES = (
         tell=lambda hands: {"tests": NAMES, "commit": hands.work.head()},
         noticed_by="tests_prove",
     ),
-    Lie(step="build.make", name="an idle test", tell=test_that_proves_nothing, noticed_by="tests_prove"),
+    Lie(step="build.make", name="an idle test", tell=an_idle_test, noticed_by="tests_prove"),
     Lie(step="build.make", name="no commit", tell=code_without_commit, noticed_by="commit_exists"),
     Lie(step="build.make", name="a secret", tell=code_with_a_secret, noticed_by="no_secrets"),
     Lie(step="tell", name="nothing written", tell=documents_that_did_not_change, noticed_by="files_changed"),
