@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from outside.walks.routines import context, verification
 from outside.walks.tally import FILES
 from outside.walks.walk import Hands, Lie, Walk
@@ -166,4 +168,10 @@ QUICK = Walk(
     files=FILES,
     inputs={"goal": GOAL, "depth": "quick"},
     steps={"criteria": criteria, "build.make": make},
+)
+THOROUGH = replace(
+    NORMAL,
+    inputs={"goal": GOAL, "depth": "thorough"},
+    steps={**NORMAL.steps, "critique.attack": lambda _: {"serious": [], "minor": ["say what an empty column is"]}},
+    approved=frozenset({"keep"}),
 )

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec.structs import replace
+
+from outside.walks.routines import context
 from outside.walks.tally import FILES
 from outside.walks.walk import Hands, Lie, Walk
 from outside.walks.workplace import Workplace
@@ -147,4 +150,19 @@ QUICK = Walk(
     lies=(
         Lie(step="run", name="green, although it is red", tell=lambda _: {"tests": "pass"}, noticed_by="tests_pass"),
     ),
+)
+THOROUGH = replace(
+    NORMAL,
+    inputs={"change": "median", "depth": "thorough"},
+    steps={
+        **NORMAL.steps,
+        "scope": lambda hands: {**scope(hands), "areas": ["api"]},
+        **context(
+            "context",
+            lookup="who calls the functions of report.py",
+            finding="Only users do; all reports have the same form, a name and a number with two places.",
+            files=[SOURCE, "README.md"],
+        ),
+        "lenses.inspect": lambda _: {"findings": []},
+    },
 )

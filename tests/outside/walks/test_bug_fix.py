@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from outside.walks.bug_fix import NORMAL, QUICK
+from outside.walks.bug_fix import NORMAL, QUICK, THOROUGH
 from outside.walks.walk import Walk, walked_honestly, walked_lying
 from outside.walks.workplace import Workplace
 
@@ -20,3 +20,9 @@ async def test_a_bug_is_fixed_test_first_within_its_budget(tmp_path: Path, walk:
 
 async def test_no_lie_about_a_fix_is_accepted(tmp_path: Path) -> None:
     await walked_lying(NORMAL, Workplace(tmp_path, NORMAL.files))
+
+
+@pytest.mark.long
+async def test_a_bug_is_fixed_thoroughly(tmp_path: Path) -> None:
+    walked = await walked_honestly(THOROUGH, Workplace(tmp_path, THOROUGH.files))
+    assert "prove[0].verify.prove" in walked.path

@@ -6,12 +6,19 @@ from pathlib import Path
 
 import pytest
 
-from outside.walks.feature import NORMAL, QUICK
+from outside.walks.feature import NORMAL, QUICK, THOROUGH
 from outside.walks.walk import Walk, walked_honestly, walked_lying
 from outside.walks.workplace import Workplace
 
 
-@pytest.mark.parametrize("walk", [QUICK, NORMAL], ids=["quick", "normal"])
+@pytest.mark.parametrize(
+    "walk",
+    [
+        pytest.param(QUICK, id="quick", marks=pytest.mark.long),
+        pytest.param(NORMAL, id="normal"),
+        pytest.param(THOROUGH, id="thorough", marks=pytest.mark.long),
+    ],
+)
 async def test_a_feature_is_built(tmp_path: Path, walk: Walk) -> None:
     work = Workplace(tmp_path, walk.files)
     walked = await walked_honestly(walk, work)

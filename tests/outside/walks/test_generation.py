@@ -11,7 +11,9 @@ from outside.walks.walk import Walk, walked_honestly, walked_lying
 from outside.walks.workplace import Workplace
 
 
-@pytest.mark.parametrize("walk", [QUICK, NORMAL], ids=["quick", "normal"])
+@pytest.mark.parametrize(
+    "walk", [pytest.param(QUICK, id="quick", marks=pytest.mark.long), pytest.param(NORMAL, id="normal")]
+)
 async def test_missing_tests_are_written(tmp_path: Path, walk: Walk) -> None:
     walked = await walked_honestly(walk, Workplace(tmp_path, walk.files))
     assert walked.end["outputs"]["verdict"] == "not_needed"

@@ -11,7 +11,9 @@ from outside.walks.walk import Walk, walked_honestly, walked_lying
 from outside.walks.workplace import Workplace
 
 
-@pytest.mark.parametrize("walk", [QUICK, NORMAL], ids=["quick", "normal"])
+@pytest.mark.parametrize(
+    "walk", [pytest.param(QUICK, id="quick", marks=pytest.mark.long), pytest.param(NORMAL, id="normal")]
+)
 async def test_code_is_refactored(tmp_path: Path, walk: Walk) -> None:
     work = Workplace(tmp_path, walk.files)
     await walked_honestly(walk, work)

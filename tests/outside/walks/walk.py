@@ -82,7 +82,7 @@ class Cost(Struct):
     read: int = 0
     """Answers: the longer one of text and data, since clients show either."""
     frame: int = 0
-    """What of the answers is neither prompt, shape, guidance nor finding."""
+    """What of the answers is neither prompt, shape, guidance, question, finding nor output."""
 
     def add(self, arguments: Mapping[str, Any], result: mt.CallToolResult) -> None:
         data = data_of(result)
@@ -92,7 +92,8 @@ class Cost(Struct):
         self.read += words
         step = data.get("step", {})
         own = [step.get(key) for key in ("prompt", "output", "guidance", "role", "checks", "model_hint", "title")]
-        own += [data.get(key) for key in ("guidance", "findings", "preconditions", "clarify")]
+        own += [data.get(key) for key in ("guidance", "findings", "preconditions", "clarify", "outputs")]
+        own += [one.get("text") for one in data.get("waiting_for", ())]
         self.frame += words - sum(size_of(one) for one in own if one)
 
     @property
