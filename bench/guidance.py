@@ -36,7 +36,7 @@ from bench.agents import HANDRAIL, Pipe, quantile, timed, told  # noqa: E402 - f
 from interfaces.mcp.surface.agent import Place  # noqa: E402
 from outside.parts import Part, built_in_names, part_of  # noqa: E402
 from outside.scripted_agent import AHEAD_MAX, OLD_MAX, Mood, Whims  # noqa: E402
-from outside.walks import bug_fix, feature, review  # noqa: E402
+from outside.walks.code import bug_fix, feature, review  # noqa: E402
 from outside.walks.walk import walked_honestly  # noqa: E402
 from outside.walks.workplace import Workplace  # noqa: E402
 from outside.worlds import DONE, InMemory, events_of, is_as_scripted  # noqa: E402

@@ -35,10 +35,10 @@ async def _noticing(parameters: Mapping[str, Any], setting: Setting) -> CheckOut
         return outcome(wrong, evidence_of(CARD))
     names = list(dict.fromkeys(one["test"] for one in breaks))
     runs = TestSuite(CARD, {**parameters, "tests": names}, setting)
-    begun = await started(runs, setting)
-    if isinstance(begun, CheckOutcome):
-        return begun
-    site, tasks = begun
+    ready = await started(runs, setting)
+    if isinstance(ready, CheckOutcome):
+        return ready
+    site, tasks = ready
     results = [await runs.once(task, site) for task in tasks]
     findings = [one for name in names for one in not_green(CARD, name, results)]
     for one, files in zip(breaks, broken, strict=True):

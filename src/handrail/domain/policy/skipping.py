@@ -3,8 +3,8 @@
 Pure. A step without a gate may be skipped by an agent. A check that blocks, `confirm` and an approval are gates: they
 are skipped only by a person. A step that contains others is as strict as the strictest step inside it; otherwise
 skipping a loop would skip the approvals in it. Its author may let an agent skip it with the checks inside, but never
-with an approval, nor with what is reserved to a person. Who skips the first step of an inlined workflow that has not
-begun skips all of it."""
+with an approval, nor with what is reserved to a person. Who skips the first step of an inlined workflow skips all of
+it, if nothing else there has started."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ def skipped_with(run: Run, definition: Definition, path: str) -> tuple[str, ...]
         return ()
     first, *others = lane.definition.steps
     rest = tuple(f"{lane.prefix}{one.id}" for one in others)
-    is_begun = any(run.step(one).status not in STEP_NOT_STARTED for one in rest)
+    is_started = any(run.step(one).status not in STEP_NOT_STARTED for one in rest)
     is_asked = any(has_approval(definition, one) for one in others)
     is_open = status in STEP_NOT_STARTED or status is StepStatus.WAITING
-    return () if first.id != found.step.id or not is_open or is_begun or is_asked else rest
+    return () if first.id != found.step.id or not is_open or is_started or is_asked else rest
 
 
 def has_gate(definition: Definition, step: Step) -> bool:

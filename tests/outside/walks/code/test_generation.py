@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from outside.walks.generation import NORMAL, QUICK
+from outside.walks.code.generation import NORMAL, QUICK
 from outside.walks.walk import Walk, walked_honestly, walked_lying
 from outside.walks.workplace import Workplace
 

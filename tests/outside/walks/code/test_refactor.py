@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from outside.walks.refactor import NORMAL, QUICK
+from outside.walks.code.refactor import NORMAL, QUICK
 from outside.walks.walk import Walk, walked_honestly, walked_lying
 from outside.walks.workplace import Workplace
 

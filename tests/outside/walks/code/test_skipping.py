@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from outside.walks.bug_fix import NORMAL as BUG_FIX
-from outside.walks.feature import NORMAL as FEATURE
-from outside.walks.generation import NORMAL as GENERATION
-from outside.walks.refactor import NORMAL as REFACTOR
-from outside.walks.review import NORMAL as REVIEW
+from outside.walks.code.bug_fix import NORMAL as BUG_FIX
+from outside.walks.code.feature import NORMAL as FEATURE
+from outside.walks.code.generation import NORMAL as GENERATION
+from outside.walks.code.refactor import NORMAL as REFACTOR
+from outside.walks.code.review import NORMAL as REVIEW
 from outside.walks.walk import Skipped, Walk, at_work, walked_honestly
 from outside.walks.workplace import Workplace
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from outside.walks.bug_fix import NORMAL, QUICK, THOROUGH
+from outside.walks.code.bug_fix import NORMAL, QUICK, THOROUGH
 from outside.walks.walk import Walk, walked_honestly, walked_lying
 from outside.walks.workplace import Workplace
 
