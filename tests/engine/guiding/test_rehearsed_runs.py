@@ -10,8 +10,7 @@ import pytest
 
 from engine.guided_runs import Led, led
 from engine.stage import puppet, value_of
-from handrail.domain.definition.effect import Effect
-from handrail.domain.definition.model import Definition, Tool
+from handrail.domain.definition.model import Definition, Effect, Tool
 from handrail.domain.definition.work_items import works_in
 from handrail.domain.journal.event import ApprovalGiven, Outcome, StepCompensated, StepCompleted, StepSkipped
 from handrail.domain.rehearsal.script import EXHAUSTED, Answers, Script, names_in
