@@ -1,13 +1,15 @@
 """What is the guide worth, and what does it cost? An agent that behaves badly, with the guide and without it.
 
-    python bench/guidance.py [--seeds 2] [--steps 1000] [--workflows 500]
+    python bench/guidance.py [--seeds 2] [--steps 1000] [--workflows 500] [--only costs]
 
 The agent is the one of tests/outside: by a seeded chance it hands in rubbish, skips ahead, repeats itself, and forgets
 everything. With the guide it works through every built-in workflow, and the journal tells what was done. Without it,
 the same moods meet nothing but the list of the steps that are to be done: what it skips stays undone, what it repeats
 is done twice, and after forgetting it goes on where it believes that it was, give or take two steps. That is a model of
-an agent, not a measured one: compare the two with each other, and neither with a real model. Then: whether a long
-guided run stays flat, and how long a large library takes to be listed and searched."""
+an agent, not a measured one: compare the two with each other, and neither with a real model. Then: what three
+workflows cost a worker that does the work for real and makes no mistake (tests/outside/walks), in calls and tokens
+(characters / 4) that it writes and reads; the fixed share of what it reads is neither prompt, shape, guidance, question
+nor finding. Last: whether a long guided run stays flat, and how long a large library takes to list and to search."""
 
 from __future__ import annotations
 
@@ -34,6 +36,9 @@ from bench.agents import HANDRAIL, Pipe, quantile, timed, told  # noqa: E402 - f
 from interfaces.mcp.surface.agent import Place  # noqa: E402
 from outside.parts import Part, built_in_names, part_of  # noqa: E402
 from outside.scripted_agent import AHEAD_MAX, OLD_MAX, Mood, Whims  # noqa: E402
+from outside.walks.code import bug_fix, feature, review  # noqa: E402
+from outside.walks.walk import walked_honestly  # noqa: E402
+from outside.walks.workplace import Workplace  # noqa: E402
 from outside.worlds import DONE, InMemory, events_of, is_as_scripted  # noqa: E402
 
 GUESS: Final = 2
@@ -41,6 +46,13 @@ GUESS: Final = 2
 QUERIES: Final = ("fix a bug with a failing test", "review a pull request", "database", "how do I deploy this")
 LOOKS: Final = 200
 STEPS_OF_SHORT: Final = 2
+WALKS: Final = [
+    *(bug_fix.QUICK, bug_fix.NORMAL, bug_fix.THOROUGH),
+    *(feature.QUICK, feature.NORMAL, feature.THOROUGH),
+    *(review.QUICK, review.NORMAL, review.THOROUGH),
+]
+TARGETS: Final = {("bug-fix-test-first", "quick"): (9, 2_500), ("bug-fix-test-first", "normal"): (14, 4_000)}
+"""Calls and tokens at most, by workflow and depth."""
 
 
 class Tally(Struct):
@@ -63,13 +75,35 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--steps", type=int, default=1_000)
     parser.add_argument("--workflows", type=int, default=500)
+    parser.add_argument("--only", choices=["costs"])
     asked = parser.parse_args()
-    print(f"{'':58}{'figure':>12}{'target':>12}")
+    costs()
+    if asked.only:
+        return
+    print(f"\n{'':58}{'figure':>12}{'target':>12}")
     worth(asked.seeds)
     with tempfile.TemporaryDirectory() as folder:
         flat(Path(folder), asked.steps)
     with tempfile.TemporaryDirectory() as folder:
         library(Path(folder), asked.workflows)
+
+
+# --- what a workflow costs its worker -------------------------------------------------------------------------
+
+
+def costs() -> None:
+    """A table: the clean path of three workflows, at each depth."""
+    print(f"{'clean path':34}{'calls':>7}{'writes':>8}{'reads':>8}{'tokens':>8}{'fixed':>8}{'at most':>16}")
+    for walk in WALKS:
+        depth = str(walk.inputs.get("depth", "normal"))
+        with tempfile.TemporaryDirectory() as folder:
+            cost = asyncio.run(walked_honestly(walk, Workplace(Path(folder), walk.files))).cost
+        calls, tokens = TARGETS.get((walk.workflow, depth), (None, None))
+        target = f"{calls} / {tokens:,}" if tokens else "-"
+        print(
+            f"{walk.workflow + ', ' + depth:34}{cost.calls:7}{cost.written / 4:8.0f}{cost.read / 4:8.0f}"
+            f"{cost.tokens:8}{100 * cost.frame / cost.read:7.0f}%{target:>16}"
+        )
 
 
 # --- what it is worth -----------------------------------------------------------------------------------------

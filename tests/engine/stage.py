@@ -240,6 +240,8 @@ def inputs_checked(definition: Definition, given: Mapping[str, Any]) -> tuple[Ma
 
 
 def fitting(schema: Any, value: Any) -> Sequence[str]:
+    if "enum" in schema:
+        return [] if value in schema["enum"] else [f"is none of {schema['enum']}"]
     wants = {"object": dict, "string": str, "number": int}[schema["type"]]
     return [] if isinstance(value, wants) else [f"is not of type {schema['type']}"]
 

@@ -102,6 +102,12 @@ def _tests_of(name: str) -> tuple[Definition, tuple[Script, ...]]:
     return loaded.definition, tests.scripts
 
 
+def whole_tests_of(name: str) -> tuple[Definition, list[Script]]:
+    """A workflow, and its tests without stand-ins for the workflows that it inlines."""
+    definition, scripts = _tests_of(name)
+    return definition, [_whole(definition, script) for script in scripts]
+
+
 @cache
 def part_of(name: str, end: str = COMPLETED) -> Part | None:
     """The part in which an agent has most to do, of those that a workflow's own tests with this end make."""

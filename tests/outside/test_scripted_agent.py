@@ -101,7 +101,7 @@ async def test_two_agents_at_two_server_processes_complete_a_run_on_one_home(pla
 async def test_the_agents_really_behave_badly_and_are_refused(place: Place) -> None:
     part = played("feature-implementation")
     async with place.serving(built_in="true") as server:
-        agent = InMemory(server, place.home, place.project).agent(part, "worse")
+        agent = InMemory(server, place.home, place.project).agent(part, "badly")
         await agent.work(await agent.start())
     assert set(agent.whims.had) == set(Mood)
     assert agent.refused >= misbehaved([agent]) / 3

@@ -280,8 +280,18 @@ NAMED_TESTS: Final = {
 }
 TESTS_FAIL: Final = RuleCard(
     name="tests_fail",
-    summary="Each of `tests` fails now, at an assertion; not because it can't be imported or found.",
-    parameters={"tests": NAMED_TESTS, **TOOLCHAIN},
+    version="1.1.0",
+    summary="Each of `tests` fails now, at an assertion or with one of `raises`; not because it can't be imported.",
+    parameters={
+        "tests": NAMED_TESTS,
+        "raises": {
+            "type": "array",
+            "maxItems": 10,
+            "items": {**WORD, "minLength": 1, "maxLength": 200},
+            "description": "Types of errors that count as well, where the code crashes: `KeyError`.",
+        },
+        **TOOLCHAIN,
+    },
     required=("tests",),
     reads=Reads.PROJECT,
     timeout="10m",
@@ -304,6 +314,39 @@ TESTS_PROVE: Final = RuleCard(
     reads=Reads.PROJECT,
     timeout="20m",
     example={"tests": ["tests/test_parser.py::test_empty"]},
+)
+
+TESTS_NOTICE: Final = RuleCard(
+    name="tests_notice",
+    summary=(
+        "Each test of `breaks` passes now, and fails at an assertion in a copy in which `old` was replaced by `new` "
+        "in a file of the product."
+    ),
+    parameters={
+        "breaks": {
+            "type": "array",
+            "minItems": 1,
+            "maxItems": 30,
+            "items": {
+                "type": "object",
+                "required": ["test", "file", "old", "new"],
+                "properties": {
+                    "test": {**WORD, "minLength": 1, "maxLength": 500},
+                    "file": PATH_SCHEMA,
+                    "old": {"type": "string", "minLength": 1, "maxLength": 4_000},
+                    "new": {"type": "string", "maxLength": 4_000},
+                },
+            },
+            "description": "The test, and how the product is broken: a text that is in the file once, and another.",
+        },
+        **TOOLCHAIN,
+    },
+    required=("breaks",),
+    reads=Reads.PROJECT,
+    timeout="20m",
+    example={
+        "breaks": [{"test": "tests/test_pay.py::test_limit", "file": "src/pay.py", "old": "> limit", "new": ">= limit"}]
+    },
 )
 
 LINT_CLEAN: Final = RuleCard(
@@ -393,6 +436,7 @@ BUILT_IN_CARDS: Final[Mapping[str, RuleCard]] = {
             TESTS_KEPT,
             TESTS_FAIL,
             TESTS_PROVE,
+            TESTS_NOTICE,
             LINT_CLEAN,
             COVERAGE_AT_LEAST,
             NO_KNOWN_VULNERABILITIES,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from msgspec.structs import replace
@@ -23,6 +23,8 @@ from handrail.rules.toolchain.task import CannotRun, Result, Task
 from handrail.rules.toolchain.toolchain_runner import NotStarted
 
 ASSERTIONS: Final = frozenset({"AssertionError", "Failed", "failureException", "ComparisonFailure"})
+NEVER_THE_BUG: Final = frozenset({"ImportError", "ModuleNotFoundError", "SyntaxError", "IndentationError", "TabError"})
+"""Errors that say that the test itself can't be run, whatever is expected."""
 RED: Final = frozenset({"failed", "errors"})
 WRITE: Final = "name the test as the runner does, and let it assert what is wrong"
 
@@ -43,18 +45,19 @@ async def _apply_prove(parameters: Mapping[str, Any], setting: Setting) -> Check
 
 async def _failing(parameters: Mapping[str, Any], setting: Setting) -> CheckOutcome:
     runs = TestSuite(TESTS_FAIL, parameters, setting)
-    found = await _started(runs, setting)
+    found = await started(runs, setting)
     if isinstance(found, CheckOutcome):
         return found
     site, tasks = found
     results = [await runs.once(task, site) for task in tasks]
-    findings = [one for name in parameters["tests"] for one in _not_red(TESTS_FAIL, name, results)]
-    return _concluded(TESTS_FAIL, findings, tasks, results)
+    expected = ASSERTIONS | ({name.rpartition(".")[2] for name in parameters.get("raises", ())} - NEVER_THE_BUG)
+    findings = [one for name in parameters["tests"] for one in not_red(TESTS_FAIL, name, results, expected)]
+    return concluded(TESTS_FAIL, findings, tasks, results)
 
 
 async def _proving(parameters: Mapping[str, Any], setting: Setting) -> CheckOutcome:
     runs = TestSuite(TESTS_PROVE, parameters, setting)
-    found = await _started(runs, setting)
+    found = await started(runs, setting)
     if isinstance(found, CheckOutcome):
         return found
     site, tasks = found
@@ -68,17 +71,17 @@ async def _proving(parameters: Mapping[str, Any], setting: Setting) -> CheckOutc
             [found_at(TESTS_PROVE.name, "checks", message, "change the code first")], evidence_of(TESTS_PROVE)
         )
     results = [await runs.once(task, site) for task in tasks]
-    findings = [one for name in parameters["tests"] for one in _not_green(TESTS_PROVE, name, results)]
+    findings = [one for name in parameters["tests"] for one in not_green(TESTS_PROVE, name, results)]
     if not findings:
         without = [in_old_view(task, old, site, setting) for task in tasks]
         if impossible := [one for one in without if isinstance(one, CannotRun)]:
             return unchecked_outcome(TESTS_PROVE, impossible[0].message, impossible[0].fix)
         before = [await runs.once(task, site) for task in without if isinstance(task, Task)]
         findings = [one for name in parameters["tests"] for one in _green_before(TESTS_PROVE, name, before)]
-    return _concluded(TESTS_PROVE, findings, tasks, results)
+    return concluded(TESTS_PROVE, findings, tasks, results)
 
 
-async def _started(runs: TestSuite, setting: Setting) -> tuple[Site, list[Task]] | CheckOutcome:
+async def started(runs: TestSuite, setting: Setting) -> tuple[Site, list[Task]] | CheckOutcome:
     """Where and how the named tests are run; an outcome if that is not possible."""
     card = runs.card
     try:
@@ -118,7 +121,10 @@ def _outcomes(name: str, results: Sequence[Result]) -> dict[str, tuple[str, str]
     }
 
 
-def _not_red(card: RuleCard, name: str, results: Sequence[Result]) -> Iterator[Finding]:
+def not_red(
+    card: RuleCard, name: str, results: Sequence[Result], expected: Collection[str] = ASSERTIONS
+) -> Iterator[Finding]:
+    """What is wrong with a test that must fail, at an assertion or with one of the expected errors."""
     found = _outcomes(name, results)
     if not found:
         yield found_at(card.name, name, f"there is no test {name} among those that ran", WRITE)
@@ -129,12 +135,13 @@ def _not_red(card: RuleCard, name: str, results: Sequence[Result]) -> Iterator[F
         word = {"errors": "does not get to its assertion"}.get(how, f"is {how}")
         yield found_at(card.name, name, f"{name} must fail, but {word}", WRITE)
         return
-    wrong = next((raised for raised in red.values() if raised and raised not in ASSERTIONS), "")
-    if wrong and not any(raised in ASSERTIONS for raised in red.values()):
+    wrong = next((raised for raised in red.values() if raised and raised not in expected), "")
+    if wrong and not any(raised in expected for raised in red.values()):
         yield found_at(card.name, name, f"{name} fails with {wrong}, not at an assertion", WRITE)
 
 
-def _not_green(card: RuleCard, name: str, results: Sequence[Result]) -> Iterator[Finding]:
+def not_green(card: RuleCard, name: str, results: Sequence[Result]) -> Iterator[Finding]:
+    """What is wrong with a test that must pass."""
     found = _outcomes(name, results)
     if not found:
         yield found_at(card.name, name, f"there is no test {name} among those that ran", WRITE)
@@ -152,9 +159,10 @@ def _green_before(card: RuleCard, name: str, before: Sequence[Result]) -> Iterat
         yield found_at(card.name, name, message, "let the test check what the change is for")
 
 
-def _concluded(
+def concluded(
     card: RuleCard, findings: Sequence[Finding], tasks: Sequence[Task], results: Sequence[Result]
 ) -> CheckOutcome:
+    """The outcome of a rule about named tests, with what was run."""
     counts: dict[str, int] = {}
     for result in results:
         for name, count in result.counts.items():

@@ -62,6 +62,21 @@ def test_a_step_that_contains_others_is_as_strict_as_the_strictest_of_them(inner
     assert who({"workflow": "called@1.0.0"}, called=plan(inside)) is expected
 
 
+@pytest.mark.parametrize(
+    ("inner", "expected"),
+    [
+        (CHECKED, AGENT),
+        (ASKED, PERSON),
+        ({"prompt": "x", "skippable": "person"}, PERSON),
+        ({**CHECKED, "skippable": "nobody"}, NOBODY),
+    ],
+)
+def test_an_author_can_let_an_agent_skip_a_routine_with_its_checks_but_no_more(inner: Any, expected: Any) -> None:
+    inside = {"id": "inner", **inner}
+    assert who({"workflow": "called@1.0.0", "skippable": "agent"}, called=plan(inside)) is expected
+    assert who({"each": "inputs.t", "steps": [inside], "skippable": "agent"}) is expected
+
+
 def test_a_question_about_a_changed_tool_is_for_a_person() -> None:
     assert who({"tool": "x.do"}, StepState(about=About.TOOL)) is PERSON
     assert who({"tool": "x.do", "skippable": "nobody"}, StepState(about=About.TOOL)) is NOBODY

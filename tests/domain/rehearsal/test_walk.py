@@ -122,6 +122,20 @@ def test_an_agent_may_fail_or_skip_a_step() -> None:
     assert Branch("deep-dive", Way.TRUE) in skipped.branches
 
 
+def test_a_text_that_reads_a_step_that_the_agent_skipped_has_blanks_as_in_a_real_run() -> None:
+    reads = """\
+        id: reads
+        name: Read what may be missing
+        version: 1.0.0
+        description: Two steps.
+        steps:
+          - {id: first, prompt: Do it.}
+          - {id: then, prompt: 'Go on with {{ steps.first.output.file }}.'}
+        """
+    reported = walked(workflow(reads), outcomes={"first": "skipped"})
+    assert (reported.end, reported.trouble) == ("completed", ())
+
+
 def test_a_no_undoes_what_was_done_newest_first() -> None:
     reported = walked(SAGA, approvals={"go": "reject"})
     assert (reported.end, reported.path, reported.undone) == (

@@ -9,7 +9,7 @@ import pytest
 from domain.facts import RUN, entries, given, plan, started
 from handrail.domain.definition.authoring import definition_from
 from handrail.domain.errors import Invalid
-from handrail.domain.journal.event import Event, StepCompleted, StepSkipped
+from handrail.domain.journal.event import Event, RoundStarted, StepCompleted, StepOpened, StepSkipped
 from handrail.domain.run.guidance import shown_step
 from handrail.domain.run.scope import condition_is_true, evaluate, rendered
 from handrail.domain.run.skipped_values import text_for_reader
@@ -74,6 +74,21 @@ def test_a_skipped_loop_leaves_an_empty_list() -> None:
     definition = plan(loop, {"id": "b", "prompt": "y"})
     text = "{% for one in steps.a.output %}{{ one.i }}{% endfor %}Go."
     assert text_for_reader(text, SKIPPED, locate(definition, "b").lane) == "Go." + NOTE
+
+
+@pytest.mark.parametrize("loop", [{"each": "[1, 2]"}, {"repeat": {"times": 2}}])
+def test_a_step_that_was_skipped_in_one_round_leaves_blanks_in_that_round(loop: dict[str, Any]) -> None:
+    inner = {"id": "i", "prompt": "x", "output": {"type": "object", "properties": FIELDS}}
+    definition = plan({"id": "a", **loop, "steps": [inner]}, {"id": "b", "prompt": "y"})
+    rounds = [RoundStarted(step="a", round=number) for number in (0, 1)]
+    opened = StepOpened(step="a", values=[1, 2], rounds=2 if "each" in loop else None)
+    done = StepCompleted(step="a[1].i", output={"text": "seen", "items": ["x"], "count": 1})
+    run = after(opened, rounds[0], StepSkipped(step="a[0].i", reason="no"), rounds[1], done, StepCompleted(step="a"))
+    text = (
+        "{% for one in steps.a.output %}{{ one.i.text }} {{ one.i.items | join(', ') }} {{ one.i.count }};{% endfor %}"
+    )
+    shown = text_for_reader(text, run, locate(definition, "b").lane)
+    assert shown == "(skipped)  0;seen x 1;" + NOTE.replace("a.)", "a[0].i.)")
 
 
 def test_a_text_that_bears_what_is_missing_stays_as_it_was() -> None:

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from handrail.engine.checking.rule import Baselines, Setting
 from handrail.rules.files.baseline import observed
 from handrail.rules.function_rule import FunctionRule
+from handrail.rules.tests_notice import tests_notice
 from handrail.rules.tests_pass import tests_kept, tests_pass
 from handrail.rules.tests_prove import tests_fail, tests_prove
 from handrail.tools.sandbox.unconfined import Unconfined
@@ -182,6 +183,11 @@ async def test_a_red_test_must_be_red_at_an_assertion(run: Setting) -> None:
     ]
     write(run.project, {"calc.py": "def add(a, b):\n    return a.plus(b)\n"})
     assert await said(tests_fail, run, tests=[ADDS]) == [f"{ADDS} fails with AttributeError, not at an assertion"]
+    assert await said(tests_fail, run, tests=[ADDS], raises=["KeyError"]) != []
+    assert await said(tests_fail, run, tests=[ADDS], raises=["builtins.AttributeError"]) == [], "the report is a crash"
+    write(run.project, {"calc.py": "def add(a, b):\n    import nowhere\n"})
+    [found] = await said(tests_fail, run, tests=[ADDS], raises=["ModuleNotFoundError"])
+    assert "ModuleNotFoundError" in found, "a module that is missing is never what was reported"
     write(run.project, {"calc.py": "raise ImportError\n"})
     assert await said(tests_fail, run, tests=[ADDS]) == [f"there is no test {ADDS} among those that ran"]
 
@@ -212,3 +218,35 @@ async def test_a_test_of_something_new_can_not_even_be_imported_without_it(run: 
     test = "from calc import twice\n\n\ndef test_twice():\n    assert twice(2) == 4\n"
     write(run.project, {"calc.py": f"{CODE}\n\ndef twice(a):\n    return a + a\n", "tests/test_twice.py": test})
     assert await said(tests_prove, run, tests=["tests/test_twice.py::test_twice"]) == []
+
+
+def broken(old: str = "a + b", new: str = "a - b", *, test: str = ADDS, file: str = "calc.py") -> dict[str, str]:
+    return {"test": test, "file": file, "old": old, "new": new}
+
+
+async def test_a_test_notices_a_break_if_handrail_sees_it_red_there(run: Setting) -> None:
+    before = (run.project / "calc.py").read_bytes()
+    assert await said(tests_notice, run, breaks=[broken(), broken(new="b + 7")]) == []
+    [found] = await said(tests_notice, run, breaks=[broken(), broken(new="b + a")])
+    assert found == f"with 'b + a' instead of 'a + b' in calc.py: {ADDS} must fail, but is passed"
+    [found] = await said(tests_notice, run, breaks=[broken(new="a.plus(b)")])
+    assert found.endswith("fails with AttributeError, not at an assertion")
+    [found] = await said(tests_notice, run, breaks=[broken(new="(")])
+    assert found.endswith(f"there is no test {ADDS} among those that ran"), "what can't be imported notices nothing"
+    assert (run.project / "calc.py").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (broken(file="tests/test_calc.py", old="== 4", new="== 5"), "tests/test_calc.py belongs to the tests"),
+        (broken(old="nothing"), "'nothing' is 0 times in calc.py, not once"),
+        (broken(old="a"), "'a' is 3 times in calc.py, not once"),
+        (broken(new="a  + b"), "are the same"),
+        (broken(file="../calc.py"), "../calc.py"),
+        (broken(test="tests/test_calc.py::test_none"), "there is no test tests/test_calc.py::test_none"),
+    ],
+)
+async def test_a_break_that_is_none_is_refused(run: Setting, wrong: dict[str, str], message: str) -> None:
+    [found] = await said(tests_notice, run, breaks=[wrong])
+    assert message in found

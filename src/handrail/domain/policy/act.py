@@ -11,12 +11,12 @@ from typing import Any, Final
 from handrail.domain.definition.model import Definition, Prompt, Skippable
 from handrail.domain.journal.event import Mode, Outcome
 from handrail.domain.policy.actor import ActorKind, kind_of
-from handrail.domain.policy.skipping import has_approval, has_gate, is_reserved, who_may_skip
+from handrail.domain.policy.skipping import has_approval, has_gate, is_reserved, skipped_with, who_may_skip
 from handrail.domain.run import command as c
 from handrail.domain.run.guidance import is_undo
 from handrail.domain.run.state import Run
 from handrail.domain.run.status import StepStatus
-from handrail.domain.run.step_path import Located, locate
+from handrail.domain.run.step_path import Located, container_of, locate
 
 
 class Act(StrEnum):
@@ -78,6 +78,8 @@ def _skip_of(run: Run, definition: Definition, path: str) -> Act:
     step, state = locate(definition, path).step, run.step(path)
     if state.status is StepStatus.COMPENSATION_FAILED or state.undo_uncertain:
         return Act.SKIP_UNDO  # the work itself is done: only its undo is given up
+    if skipped_with(run, definition, path):  # all of an inlined workflow is left out
+        step = locate(definition, container_of(path)).step
     match who_may_skip(definition, step, state):
         case Skippable.NOBODY:
             return Act.SKIP_UNSKIPPABLE

@@ -13,6 +13,7 @@ from handrail.domain.definition.effect import brings_own_undo, effect_of
 from handrail.domain.definition.model import Call, Definition, Prompt, Tool
 from handrail.domain.errors import Invalid, Limited
 from handrail.domain.journal.event import Entry, Event, How, Proof, step_of
+from handrail.domain.policy.actor import AGENT_PREFIX, SYSTEM
 from handrail.domain.rehearsal.question import (
     ApprovedResult,
     AwaitedStep,
@@ -54,6 +55,7 @@ from handrail.domain.scheduling.step_start import CallTool, Grant, InputCheck, L
 from handrail.domain.scheduling.turn import next_turn, ready_for_agent
 
 RUN: Final = "run_rehearsal"
+AGENT: Final = f"{AGENT_PREFIX}script"
 START_MS: Final = 1_000
 TURNS_MAX: Final = 100_000
 """After this many turns a rehearsal stops: no real workflow needs as many."""
@@ -108,7 +110,7 @@ class SimulatedRun:
         """Execute these commands."""
         for command in commands:
             events = decide(self.run, command, self.definition)
-            self.run = _after(self.run, events, self.now)
+            self.run = _after(self.run, events, self.now, actor=_actor_of(command))
             self.events += events
             self.now += 1
             self._agenda.update(self.run, {path for path in map(step_of, events) if path is not None})
@@ -262,9 +264,14 @@ def _ended(path: str, answer: StepResult) -> Command:
             return FailStep(step=path, category=failed.category, message=failed.message)
 
 
-def _after(run: Run, events: Iterable[Event], now: int) -> Run:
+def _actor_of(command: Command) -> str:
+    """Who does it: a step that an agent skips leaves less to later steps than one that its condition leaves out."""
+    return AGENT if isinstance(command, SkipStep) and not command.is_condition else SYSTEM
+
+
+def _after(run: Run, events: Iterable[Event], now: int, *, actor: str = SYSTEM) -> Run:
     entries = [
-        Entry(stream=RUN, n=n, at=now, actor="handrail", event=event, hash=bytes(32))
+        Entry(stream=RUN, n=n, at=now, actor=actor, event=event, hash=bytes(32))
         for n, event in enumerate(events, run.n + 1)
     ]
     return replay(entries, run)

@@ -40,7 +40,7 @@ from handrail.domain.journal.event import (
 )
 from handrail.domain.journal.fact import granted
 from handrail.domain.plural import plural
-from handrail.domain.policy.skipping import has_approval, has_gate
+from handrail.domain.policy.skipping import has_approval, has_gate, skipped_with
 from handrail.domain.run.approval import ASKED_MAX, question_of
 from handrail.domain.run.command import (
     AcceptStep,
@@ -246,7 +246,7 @@ def decide_end(run: Run, command: EndCommand, definition: Definition) -> list[Ev
             require_step_move(step, state, StepStatus.SKIPPED)
             if state.status in STEP_NOT_STARTED:
                 require_ready(run, step, definition)
-            return _skipped(command, state, definition)
+            return _skipped(run, command, definition)
         case RetryStep(step=step, reason=reason):
             return _retried(run, step, reason)
         case AcceptStep(step=step):
@@ -259,15 +259,22 @@ def decide_end(run: Run, command: EndCommand, definition: Definition) -> list[Ev
             assert_never(command)
 
 
-def _skipped(command: SkipStep, state: StepState, definition: Definition) -> list[Event]:
+def _skipped(run: Run, command: SkipStep, definition: Definition) -> list[Event]:
     """Skip a step; what is left out with it stays visible."""
+    state = run.step(command.step)
     if command.is_condition or state.status is StepStatus.COMPENSATION_FAILED or state.undo_uncertain:
         return [granted(StepSkipped, command)]
     step = locate(definition, command.step).step
     skipped = granted(StepSkipped, command, was_gated=has_gate(definition, step))
     if not has_approval(definition, step):
-        return [skipped]
+        rest = skipped_with(run, definition, command.step)
+        return [skipped, *(_skipped_too(one, command, definition) for one in rest)]
     return [granted(ApprovalOverridden, command, digest=state.digest), skipped]
+
+
+def _skipped_too(path: str, command: SkipStep, definition: Definition) -> StepSkipped:
+    was_gated = has_gate(definition, locate(definition, path).step)
+    return StepSkipped(step=path, reason=f"skipped with {command.step}: {command.reason}", was_gated=was_gated)
 
 
 def _retried(run: Run, step: str, reason: str) -> list[Event]:

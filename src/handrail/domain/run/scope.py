@@ -20,6 +20,7 @@ from handrail.domain.language.template import ValueTemplate, compile_value, has_
 from handrail.domain.run.state import Run
 from handrail.domain.run.status import StepStatus
 from handrail.domain.run.step_path import UNDO, Lane
+from handrail.domain.run.step_state import StepState
 from handrail.domain.secrets.scrubbing import holds_mark
 
 COMPILED_MAX: Final = 10_000
@@ -176,12 +177,15 @@ def _field_defaults(fields: Any) -> dict[str, Any]:
 
 def outputs_of_rounds(run: Run, loop: Step, path: str) -> list[dict[str, Any]]:
     """A loop's output: the outputs of its steps, for each round. Collected on demand, not stored twice."""
-    state = run.step(path)
-    rounds = state.round + 1 if state.rounds is None else state.rounds
     return [
         {step.id: _result(run, step, f"{path}[{number}].{step.id}")["output"] for step in loop.body}
-        for number in range(rounds)
+        for number in range(rounds_of(run.step(path)))
     ]
+
+
+def rounds_of(state: StepState) -> int:
+    """How many rounds a completed loop had."""
+    return state.round + 1 if state.rounds is None else state.rounds
 
 
 def _names(lane: Lane) -> tuple[str, ...]:
