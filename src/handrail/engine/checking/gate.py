@@ -139,15 +139,28 @@ class OutputChecks:
 
     async def _remembered(self, rule: Rule, parameters: Mapping[str, Any], setting: Setting) -> CheckOutcome:
         """The cached outcome for identical inputs, or a new one."""
+        reading = asyncio.ensure_future(self._tree())
+        try:
+            return await self._known_or_new(rule, parameters, setting, lambda: asyncio.shield(reading))
+        finally:
+            reading.cancel()
+
+    async def _tree(self) -> str:
+        return await self._gate.tree() if self._gate.tree is not None else ""
+
+    async def _known_or_new(
+        self, rule: Rule, parameters: Mapping[str, Any], setting: Setting, tree: Tree
+    ) -> CheckOutcome:
+        setting = replace(setting, tree=tree)
         try:
             inputs = await rule.inputs(parameters, setting)
         except (Exception, SystemExit) as error:  # third-party code may raise anything, and must not end this process
             return _broken(rule.card, f"it can't say what it reads: {_shown(error)}")
         key = digest([rule.card.name, rule.card.version, parameters, inputs]) if inputs else ""
-        tree = await self._gate.tree() if self._gate.tree is not None else ""
         if key and (known := await self._gate.memory.find(key)) is not None:
-            return _as_remembered(known, tree)
-        outcome = _with_digests(await _guarded(rule, parameters, setting), inputs, tree)
+            return _as_remembered(known, await tree())
+        outcome = await _guarded(rule, parameters, setting)
+        outcome = _with_digests(outcome, inputs, await tree())
         if key and outcome.evidence is not None and outcome.evidence.is_settled:
             await self._gate.memory.keep(key, outcome)
         return outcome

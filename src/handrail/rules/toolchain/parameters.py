@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from handrail.domain.checks.rule import CheckOutcome, RuleCard
 from handrail.engine.checking.rule import PlannedCommand, Setting
 from handrail.rules.files.project import PathRefused, project_of
-from handrail.rules.files.tree import tree_digest
+from handrail.rules.files.tree import tree_of
 from handrail.rules.function_rule import FunctionRule, not_checked
 from handrail.rules.toolchain.languages import LANGUAGES, detected
 from handrail.rules.toolchain.program import FoundProgram, find, identities, shown_for
@@ -113,7 +113,7 @@ def _with(one: Task | CannotRun, env: Mapping[str, str]) -> Task | CannotRun:
 
 async def depends_on(kind: TaskKind, parameters: Mapping[str, Any], setting: Setting) -> str:
     """The digest of everything that an outcome depends on: the project's files, installed packages, and programs."""
-    tree = await tree_digest(setting.project, private=setting.private)
+    tree = await tree_of(setting)
     if not tree:
         return ""
     return await asyncio.to_thread(_identified, tree, kind, parameters, setting)
