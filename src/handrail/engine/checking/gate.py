@@ -204,6 +204,8 @@ def _time_ms(card: RuleCard, parameters: Mapping[str, Any]) -> int:
 def _bounded(card: RuleCard, outcome: CheckOutcome, *, took: int) -> CheckOutcome:
     """An outcome that fits into the journal, with evidence."""
     shown = tuple(map(_short, outcome.findings[:FINDINGS_MAX]))
+    if outcome.is_note:
+        return CheckOutcome(findings=shown, was_run=False, is_note=True)
     evidence = outcome.evidence or _bare(card, outcome)
     excerpt = evidence.excerpt[:EXCERPT_MAX]
     complete = replace(evidence, rule=card.name, version=card.version, took=evidence.took or took, excerpt=excerpt)

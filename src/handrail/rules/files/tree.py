@@ -143,27 +143,23 @@ def _spread(place: ProjectFiles, listed: Iterable[str], *, until_s: float = math
     A file that is listed but not there was deleted: it is left out."""
     closed: dict[str, bool] = {}
     found: dict[str, os.stat_result] = {}
-    is_sorted = True
-    root, last = f"{place.root}/", ""
     for number, name in enumerate(listed):
         folder = name.rstrip("/").rpartition("/")[0]
         if folder not in closed:
             closed[folder] = place.is_private(place.root / folder)
-        try:
-            status = None if closed[folder] else os.lstat(root + name)
-        except OSError:
-            continue
-        if status is None:
-            continue
-        if stat.S_ISDIR(status.st_mode):
-            inside = {path: inner for path in _walked(place, name) if (inner := _status(place, path)) is not None}
-            found, is_sorted = {**found, **inside}, False
-        else:
-            is_sorted, last = is_sorted and name > last, name
+        status = None if closed[folder] else _status(place, name)
+        if status is not None and stat.S_ISDIR(status.st_mode):
+            inside = {path: _status(place, path) for path in _walked(place, name)}
+            found |= {path: inner for path, inner in inside.items() if inner is not None}
+        elif status is not None:
             found[name] = status
-        if len(found) > FILES_MAX or (number % CLOCK_EVERY == 0 and time.monotonic() > until_s):
+        if len(found) > FILES_MAX or _is_late(number, until_s):
             raise _TooMuch
-    return found if is_sorted else {path: found[path] for path in sorted(found)}
+    return dict(sorted(found.items()))
+
+
+def _is_late(number: int, until_s: float) -> bool:
+    return number % CLOCK_EVERY == 0 and time.monotonic() > until_s
 
 
 def _walked(place: ProjectFiles, start: str) -> Iterator[str]:
@@ -204,12 +200,12 @@ def _digest(place: ProjectFiles, found: Mapping[str, os.stat_result], *, until_s
     known = _known.some(root + path for path in found)
     for number, ((path, status), kept) in enumerate(zip(found.items(), known, strict=True)):
         size += status.st_size
-        if size > BYTES_MAX or (number % CLOCK_EVERY == 0 and time.monotonic() > until_s):
+        if size > BYTES_MAX or _is_late(number, until_s):
             raise _TooMuch
         name = os.fsencode(path)
-        is_known = kept is not None and kept[0] == _stamp(status)
         # The stamp has the mode: what is known by it is a plain file.
-        mark = _kind(status) + kept[1] if kept is not None and is_known else _mark(place, path, status)
+        is_known = kept is not None and kept[0] == _stamp(status)
+        mark = _kind(status) + kept[1] if kept and is_known else _mark(place, path, status)
         whole.update(b"%d:%b%b" % (len(name), name, mark))
     return f"sha256:{whole.hexdigest()}"
 

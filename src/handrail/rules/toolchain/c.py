@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
+from msgspec.structs import replace
+
 from handrail.engine.sandbox import Ran
 from handrail.rules.toolchain.probe import probe
 from handrail.rules.toolchain.program import FoundProgram, find
@@ -51,12 +53,16 @@ def _build(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
 
 
 def _lint(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
+    targets = asked.targets(*PLAIN, *PLUS)
+    if not targets:
+        return []
     if cppcheck := find(site, "cppcheck"):
         options = ("--quiet", "--enable=warning,style,performance", "--error-exitcode=1", "--inline-suppr")
         template = "--template={file}:{line}:{column}: {severity}: {message} [{id}]"
-        argv = (str(cppcheck.path), *options, template, *asked.args, *(asked.paths or ["."]))
+        argv = (str(cppcheck.path), *options, template, *asked.args, *targets)
         return [Task(argv=argv, read=diagnostics, programs=(cppcheck,), fix="fix it", env=QUIET)]
-    return _each(site, asked, ("-Wall", "-Wextra", "-fsyntax-only"), diagnostics, "fix it")
+    narrowed = asked if asked.changed is None else replace(asked, paths=targets)
+    return _each(site, narrowed, ("-Wall", "-Wextra", "-fsyntax-only"), diagnostics, "fix it")
 
 
 def _test(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:

@@ -12,6 +12,7 @@ from handrail.engine.sandbox import Ran
 from handrail.rules.toolchain.coverage_report import lcov
 from handrail.rules.toolchain.installed.caches import node_stores
 from handrail.rules.toolchain.installed.nodes import node_of
+from handrail.rules.toolchain.linters.of_javascript import javascript_lint
 from handrail.rules.toolchain.probe import assignment, flaws, probe
 from handrail.rules.toolchain.program import FoundProgram, beside, find
 from handrail.rules.toolchain.reading import diagnostics, generic_result, json_of, maps, tap, whole
@@ -44,7 +45,6 @@ COVERING: Final = {
     "vitest": ("run", "--coverage.enabled", "--coverage.reporter=text-lcov"),
     "jest": ("--ci", "--coverage", "--coverageReporters=text-lcov"),
 }
-LINTED: Final = tuple(f"eslint.config.{suffix}" for suffix in ("js", "mjs", "cjs", "ts", "mts", "cts"))
 TESTS_FIX: Final = "fix the code, or the test if that is wrong"
 STATUSES: Final = {"passed": "passed", "failed": "failed"}
 FILES_LOOKED_INTO_MAX: Final = 2_000
@@ -111,7 +111,7 @@ def _types(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
     config = ("-p", ".") if site.has("tsconfig.json") and not asked.paths else _typed(site, asked)
     argv = (str(tsc.path), "--noEmit", "--pretty", "false", *asked.args, *config)
     fix = "fix the types"
-    return [Task(argv=argv, read=diagnostics, programs=(tsc, node), fix=fix, env=QUIET, exits=(0,))]
+    return [Task(argv=argv, read=diagnostics, programs=(tsc, node), fix=fix, env=QUIET, finds=(1, 2))]
 
 
 def _typed(site: Site, asked: TaskOptions) -> tuple[str, ...]:
@@ -274,35 +274,18 @@ def _failed(file: str, name: str, words: str) -> Problem:
 
 
 def _lint(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
-    node, eslint = _node(site), find(site, "eslint")
-    if node is None:
-        return [NO_NODE]
-    if eslint is None:
-        return [CannotRun(message="there is no eslint here", fix="add eslint to the project: npm install -D eslint")]
-    argv = (str(eslint.path), "--format", "json", *asked.args, *(asked.paths or ["."]))
-    return [Task(argv=argv, read=_eslint, programs=(eslint, node), fix="fix it; `eslint --fix` fixes much", env=QUIET)]
+    node = _node(site)
+    return [NO_NODE] if node is None else javascript_lint(site, asked, node, _package(site))
 
 
 def _lint_typed(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
-    has_types = any(not name.endswith(DECLARED) for name in site.sources(*TYPED)) or not site.sources(*SOURCES)
-    types = _types(site, asked) if has_types else []
-    is_linted = find(site, "eslint") is not None and any(map(site.has, LINTED))
-    return [*types, *_lint(site, asked)] if is_linted or not types else types
+    """The linter, and the types if there is a tsc: `compiles` is the check that needs one."""
+    types = _types(site, asked) if _has_types(site) and asked.targets(*TYPED) else []
+    return [*types, *(one for one in _lint(site, asked) if not types or not getattr(one, "is_note", False))]
 
 
-def _eslint(ran: Ran) -> Result:
-    assignment = json_of(ran.stdout)
-    if not isinstance(assignment, list):
-        return Result(is_whole=False)
-    files = maps(assignment)
-    pairs = [(str(file.get("filePath", "")), one) for file in files for one in maps(file.get("messages"))]
-    problems = tuple(_of_eslint(name, one) for name, one in pairs[:PROBLEMS_MAX])
-    return Result(counts={"files": len(files), "problems": len(pairs)}, problems=problems)
-
-
-def _of_eslint(file: str, one: Mapping[str, Any]) -> Problem:
-    message = f"{one.get('ruleId') or 'syntax'}: {one.get('message', '')}"[:MESSAGE_MAX]
-    return Problem(file=file, line=whole(one.get("line")), column=whole(one.get("column")), message=message)
+def _has_types(site: Site) -> bool:
+    return any(not name.endswith(DECLARED) for name in site.sources(*TYPED)) and find(site, "tsc") is not None
 
 
 def _coverage(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:

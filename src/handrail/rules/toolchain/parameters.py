@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -71,8 +71,11 @@ def _planned_command(site: Site, one: Task | CannotRun) -> PlannedCommand:
     return PlannedCommand(argv=one.argv, folder=site.cwd or ".", chosen=chosen(one.programs), shows=tuple(outside))
 
 
-def planned(kind: TaskKind, parameters: Mapping[str, Any], setting: Setting) -> tuple[Site, Sequence[Task | CannotRun]]:
-    """The site that a check names, and what to run there; PathRefused if it names something else. Reads files."""
+def planned(
+    kind: TaskKind, parameters: Mapping[str, Any], setting: Setting, *, changed: Sequence[str] | None = None
+) -> tuple[Site, Sequence[Task | CannotRun]]:
+    """The site that a check names, and what to run there, if only for files that have changed; PathRefused if it names
+    something else. Reads files."""
     site = site_at(project_of(setting), parameters.get("path", "."))
     if "command" in parameters:
         return site, [
@@ -81,9 +84,16 @@ def planned(kind: TaskKind, parameters: Mapping[str, Any], setting: Setting) -> 
     asked = TaskOptions(
         paths=tuple(site.inside(path) for path in parameters.get("paths", ())),
         args=tuple(parameters.get("args", ())),
+        changed=None if changed is None else tuple(_below(site, changed)),
     )
     plan = _by_language(kind, site, asked, parameters.get("language", ""))
     return site, [_with(one, parameters.get("env", {})) for one in plan]
+
+
+def _below(site: Site, paths: Sequence[str]) -> Iterator[str]:
+    """Files of the project that are below the site, relative to it."""
+    start = f"{site.cwd}/" if site.cwd else ""
+    yield from (f"./{path.removeprefix(start)}" for path in paths if path.startswith(start))
 
 
 def _by_language(kind: TaskKind, site: Site, asked: TaskOptions, name: str) -> Sequence[Task | CannotRun]:

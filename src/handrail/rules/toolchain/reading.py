@@ -80,6 +80,11 @@ def _problem(line: str, after: list[str]) -> Problem | None:
     return Problem(file=file, line=int(row), column=at, message=message[:MESSAGE_MAX], excerpt=excerpt)
 
 
+def diagnosis(line: str) -> Problem | None:
+    """The problem that one line reports; None if it reports none."""
+    return _problem(line[:LINE_MAX], [])
+
+
 def json_lines(text: str) -> Iterator[Mapping[str, Any]]:
     """The lines that are JSON objects; other lines are ignored."""
     for line in text.splitlines():

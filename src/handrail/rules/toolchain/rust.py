@@ -69,7 +69,7 @@ def _lint(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
     if beside(programs[0], "cargo-clippy") or find(site, "cargo-clippy"):
         tasks += _task_of(site, ("clippy", "--all-targets", JSON), asked, messages, "fix it")
     else:
-        tasks.append(CannotRun(message="there is no clippy here", fix="rustup component add clippy"))
+        tasks.append(CannotRun(message="there is no clippy here", fix="rustup component add clippy", is_note=True))
     if rustfmt := beside(programs[0], "cargo-fmt") or find(site, "cargo-fmt"):
         argv = (str(programs[0].path), "fmt", "--all", "--check")
         fix = "run cargo fmt"
