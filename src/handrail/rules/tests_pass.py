@@ -18,6 +18,9 @@ from handrail.rules.toolchain.parameters import planned, planned_commands
 from handrail.rules.toolchain.suite import TestSuite, tests_depend_on, with_findings
 from handrail.rules.toolchain.task import TaskKind
 
+NAMELESS: Final = "the runner does not say which tests ran, so that it is unknown which were lost"
+NAME_THEM: Final = "run the tests by a runner that names them: set `language` or `command`"
+
 
 async def _apply_pass(parameters: Mapping[str, Any], setting: Setting) -> CheckOutcome:
     return await _applied(TESTS_PASS, parameters, setting, compares=parameters.get("kept", True))
@@ -36,6 +39,8 @@ async def _applied(card: RuleCard, parameters: Mapping[str, Any], setting: Setti
     outcome = await runs.now(site, plan)
     if outcome.findings or not compares:
         return outcome
+    if card is TESTS_KEPT and not any(result.tests for result in runs.results):
+        return with_findings(outcome, [not_checked(card.name, NAMELESS, NAME_THEM)])
     return with_findings(outcome, [replace(one, rule=TESTS_KEPT.name) for one in await runs.lost(site, plan)])
 
 

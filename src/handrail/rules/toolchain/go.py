@@ -138,6 +138,8 @@ def go_tests(ran: Ran, module: str) -> Result:
     spoken: dict[tuple[str, str], list[str]] = {}
     broken: list[str] = []
     problems: list[Problem] = []
+    tests: dict[str, str] = {}
+    raised: dict[str, str] = {}
     for fact in json_lines(ran.stdout):
         key = (str(fact.get("Package", "")), str(fact.get("Test", "")))
         end = ends.get(str(fact.get("Action"))) if key[1] else None
@@ -146,11 +148,21 @@ def go_tests(ran: Ran, module: str) -> Result:
             continue
         counts["tests"] += 1
         counts[end] += 1
+        tests[test_name(key, module)] = end
+        if any("panic: " in line for line in spoken.get(key, ())):
+            raised[test_name(key, module)] = "a panic"
         if end == "failed" and len(problems) < PROBLEMS_MAX:
             problems.append(_failed(key, spoken.get(key, []), module))
     unbuilt = diagnostics(Ran(exit=1, stdout="".join(broken), stderr=ran.stderr, took_ms=0)).problems
     counts["errors"] = len(unbuilt)
-    return Result(counts=counts, problems=(*unbuilt, *problems))
+    return Result(counts=counts, problems=(*unbuilt, *problems), tests=tests, raised=raised)
+
+
+def test_name(key: tuple[str, str], module: str) -> str:
+    """A test with the folder of its package; a subtest is a case of its function: `calc::TestAdd[zero]`."""
+    package, (function, _, case) = key[0], key[1].partition("/")
+    folder = package.removeprefix(module).strip("/") or "."
+    return f"{folder}::{function}[{case}]" if case else f"{folder}::{function}"
 
 
 def _hear(

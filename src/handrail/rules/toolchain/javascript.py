@@ -62,6 +62,7 @@ _only = re.compile(
     r"(?<![\w.$])((?:it|test|describe|suite|context|specify|bench)(?:\.\w+)?\.only\b|f(?:it|describe)(?=\())"
 )
 _comment = re.compile(r"\s*(?://|\*|/\*)")
+_error = re.compile(r"(?:Uncaught )?(\w{0,100}(?:Error|Exception))\b")
 _stack_place = re.compile(r"(?:\(|at |file://)(?!node:)([^\s():]{1,300}):(\d{1,7}):(\d{1,6})")
 
 
@@ -270,7 +271,14 @@ def _failed(file: str, name: str, words: str) -> Problem:
     line, column = (int(places[0][2]), int(places[0][3])) if places else (0, 0)
     why = next((one.strip() for one in words.splitlines() if one.strip()), "it does not say why")
     message = f"{name} fails: {why}"[:MESSAGE_MAX]
-    return Problem(file=file, line=line, column=column, message=message, excerpt=words[:600])
+    return Problem(file=file, line=line, column=column, message=message, excerpt=words[:600], raised=_raised(why))
+
+
+def _raised(why: str) -> str:
+    """The kind of error that a test failed with; Jest's own assertions are plain errors."""
+    found = _error.match(why)
+    is_assertion = why.startswith("Error: expect(")
+    return "AssertionError" if is_assertion else found[1] if found else ""
 
 
 def _lint(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:

@@ -32,6 +32,7 @@ _tap_plan = re.compile(r"^1\.\.(\d{1,9})")
 _tap_place = re.compile(r"^\s+location: '?([^'\n]+):(\d{1,7}):(\d{1,6})'?$")
 _tap_stack = re.compile(r"\(?(?:file://)?(/[^\s():]{1,300}):(\d{1,7}):(\d{1,6})\)?$")
 _tap_error = re.compile(r"^(\s+)(?:error|message): (?:'([^'\n]*)'|\"([^\"\n]*)\"|(\S[^\n]*))$")
+_tap_raised = re.compile(r"^\s+name: '(\w{1,100})'$")
 _sums = (
     (re.compile(r"\b(\d{1,9}) (passed|failed|skipped|errors?|ignored|xfailed|xpassed|deselected)\b"), 1, 2),
     (re.compile(r"\b(Tests run|Failures|Errors|Skipped): (\d{1,9})"), 2, 1),
@@ -166,7 +167,8 @@ def _tap_problem(name: str, after: list[str]) -> Problem:
     file, line, column = (place[1], int(place[2]), int(place[3])) if place else ("", 0, 0)
     message = f"{name.strip() or 'a test'} fails" + (f": {why}" if why else "")
     excerpt = "\n".join(line.strip() for line in block[:EXCERPT_LINES])[:EXCERPT_MAX]
-    return Problem(file=file, line=line, column=column, message=message[:MESSAGE_MAX], excerpt=excerpt)
+    raised = next((found[1] for found in map(_tap_raised.match, block) if found), "")
+    return Problem(file=file, line=line, column=column, message=message[:MESSAGE_MAX], excerpt=excerpt, raised=raised)
 
 
 def _tap_at(block: list[str]) -> re.Match[str] | None:

@@ -27,10 +27,12 @@ from handrail.rules.toolchain.task import (
 
 QUIET: Final = {"CARGO_TERM_COLOR": "never", "CARGO_NET_OFFLINE": "true", "CARGO_INCREMENTAL": "0"}
 JSON: Final = "--message-format=json"
+ENDS: Final = {"ok": "passed", "FAILED": "failed", "ignored": "skipped"}
 NO_RUST: Final = CannotRun(message="there is no Rust here", fix="install Rust, so that `cargo` and `rustc` are on PATH")
 
 _sum = re.compile(r"^test result: \w+\. (\d{1,7}) passed; (\d{1,7}) failed; (\d{1,7}) ignored")
 _failed = re.compile(r"^test (\S[^\n]{0,300}?) \.\.\. FAILED")
+_end = re.compile(r"^test (\S[^\n]{0,300}?)(?: - should panic)? \.\.\. (ok|FAILED|ignored)")
 _panic = re.compile(r"^thread '([^'\n]{1,300})'(?: \(\d+\))? panicked at ([^\n:]{1,300}):(\d{1,7}):(\d{1,6}):?$")
 _diff = re.compile(r"^Diff in ([^\n]{1,300}?):?(?: at line |:)(\d{1,7}):?$")
 
@@ -134,7 +136,16 @@ def cargo_tests(ran: Ran) -> Result:
     panics = {found[1]: (found, number) for number, line in enumerate(lines) if (found := _panic.match(line))}
     names = [failure[1] for failure in filter(None, map(_failed.match, lines))]
     problems = tuple(_of_panic(name, panics.get(name), lines) for name in names[:PROBLEMS_MAX])
-    return Result(counts=_counted(lines), problems=problems)
+    ends = list(filter(None, map(_end.match, lines)))[:PROBLEMS_MAX]
+    tests = {found[1]: ENDS[found[2]] for found in ends}
+    return Result(counts=_counted(lines), problems=problems, tests=tests, raised=dict(_raised(panics, lines)))
+
+
+def _raised(panics: Mapping[str, tuple[re.Match[str], int]], lines: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """The tests that did not fail at an assertion."""
+    for name, (_, number) in panics.items():
+        if not any(word in "".join(lines[number : number + 2]) for word in ("assertion", "should")):
+            yield name, "a panic"
 
 
 def _counted(lines: Sequence[str]) -> dict[str, int]:

@@ -36,6 +36,8 @@ class Problem(Struct, frozen=True, kw_only=True):
     line: int = 0
     column: int = 0
     excerpt: str = ""
+    raised: str = ""
+    """The kind of error of a failed test, if it is known."""
 
 
 class Result(Struct, frozen=True, kw_only=True):
