@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from handrail.engine.sandbox import Ran
 from handrail.rules.toolchain.coverage_report import lcov
 from handrail.rules.toolchain.installed.caches import node_stores
+from handrail.rules.toolchain.installed.node_managers import by_yarn, manager
 from handrail.rules.toolchain.installed.nodes import node_of
 from handrail.rules.toolchain.linters.of_javascript import javascript_lint
 from handrail.rules.toolchain.probe import assignment, flaws, probe
@@ -136,12 +137,12 @@ def _test(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
 
 def _by_manager(site: Site, asked: TaskOptions, node: FoundProgram, package: Mapping[str, Any]) -> Task | None:
     """The tests by the package manager: the project's own script, or those of its workspaces."""
-    npm, pnpm = beside(node, "npm") or find(site, "npm"), find(site, "pnpm")
+    npm, pnpm = beside(node, "npm") or find(site, "npm"), manager(site, node, "pnpm")
     if _script(package) and npm:
-        helpers = tuple(filter(None, (find(site, name) for name in MANAGERS if name in _script(package).split())))
+        helpers = tuple(filter(None, (manager(site, node, one) for one in MANAGERS if one in _script(package).split())))
         return _tests((str(npm.path), "test", "--silent", *asked.args), (npm, node, *helpers), generic_result)
     if site.has("pnpm-workspace.yaml") and pnpm:
-        return _tests((str(pnpm.path), "--recursive", "test", *asked.args), (pnpm, node), generic_result)
+        return _tests((*pnpm.call, "--recursive", "test", *asked.args), (pnpm, node), generic_result)
     if package.get("workspaces") and npm:
         argv = (str(npm.path), "test", "--workspaces", "--if-present", "--silent", *asked.args)
         return _tests(argv, (npm, node), generic_result)
@@ -149,10 +150,10 @@ def _by_manager(site: Site, asked: TaskOptions, node: FoundProgram, package: Map
 
 
 def _by_runner(site: Site, asked: TaskOptions, node: FoundProgram, runner: str) -> Task | CannotRun:
-    program = find(site, runner)
+    program = find(site, runner) or by_yarn(site, node, runner)
     if program is None:
         return CannotRun(message=f"there is no {runner} here", fix="install the project's packages: npm ci")
-    argv = (str(program.path), *RUNNERS[runner], *asked.args, *asked.paths)
+    argv = (*program.call, *RUNNERS[runner], *asked.args, *asked.paths)
     return _tests(argv, (program, node), mocha if runner == "mocha" else jest)
 
 
