@@ -159,6 +159,15 @@ async def test_a_beginning_is_commit_branch_tree_and_what_was_not_committed(proj
     assert (await baseline(project)).branch == ""
 
 
+async def test_marks_in_the_index_do_not_hide_what_was_not_committed_at_the_beginning(project: Path) -> None:
+    git(project, "update-index", "--assume-unchanged", "docs/c.md")
+    write(project, {"docs/c.md": "my own note\n"})
+    run = await started(project)
+    assert run.baselines.run is not None
+    assert list(run.baselines.run.dirty) == ["docs/c.md"]
+    assert await said(files_unchanged, run, paths=["docs"]) == []
+
+
 async def test_only_so_many_files_are_listed_and_the_others_count_as_changed(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

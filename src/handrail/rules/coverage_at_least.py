@@ -65,14 +65,18 @@ async def _measured(parameters: Mapping[str, Any], setting: Setting, changed: Ch
         return await asyncio.to_thread(_reported, parameters, setting, changed)
     site, plan = await asyncio.to_thread(_planned, parameters, setting)
 
-    def judged(results: Sequence[Result]) -> tuple[list[Finding], dict[str, int]]:
-        if changed is None:
-            return _judged({name: pair for one in results for name, pair in one.covered.items()}, parameters, site)
-        is_narrowed = any(one.is_narrowed for one in results)
-        lines = merged_lines([one.lines for one in results])
-        return _judged_changed(changed, lines, parameters, site, is_narrowed=is_narrowed)
-
+    judged = partial(_judged_results, parameters, site, changed)
     return await _runner.run_all(plan, site, parameters, setting, judged=judged)
+
+
+def _judged_results(
+    parameters: Mapping[str, Any], site: Site, changed: ChangedLines | None, results: Sequence[Result]
+) -> tuple[list[Finding], dict[str, int]]:
+    if changed is None:
+        return _judged({name: pair for one in results for name, pair in one.covered.items()}, parameters, site)
+    is_narrowed = any(one.is_narrowed for one in results)
+    lines = merged_lines([one.lines for one in results])
+    return _judged_changed(changed, lines, parameters, site, is_narrowed=is_narrowed)
 
 
 def _noted(outcome: CheckOutcome, changed: ChangedLines | None) -> CheckOutcome:

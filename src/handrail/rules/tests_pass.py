@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
+from handrail.domain.checks.finding import Finding
 from handrail.domain.checks.rule import CheckOutcome, RuleCard
 from handrail.engine.checking.rule import PlannedCommand, Setting
 from handrail.rules.cards import TESTS_KEPT, TESTS_PASS
@@ -39,9 +40,14 @@ async def _applied(card: RuleCard, parameters: Mapping[str, Any], setting: Setti
     outcome = await runs.now(site, plan)
     if outcome.findings or not compares:
         return outcome
-    if card is TESTS_KEPT and not any(result.tests for result in runs.results):
-        return with_findings(outcome, [not_checked(card.name, NAMELESS, NAME_THEM)])
-    return with_findings(outcome, [replace(one, rule=TESTS_KEPT.name) for one in await runs.lost(site, plan)])
+    lost = [*_nameless(card, runs), *await runs.lost(site, plan)]
+    return with_findings(outcome, [replace(one, rule=TESTS_KEPT.name) for one in lost])
+
+
+def _nameless(card: RuleCard, runs: TestSuite) -> Sequence[Finding]:
+    """For `tests_kept` alone, what is wrong if no runner says which tests ran."""
+    is_known = card is not TESTS_KEPT or any(result.tests for result in runs.results)
+    return [] if is_known else [not_checked(card.name, NAMELESS, NAME_THEM)]
 
 
 async def _would(parameters: Mapping[str, Any], setting: Setting) -> Sequence[PlannedCommand]:

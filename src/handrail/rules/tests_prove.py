@@ -123,15 +123,20 @@ async def _source_before(parameters: Mapping[str, Any], setting: Setting) -> Old
 
 def _outcomes(name: str, results: Sequence[Result]) -> dict[str, tuple[str, str]]:
     """What became of the tests of that name, and the kind of error: all cases of a function, if it names one."""
-    bare, _, case = name.rpartition("::")[2].partition("/")
-    names = {name, f"{name.rpartition('::')[0]}::{bare}[{case}]".removeprefix("::")}  # a case as Go writes it
-    ends = tuple(f"{before}{one}" for one in names for before in ("::", ".", " "))
     return {
         test: (how, result.raised.get(test) or _raised(test, result))
         for result in results
         for test, how in result.tests.items()
-        if names & {test, function_of(test)} or test.endswith(ends) or function_of(test).endswith(ends)
+        if _is_named(test, name)
     }
+
+
+def _is_named(test: str, name: str) -> bool:
+    """Whether a name stands for a test: in full, without its file or class, or without its case."""
+    file, between, (function, slash, case) = *name.rpartition("::")[:2], name.rpartition("::")[2].partition("/")
+    names = {name, f"{file}{between}{function}[{case}]"} if slash else {name}  # a case as Go writes it
+    ends = tuple(f"{before}{one}" for one in names for before in ("::", ".", " "))
+    return any(one in names or one.endswith(ends) for one in (test, function_of(test)))
 
 
 def _raised(test: str, result: Result) -> str:

@@ -161,9 +161,13 @@ class OutputChecks:
             return _as_remembered(known, await tree())
         outcome = await _guarded(rule, parameters, setting)
         outcome = _with_digests(outcome, inputs, await tree())
-        if key and outcome.evidence is not None and outcome.evidence.is_settled:
+        if key and _is_settled(outcome):
             await self._gate.memory.keep(key, outcome)
         return outcome
+
+
+def _is_settled(outcome: CheckOutcome) -> bool:
+    return outcome.evidence is not None and outcome.evidence.is_settled
 
 
 async def _guarded(rule: Rule, parameters: Mapping[str, Any], setting: Setting) -> CheckOutcome:

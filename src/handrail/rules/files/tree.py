@@ -148,14 +148,16 @@ def _spread(place: ProjectFiles, listed: Iterable[str], *, until_s: float = math
         if folder not in closed:
             closed[folder] = place.is_private(place.root / folder)
         status = None if closed[folder] else _status(place, name)
-        if status is not None and stat.S_ISDIR(status.st_mode):
-            inside = {path: _status(place, path) for path in _walked(place, name)}
-            found |= {path: inner for path, inner in inside.items() if inner is not None}
-        elif status is not None:
-            found[name] = status
+        if status is not None:
+            found.update({name: status} if not stat.S_ISDIR(status.st_mode) else _inside(place, name))
         if len(found) > FILES_MAX or _is_late(number, until_s):
             raise _TooMuch
     return dict(sorted(found.items()))
+
+
+def _inside(place: ProjectFiles, folder: str) -> dict[str, os.stat_result]:
+    found = {path: _status(place, path) for path in _walked(place, folder)}
+    return {path: status for path, status in found.items() if status is not None}
 
 
 def _is_late(number: int, until_s: float) -> bool:
@@ -203,8 +205,7 @@ def _digest(place: ProjectFiles, found: Mapping[str, os.stat_result], *, until_s
         if size > BYTES_MAX or _is_late(number, until_s):
             raise _TooMuch
         name = os.fsencode(path)
-        # The stamp has the mode: what is known by it is a plain file.
-        is_known = kept is not None and kept[0] == _stamp(status)
+        is_known = kept and kept[0] == _stamp(status)  # the stamp has the mode: it is a plain file
         mark = _kind(status) + kept[1] if kept and is_known else _mark(place, path, status)
         whole.update(b"%d:%b%b" % (len(name), name, mark))
     return f"sha256:{whole.hexdigest()}"

@@ -11,8 +11,6 @@ from typing import Final, TypeAlias
 from xml.parsers import expat
 
 from handrail.domain.checks.changed_coverage import Lines
-from handrail.engine.sandbox import Ran
-from handrail.rules.toolchain.task import Result
 
 FILES_MAX: Final = 20_000
 LINES_MAX: Final = 2_000_000
@@ -52,12 +50,6 @@ def read_lines(text: str) -> Lines:
     if "<coverage" in head:
         return _cobertura_lines(text)
     return go_lines(text) if head.startswith("mode: ") else lcov_lines(text)
-
-
-def lcov(ran: Ran) -> Result:
-    """The lcov report that a command writes to standard output."""
-    lines = lcov_lines(ran.stdout)
-    return Result(covered=_counted(lines), lines=lines, is_whole="end_of_record" in ran.stdout)
 
 
 def lcov_files(text: str) -> Covered:
@@ -145,7 +137,7 @@ def _jacoco_lines(text: str) -> Lines:
 def _read_jacoco(text: str) -> tuple[Covered, Lines]:
     covered: dict[str, tuple[int, int]] = {}
     lines: dict[str, dict[int, bool]] = {}
-    package, file = "", ""
+    package, file = "", ""  # where in the report it is
 
     def start(name: str, attributes: dict[str, str]) -> None:
         nonlocal package, file

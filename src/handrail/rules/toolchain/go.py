@@ -84,10 +84,11 @@ def _scope(site: Site, asked: TaskOptions, targets: tuple[str, ...]) -> tuple[tu
 def _vetted(ran: Ran) -> Result:
     """What vet found: an object for each package. If it could not look, it says why, and ends with an error."""
     said = f"{ran.stdout}\n{ran.stderr}"  # before Go 1.24 on standard error
-    found = [json_of(text) for text in re.findall(r"^\{$.*?^\}$", said, re.MULTILINE | re.DOTALL)]
-    kinds = [kind for one in found if isinstance(one, Mapping) for kind in one.values() if isinstance(kind, Mapping)]
+    found = maps([json_of(text) for text in re.findall(r"^\{$.*?^\}$", said, re.MULTILINE | re.DOTALL)])
+    kinds = maps([kind for one in found for kind in one.values()])
     facts = [fact for kind in kinds for listed in kind.values() for fact in maps(listed)][:PROBLEMS_MAX]
-    problems = tuple(filter(None, (diagnosis(f"{one.get('posn')}: {one.get('message')}") for one in facts)))
+    lines = (f"{one.get('posn')}: {one.get('message')}" for one in facts)
+    problems = tuple(filter(None, map(diagnosis, lines)))
     wrong = [replace(one, message=f"error: {one.message}") for one in diagnostics(ran).problems] if ran.exit else []
     return Result(counts={"problems": len(problems) + len(wrong)}, problems=(*problems, *wrong))
 

@@ -9,14 +9,13 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from handrail.engine.sandbox import Ran
-from handrail.rules.toolchain.coverage_report import lcov
 from handrail.rules.toolchain.installed.caches import node_stores
 from handrail.rules.toolchain.installed.node_managers import by_yarn, manager
 from handrail.rules.toolchain.installed.nodes import node_of
 from handrail.rules.toolchain.linters.of_javascript import javascript_lint
 from handrail.rules.toolchain.probe import assignment, flaws, probe
 from handrail.rules.toolchain.program import FoundProgram, beside, find
-from handrail.rules.toolchain.reading import diagnostics, generic_result, json_of, maps, tap, whole
+from handrail.rules.toolchain.reading import diagnostics, generic_result, json_of, lcov, maps, tap, whole
 from handrail.rules.toolchain.site import Site
 from handrail.rules.toolchain.task import (
     MESSAGE_MAX,

@@ -12,6 +12,7 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 from handrail.engine.sandbox import Ran
+from handrail.rules.toolchain.coverage_report import lcov_files, lcov_lines
 from handrail.rules.toolchain.task import MESSAGE_MAX, PROBLEMS_MAX, Problem, Result
 
 LINE_MAX: Final = 2_000
@@ -167,7 +168,7 @@ def _tap_problem(name: str, after: list[str]) -> Problem:
     file, line, column = (place[1], int(place[2]), int(place[3])) if place else ("", 0, 0)
     message = f"{name.strip() or 'a test'} fails" + (f": {why}" if why else "")
     excerpt = "\n".join(line.strip() for line in block[:EXCERPT_LINES])[:EXCERPT_MAX]
-    raised = next((found[1] for found in map(_tap_raised.match, block) if found), "")
+    raised = "".join(found[1] for found in map(_tap_raised.match, block) if found)
     return Problem(file=file, line=line, column=column, message=message[:MESSAGE_MAX], excerpt=excerpt, raised=raised)
 
 
@@ -195,6 +196,12 @@ def _tap_words(lines: list[str]) -> str:
         return words
     inner = [line.strip() for line in lines[1:EXCERPT_LINES] if line.startswith(found[1] + " ")]
     return " ".join(filter(None, inner))
+
+
+def lcov(ran: Ran) -> Result:
+    """The coverage in the lcov report that a command writes to standard output."""
+    lines, is_whole = lcov_lines(ran.stdout), "end_of_record" in ran.stdout
+    return Result(covered=lcov_files(ran.stdout), lines=lines, is_whole=is_whole)
 
 
 def sums(text: str) -> dict[str, int]:

@@ -7,10 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from handrail.engine.sandbox import Ran
-from handrail.rules.toolchain.coverage_report import lcov
 from handrail.rules.toolchain.installed.caches import cargo_cache
 from handrail.rules.toolchain.program import FoundProgram, beside, find
-from handrail.rules.toolchain.reading import EXCERPT_MAX, LINE_MAX, json_lines, whole
+from handrail.rules.toolchain.reading import EXCERPT_MAX, LINE_MAX, json_lines, lcov, whole
 from handrail.rules.toolchain.site import Site
 from handrail.rules.toolchain.task import (
     MESSAGE_MAX,

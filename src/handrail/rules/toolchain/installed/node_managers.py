@@ -54,13 +54,19 @@ def _called(node: FoundProgram, path: Path) -> tuple[str, ...]:
 
 def _candidates(site: Site, name: str) -> Iterator[tuple[Path, str]]:
     for folder in site.above():
-        if name == "yarn" and (found := _yarn_path.search(text_of(folder / ".yarnrc.yml"))):
-            path = (folder / found[1]).resolve()
-            if path.is_file() and path.is_relative_to(site.project.root):
-                yield path, ".yarnrc.yml names it"
+        yield from _brought(site, folder) if name == "yarn" else ()
         pinned = _pinned.match(str(_json(folder / "package.json").get("packageManager", "")))
-        if pinned and pinned[1] == name and (kept := _cached(name).get(pinned[2])) and (path := _bin_of(kept, name)):
+        kept = _cached(name).get(pinned[2]) if pinned and pinned[1] == name else None
+        if pinned and kept and (path := _bin_of(kept, name)):
             yield path, f"corepack: package.json pins {pinned[2]}"
+
+
+def _brought(site: Site, folder: Path) -> Iterator[tuple[Path, str]]:
+    """The yarn that a project has among its own files; never one elsewhere."""
+    found = _yarn_path.search(text_of(folder / ".yarnrc.yml"))
+    path = (folder / found[1]).resolve() if found else folder
+    if path.is_file() and path.is_relative_to(site.project.root):
+        yield path, ".yarnrc.yml names it"
 
 
 def _is_corepack(path: Path) -> bool:
@@ -77,9 +83,9 @@ def _cached(name: str) -> dict[str, Path]:
 def _bin_of(record: Path, name: str) -> Path | None:
     """The program in a download of corepack, as its record names it; never outside of it."""
     named = _json(record).get("bin")
-    bin_ = named.get(name) if isinstance(named, Mapping) else named[0] if isinstance(named, list) and named else None
-    path = (record.parent / str(bin_)).resolve() if bin_ else record
-    return path if path.suffix in SCRIPTS and path.is_file() and path.is_relative_to(record.parent.resolve()) else None
+    path = (record.parent / str(named.get(name) if isinstance(named, Mapping) else f"{name}.js")).resolve()
+    is_own = path.is_relative_to(record.parent.resolve())
+    return path if is_own and path.suffix in SCRIPTS and path.is_file() else None
 
 
 def _numbers(version: str) -> tuple[int, ...]:

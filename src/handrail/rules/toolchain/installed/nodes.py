@@ -49,13 +49,16 @@ def _of_nvm(name: str) -> str:
         if found := _version.match(name):
             return found[1]
         if name in {"node", "stable"}:
-            installed = (_version.match(folder.name) for folder in (home / "versions" / "node").glob("v*"))
-            numbers = [tuple(map(int, one[1].split("."))) for one in installed if one]
-            return ".".join(map(str, max(numbers))) if numbers else ""
+            return _newest(home / "versions" / "node")
         if not _alias.match(name):
             return ""
         name = text_of(home / "alias" / name, HEAD_BYTES).strip()
     return ""
+
+
+def _newest(folder: Path) -> str:
+    found = filter(None, (_version.match(one.name) for one in folder.glob("v*")))
+    return max((one[1] for one in found), key=lambda text: [*map(int, text.split("."))], default="")
 
 
 def _named(above: tuple[Path, ...]) -> Iterator[tuple[str, str]]:

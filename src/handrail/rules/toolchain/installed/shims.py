@@ -143,16 +143,20 @@ def _volta_home() -> Path:
 
 def _volta(name: str, above: Sequence[Path]) -> Iterator[tuple[Path, str]]:
     images = _volta_home() / "tools" / "image"
-    platform = _json(_volta_home() / "tools" / "user" / "platform.json")
-    node = _table(platform.get("node"))
-    pins = [_table(_json(folder / "package.json").get("volta")) for folder in above]
-    tables = [(one, "package.json pins") for one in pins]
-    usual = {"node": node.get("runtime"), "npm": node.get("npm"), "pnpm": platform.get("pnpm")}
-    for table, words in (*tables, ({**usual, "yarn": platform.get("yarn")}, "its default is")):
+    for table, words in _volta_tables(above):
         for tool in dict.fromkeys((name if name in VOLTA_TOOLS else "node", "node")):
             pinned = table.get(tool)
             if isinstance(pinned, str) and _version.match(pinned):
                 yield images / tool / pinned / "bin" / name, f"{words} {pinned}"
+
+
+def _volta_tables(above: Sequence[Path]) -> Iterator[tuple[Mapping[str, Any], str]]:
+    """What chooses versions of Node and its managers: the project's files, then the user's defaults."""
+    for folder in above:
+        yield _table(_json(folder / "package.json").get("volta")), "package.json pins"
+    platform = _json(_volta_home() / "tools" / "user" / "platform.json")
+    node = _table(platform.get("node"))
+    yield {**platform, "node": node.get("runtime"), "npm": node.get("npm")}, "its default is"
 
 
 def _json(path: Path) -> Mapping[str, Any]:

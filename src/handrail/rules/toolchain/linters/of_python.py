@@ -47,11 +47,9 @@ def python_lint(site: Site, asked: TaskOptions, bins: Sequence[Path]) -> Sequenc
     configured = [name for name in SETTINGS if any(_configures(site, name))]
     found = ((name, _tool(site, name, bins)) for name in configured or SETTINGS)
     name, program = next(((name, one) for name, one in found if one is not None), ("", None))
-    if not targets:
-        return []
-    if program is not None:
-        return [_task(name, program, asked, targets)]
-    return [_missing(site, configured) if configured else NO_LINTER]
+    if program is None and targets:
+        return [_missing(site, configured) if configured else NO_LINTER]
+    return [_task(name, program, asked, targets)] if program and targets else []
 
 
 def _task(name: str, program: FoundProgram, asked: TaskOptions, targets: tuple[str, ...]) -> Task:
