@@ -27,7 +27,7 @@ async def test_all_who_ask_at_the_same_time_share_one_call() -> None:
     reader = Reader()
     shared = SharedCall(reader)
     reader.go.set()
-    assert await asyncio.gather(shared(), shared(), shared()) == ["old", "old", "old"]
+    assert list(await asyncio.gather(shared(), shared(), shared())) == ["old", "old", "old"]
     assert reader.calls == 1
 
 

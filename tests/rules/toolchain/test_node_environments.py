@@ -211,7 +211,7 @@ async def test_a_module_in_go_s_cache_is_read_without_a_setting(
         "GOFLAGS": "-mod=mod",
         "GONOSUMDB": "*",
     }
-    go = [chains.go / "bin" / "go", "mod", "tidy"]
+    go = [str(chains.go / "bin" / "go"), "mod", "tidy"]
     subprocess.run(
         go, cwd=project, env={**asking, "GOPROXY": f"file://{tmp_path / 'proxy'}", "GONOSUMCHECK": "1"}, check=True
     )

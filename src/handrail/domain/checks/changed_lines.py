@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
 
 SPANS_SHOWN: Final = 6
 
-_hunk = re.compile(rb"@@ -\d{1,10}(?:,(\d{1,10}))? \+(\d{1,10})(?:,(\d{1,10}))? @@")
+_hunk = re.compile(rb"@@ -\d{1,10}(?:,\d{1,10})? \+(\d{1,10})(?:,(\d{1,10}))? @@")
 
 
 class ChangedLines(Struct, frozen=True, kw_only=True):
@@ -36,24 +36,12 @@ class ChangedLines(Struct, frozen=True, kw_only=True):
 def added_lines(patch: bytes) -> list[frozenset[int]]:
     """By file, in the order of a patch without context: the numbers of its added lines."""
     files: list[set[int]] = []
-    for line in _headers(patch):
+    for line in patch.split(b"\n"):  # each line of content starts with a sign: none is taken for a header
         if line.startswith(b"diff --git "):
             files.append(set())
         elif files and (found := _hunk.match(line)):
-            files[-1].update(range(int(found[2]), int(found[2]) + int(found[3] or 1)))
+            files[-1].update(range(int(found[1]), int(found[1]) + int(found[2] or 1)))
     return list(map(frozenset, files))
-
-
-def _headers(patch: bytes) -> Iterator[bytes]:
-    """The lines that are no content: that is skipped by its length, so that none of it is taken for a header."""
-    left = 0
-    for line in patch.split(b"\n"):
-        if left and line[:1] in (b"+", b"-"):
-            left -= 1
-            continue
-        found = _hunk.match(line)
-        left = int(found[1] or 1) + int(found[3] or 1) if found else left
-        yield line
 
 
 def spans_of(lines: Sequence[int]) -> list[tuple[int, int]]:
