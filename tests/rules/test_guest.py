@@ -170,7 +170,7 @@ async def test_what_can_not_be_reported_apart_is_not_remembered(
     async def unknown(*_: Any, **__: Any) -> str:
         return ""
 
-    monkeypatch.setattr("handrail.rules.plugins.plugin_rule.tree_digest", unknown)
+    monkeypatch.setattr("handrail.rules.plugins.plugin_rule.tree_of", unknown)
     vast = guest("crashes", house)
     vast._entry = door("crashes", content="sha256:1")
     assert await vast.inputs({}, where) == ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from handrail.rules.files.diff_within import diff_within
 from handrail.rules.files.files_changed import files_changed, files_unchanged
 from handrail.rules.files.git_clean import git_clean
 from handrail.rules.files.no_secrets import no_secrets
+from handrail.rules.files.tree import tree_digest
 from rules.on_project import committed, git, setting_of, write
 
 FILES = {"src/a.py": "a\n", "LICENSE": "mine\n", "docs/c.md": "c\n", ".gitignore": "*.log\n"}
@@ -159,6 +159,15 @@ async def test_a_beginning_is_commit_branch_tree_and_what_was_not_committed(proj
     assert (await baseline(project)).branch == ""
 
 
+async def test_marks_in_the_index_do_not_hide_what_was_not_committed_at_the_beginning(project: Path) -> None:
+    git(project, "update-index", "--assume-unchanged", "docs/c.md")
+    write(project, {"docs/c.md": "my own note\n"})
+    run = await started(project)
+    assert run.baselines.run is not None
+    assert list(run.baselines.run.dirty) == ["docs/c.md"]
+    assert await said(files_unchanged, run, paths=["docs"]) == []
+
+
 async def test_only_so_many_files_are_listed_and_the_others_count_as_changed(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -183,10 +192,6 @@ async def test_a_project_without_git_or_one_that_takes_too_long_has_no_beginning
 async def test_the_digest_of_all_files_is_left_out_if_it_takes_long(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def slow(_root: Path, **_more: Any) -> str:
-        await asyncio.sleep(60)
-        return "sha256:never"
-
-    monkeypatch.setattr(baseline_module, "tree_digest", slow)
-    monkeypatch.setattr(baseline_module, "TREE_S_MAX", 0.01)
+    assert (await baseline(project)).tree == await tree_digest(project)
+    monkeypatch.setattr(baseline_module, "TREE_S_MAX", -1.0)
     assert (await baseline(project)).tree == ""

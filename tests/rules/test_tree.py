@@ -196,7 +196,7 @@ async def test_what_vanishes_or_can_not_be_entered_meanwhile_is_passed_over(tmp_
     place = project_at(tmp_path, [])
     assert tree._names(tmp_path / "gone") == []
     assert list(tree._walked(place, "gone")) == []
-    assert tree._digest(place, ["gone"]) == tree._digest(place, [])
+    assert tree._digest_at(place, ["gone"]) == tree._digest_at(place, [])
 
 
 async def test_files_by_name_have_a_digest_unless_they_are_too_large(

@@ -18,6 +18,7 @@ from handrail.domain.checks.judgement import PlainRuleSet
 from handrail.domain.definition.model import Definition
 from handrail.domain.errors import Invalid
 from handrail.engine.checking.gate import QualityGate
+from handrail.engine.checking.shared_call import SharedCall
 from handrail.engine.dispatch import Observe
 from handrail.engine.known_secrets import KnownSecrets
 from handrail.engine.sandbox import Sandbox
@@ -46,7 +47,7 @@ def gate_of(settings: Settings, toolbox: Registry | None = None) -> QualityGate:
         private=(settings.home,),
         sandbox=sandbox_of(settings),
         memory=rule_memory_of(settings, toolbox.secrets if toolbox else None),
-        tree=partial(tree_digest, settings.project, private=(settings.home,)),
+        tree=SharedCall(partial(tree_digest, settings.project, private=(settings.home,))),
         is_plain=settings.choices.checks == "plain",
     )
 

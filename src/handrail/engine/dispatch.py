@@ -48,6 +48,8 @@ DEFINITIONS_KEPT: Final = 500
 
 
 PLAIN_START: Final = StartRun()
+JUST_S: Final = 1.0
+"""How long a look at the project for the start of a run also counts for its first step."""
 
 Observe: TypeAlias = Callable[[], Awaitable[Baseline | None]]
 """The present state of the project; None if it is not known."""
@@ -99,6 +101,8 @@ class Dispatch:
     _cache: BoundedCache[str, CachedRun] = field(default_factory=lambda: BoundedCache(RUNS_KEPT))
     _definitions: BoundedCache[str, Definition] = field(default_factory=lambda: BoundedCache(DEFINITIONS_KEPT))
     _last: tuple[Definition, str, bytes] | None = None
+    _started: tuple[str, int, float] | None = None
+    """The run that was started last, its latest event then, and when."""
     _secrets: dict[str, SecretScrubber] = field(default_factory=dict)
     """By run, until it ends: the values of secret inputs, so that they are removed from later events, too."""
 
@@ -126,6 +130,7 @@ class Dispatch:
         known_by = key_digest(scoped(self.project, ask.key)) if ask.key else ""
         command = replace(ask, definition=content_hash, workflow=workflow, inputs=kept, deadline=deadline, key=known_by)
         behalf = self.behalf if kind_of(actor) is ActorKind.AGENT else ""
+        observed_s = asyncio.get_running_loop().time()
         baseline = await self.observe() if self.observe is not None and is_judged(definition) else None
         command = replace(command, project=self.project, behalf=behalf, baseline=baseline)
         for _ in range(CONFLICTS_MAX):
@@ -135,10 +140,18 @@ class Dispatch:
             draft = self._drafted(run, [command], definition, actor=actor)
             lease = Lease(run.id, owner) if owner else None
             try:
-                return await self._commit(draft, lease=lease, texts=((content_hash, text), *texts))
+                run = await self._commit(draft, lease=lease, texts=((content_hash, text), *texts))
             except (JournalConflict, LeaseLost):
                 continue  # the id is taken
+            self._started = (run.id, run.n, observed_s)
+            return run
         raise JournalConflict("no free id could be found for the run")
+
+    def is_just_started(self, run: Run) -> bool:
+        """Whether the project was looked at for its start a moment ago, and nothing has happened in the run since."""
+        if self._started is None or self._started[:2] != (run.id, run.n):
+            return False
+        return asyncio.get_running_loop().time() - self._started[2] <= JUST_S
 
     async def started_under_key(self, ask: StartRun) -> Run | None:
         """The run that was started under the same key, if any; Conflict if that was a different request."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from threading import Lock
 from typing import Generic
 
@@ -19,6 +20,11 @@ class LockedCache(Generic[Key, Value]):
         """The value under a key, if it is still kept."""
         with self._lock:
             return self._cache.get(key)
+
+    def some(self, keys: Iterable[Key]) -> list[Value | None]:
+        """The values under many keys, in order, each if it is still kept."""
+        with self._lock:
+            return [self._cache.get(key) for key in keys]
 
     def put(self, key: Key, value: Value, *, weight: int = 1) -> Value:
         """Keep a value, and return it."""

@@ -51,6 +51,10 @@ SINCE: Final[Mapping[str, Any]] = {
     },
     "against": {**REF_SCHEMA, "description": "The older name of `since`."},
 }
+ONLY: Final[Mapping[str, Any]] = {
+    "enum": ["changed", "all"],
+    "description": "`changed` (the default in a run): only lines that have changed since it started; or `all`.",
+}
 COMPARED: Final[Mapping[str, Any]] = {
     "paths": GLOBS_SCHEMA,
     **SINCE,
@@ -351,8 +355,9 @@ TESTS_NOTICE: Final = RuleCard(
 
 LINT_CLEAN: Final = RuleCard(
     name="lint_clean",
-    summary="The linters of the project's languages find nothing.",
-    parameters=TOOLCHAIN,
+    version="1.1.0",
+    summary="The linters of the project's languages find nothing in the lines that the run changed, or at all.",
+    parameters={**TOOLCHAIN, "only": ONLY, "since": SINCE["since"]},
     reads=Reads.PROJECT,
     timeout="5m",
     example={"paths": ["src"]},
@@ -360,7 +365,10 @@ LINT_CLEAN: Final = RuleCard(
 
 COVERAGE_AT_LEAST: Final = RuleCard(
     name="coverage_at_least",
-    summary="Tests cover at least `percent` of the lines; the tests' own files do not count.",
+    version="1.1.0",
+    summary=(
+        "Tests cover at least `percent` of the lines that the run changed, or of all; those of tests do not count."
+    ),
     parameters={
         "percent": {"type": "number", "minimum": 0, "maximum": 100},
         "report": {**PATH_SCHEMA, "description": "Read this report instead: Cobertura, JaCoCo, lcov or a Go profile."},
@@ -369,6 +377,8 @@ COVERAGE_AT_LEAST: Final = RuleCard(
             **TOOLCHAIN["command"],
             "description": "The command that writes the `report`, run before it is read.",
         },
+        "only": ONLY,
+        "since": SINCE["since"],
     },
     required=("percent",),
     reads=Reads.PROJECT,

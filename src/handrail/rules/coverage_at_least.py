@@ -11,21 +11,35 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
+from handrail.domain.checks.changed_coverage import Lines, changed_coverage, merged_lines
+from handrail.domain.checks.changed_lines import ChangedLines
 from handrail.domain.checks.finding import Finding
 from handrail.domain.checks.rule import CheckOutcome
 from handrail.engine.checking.rule import PlannedCommand, Setting
 from handrail.engine.sandbox import WANTED_BYTES_MAX, Ran
 from handrail.rules.cards import COVERAGE_AT_LEAST as CARD
+from handrail.rules.files.changed_lines import changed_for, with_since
+from handrail.rules.files.git import GitUnavailable
 from handrail.rules.files.project import PathRefused, project_of
-from handrail.rules.function_rule import FunctionRule, evidence_of, found_at, not_checked, outcome
-from handrail.rules.toolchain.coverage_report import Covered, NoReport, read_report
+from handrail.rules.function_rule import (
+    FunctionRule,
+    evidence_of,
+    found_at,
+    not_checked,
+    note_outcome,
+    outcome,
+    unchecked_outcome,
+)
+from handrail.rules.toolchain.coverage_report import Covered, NoReport, read_lines, read_report
 from handrail.rules.toolchain.languages import LANGUAGES
 from handrail.rules.toolchain.parameters import VERSIONS, command_task, depends_on, planned, planned_commands
-from handrail.rules.toolchain.site import SKIPPED, Site, site_at
+from handrail.rules.toolchain.site import SKIPPED, TEXT_BYTES_MAX, Site, site_at
 from handrail.rules.toolchain.task import CannotRun, Problem, Result, Task, TaskKind
 from handrail.rules.toolchain.toolchain_runner import ToolchainRunner
 
 LEAST_SHOWN: Final = 5
+CODE: Final = tuple(suffix for language in LANGUAGES.values() for suffix in language.suffixes)
+FIX_CHANGED: Final = "write tests for the changed lines"
 FIX: Final = "write tests for the files that are covered least"
 
 _runner = ToolchainRunner(CARD, VERSIONS)
@@ -34,18 +48,47 @@ _test_file = re.compile(r"(?:^|/)(?:tests?|__tests__|spec)/|(?:^|/)(?:test_|conf
 
 async def _apply(parameters: Mapping[str, Any], setting: Setting) -> CheckOutcome:
     try:
-        if "report" in parameters and "command" not in parameters:
-            return await asyncio.to_thread(_reported, parameters, setting)
-        site, plan = await asyncio.to_thread(_planned, parameters, setting)
+        changed = await changed_for(parameters, setting)
+        return _noted(await _measured(parameters, setting, changed), changed)
+    except GitUnavailable as error:
+        return unchecked_outcome(CARD, str(error), f"{error.fix}, or set `only: all`")
     except (PathRefused, NoReport) as error:
         return CheckOutcome(
             findings=(not_checked(CARD.name, str(error), "let the tests write a report, and set `report` to its path"),)
         )
 
-    def judged(results: Sequence[Result]) -> tuple[list[Finding], dict[str, int]]:
-        return _judged({name: pair for one in results for name, pair in one.covered.items()}, parameters, site)
 
+async def _measured(parameters: Mapping[str, Any], setting: Setting, changed: ChangedLines | None) -> CheckOutcome:
+    if changed is not None and not any(map(_is_judged, changed.files)):
+        return note_outcome(CARD, f"no code has changed since {changed.since}")
+    if "report" in parameters and "command" not in parameters:
+        return await asyncio.to_thread(_reported, parameters, setting, changed)
+    site, plan = await asyncio.to_thread(_planned, parameters, setting)
+
+    judged = partial(_judged_results, parameters, site, changed)
     return await _runner.run_all(plan, site, parameters, setting, judged=judged)
+
+
+def _judged_results(
+    parameters: Mapping[str, Any], site: Site, changed: ChangedLines | None, results: Sequence[Result]
+) -> tuple[list[Finding], dict[str, int]]:
+    if changed is None:
+        return _judged({name: pair for one in results for name, pair in one.covered.items()}, parameters, site)
+    is_narrowed = any(one.is_narrowed for one in results)
+    lines = merged_lines([one.lines for one in results])
+    return _judged_changed(changed, lines, parameters, site, is_narrowed=is_narrowed)
+
+
+def _noted(outcome: CheckOutcome, changed: ChangedLines | None) -> CheckOutcome:
+    """The outcome; a note if all went well, but no line with code has changed that could be judged."""
+    counts = outcome.evidence.counts if outcome.evidence is not None else {}
+    if changed is None or outcome.findings or counts.get("changed_lines") != 0:
+        return outcome
+    return note_outcome(CARD, f"no line with code has changed since {changed.since}")
+
+
+def _is_judged(path: str) -> bool:
+    return _counts(path) and path.endswith(CODE)
 
 
 def _planned(parameters: Mapping[str, Any], setting: Setting) -> tuple[Site, Sequence[Task | CannotRun]]:
@@ -59,16 +102,20 @@ async def _would(parameters: Mapping[str, Any], setting: Setting) -> Sequence[Pl
     return await asyncio.to_thread(planned_commands, _planned, parameters, setting)
 
 
-def _reported(parameters: Mapping[str, Any], setting: Setting) -> CheckOutcome:
+def _reported(parameters: Mapping[str, Any], setting: Setting, changed: ChangedLines | None) -> CheckOutcome:
     project = project_of(setting)
     site = site_at(project, parameters.get("path", "."))
     name = parameters["report"]
-    covered = read_report(name, project.read(name, bytes_max=WANTED_BYTES_MAX).decode(errors="replace"))
+    text = project.read(name, bytes_max=WANTED_BYTES_MAX).decode(errors="replace")
+    covered = read_report(name, text)
     status = project.status(name)
     if newer := _newer(site, status.st_mtime_ns if status else 0):
         message = f"the report is older than {newer}"
         return outcome([found_at(CARD.name, name, message, "run the tests again to update it")], evidence_of(CARD))
-    findings, counts = _judged(covered, parameters, site)
+    if changed is None:
+        findings, counts = _judged(covered, parameters, site)
+    else:
+        findings, counts = _judged_changed(changed, read_lines(text), parameters, site, is_narrowed=False)
     return outcome(findings, evidence_of(CARD, counts=counts))
 
 
@@ -95,7 +142,8 @@ def _report_task(parameters: Mapping[str, Any], setting: Setting) -> tuple[Site,
         if content == before and stale:
             return Result(problems=(Problem(message=f"the command did not write {name}, which is older than {stale}"),))
         try:
-            return Result(covered=read_report(name, content.decode(errors="replace")))
+            text = content.decode(errors="replace")
+            return Result(covered=read_report(name, text), lines=read_lines(text))
         except NoReport as error:
             return Result(problems=(Problem(message=str(error)),))
 
@@ -120,6 +168,33 @@ def _judged(covered: Covered, parameters: Mapping[str, Any], site: Site) -> tupl
         return [not_checked(CARD.name, "no lines of the project were measured", FIX)], counts
     percent = 100 * run / every
     return ([] if percent >= parameters["percent"] else _short(percent, counted, parameters["percent"])), counts
+
+
+def _judged_changed(
+    changed: ChangedLines, lines: Lines, parameters: Mapping[str, Any], site: Site, *, is_narrowed: bool
+) -> tuple[list[Finding], dict[str, int]]:
+    measured = {site.shown(name): found for name, found in lines.items()}
+    found = changed_coverage(changed, measured, partial(_text, site), is_narrowed=is_narrowed)
+    counts = {"changed_files": len(found.files), "changed_lines": found.lines, "changed_covered": found.covered}
+    if not found.lines or 100 * found.covered >= parameters["percent"] * found.lines:
+        return [], counts
+    share = f"{100 * found.covered / found.lines:.1f} % of the {found.lines:,} lines that changed"
+    words = f"{share} since {changed.since} are covered, {parameters['percent']} % is needed"
+    least = [
+        found_at(CARD.name, path, f"no test runs the changed lines {missed}", "write tests for it")
+        for path, missed in found.missed()
+    ]
+    return [found_at(CARD.name, "checks", words, FIX_CHANGED), *least[:LEAST_SHOWN]], counts
+
+
+def _text(site: Site, path: str) -> str | None:
+    """The text of a changed file, if it is code below the site."""
+    start = f"{site.cwd}/" if site.cwd else ""
+    try:
+        is_judged = path.startswith(start) and _is_judged(path)
+        return site.project.read(path, bytes_max=TEXT_BYTES_MAX).decode(errors="replace") if is_judged else None
+    except PathRefused:
+        return None
 
 
 def _counted(covered: Covered, site: Site) -> dict[str, tuple[int, int]]:
@@ -152,7 +227,8 @@ def _counts(name: str) -> bool:
 async def _reads(parameters: Mapping[str, Any], setting: Setting) -> str:
     if "report" in parameters:  # it must be newer than the code, but the cache key has contents, no times
         return ""
-    return await depends_on(TaskKind.COVERAGE, parameters, setting)
+    own = await depends_on(TaskKind.COVERAGE, parameters, setting)
+    return await with_since(own, parameters, setting)
 
 
 coverage_at_least: Final = FunctionRule(CARD, _apply, _reads, _would)

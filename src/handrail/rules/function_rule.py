@@ -88,6 +88,12 @@ def unchecked_outcome(card: RuleCard, message: str, fix: str) -> CheckOutcome:
     return CheckOutcome(findings=(not_checked(card.name, message, fix),), evidence=evidence)
 
 
+def note_outcome(card: RuleCard, message: str, fix: str = "", *, excerpt: str = "") -> CheckOutcome:
+    """The outcome of a rule that had nothing to judge: a note that refuses nothing and proves nothing."""
+    found = replace(found_at(card.name, "checks", message, fix, excerpt=excerpt), severity=Severity.MINOR)
+    return CheckOutcome(findings=(found,), was_run=False, is_note=True)
+
+
 def bounded(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """The first findings, and how many more there are."""
     every = list(findings)

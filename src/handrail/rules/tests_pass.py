@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
+from handrail.domain.checks.finding import Finding
 from handrail.domain.checks.rule import CheckOutcome, RuleCard
 from handrail.engine.checking.rule import PlannedCommand, Setting
 from handrail.rules.cards import TESTS_KEPT, TESTS_PASS
@@ -17,6 +18,9 @@ from handrail.rules.function_rule import FunctionRule, not_checked
 from handrail.rules.toolchain.parameters import planned, planned_commands
 from handrail.rules.toolchain.suite import TestSuite, tests_depend_on, with_findings
 from handrail.rules.toolchain.task import TaskKind
+
+NAMELESS: Final = "the runner does not say which tests ran, so that it is unknown which were lost"
+NAME_THEM: Final = "run the tests by a runner that names them: set `language` or `command`"
 
 
 async def _apply_pass(parameters: Mapping[str, Any], setting: Setting) -> CheckOutcome:
@@ -36,7 +40,14 @@ async def _applied(card: RuleCard, parameters: Mapping[str, Any], setting: Setti
     outcome = await runs.now(site, plan)
     if outcome.findings or not compares:
         return outcome
-    return with_findings(outcome, [replace(one, rule=TESTS_KEPT.name) for one in await runs.lost(site, plan)])
+    lost = [*_nameless(card, runs), *await runs.lost(site, plan)]
+    return with_findings(outcome, [replace(one, rule=TESTS_KEPT.name) for one in lost])
+
+
+def _nameless(card: RuleCard, runs: TestSuite) -> Sequence[Finding]:
+    """For `tests_kept` alone, what is wrong if no runner says which tests ran."""
+    is_known = card is not TESTS_KEPT or any(result.tests for result in runs.results)
+    return [] if is_known else [not_checked(card.name, NAMELESS, NAME_THEM)]
 
 
 async def _would(parameters: Mapping[str, Any], setting: Setting) -> Sequence[PlannedCommand]:

@@ -50,6 +50,8 @@ async def _failing(parameters: Mapping[str, Any], setting: Setting) -> CheckOutc
         return found
     site, tasks = found
     results = [await runs.once(task, site) for task in tasks]
+    if nameless := _nameless(TESTS_FAIL, tasks, results):
+        return nameless
     expected = ASSERTIONS | ({name.rpartition(".")[2] for name in parameters.get("raises", ())} - NEVER_THE_BUG)
     findings = [one for name in parameters["tests"] for one in not_red(TESTS_FAIL, name, results, expected)]
     return concluded(TESTS_FAIL, findings, tasks, results)
@@ -71,6 +73,8 @@ async def _proving(parameters: Mapping[str, Any], setting: Setting) -> CheckOutc
             [found_at(TESTS_PROVE.name, "checks", message, "change the code first")], evidence_of(TESTS_PROVE)
         )
     results = [await runs.once(task, site) for task in tasks]
+    if nameless := _nameless(TESTS_PROVE, tasks, results):
+        return nameless
     findings = [one for name in parameters["tests"] for one in not_green(TESTS_PROVE, name, results)]
     if not findings:
         without = [in_old_view(task, old, site, setting) for task in tasks]
@@ -79,6 +83,15 @@ async def _proving(parameters: Mapping[str, Any], setting: Setting) -> CheckOutc
         before = [await runs.once(task, site) for task in without if isinstance(task, Task)]
         findings = [one for name in parameters["tests"] for one in _green_before(TESTS_PROVE, name, before)]
     return concluded(TESTS_PROVE, findings, tasks, results)
+
+
+def _nameless(card: RuleCard, tasks: Sequence[Task], results: Sequence[Result]) -> CheckOutcome | None:
+    """The outcome if tests ran and none of the runners says which."""
+    if any(result.tests for result in results) or not any(result.counts.get("tests") for result in results):
+        return None
+    names = ", ".join(task.programs[0].name for task in tasks)
+    message = f"{names} does not say which tests ran, so single tests can't be judged"
+    return unchecked_outcome(card, message, "run the tests by a runner that names them: set `language` or `command`")
 
 
 async def started(runs: TestSuite, setting: Setting) -> tuple[Site, list[Task]] | CheckOutcome:
@@ -114,11 +127,25 @@ async def _source_before(parameters: Mapping[str, Any], setting: Setting) -> Old
 def _outcomes(name: str, results: Sequence[Result]) -> dict[str, tuple[str, str]]:
     """What became of the tests of that name, and the kind of error: all cases of a function, if it names one."""
     return {
-        test: (how, result.raised.get(test, ""))
+        test: (how, result.raised.get(test) or _raised(test, result))
         for result in results
         for test, how in result.tests.items()
-        if name in {test, function_of(test)} or test.endswith((f"::{name}", f".{name}", f" {name}"))
+        if _is_named(test, name)
     }
+
+
+def _is_named(test: str, name: str) -> bool:
+    """Whether a name stands for a test: in full, without its file or class, or without its case."""
+    file, between, (function, slash, case) = *name.rpartition("::")[:2], name.rpartition("::")[2].partition("/")
+    names = {name, f"{file}{between}{function}[{case}]"} if slash else {name}  # a case as Go writes it
+    ends = tuple(f"{before}{one}" for one in names for before in ("::", ".", " "))
+    return any(one in names or one.endswith(ends) for one in (test, function_of(test)))
+
+
+def _raised(test: str, result: Result) -> str:
+    """The kind of error of a failed test, from the problem that it was reported as."""
+    named = ((one.message.partition(" fails")[0].strip(), one.raised) for one in result.problems if one.raised)
+    return next((raised for name, raised in named if name and function_of(test).endswith(name)), "")
 
 
 def not_red(

@@ -105,6 +105,41 @@ WORDS, WORLD = {"rule": "contains", "text": "text"}, {"rule": "look"}
 NOT_SO = {"rule": "contains", "text": "nobody says this"}
 
 
+def nothing_to_judge() -> Puppet:
+    async def deed(_parameters: Mapping[str, Any], _setting: Setting) -> CheckOutcome:
+        note = Finding(rule="lint", severity=Severity.MINOR, where="checks", message="there is no linter")
+        return CheckOutcome(findings=(note,), was_run=False, is_note=True)
+
+    return Puppet("lint", deed)
+
+
+@pytest.mark.parametrize(
+    ("checks", "proof"),
+    [
+        ([{"rule": "lint", "severity": "critical"}], Proof.CLAIMED),
+        ([{"rule": "lint"}, WORDS], Proof.CHECKED),
+        ([{"rule": "lint"}, WORLD], Proof.VERIFIED),
+        ([{"rule": "all_of", "checks": [{"rule": "lint"}, WORDS]}], Proof.CLAIMED),
+        ([{"rule": "any_of", "checks": [{"rule": "lint"}, WORDS]}], Proof.CHECKED),
+        ([{"rule": "any_of", "checks": [{"rule": "lint"}]}], Proof.CLAIMED),
+        ([{"rule": "none_of", "checks": [{"rule": "lint"}]}], Proof.CLAIMED),
+    ],
+)
+def test_a_rule_that_had_nothing_to_judge_refuses_nothing_and_proves_nothing(
+    checks: list[Mapping[str, Any]], proof: Proof
+) -> None:
+    judgement = of(gate_of(nothing_to_judge(), Puppet()), *checks, bar="minor")
+    assert judgement.is_good
+    assert judgement.proof is proof
+    assert [one.rule for one in judgement.evidence if one.rule == "lint"] == []
+
+
+def test_a_rule_that_had_nothing_to_judge_does_not_save_one_that_fails() -> None:
+    wrong = {"rule": "any_of", "checks": [{"rule": "lint"}, NOT_SO]}
+    [found] = of(gate_of(nothing_to_judge()), wrong).blocking
+    assert found.message == "none of these passes: lint, contains"
+
+
 @pytest.mark.parametrize(
     ("checks", "proof"),
     [

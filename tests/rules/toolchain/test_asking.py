@@ -10,12 +10,15 @@ from handrail.engine.checking.rule import Rule
 from handrail.rules.compiles import compiles
 from handrail.rules.lint_clean import lint_clean
 from handrail.rules.tests_pass import tests_pass
+from handrail.rules.toolchain.linters.of_javascript import NO_LINTER
 from handrail.rules.toolchain.program import FoundProgram, of_machine
 from rules.on_project import setting_of
 from rules.toolchain.projects import SAMPLES
 from rules.toolchain.workshop import Scripted, judged, made, places, program, ran, scripted
 
 RULES = (compiles, tests_pass, lint_clean)
+
+RUFF = "ruff check --output-format=json --no-cache --no-fix --no-fix-only --force-exclude"
 
 
 @pytest.fixture
@@ -58,7 +61,7 @@ async def test_a_project_in_no_known_language_says_so(bare: Path, tmp_path: Path
 @pytest.mark.parametrize(
     ("files", "programs", "rule", "wanted"),
     [
-        ({"a.py": "", "ruff.toml": ""}, ["ruff"], lint_clean, ["ruff check --output-format=json --no-cache -- ."]),
+        ({"a.py": "", "ruff.toml": ""}, ["ruff"], lint_clean, [f"{RUFF} -- ."]),
         ({"a.py": ""}, ["flake8"], lint_clean, ["flake8 --format=default ."]),
         ({"test_a.py": "import unittest"}, ["python3"], tests_pass, ["python3 -B -"]),
         ({"package.json": '{"devDependencies": {"jest": "1"}}'}, ["node", "jest"], tests_pass, ["jest --json --ci"]),
@@ -99,10 +102,10 @@ async def test_a_project_in_no_known_language_says_so(bare: Path, tmp_path: Path
             ["tsc --noEmit --pretty false -p ."],
         ),
         (
-            {"package.json": "{}", "tsconfig.json": "{}", "a.d.ts": "", "a.js": ""},
+            {"package.json": "{}", "tsconfig.json": "{}", "a.d.ts": "", "a.js": "", "eslint.config.js": ""},
             ["node", "eslint"],
             lint_clean,
-            ["eslint --format json ."],
+            ["eslint --format json --no-fix ."],
         ),
         ({"pom.xml": ""}, ["mvn"], compiles, ["mvn --offline --batch-mode --no-transfer-progress test-compile"]),
         ({"build.gradle": ""}, ["gradle"], tests_pass, ["gradle --offline --no-daemon --console=plain test"]),
@@ -121,7 +124,7 @@ async def test_a_project_in_no_known_language_says_so(bare: Path, tmp_path: Path
             ["cc -fsyntax-only -I./ ./a.c", "c++ -fsyntax-only -I./ ./b.cpp"],
         ),
         ({"-o.c": ""}, ["cc"], lint_clean, ["cc -Wall -Wextra -fsyntax-only -I./ ./-o.c"]),
-        ({"go.mod": "module a"}, ["go"], lint_clean, ["go vet ./..."]),
+        ({"go.mod": "module a"}, ["go"], lint_clean, ["go vet -json ./..."]),
         (
             {"Cargo.toml": "", "Cargo.lock": ""},
             ["cargo", "rustc"],
@@ -163,7 +166,7 @@ async def test_the_project_s_own_runner_is_chosen(
         ({"package.json": '{"scripts": {"test": "jest"}}'}, ["node"], tests_pass, "there is no jest here"),
         ({"package.json": ""}, ["node"], compiles, "there are no JavaScript files"),
         ({"a.ts": ""}, ["node"], compiles, "there is no tsc here"),
-        ({"package.json": ""}, ["node"], lint_clean, "there is no eslint here"),
+        ({"package.json": ""}, ["node"], lint_clean, NO_LINTER.message),
         ({"pyproject.toml": ""}, ["python3"], compiles, "there are no Python files"),
         ({"pyproject.toml": ""}, ["python3"], tests_pass, "there is no pytest here"),
         ({"pyproject.toml": ""}, ["pytest"], tests_pass, "there is no Python here"),
@@ -218,7 +221,7 @@ async def test_an_author_narrows_what_is_run(bare: Path, tmp_path: Path) -> None
     program(bare, "ruff")
     project = made(tmp_path / "project", {"pyproject.toml": "", "src/a.py": "", "-x.py": ""})
     ran_with = await argv_of(lint_clean, project, paths=["src", "-x.py"], args=["--select", "F"])
-    assert bare_names(ran_with) == ["ruff check --output-format=json --no-cache --select F -- ./src ./-x.py"]
+    assert bare_names(ran_with) == [f"{RUFF} --select F -- ./src ./-x.py"]
 
 
 @pytest.mark.parametrize(

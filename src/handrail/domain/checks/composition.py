@@ -42,7 +42,8 @@ def _any_of(parts: Sequence[CheckPart], where: str) -> CheckOutcome:
         return CheckOutcome(looks_at=_looks_at(passing))
     if not parts:
         return CheckOutcome(was_run=False)  # no condition was true: nothing was looked at, so nothing is proved
-    if any(outcome.is_not_run for _, outcome, _ in parts):
+    judging = [part for part in parts if not part.outcome.is_note]
+    if not judging or any(outcome.is_not_run for _, outcome, _ in judging):
         return _unless_open(parts)
     names = ", ".join(rule for rule, _, _ in parts)
     found = Finding(
@@ -50,7 +51,7 @@ def _any_of(parts: Sequence[CheckPart], where: str) -> CheckOutcome:
         severity=Severity.MAJOR,
         where=where,
         message=f"none of these passes: {names}",
-        fix=parts[0].outcome.findings[0].fix,
+        fix=judging[0].outcome.findings[0].fix,
         # A part that could not be applied might have passed: `none_of` around this must not count it as a failure.
         unapplied=any(outcome.is_unapplied for _, outcome, _ in parts),
     )

@@ -144,6 +144,8 @@ class CheckOutcome(Struct, frozen=True, kw_only=True):
     evidence: Evidence | None = None
     was_run: bool = True
     """Whether the rule was run at all. If not, the severity of the check does not apply, and nothing is verified."""
+    is_note: bool = False
+    """Whether there was nothing to judge, such as a project without a linter: it was not run, and blocks nothing."""
     looks_at: LooksAt = LooksAt.WORDS
     """What the rule looked at, or those of its parts that decided."""
 

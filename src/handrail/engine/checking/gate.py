@@ -139,18 +139,35 @@ class OutputChecks:
 
     async def _remembered(self, rule: Rule, parameters: Mapping[str, Any], setting: Setting) -> CheckOutcome:
         """The cached outcome for identical inputs, or a new one."""
+        reading = asyncio.ensure_future(self._tree())
+        try:
+            return await self._known_or_new(rule, parameters, setting, lambda: asyncio.shield(reading))
+        finally:
+            reading.cancel()
+
+    async def _tree(self) -> str:
+        return await self._gate.tree() if self._gate.tree is not None else ""
+
+    async def _known_or_new(
+        self, rule: Rule, parameters: Mapping[str, Any], setting: Setting, tree: Tree
+    ) -> CheckOutcome:
+        setting = replace(setting, tree=tree)
         try:
             inputs = await rule.inputs(parameters, setting)
         except (Exception, SystemExit) as error:  # third-party code may raise anything, and must not end this process
             return _broken(rule.card, f"it can't say what it reads: {_shown(error)}")
         key = digest([rule.card.name, rule.card.version, parameters, inputs]) if inputs else ""
-        tree = await self._gate.tree() if self._gate.tree is not None else ""
         if key and (known := await self._gate.memory.find(key)) is not None:
-            return _as_remembered(known, tree)
-        outcome = _with_digests(await _guarded(rule, parameters, setting), inputs, tree)
-        if key and outcome.evidence is not None and outcome.evidence.is_settled:
+            return _as_remembered(known, await tree())
+        outcome = await _guarded(rule, parameters, setting)
+        outcome = _with_digests(outcome, inputs, await tree())
+        if key and _is_settled(outcome):
             await self._gate.memory.keep(key, outcome)
         return outcome
+
+
+def _is_settled(outcome: CheckOutcome) -> bool:
+    return outcome.evidence is not None and outcome.evidence.is_settled
 
 
 async def _guarded(rule: Rule, parameters: Mapping[str, Any], setting: Setting) -> CheckOutcome:
@@ -191,6 +208,8 @@ def _time_ms(card: RuleCard, parameters: Mapping[str, Any]) -> int:
 def _bounded(card: RuleCard, outcome: CheckOutcome, *, took: int) -> CheckOutcome:
     """An outcome that fits into the journal, with evidence."""
     shown = tuple(map(_short, outcome.findings[:FINDINGS_MAX]))
+    if outcome.is_note:
+        return CheckOutcome(findings=shown, was_run=False, is_note=True)
     evidence = outcome.evidence or _bare(card, outcome)
     excerpt = evidence.excerpt[:EXCERPT_MAX]
     complete = replace(evidence, rule=card.name, version=card.version, took=evidence.took or took, excerpt=excerpt)

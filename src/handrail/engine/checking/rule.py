@@ -4,7 +4,7 @@ Protocols and values only. The rules are in rules/; gate.py decides which checks
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -37,6 +37,8 @@ class Setting(Struct, frozen=True, kw_only=True):
     baselines: Baselines = Baselines()
     """What the project is compared with."""
     progress: Progress = silent
+    tree: Callable[[], Awaitable[str]] | None = None
+    """The digest of the project's files when the check started, computed once; None if it is not known."""
 
 
 class RuleUnavailable(Exception):

@@ -20,6 +20,7 @@ from handrail.domain.checks.judgement import Judgement
 from handrail.domain.definition.model import Definition, Prompt, Tool
 from handrail.domain.errors import Conflict
 from handrail.domain.journal.event import Outcome, StepCompleted
+from handrail.domain.run.baseline import Baseline
 from handrail.domain.run.command import RecordProject
 from handrail.domain.run.guard import assignee
 from handrail.domain.run.guidance import is_undo, offered, work_of
@@ -168,14 +169,20 @@ class Guide:
         """The same, once the state of the project is recorded at the time that its step is first given out.
 
         It is recorded before the agent can read the step, and can change anything for it."""
-        run, observe = seen.run, self.dispatch.observe
-        baseline = await observe() if observe is not None and _is_unrecorded(seen) else None
+        run = seen.run
+        baseline = await self._observed(run) if _is_unrecorded(seen) else None
         if baseline is None:
             return seen
         with contextlib.suppress(Conflict):  # it was taken, or ended, in the meantime: read again
             command = RecordProject(step=seen.step, baseline=baseline)
             await self.dispatch.grant(run.id, command, actor=self.settings.actor)
         return await self._seen(run.id, agent)
+
+    async def _observed(self, run: Run) -> Baseline | None:
+        """The state of the project; if the run was started for the same call, it was just looked at."""
+        if self.dispatch.is_just_started(run):
+            return run.baselines.get("")
+        return await self.dispatch.observe() if self.dispatch.observe is not None else None
 
     async def _verdict(self, run: Run, definition: Definition, given: Submission, progress: ToolProgress) -> Verdict:
         if given.outcome is not Outcome.DONE:

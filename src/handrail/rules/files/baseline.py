@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,9 +16,9 @@ from msgspec.structs import replace
 
 from handrail.domain.run.baseline import Baseline
 from handrail.engine.checking.rule import Setting
-from handrail.rules.files.git import Changed, Changes, GitUnavailable, branch_of, changes, commit_of, uncommitted
+from handrail.rules.files.git import Changed, Changes, GitUnavailable, changes, commit_of, present
 from handrail.rules.files.project import ProjectFiles, project_at
-from handrail.rules.files.tree import UNKNOWN, marks_of, tree_digest
+from handrail.rules.files.tree import UNKNOWN, listed_digest, marks_of
 
 OBSERVED_S_MAX: Final = 3.0
 """How long looking at a project may take; after that the baseline is not recorded."""
@@ -45,29 +44,17 @@ class Since(Struct, frozen=True):
 async def observed(root: Path, *, private: Sequence[Path] = ()) -> Baseline | None:
     """The present state of a project; None if it is not in a repository, or too large to look at quickly."""
     project = project_at(root, private)
-    tree = asyncio.ensure_future(tree_digest(root, private=private))
     try:
         async with asyncio.timeout(OBSERVED_S_MAX):
-            found, branch = await asyncio.gather(uncommitted(project, untracked=True), branch_of(project))
-            paths = [one.path for one in found.files]
+            found = await present(project)
+            paths = [one.path for one in found.uncommitted]
             dirty = await asyncio.to_thread(marks_of, project, paths[:DIRTY_MAX])
     except (GitUnavailable, TimeoutError) as error:
-        tree.cancel()
-        with suppress(asyncio.CancelledError):
-            await tree
         log.debug("the baseline is not recorded: %s", error)
         return None
-    digest = await _soon(tree)
+    digest = await asyncio.to_thread(listed_digest, project, found.files, within_s=TREE_S_MAX)
     more = max(0, len(paths) - DIRTY_MAX)
-    return Baseline(commit=found.base, branch=branch, tree=digest, dirty=dirty, more=more)
-
-
-async def _soon(digest: asyncio.Future[str]) -> str:
-    """The digest if it is known soon; empty otherwise. Files that were read by then are not read again later."""
-    try:
-        return await asyncio.wait_for(digest, TREE_S_MAX)
-    except TimeoutError:
-        return ""
+    return Baseline(commit=found.commit, branch=found.branch, tree=digest, dirty=dirty, more=more)
 
 
 def since_of(parameters: Mapping[str, Any], setting: Setting) -> Since:

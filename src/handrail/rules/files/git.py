@@ -17,12 +17,12 @@ import stat
 import sys
 import tempfile
 from asyncio.subprocess import DEVNULL, PIPE
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Struct
 
@@ -71,10 +71,15 @@ EMPTY: Final = {
     "sha256": "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
 }
 """The empty tree, compared with if there is no commit yet."""
+STATUS: Final = ("status", "--porcelain=v1", "-z", "--no-renames", "--ignore-submodules=dirty")
+EXCLUDES: Final = "excludesfile"
+NAME_ONE: Final = "write HEAD, a branch, a tag or a commit's hash"
 HOW_TO_GET: Final = "install git so that it is on PATH, or remove this check"
 REF_SCHEMA: Final = {"type": "string", "minLength": 1, "maxLength": 200, "pattern": "^[A-Za-z0-9_@]"}
 
 _ref = re.compile(r"[A-Za-z0-9_@][A-Za-z0-9_@./{}~^+-]{0,199}")
+_flagged = re.compile(rb"(?:^|\0)[a-zS] ")
+"""An entry of the index that git would not look at, in the output of `ls-files -v`."""
 _oid = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
@@ -102,6 +107,16 @@ class Changes(Struct, frozen=True, kw_only=True):
     base: str
     version: str
     ran: tuple[str, ...]
+
+
+class Present(Struct, frozen=True):
+    """A project as it is now."""
+
+    commit: str
+    branch: str
+    uncommitted: tuple[Changed, ...]
+    files: list[str]
+    """All files that git tracks or would add."""
 
 
 class _Parts(Struct, frozen=True):
@@ -132,6 +147,10 @@ class Repository:
             raise GitUnavailable(f"git failed: {complaint or f'exit {exit_}'}", "fix the repository, then submit again")
         return said
 
+    async def refresh(self) -> None:
+        """Compare every file with the index: flags in it can make git treat a file as unchanged without looking."""
+        await self.output("update-index", "-q", "--really-refresh", exits=frozenset({0, 1}))
+
     def paths(self, names: Iterable[str]) -> list[str]:
         """The names without those in private folders, which no rule may see."""
         return [name for name in sorted(names) if not self.project.is_private(self.project.root / name)]
@@ -142,8 +161,9 @@ async def changes(project: ProjectFiles, against: str = "HEAD") -> Changes:
     words = ("diff", "--numstat", "-z", "--no-renames", "--relative", "--no-ext-diff", "--no-textconv")
     async with borrowed(project, against) as repository:
         ran = (*words, "--ignore-submodules=dirty", repository.base)
-        known = {one.path: one for one in _counted(await repository.output(*ran))}
-        new = _names(await repository.output("ls-files", "--others", "--exclude-standard", "-z"))
+        listing = repository.output("ls-files", "--others", "--exclude-standard", "-z")
+        counts, others = await _all(repository.output(*ran), listing)
+        known, new = {one.path: one for one in _counted(counts)}, _names(others)
         every = {**{name: Changed(name, is_untracked=True) for name in new if name not in known}, **known}
         files = tuple(every[name] for name in repository.paths(every))
         return Changes(files=files, base=repository.base, version=await version_of(project), ran=("git", *ran))
@@ -151,20 +171,37 @@ async def changes(project: ProjectFiles, against: str = "HEAD") -> Changes:
 
 async def uncommitted(project: ProjectFiles, *, untracked: bool) -> Changes:
     """The files that differ from a checkout of the latest commit."""
-    words = ("status", "--porcelain=v1", "-z", "--no-renames", "--ignore-submodules=dirty")
     async with borrowed(project, "HEAD") as repository:
-        ran = (*words, f"--untracked-files={'all' if untracked else 'no'}")
-        said = _names(await repository.output(*ran))
-        inside = [one for one in said if one[3:].startswith(repository.prefix)]
-        marks = {one[3:].removeprefix(repository.prefix): one[:2] for one in inside}
-        files = tuple(Changed(name, is_untracked=marks[name] == "??") for name in repository.paths(marks))
+        ran = (*STATUS, f"--untracked-files={'all' if untracked else 'no'}")
+        files = _uncommitted(repository, await repository.output(*ran))
         return Changes(files=files, base=repository.base, version=await version_of(project), ran=("git", *ran))
+
+
+def _uncommitted(repository: Repository, status: bytes) -> tuple[Changed, ...]:
+    inside = [one for one in _names(status) if one[3:].startswith(repository.prefix)]
+    marks = {one[3:].removeprefix(repository.prefix): one[:2] for one in inside}
+    return tuple(Changed(name, is_untracked=marks[name] == "??") for name in repository.paths(marks))
+
+
+async def present(project: ProjectFiles) -> Present:
+    """Commit, branch, uncommitted files and all files of a project, in as few and as parallel queries as possible: an
+    agent waits for this whenever it is given a step."""
+    async with borrowed(project, "HEAD", refresh=False) as repository:
+        asking = repository.output(*STATUS, "--untracked-files=all")
+        listing = repository.output("ls-files", "-v", "--cached", "--others", "--exclude-standard", "-z")
+        status, listed, branch = await _all(asking, listing, branch_of(project))
+        if _flagged.search(listed):
+            await repository.refresh()
+            status = await repository.output(*STATUS, "--untracked-files=all")
+        files = sorted({one[2:] for one in _names(listed)})
+        return Present(repository.base, branch, _uncommitted(repository, status), files)
 
 
 async def commit_of(project: ProjectFiles, against: str) -> str:
     """The commit that a name stands for."""
     program = _program(project)
-    return await _resolved(project, program, against, form=(await _parts(project, program)).form)
+    parts, oid = await _all(_parts(project, program), _oid_of(project, program, against))
+    return _base(against, oid, parts.form)
 
 
 async def branch_of(project: ProjectFiles) -> str:
@@ -177,7 +214,8 @@ async def branch_of(project: ProjectFiles) -> str:
 async def known_files(project: ProjectFiles) -> list[str]:
     """All files that git tracks or would add; GitUnavailable if there is no repository."""
     program = _program(project)
-    ignored = await _ignored(project, program, await _parts(project, program))
+    parts, configured = await _all(_parts(project, program), _configured(project, program))
+    ignored = await _ignored(configured, parts)
     with tempfile.TemporaryDirectory(prefix="handrail-git-") as folder:
         patterns = Path(folder) / "exclude"
         await asyncio.to_thread(patterns.write_bytes, ignored)
@@ -215,31 +253,35 @@ _versions: dict[tuple[str, int, int], str] = {}
 
 
 @asynccontextmanager
-async def borrowed(project: ProjectFiles, against: str) -> AsyncIterator[Repository]:
-    """The repository around a project, in a git folder of our own."""
+async def borrowed(
+    project: ProjectFiles, against: str, *, index: bool = True, refresh: bool = True
+) -> AsyncIterator[Repository]:
+    """The repository around a project, in a git folder of our own; without `index` only its history is read."""
     program = _program(project)
-    parts = await _parts(project, program)
-    base = await _resolved(project, program, against, form=parts.form)
-    kept = await _kept(project, program)
-    ignored = await _ignored(project, program, parts)
+    parts, oid, configured = await _all(
+        _parts(project, program), _oid_of(project, program, against), _configured(project, program)
+    )
+    base = _base(against, oid, parts.form)
+    ignored = await _ignored(configured, parts)
     with tempfile.TemporaryDirectory(prefix="handrail-git-") as name:
-        await asyncio.to_thread(_lay_out, Path(name), parts, base, ignored)
-        env = {**_environment(), **ALONE, **kept, "GIT_DIR": name, "GIT_WORK_TREE": str(parts.top)}
+        await asyncio.to_thread(_lay_out, Path(name), parts, base, ignored, index=index)
+        env = {**_environment(), **ALONE, **_kept(configured), "GIT_DIR": name, "GIT_WORK_TREE": str(parts.top)}
         env["GIT_OBJECT_DIRECTORY"] = str(parts.objects)
         prefix = project.root.relative_to(parts.top).as_posix()
         repository = Repository(project, program, base, "" if prefix == "." else f"{prefix}/", env)
-        # Re-reads every file: flags in the index can make git treat a file as unchanged without reading it.
-        await repository.output("update-index", "-q", "--really-refresh", exits=frozenset({0, 1}))
+        if index and refresh and _flagged.search(await repository.output("ls-files", "-v", "-z")):
+            await repository.refresh()
         yield repository
 
 
-def _lay_out(folder: Path, parts: _Parts, base: str, ignored: bytes) -> None:
+def _lay_out(folder: Path, parts: _Parts, base: str, ignored: bytes, *, index: bool) -> None:
     for name in ("objects", "refs", "info"):
         (folder / name).mkdir()
     head = "ref: refs/heads/none" if base == EMPTY[parts.form] else base
     (folder / "HEAD").write_text(f"{head}\n")
     (folder / "config").write_text(CONFIG.format(form=parts.form))
-    _copy(parts.index, folder / "index", bytes_max=INDEX_BYTES_MAX)
+    if index:
+        _copy(parts.index, folder / "index", bytes_max=INDEX_BYTES_MAX)
     # Overrides the repository's attributes: a file that they mark as binary is counted by lines like all others.
     (folder / "info" / "attributes").write_text("* diff\n")
     (folder / "info" / "exclude").write_bytes(ignored)
@@ -256,19 +298,22 @@ def _copy(source: Path, target: Path, *, bytes_max: int) -> None:
     shutil.copy2(source, target)
 
 
-async def _resolved(project: ProjectFiles, program: str, against: str, *, form: str) -> str:
+async def _oid_of(project: ProjectFiles, program: str, against: str) -> str:
+    """The commit that a name stands for; empty if there is none."""
     if not _ref.fullmatch(against):
-        raise GitUnavailable(
-            f"{against[:80]!r} is not the name of a commit", "write HEAD, a branch, a tag or a commit's hash"
-        )
+        raise GitUnavailable(f"{against[:80]!r} is not the name of a commit", NAME_ONE)
     words = ("rev-parse", "--verify", "--quiet", f"{against}^{{commit}}")
     exit_, said, _ = await _run((program, *OPTIONS, *words), project.root, _environment())
     oid = said.decode(errors="replace").strip()
-    if exit_ == 0 and _oid.fullmatch(oid):
-        return oid
-    if against in {"HEAD", EMPTY[form]}:
+    return oid if exit_ == 0 and _oid.fullmatch(oid) else ""
+
+
+def _base(against: str, oid: str, form: str) -> str:
+    if not oid and against in {"HEAD", EMPTY[form]}:
         return EMPTY[form]  # nothing was committed yet
-    raise GitUnavailable(f"there is no commit `{against}` here", "write HEAD, a branch, a tag or a commit's hash")
+    if not oid:
+        raise GitUnavailable(f"there is no commit `{against}` here", NAME_ONE)
+    return oid
 
 
 async def _parts(project: ProjectFiles, program: str) -> _Parts:
@@ -284,15 +329,29 @@ async def _parts(project: ProjectFiles, program: str) -> _Parts:
     return _Parts(form, *found)
 
 
-async def _ignored(project: ProjectFiles, program: str, parts: _Parts) -> bytes:
+async def _configured(project: ProjectFiles, program: str) -> list[tuple[str, str]]:
+    """The part of the repository's configuration that is used, by key."""
+    words = ("config", "-z", "--get-regexp", rf"^core\.({'|'.join((*BORROWED, EXCLUDES))})$")
+    _, said, _ = await _run((program, *OPTIONS, *words), project.root, _environment())
+    pairs = (one.partition("\n") for one in _names(said) if "\n" in one)
+    return [(key, value) for key, _, value in pairs]
+
+
+async def _ignored(configured: Sequence[tuple[str, str]], parts: _Parts) -> bytes:
     """The patterns of ignored files outside of the work tree: those of the user, then those of the repository.
 
     Git would wait for a pipe that the repository names, and read a file of any size. The files are opened here: what is
     not a regular file of sensible size holds no patterns."""
-    words = ("config", "--type=path", "-z", "--get", "core.excludesfile")
-    _, said, _ = await _run((program, *OPTIONS, *words), project.root, _environment())
-    named = next((parts.top / name for name in _names(said)), _usual_ignore())
-    return await asyncio.to_thread(lambda: _patterns(named) + b"\n" + _patterns(parts.exclude))
+    named = [value for key, value in configured if key == f"core.{EXCLUDES}" and value]
+    user = parts.top / _expanded(named[-1]) if named else _usual_ignore()
+    return await asyncio.to_thread(lambda: _patterns(user) + b"\n" + _patterns(parts.exclude))
+
+
+def _expanded(path: str) -> Path:
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:  # there is no such user
+        return Path(path)
 
 
 def _usual_ignore() -> Path:
@@ -308,11 +367,9 @@ def _patterns(file: Path) -> bytes:
         return b""
 
 
-async def _kept(project: ProjectFiles, program: str) -> dict[str, str]:
+def _kept(configured: Sequence[tuple[str, str]]) -> dict[str, str]:
     """The harmless part of the repository's configuration, as environment variables for git."""
-    words = ("config", "-z", "--get-regexp", rf"^core\.({'|'.join(BORROWED)})$")
-    _, said, _ = await _run((program, *OPTIONS, *words), project.root, _environment())
-    pairs = [one.split("\n", 1) for one in _names(said) if "\n" in one]
+    pairs = [(key, value) for key, value in configured if key != f"core.{EXCLUDES}"]
     env = {"GIT_CONFIG_COUNT": str(len(pairs))}
     for at, (key, value) in enumerate(pairs):
         env |= {f"GIT_CONFIG_KEY_{at}": key, f"GIT_CONFIG_VALUE_{at}": value}
@@ -355,6 +412,15 @@ def _on_path(path: str, root: str) -> str:
 def _environment() -> dict[str, str]:
     passed = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
     return {**passed, **ENVIRONMENT, "PATH": os.defpath}
+
+
+async def _all(*asking: Coroutine[Any, Any, Any]) -> list[Any]:
+    """The answers of queries that run at the same time; the first error, once all have ended."""
+    answers = await asyncio.gather(*asking, return_exceptions=True)
+    for answer in answers:
+        if isinstance(answer, BaseException):
+            raise answer
+    return answers
 
 
 async def _run(argv: tuple[str, ...], cwd: Path, env: Mapping[str, str], stdin: bytes = b"") -> tuple[int, bytes, str]:

@@ -44,7 +44,7 @@ class FileVersion(Struct, frozen=True):
 async def commits_since(project: ProjectFiles, commit: str) -> list[Commit]:
     """The commits that HEAD has and that one does not have, the latest first."""
     head = await commit_of(project, "HEAD")
-    async with borrowed(project, commit) as repository:
+    async with borrowed(project, commit, index=False) as repository:
         words = ("log", "-z", "--format=%H %s", f"--max-count={COMMITS_MAX}", *_range(repository, head))
         lines = _texts(await repository.output(*words)) if head not in EMPTY.values() else []
     return [Commit(line.partition(" ")[0], line.partition(" ")[2][:SUBJECT_MAX]) for line in lines]
@@ -53,7 +53,7 @@ async def commits_since(project: ProjectFiles, commit: str) -> list[Commit]:
 async def is_ancestor(project: ProjectFiles, commit: str, of: str) -> bool:
     """Whether a commit is another one, or before it; GitUnavailable if either does not exist."""
     older, newer = await commit_of(project, commit), await commit_of(project, of)
-    async with borrowed(project, "HEAD") as repository:
+    async with borrowed(project, "HEAD", index=False) as repository:
         said = await repository.output("rev-list", "--max-count=1", older, f"^{newer}")
     return not said.strip()
 
@@ -64,7 +64,7 @@ async def versions_since(project: ProjectFiles, commit: str) -> list[FileVersion
     if head in EMPTY.values():
         return []
     words = ("log", "-m", "--root", "--raw", "-z", "--no-abbrev", "--no-renames", "--relative", "--format=%x01%H")
-    async with borrowed(project, commit) as repository:
+    async with borrowed(project, commit, index=False) as repository:
         said = _texts(await repository.output(*words, *_range(repository, head)))
     found = {(one.path, one.oid): one for one in _versions(said)}
     return [one for one in found.values() if not project.is_private(project.root / one.path)]
@@ -75,7 +75,7 @@ async def contents(project: ProjectFiles, oids: Iterable[str]) -> dict[str, byte
     wanted = sorted(set(oids))
     if not wanted:
         return {}
-    async with borrowed(project, "HEAD") as repository:
+    async with borrowed(project, "HEAD", index=False) as repository:
         sizes = _texts(await repository.output("cat-file", "--batch-check", stdin=_lines(wanted)), "\n")
         kept = _fitting(sizes)
         said = await repository.output("cat-file", "--batch", stdin=_lines(kept)) if kept else b""
@@ -84,7 +84,7 @@ async def contents(project: ProjectFiles, oids: Iterable[str]) -> dict[str, byte
 
 async def files_at(project: ProjectFiles, commit: str, paths: Sequence[str]) -> dict[str, bytes | None]:
     """What these files contained in a commit; None if they were not there."""
-    async with borrowed(project, commit) as repository:
+    async with borrowed(project, commit, index=False) as repository:
         said = _texts(await repository.output("ls-tree", "-r", "-z", repository.base))
     wanted = set(paths)
     oids: dict[str, str] = {}

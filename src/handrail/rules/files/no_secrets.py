@@ -26,7 +26,7 @@ from handrail.rules.files.git import GitUnavailable, commit_of
 from handrail.rules.files.git_history import FileVersion, contents, versions_since
 from handrail.rules.files.placeholders import HOST_MAX, is_placeholder
 from handrail.rules.files.project import PathRefused, ProjectFiles, is_in, project_of
-from handrail.rules.files.tree import FILES_MAX, tree_digest, tree_files
+from handrail.rules.files.tree import FILES_MAX, tree_files, tree_of
 from handrail.rules.function_rule import (
     FINDINGS_MAX,
     FunctionRule,
@@ -109,7 +109,7 @@ def _compares(parameters: Mapping[str, Any]) -> bool:
 
 
 async def _inputs(parameters: Mapping[str, Any], setting: Setting) -> str:
-    tree = await tree_digest(setting.project, private=setting.private)
+    tree = await tree_of(setting)
     base = ""
     if _compares(parameters):
         try:

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import math
 import os
 import stat
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, TypeAlias
 
+from handrail.engine.checking.rule import Setting
 from handrail.foundation.locked_cache import LockedCache
 from handrail.rules.files.git import GitUnavailable, known_files
 from handrail.rules.files.project import PathRefused, ProjectFiles, is_in, literal_folder, project_at
@@ -22,6 +24,8 @@ FILES_MAX: Final = 100_000
 BYTES_MAX: Final = 2_000_000_000
 REMEMBERED_MAX: Final = 200_000
 READS_MAX: Final = 3
+CLOCK_EVERY: Final = 100
+"""After how many files the time is looked at."""
 BLOCK_BYTES: Final = 1_000_000
 MARK_LENGTH: Final = 32
 UNKNOWN: Final = "?"
@@ -50,25 +54,44 @@ async def tree_digest(project: Path, *, private: Sequence[Path] = (), without: P
     """The digest of a project's files, `without` one of them; empty if there are too many."""
     place = project_at(project, private)
     try:
-        paths = await tree_files(place)
-        return "" if paths is None else await asyncio.to_thread(_digest, place, _left(place, paths, without))
+        return await asyncio.to_thread(_tree, place, await _listed(place), without)
     except _TooMuch:
         return ""
 
 
-def _left(place: ProjectFiles, paths: list[str], without: Path | None) -> list[str]:
-    left_out = without.resolve() if without is not None else None
-    return [path for path in paths if place.root / path != left_out] if left_out is not None else paths
+async def tree_of(setting: Setting) -> str:
+    """The digest of the files of the project that a check is applied to; empty if there are too many."""
+    known = await setting.tree() if setting.tree is not None else ""
+    return known or await tree_digest(setting.project, private=setting.private)
+
+
+def listed_digest(place: ProjectFiles, listed: Sequence[str], *, within_s: float) -> str:
+    """The digest of these files of a project, as `tree_digest` has it; empty if that takes longer, or too many."""
+    try:
+        return _tree(place, listed, None, until_s=time.monotonic() + within_s)
+    except _TooMuch:
+        return ""
+
+
+def _tree(place: ProjectFiles, listed: Iterable[str], left_out: Path | None, *, until_s: float = math.inf) -> str:
+    found = _spread(place, listed, until_s=until_s)
+    if left_out is not None:
+        real = left_out.resolve()
+        found = {path: status for path, status in found.items() if place.root / path != real}
+    return _digest(place, found, until_s=until_s)
+
+
+async def _listed(place: ProjectFiles) -> list[str]:
+    try:
+        return await known_files(place)
+    except GitUnavailable:
+        return [""]
 
 
 async def tree_files(place: ProjectFiles) -> list[str] | None:
     """The files of a project that matter, by path; None if there are too many."""
     try:
-        listed = await known_files(place)
-    except GitUnavailable:
-        listed = [""]
-    try:
-        return await asyncio.to_thread(_spread, place, listed)
+        return list(await asyncio.to_thread(_spread, place, await _listed(place)))
     except _TooMuch:
         return None
 
@@ -84,7 +107,7 @@ async def files_digest(place: ProjectFiles, globs: Sequence[str]) -> tuple[str, 
 async def paths_digest(place: ProjectFiles, paths: Sequence[str], *, since: str = "") -> str:
     """The digest of these files as they are now, and of what they are compared with; empty if there are too many."""
     try:
-        now = await asyncio.to_thread(_digest, place, paths)
+        now = await asyncio.to_thread(_digest_at, place, paths)
     except _TooMuch:
         return ""
     words = "\0".join([since, now, *paths])
@@ -106,22 +129,39 @@ def marks_of(place: ProjectFiles, paths: Iterable[str]) -> dict[str, str]:
 def _digest_of(place: ProjectFiles, globs: Sequence[str]) -> tuple[str, list[str]]:
     every = {path for glob in globs for path in _walked(place, literal_folder(glob)) if is_in(path, [glob])}
     paths = sorted(every)
-    return _digest(place, paths), paths
+    return _digest_at(place, paths), paths
 
 
-def _spread(place: ProjectFiles, listed: Iterable[str]) -> list[str]:
-    """The files of a listing; for a folder in it, such as a nested repository, all files in that folder."""
+def _digest_at(place: ProjectFiles, paths: Iterable[str]) -> str:
+    found = ((path, _status(place, path)) for path in paths)
+    return _digest(place, {path: status for path, status in found if status is not None})
+
+
+def _spread(place: ProjectFiles, listed: Iterable[str], *, until_s: float = math.inf) -> dict[str, os.stat_result]:
+    """The files of a listing by path, in order; for a folder in it, such as a nested repository, all files in it.
+
+    A file that is listed but not there was deleted: it is left out."""
     closed: dict[str, bool] = {}
-    found: list[str] = []
-    for name in listed:
+    found: dict[str, os.stat_result] = {}
+    for number, name in enumerate(listed):
         folder = name.rstrip("/").rpartition("/")[0]
         if folder not in closed:
             closed[folder] = place.is_private(place.root / folder)
-        if not closed[folder]:
-            found += _walked(place, name)
-        if len(found) > FILES_MAX:
+        status = None if closed[folder] else _status(place, name)
+        if status is not None:
+            found.update({name: status} if not stat.S_ISDIR(status.st_mode) else _inside(place, name))
+        if len(found) > FILES_MAX or _is_late(number, until_s):
             raise _TooMuch
-    return sorted(set(found))
+    return dict(sorted(found.items()))
+
+
+def _inside(place: ProjectFiles, folder: str) -> dict[str, os.stat_result]:
+    found = {path: _status(place, path) for path in _walked(place, folder)}
+    return {path: status for path, status in found.items() if status is not None}
+
+
+def _is_late(number: int, until_s: float) -> bool:
+    return number % CLOCK_EVERY == 0 and time.monotonic() > until_s
 
 
 def _walked(place: ProjectFiles, start: str) -> Iterator[str]:
@@ -156,18 +196,23 @@ def _status(place: ProjectFiles, path: str) -> os.stat_result | None:
         return None
 
 
-def _digest(place: ProjectFiles, paths: Iterable[str]) -> str:
+def _digest(place: ProjectFiles, found: Mapping[str, os.stat_result], *, until_s: float = math.inf) -> str:
     whole, size = hashlib.sha256(), 0
-    for path in paths:
-        status = _status(place, path)
-        if status is None:
-            continue  # deleted, but still in git's index: treated as not listed
+    root = f"{place.root}/"
+    known = _known.some(root + path for path in found)
+    for number, ((path, status), kept) in enumerate(zip(found.items(), known, strict=True)):
         size += status.st_size
-        if size > BYTES_MAX:
+        if size > BYTES_MAX or _is_late(number, until_s):
             raise _TooMuch
-        whole.update(b"%d:%b" % (len(name := os.fsencode(path)), name))
-        whole.update(_mark(place, path, status))
+        name = os.fsencode(path)
+        is_known = kept and kept[0] == _stamp(status)  # the stamp has the mode: it is a plain file
+        mark = _kind(status) + kept[1] if kept and is_known else _mark(place, path, status)
+        whole.update(b"%d:%b%b" % (len(name), name, mark))
     return f"sha256:{whole.hexdigest()}"
+
+
+def _kind(status: os.stat_result) -> bytes:
+    return b"x" if status.st_mode & 0o111 else b"f"
 
 
 def _mark(place: ProjectFiles, path: str, status: os.stat_result) -> bytes:
@@ -176,8 +221,7 @@ def _mark(place: ProjectFiles, path: str, status: os.stat_result) -> bytes:
         return b"l" + hashlib.sha256(os.fsencode(Path(place.root, path).readlink())).digest()
     if not stat.S_ISREG(status.st_mode):
         return b"o" + bytes(32)
-    kind = b"x" if status.st_mode & 0o111 else b"f"
-    return kind + _content(place, path, _stamp(status))
+    return _kind(status) + _content(place, path, _stamp(status))
 
 
 def _content(place: ProjectFiles, path: str, stamp: Stamp) -> bytes:

@@ -26,7 +26,7 @@ from handrail.domain.json import digest
 from handrail.engine.checking.rule import RuleUnavailable, Setting
 from handrail.engine.sandbox import Bounds, Job, Ran, Sandbox
 from handrail.engine.tool import ToolFailed
-from handrail.rules.files.tree import tree_digest
+from handrail.rules.files.tree import tree_of
 from handrail.rules.output.subject import MISSING, missing, subject_of
 
 AT_ONCE: Final = 4
@@ -177,7 +177,7 @@ class PluginRule:
             return ""
         tree = ""
         if self.card.reads is Reads.PROJECT:
-            tree = await tree_digest(setting.project, private=setting.private)
+            tree = await tree_of(setting)
             if not tree:
                 return ""
         return digest([self._entry.content, self._entry.value, setting.given.output, tree])

@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
+from msgspec.structs import replace
+
 from handrail.engine.sandbox import Ran
 from handrail.rules.toolchain.probe import probe
 from handrail.rules.toolchain.program import FoundProgram, find
@@ -51,12 +53,16 @@ def _build(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
 
 
 def _lint(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
+    targets = asked.targets(*PLAIN, *PLUS)
+    if not targets:
+        return []
     if cppcheck := find(site, "cppcheck"):
         options = ("--quiet", "--enable=warning,style,performance", "--error-exitcode=1", "--inline-suppr")
         template = "--template={file}:{line}:{column}: {severity}: {message} [{id}]"
-        argv = (str(cppcheck.path), *options, template, *asked.args, *(asked.paths or ["."]))
+        argv = (str(cppcheck.path), *options, template, *asked.args, *targets)
         return [Task(argv=argv, read=diagnostics, programs=(cppcheck,), fix="fix it", env=QUIET)]
-    return _each(site, asked, ("-Wall", "-Wextra", "-fsyntax-only"), diagnostics, "fix it")
+    narrowed = asked if asked.changed is None else replace(asked, paths=targets)
+    return _each(site, narrowed, ("-Wall", "-Wextra", "-fsyntax-only"), diagnostics, "fix it")
 
 
 def _test(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
@@ -125,11 +131,12 @@ def _tests(ran: Ran) -> Result:
     ends = list(filter(None, (_ctest.match(line[:LINE_MAX]) for line in ran.stdout.splitlines())))
     outcomes = [_outcome(end[2]) for end in ends]
     counts = {"tests": len(ends), **{name: outcomes.count(name) for name in ("passed", "failed", "skipped")}}
+    tests = {end[1]: outcome for end, outcome in zip(ends, outcomes, strict=True)}
     if ends and not counts["failed"]:
-        return Result(counts=counts)
+        return Result(counts=counts, tests=tests)
     failed = [end for end, outcome in zip(ends, outcomes, strict=True) if outcome == "failed"]
     problems = [Problem(message=f"the test {end[1]} fails: {end[2].lower()}") for end in failed[:PROBLEMS_MAX]]
-    return Result(counts=counts, problems=(*diagnostics(ran).problems, *_assertions(ran), *problems))
+    return Result(counts=counts, problems=(*diagnostics(ran).problems, *_assertions(ran), *problems), tests=tests)
 
 
 def _assertions(ran: Ran) -> list[Problem]:

@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final, TypeAlias
 from xml.parsers import expat
 
-from handrail.engine.sandbox import Ran
-from handrail.rules.toolchain.task import Result
+from handrail.domain.checks.changed_coverage import Lines
 
 FILES_MAX: Final = 20_000
 LINES_MAX: Final = 2_000_000
+BLOCK_LINES_MAX: Final = 20_000
+"""How many lines a block of a Go profile may have."""
 
 _go = re.compile(r"^([^\s:]{1,500}):(\d{1,7})\.\d{1,6},(\d{1,7})\.\d{1,6} (\d{1,7}) (\d{1,15})$")
 
@@ -41,24 +42,50 @@ def read_report(name: str, text: str) -> Covered:
     raise NoReport(f"{name} is neither Cobertura, JaCoCo, lcov nor a Go profile")
 
 
-def lcov(ran: Ran) -> Result:
-    """The lcov report that a command writes to standard output."""
-    return Result(covered=lcov_files(ran.stdout), is_whole="end_of_record" in ran.stdout)
+def read_lines(text: str) -> Lines:
+    """The lines in a report of a known kind; NoReport if it can't be read."""
+    head = text[:4_000]
+    if "<report" in head and "<sourcefile" in text:
+        return _jacoco_lines(text)
+    if "<coverage" in head:
+        return _cobertura_lines(text)
+    return go_lines(text) if head.startswith("mode: ") else lcov_lines(text)
 
 
 def lcov_files(text: str) -> Covered:
     """By file, from lines `SF:`, `DA:` and `end_of_record`."""
-    found: dict[str, tuple[int, int]] = {}
-    file, lines = "", dict[str, bool]()
+    return _counted(lcov_lines(text))
+
+
+def lcov_lines(text: str) -> Lines:
+    """Each line, from the same."""
+    found: dict[str, dict[int, bool]] = {}
+    file, lines = "", dict[int, bool]()
     for line in _lines(text):
         kind, _, rest = line.partition(":")
         if kind == "SF":
             file, lines = rest, {}
         elif kind == "DA":
             number, _, count = rest.partition(",")
-            lines[number] = lines.get(number, False) or count.split(",")[0] not in {"0", ""}
+            at = _number(number)
+            lines[at] = lines.get(at, False) or count.split(",")[0] not in {"0", ""}
         elif kind == "end_of_record" and len(found) < FILES_MAX:
-            found[file] = (sum(lines.values()), len(lines))
+            found[file] = lines
+    return found
+
+
+def _counted(lines: Lines) -> Covered:
+    return {name: (sum(found.values()), len(found)) for name, found in lines.items()}
+
+
+def go_lines(text: str) -> Lines:
+    """Each line that a block of a Go profile covers; one that belongs to two blocks was executed if either was."""
+    found: dict[str, dict[int, bool]] = {}
+    for line in _lines(text):
+        if (block := _go.match(line)) and int(block[3]) - int(block[2]) < BLOCK_LINES_MAX:
+            of_file = found.setdefault(block[1], {})
+            for number in range(int(block[2]), int(block[3]) + 1):
+                of_file[number] = of_file.get(number, False) or block[5] != "0"
     return found
 
 
@@ -78,7 +105,11 @@ def go_profile(text: str) -> Covered:
 
 
 def _cobertura(text: str) -> Covered:
-    lines: dict[str, dict[str, bool]] = {}
+    return _counted(_cobertura_lines(text))
+
+
+def _cobertura_lines(text: str) -> Lines:
+    lines: dict[str, dict[int, bool]] = {}
     file = ""
 
     def start(name: str, attributes: dict[str, str]) -> None:
@@ -88,16 +119,25 @@ def _cobertura(text: str) -> Covered:
         elif name == "line" and file:
             # A line is listed twice, in its method and in its class: it was executed if either says so.
             of_file = lines.setdefault(file, {})
-            number = attributes.get("number", "")
+            number = _number(attributes.get("number"))
             of_file[number] = of_file.get(number, False) or attributes.get("hits", "0") != "0"
 
     _parse(text, start)
-    return {name: (sum(found.values()), len(found)) for name, found in lines.items()}
+    return lines
 
 
 def _jacoco(text: str) -> Covered:
+    return _read_jacoco(text)[0]
+
+
+def _jacoco_lines(text: str) -> Lines:
+    return _read_jacoco(text)[1]
+
+
+def _read_jacoco(text: str) -> tuple[Covered, Lines]:
     covered: dict[str, tuple[int, int]] = {}
-    package, file = "", ""
+    lines: dict[str, dict[int, bool]] = {}
+    package, file = "", ""  # where in the report it is
 
     def start(name: str, attributes: dict[str, str]) -> None:
         nonlocal package, file
@@ -105,6 +145,8 @@ def _jacoco(text: str) -> Covered:
             package = attributes.get("name", "")
         elif name == "sourcefile":
             file = "/".join(filter(None, [package, attributes.get("name", "")]))
+        elif name == "line" and file:
+            lines.setdefault(file, {})[_number(attributes.get("nr"))] = _number(attributes.get("ci")) > 0
         elif name == "counter" and file and attributes.get("type") == "LINE":
             missed, run = _number(attributes.get("missed")), _number(attributes.get("covered"))
             covered[file] = (run, run + missed)
@@ -115,7 +157,7 @@ def _jacoco(text: str) -> Covered:
             file = ""
 
     _parse(text, start, end)
-    return covered
+    return covered, lines
 
 
 def _parse(text: str, start: Start, end: End | None = None) -> None:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from handrail.engine.sandbox import Ran
-from handrail.rules.toolchain.coverage_report import go_profile
+from handrail.rules.toolchain.coverage_report import go_lines, go_profile
 from handrail.rules.toolchain.installed.caches import go_cache
 from handrail.rules.toolchain.program import FoundProgram, beside, find
-from handrail.rules.toolchain.reading import EXCERPT_MAX, diagnostics, json_lines
+from handrail.rules.toolchain.reading import EXCERPT_MAX, diagnosis, diagnostics, json_lines, json_of, maps
 from handrail.rules.toolchain.site import Site
 from handrail.rules.toolchain.task import (
     MESSAGE_MAX,
@@ -27,10 +29,13 @@ from handrail.rules.toolchain.task import (
 
 OFFLINE: Final = {"GOTOOLCHAIN": "local", "GOPROXY": "off", "GOTELEMETRY": "off", "GOFLAGS": "-buildvcs=false"}
 NO_GO: Final = CannotRun(message="there is no Go here", fix="install Go, so that `go` is on PATH")
+CHANGES: Final = frozenset("+-")
 OUTPUT_LINES_MAX: Final = 200
 """How many output lines of one test are kept to find the reason of a failure."""
 
 _place = re.compile(r"^\s{1,20}([\w./-]{1,300}\.go):(\d{1,7}): ?([^\n]*)")
+_diffed = re.compile(r"^diff (?:-u )?(\S{1,300}?\.go)(?:\.orig)? \S")
+_hunk = re.compile(r"^@@ -(\d{1,7})")
 _module = re.compile(r"^module\s+\"?([^\s\"]{1,300})", re.MULTILINE)
 
 
@@ -59,25 +64,60 @@ def _test(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
 
 
 def _lint(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
-    vet = _task_of(site, ("vet",), asked, diagnostics, "fix it")
+    targets = asked.targets(".go")
+    if not targets:
+        return []
     go = find(site, "go")
     gofmt = find(site, "gofmt") or (beside(go, "gofmt") if go else None)
-    if gofmt is None:
-        return vet
-    files = tuple(f"./{name}" for name in site.sources(".go"))
-    return [*vet, _format(gofmt, asked.paths or files)]
+    folders, files = _scope(site, asked, targets)
+    vet = _task_of(site, ("vet", "-json"), replace(asked, paths=folders), _vetted, "fix it")
+    return [*vet, _format(gofmt, files)] if gofmt else vet
+
+
+def _scope(site: Site, asked: TaskOptions, targets: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The packages to vet, and the files whose format is looked at."""
+    if asked.changed is not None:
+        return tuple(sorted({one.rpartition("/")[0] for one in targets})), targets
+    return asked.paths, asked.paths or tuple(f"./{name}" for name in site.sources(".go"))
+
+
+def _vetted(ran: Ran) -> Result:
+    """What vet found: an object for each package. If it could not look, it says why, and ends with an error."""
+    said = f"{ran.stdout}\n{ran.stderr}"  # before Go 1.24 on standard error
+    found = maps([json_of(text) for text in re.findall(r"^\{$.*?^\}$", said, re.MULTILINE | re.DOTALL)])
+    kinds = maps([kind for one in found for kind in one.values()])
+    facts = [fact for kind in kinds for listed in kind.values() for fact in maps(listed)][:PROBLEMS_MAX]
+    lines = (f"{one.get('posn')}: {one.get('message')}" for one in facts)
+    problems = tuple(filter(None, map(diagnosis, lines)))
+    wrong = [replace(one, message=f"error: {one.message}") for one in diagnostics(ran).problems] if ran.exit else []
+    return Result(counts={"problems": len(problems) + len(wrong)}, problems=(*problems, *wrong))
 
 
 def _format(gofmt: FoundProgram, paths: tuple[str, ...]) -> Task:
-    argv = (str(gofmt.path), "-l", *paths)
+    argv = (str(gofmt.path), "-d", *paths)
     return Task(argv=argv, read=_unformatted, programs=(gofmt,), fix="run gofmt -w on it")
 
 
 def _unformatted(ran: Ran) -> Result:
-    names = [line for line in ran.stdout.splitlines() if line.endswith(".go")]
-    problems = [Problem(file=name, line=1, column=1, message="it is not formatted") for name in names[:PROBLEMS_MAX]]
+    problems = tuple(_formats(ran.stdout))[:PROBLEMS_MAX]
     wrong = diagnostics(ran)  # files that it can't parse are reported on standard error
-    return Result(counts={"unformatted": len(names)}, problems=(*problems, *wrong.problems))
+    return Result(counts={"unformatted": len({one.file for one in problems})}, problems=(*problems, *wrong.problems))
+
+
+def _formats(text: str) -> Iterator[Problem]:
+    """The first line of each place that gofmt would change, from its diff."""
+    for part in re.split(r"^(?=diff )", text, flags=re.MULTILINE):
+        head, *hunks = re.split(r"^(?=@@ -)", part, flags=re.MULTILINE)
+        named = _diffed.match(head)
+        lines = [line for hunk in hunks for line in _first_lines(hunk)] if named else []
+        yield from (Problem(file=named[1], line=at, column=1, message="it is not formatted") for at in lines if named)
+
+
+def _first_lines(hunk: str) -> Iterator[int]:
+    start, kinds = _hunk.match(hunk), [line[:1] for line in hunk.splitlines()[1:]]
+    for at, (before, kind) in enumerate(zip([" ", *kinds], kinds, strict=False)):
+        if start and kind in CHANGES and before not in CHANGES:
+            yield int(start[1]) + sum(one != "+" for one in kinds[:at])
 
 
 def _coverage(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
@@ -85,7 +125,9 @@ def _coverage(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
     name = module[1] if module else ""
 
     def read(ran: Ran) -> Result:
-        return Result(covered={path.removeprefix(f"{name}/"): pair for path, pair in go_profile(ran.stdout).items()})
+        covered = {path.removeprefix(f"{name}/"): pair for path, pair in go_profile(ran.stdout).items()}
+        lines = {path.removeprefix(f"{name}/"): found for path, found in go_lines(ran.stdout).items()}
+        return Result(covered=covered, lines=lines)
 
     return _task_of(site, ("test", "-coverprofile=/dev/stdout"), asked, read, "make the tests pass first")
 
@@ -97,6 +139,8 @@ def go_tests(ran: Ran, module: str) -> Result:
     spoken: dict[tuple[str, str], list[str]] = {}
     broken: list[str] = []
     problems: list[Problem] = []
+    tests: dict[str, str] = {}
+    raised: dict[str, str] = {}
     for fact in json_lines(ran.stdout):
         key = (str(fact.get("Package", "")), str(fact.get("Test", "")))
         end = ends.get(str(fact.get("Action"))) if key[1] else None
@@ -105,11 +149,21 @@ def go_tests(ran: Ran, module: str) -> Result:
             continue
         counts["tests"] += 1
         counts[end] += 1
+        tests[test_name(key, module)] = end
+        if any("panic: " in line for line in spoken.get(key, ())):
+            raised[test_name(key, module)] = "a panic"
         if end == "failed" and len(problems) < PROBLEMS_MAX:
             problems.append(_failed(key, spoken.get(key, []), module))
     unbuilt = diagnostics(Ran(exit=1, stdout="".join(broken), stderr=ran.stderr, took_ms=0)).problems
     counts["errors"] = len(unbuilt)
-    return Result(counts=counts, problems=(*unbuilt, *problems))
+    return Result(counts=counts, problems=(*unbuilt, *problems), tests=tests, raised=raised)
+
+
+def test_name(key: tuple[str, str], module: str) -> str:
+    """A test with the folder of its package; a subtest is a case of its function: `calc::TestAdd[zero]`."""
+    package, (function, _, case) = key[0], key[1].partition("/")
+    folder = package.removeprefix(module).strip("/") or "."
+    return f"{folder}::{function}[{case}]" if case else f"{folder}::{function}"
 
 
 def _hear(

@@ -9,12 +9,13 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from handrail.engine.sandbox import Ran
-from handrail.rules.toolchain.coverage_report import lcov
 from handrail.rules.toolchain.installed.caches import node_stores
+from handrail.rules.toolchain.installed.node_managers import by_yarn, manager
 from handrail.rules.toolchain.installed.nodes import node_of
+from handrail.rules.toolchain.linters.of_javascript import javascript_lint
 from handrail.rules.toolchain.probe import assignment, flaws, probe
 from handrail.rules.toolchain.program import FoundProgram, beside, find
-from handrail.rules.toolchain.reading import diagnostics, generic_result, json_of, maps, tap, whole
+from handrail.rules.toolchain.reading import diagnostics, generic_result, json_of, lcov, maps, tap, whole
 from handrail.rules.toolchain.site import Site
 from handrail.rules.toolchain.task import (
     MESSAGE_MAX,
@@ -44,7 +45,6 @@ COVERING: Final = {
     "vitest": ("run", "--coverage.enabled", "--coverage.reporter=text-lcov"),
     "jest": ("--ci", "--coverage", "--coverageReporters=text-lcov"),
 }
-LINTED: Final = tuple(f"eslint.config.{suffix}" for suffix in ("js", "mjs", "cjs", "ts", "mts", "cts"))
 TESTS_FIX: Final = "fix the code, or the test if that is wrong"
 STATUSES: Final = {"passed": "passed", "failed": "failed"}
 FILES_LOOKED_INTO_MAX: Final = 2_000
@@ -62,6 +62,7 @@ _only = re.compile(
     r"(?<![\w.$])((?:it|test|describe|suite|context|specify|bench)(?:\.\w+)?\.only\b|f(?:it|describe)(?=\())"
 )
 _comment = re.compile(r"\s*(?://|\*|/\*)")
+_error = re.compile(r"(?:Uncaught )?(\w{0,100}(?:Error|Exception))\b")
 _stack_place = re.compile(r"(?:\(|at |file://)(?!node:)([^\s():]{1,300}):(\d{1,7}):(\d{1,6})")
 
 
@@ -111,7 +112,7 @@ def _types(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
     config = ("-p", ".") if site.has("tsconfig.json") and not asked.paths else _typed(site, asked)
     argv = (str(tsc.path), "--noEmit", "--pretty", "false", *asked.args, *config)
     fix = "fix the types"
-    return [Task(argv=argv, read=diagnostics, programs=(tsc, node), fix=fix, env=QUIET, exits=(0,))]
+    return [Task(argv=argv, read=diagnostics, programs=(tsc, node), fix=fix, env=QUIET, finds=(1, 2))]
 
 
 def _typed(site: Site, asked: TaskOptions) -> tuple[str, ...]:
@@ -135,12 +136,12 @@ def _test(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
 
 def _by_manager(site: Site, asked: TaskOptions, node: FoundProgram, package: Mapping[str, Any]) -> Task | None:
     """The tests by the package manager: the project's own script, or those of its workspaces."""
-    npm, pnpm = beside(node, "npm") or find(site, "npm"), find(site, "pnpm")
+    npm, pnpm = beside(node, "npm") or find(site, "npm"), manager(site, node, "pnpm")
     if _script(package) and npm:
-        helpers = tuple(filter(None, (find(site, name) for name in MANAGERS if name in _script(package).split())))
+        helpers = tuple(filter(None, (manager(site, node, one) for one in MANAGERS if one in _script(package).split())))
         return _tests((str(npm.path), "test", "--silent", *asked.args), (npm, node, *helpers), generic_result)
     if site.has("pnpm-workspace.yaml") and pnpm:
-        return _tests((str(pnpm.path), "--recursive", "test", *asked.args), (pnpm, node), generic_result)
+        return _tests((*pnpm.call, "--recursive", "test", *asked.args), (pnpm, node), generic_result)
     if package.get("workspaces") and npm:
         argv = (str(npm.path), "test", "--workspaces", "--if-present", "--silent", *asked.args)
         return _tests(argv, (npm, node), generic_result)
@@ -148,10 +149,10 @@ def _by_manager(site: Site, asked: TaskOptions, node: FoundProgram, package: Map
 
 
 def _by_runner(site: Site, asked: TaskOptions, node: FoundProgram, runner: str) -> Task | CannotRun:
-    program = find(site, runner)
+    program = find(site, runner) or by_yarn(site, node, runner)
     if program is None:
         return CannotRun(message=f"there is no {runner} here", fix="install the project's packages: npm ci")
-    argv = (str(program.path), *RUNNERS[runner], *asked.args, *asked.paths)
+    argv = (*program.call, *RUNNERS[runner], *asked.args, *asked.paths)
     return _tests(argv, (program, node), mocha if runner == "mocha" else jest)
 
 
@@ -270,39 +271,29 @@ def _failed(file: str, name: str, words: str) -> Problem:
     line, column = (int(places[0][2]), int(places[0][3])) if places else (0, 0)
     why = next((one.strip() for one in words.splitlines() if one.strip()), "it does not say why")
     message = f"{name} fails: {why}"[:MESSAGE_MAX]
-    return Problem(file=file, line=line, column=column, message=message, excerpt=words[:600])
+    return Problem(file=file, line=line, column=column, message=message, excerpt=words[:600], raised=_raised(why))
+
+
+def _raised(why: str) -> str:
+    """The kind of error that a test failed with; Jest's own assertions are plain errors."""
+    found = _error.match(why)
+    is_assertion = why.startswith("Error: expect(")
+    return "AssertionError" if is_assertion else found[1] if found else ""
 
 
 def _lint(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
-    node, eslint = _node(site), find(site, "eslint")
-    if node is None:
-        return [NO_NODE]
-    if eslint is None:
-        return [CannotRun(message="there is no eslint here", fix="add eslint to the project: npm install -D eslint")]
-    argv = (str(eslint.path), "--format", "json", *asked.args, *(asked.paths or ["."]))
-    return [Task(argv=argv, read=_eslint, programs=(eslint, node), fix="fix it; `eslint --fix` fixes much", env=QUIET)]
+    node = _node(site)
+    return [NO_NODE] if node is None else javascript_lint(site, asked, node, _package(site))
 
 
 def _lint_typed(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
-    has_types = any(not name.endswith(DECLARED) for name in site.sources(*TYPED)) or not site.sources(*SOURCES)
-    types = _types(site, asked) if has_types else []
-    is_linted = find(site, "eslint") is not None and any(map(site.has, LINTED))
-    return [*types, *_lint(site, asked)] if is_linted or not types else types
+    """The linter, and the types if there is a tsc: `compiles` is the check that needs one."""
+    types = _types(site, asked) if _has_types(site) and asked.targets(*TYPED) else []
+    return [*types, *(one for one in _lint(site, asked) if not types or not getattr(one, "is_note", False))]
 
 
-def _eslint(ran: Ran) -> Result:
-    assignment = json_of(ran.stdout)
-    if not isinstance(assignment, list):
-        return Result(is_whole=False)
-    files = maps(assignment)
-    pairs = [(str(file.get("filePath", "")), one) for file in files for one in maps(file.get("messages"))]
-    problems = tuple(_of_eslint(name, one) for name, one in pairs[:PROBLEMS_MAX])
-    return Result(counts={"files": len(files), "problems": len(pairs)}, problems=problems)
-
-
-def _of_eslint(file: str, one: Mapping[str, Any]) -> Problem:
-    message = f"{one.get('ruleId') or 'syntax'}: {one.get('message', '')}"[:MESSAGE_MAX]
-    return Problem(file=file, line=whole(one.get("line")), column=whole(one.get("column")), message=message)
+def _has_types(site: Site) -> bool:
+    return any(not name.endswith(DECLARED) for name in site.sources(*TYPED)) and find(site, "tsc") is not None
 
 
 def _coverage(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from handrail.domain.checks.rule import CheckOutcome, RuleCard
 from handrail.engine.checking.rule import PlannedCommand, Setting
 from handrail.rules.files.project import PathRefused, project_of
-from handrail.rules.files.tree import tree_digest
+from handrail.rules.files.tree import tree_of
 from handrail.rules.function_rule import FunctionRule, not_checked
 from handrail.rules.toolchain.languages import LANGUAGES, detected
 from handrail.rules.toolchain.program import FoundProgram, find, identities, shown_for
@@ -71,8 +71,11 @@ def _planned_command(site: Site, one: Task | CannotRun) -> PlannedCommand:
     return PlannedCommand(argv=one.argv, folder=site.cwd or ".", chosen=chosen(one.programs), shows=tuple(outside))
 
 
-def planned(kind: TaskKind, parameters: Mapping[str, Any], setting: Setting) -> tuple[Site, Sequence[Task | CannotRun]]:
-    """The site that a check names, and what to run there; PathRefused if it names something else. Reads files."""
+def planned(
+    kind: TaskKind, parameters: Mapping[str, Any], setting: Setting, *, changed: Sequence[str] | None = None
+) -> tuple[Site, Sequence[Task | CannotRun]]:
+    """The site that a check names, and what to run there, if only for files that have changed; PathRefused if it names
+    something else. Reads files."""
     site = site_at(project_of(setting), parameters.get("path", "."))
     if "command" in parameters:
         return site, [
@@ -81,9 +84,16 @@ def planned(kind: TaskKind, parameters: Mapping[str, Any], setting: Setting) -> 
     asked = TaskOptions(
         paths=tuple(site.inside(path) for path in parameters.get("paths", ())),
         args=tuple(parameters.get("args", ())),
+        changed=None if changed is None else tuple(_below(site, changed)),
     )
     plan = _by_language(kind, site, asked, parameters.get("language", ""))
     return site, [_with(one, parameters.get("env", {})) for one in plan]
+
+
+def _below(site: Site, paths: Sequence[str]) -> Iterator[str]:
+    """Files of the project that are below the site, relative to it."""
+    start = f"{site.cwd}/" if site.cwd else ""
+    yield from (f"./{path.removeprefix(start)}" for path in paths if path.startswith(start))
 
 
 def _by_language(kind: TaskKind, site: Site, asked: TaskOptions, name: str) -> Sequence[Task | CannotRun]:
@@ -113,7 +123,7 @@ def _with(one: Task | CannotRun, env: Mapping[str, str]) -> Task | CannotRun:
 
 async def depends_on(kind: TaskKind, parameters: Mapping[str, Any], setting: Setting) -> str:
     """The digest of everything that an outcome depends on: the project's files, installed packages, and programs."""
-    tree = await tree_digest(setting.project, private=setting.private)
+    tree = await tree_of(setting)
     if not tree:
         return ""
     return await asyncio.to_thread(_identified, tree, kind, parameters, setting)

@@ -5,6 +5,7 @@ the sandbox are gone afterwards; the printed lines are not."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ from handrail.rules.toolchain.task import MESSAGE_MAX, PROBLEMS_MAX, Problem, Re
 FOLDER = Path(__file__).parent / "probes"
 OUTCOMES = {"passed": "passed", "failed": "failed", "error": "errors", "skipped": "skipped", "xfailed": "xfailed"}
 NAME_MAX = 500
+SPAN_MAX = 100_000
+"""How many lines one span may have."""
 
 
 @cache
@@ -52,6 +55,8 @@ def results(ran: Ran) -> Result:
     covered: dict[str, tuple[int, int]] = {}
     tests: dict[str, str] = {}
     raised: dict[str, str] = {}
+    lines: dict[str, Mapping[int, bool]] = {}
+    is_narrowed = False
     for fact in json_lines(ran.stdout):
         is_whole = is_whole or "done" in fact
         name = str(fact.get("test") or "")[:NAME_MAX]
@@ -67,9 +72,20 @@ def results(ran: Ran) -> Result:
         if outcome in {"failed", "errors"} and len(problems) < PROBLEMS_MAX:
             problems.append(_problem(fact, f"{fact.get('test')} fails: {_first(fact.get('message'))}"))
         covered.update(_covered(fact.get("covered")))
+        is_narrowed = is_narrowed or fact.get("narrowed") is True
+        if fact.get("measured"):
+            missed = dict.fromkeys(_numbers(fact.get("missed")), False)
+            lines[str(fact["measured"])] = {**missed, **dict.fromkeys(_numbers(fact.get("run")), True)}
     counts = {name: count for name, count in counts.items() if count or name not in ("xfailed", "deselected")}
     return Result(
-        counts=counts, problems=tuple(problems), is_whole=is_whole, covered=covered, tests=tests, raised=raised
+        counts=counts,
+        problems=tuple(problems),
+        is_whole=is_whole,
+        covered=covered,
+        lines=lines,
+        is_narrowed=is_narrowed,
+        tests=tests,
+        raised=raised,
     )
 
 
@@ -86,6 +102,13 @@ def _problem(fact: Any, message: str) -> Problem:
 def _first(message: object) -> str:
     lines = str(message or "").strip().splitlines()
     return lines[0] if lines else "it does not say why"
+
+
+def _numbers(spans: Any) -> Iterator[int]:
+    """The numbers in pairs of first and last."""
+    pairs = [pair for pair in spans if isinstance(pair, list) and len(pair) == 2] if isinstance(spans, list) else []
+    for first, last in pairs:
+        yield from range(whole(first), min(whole(last), whole(first) + SPAN_MAX) + 1)
 
 
 def _covered(found: Any) -> dict[str, tuple[int, int]]:

@@ -30,6 +30,13 @@ class FoundProgram(Struct, frozen=True):
     """Its version, if that is known without asking it."""
     needs: tuple[Path, ...] = ()
     """Places that it needs besides its own installation."""
+    words: tuple[str, ...] = ()
+    """How it is started, if not by its path alone: a script by its interpreter."""
+
+    @property
+    def call(self) -> tuple[str, ...]:
+        """The first words of a command that runs it."""
+        return self.words or (str(self.path),)
 
     @property
     def folder(self) -> Path:

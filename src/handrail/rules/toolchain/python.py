@@ -6,24 +6,19 @@ import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from msgspec.structs import replace
 
-from handrail.engine.sandbox import Ran
 from handrail.rules.toolchain.installed.python_environment import Python, user_base
 from handrail.rules.toolchain.installed.pythons import pythons
+from handrail.rules.toolchain.linters.of_python import python_lint
 from handrail.rules.toolchain.probe import assignment, flaws, probe, results
-from handrail.rules.toolchain.program import FoundProgram, find
-from handrail.rules.toolchain.reading import diagnostics, json_of, whole
+from handrail.rules.toolchain.program import FoundProgram
 from handrail.rules.toolchain.site import Site
 from handrail.rules.toolchain.task import (
-    MESSAGE_MAX,
-    PROBLEMS_MAX,
     CannotRun,
     Language,
-    Problem,
-    Result,
     Task,
     TaskKind,
     TaskOptions,
@@ -159,45 +154,7 @@ def _is_unittest(site: Site) -> bool:
 
 
 def _lint(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
-    fix = "fix it; `ruff check --fix` fixes much by itself"
-    if ruff := _tool(site, "ruff"):
-        argv = (
-            str(ruff.path),
-            "check",
-            "--output-format=json",
-            "--no-cache",
-            *asked.args,
-            "--",
-            *(asked.paths or ["."]),
-        )
-        return [Task(argv=argv, read=_ruff, programs=(ruff,), fix=fix, env=QUIET)]
-    if flake8 := _tool(site, "flake8"):
-        argv = (str(flake8.path), "--format=default", *asked.args, *(asked.paths or ["."]))
-        return [Task(argv=argv, read=diagnostics, programs=(flake8,), fix="fix it", env=QUIET)]
-    return [CannotRun(message="there is no ruff and no flake8 here", fix="install ruff into the project's .venv")]
-
-
-def _tool(site: Site, name: str) -> FoundProgram | None:
-    """A program of the project's own environment, wherever that is, else one of the machine."""
-    bins = [one.path.parent for one in pythons(site) if one.is_own]
-    own = next((folder / name for folder in bins if os.access(folder / name, os.X_OK)), None)
-    return FoundProgram(name, own) if own else find(site, name)
-
-
-def _ruff(ran: Ran) -> Result:
-    said = json_of(ran.stdout)
-    problems = [_of_ruff(one) for one in said[:PROBLEMS_MAX] if isinstance(one, dict)] if isinstance(said, list) else []
-    return Result(counts={"problems": len(problems)}, problems=tuple(problems), is_whole=isinstance(said, list))
-
-
-def _of_ruff(one: dict[str, Any]) -> Problem:
-    at = one.get("location") or {}
-    return Problem(
-        file=str(one.get("filename", "")),
-        line=whole(at.get("row")),
-        column=whole(at.get("column")),
-        message=f"{one.get('code') or 'syntax'}: {one.get('message', '')}"[:MESSAGE_MAX],
-    )
+    return python_lint(site, asked, [one.path.parent for one in pythons(site) if one.is_own])
 
 
 PYTHON: Final = Language(

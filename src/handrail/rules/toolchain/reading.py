@@ -12,6 +12,7 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 from handrail.engine.sandbox import Ran
+from handrail.rules.toolchain.coverage_report import lcov_files, lcov_lines
 from handrail.rules.toolchain.task import MESSAGE_MAX, PROBLEMS_MAX, Problem, Result
 
 LINE_MAX: Final = 2_000
@@ -32,6 +33,7 @@ _tap_plan = re.compile(r"^1\.\.(\d{1,9})")
 _tap_place = re.compile(r"^\s+location: '?([^'\n]+):(\d{1,7}):(\d{1,6})'?$")
 _tap_stack = re.compile(r"\(?(?:file://)?(/[^\s():]{1,300}):(\d{1,7}):(\d{1,6})\)?$")
 _tap_error = re.compile(r"^(\s+)(?:error|message): (?:'([^'\n]*)'|\"([^\"\n]*)\"|(\S[^\n]*))$")
+_tap_raised = re.compile(r"^\s+name: '(\w{1,100})'$")
 _sums = (
     (re.compile(r"\b(\d{1,9}) (passed|failed|skipped|errors?|ignored|xfailed|xpassed|deselected)\b"), 1, 2),
     (re.compile(r"\b(Tests run|Failures|Errors|Skipped): (\d{1,9})"), 2, 1),
@@ -78,6 +80,11 @@ def _problem(line: str, after: list[str]) -> Problem | None:
     excerpt = "\n".join(shown)[:EXCERPT_MAX]
     at = int(column) if column else caret
     return Problem(file=file, line=int(row), column=at, message=message[:MESSAGE_MAX], excerpt=excerpt)
+
+
+def diagnosis(line: str) -> Problem | None:
+    """The problem that one line reports; None if it reports none."""
+    return _problem(line[:LINE_MAX], [])
 
 
 def json_lines(text: str) -> Iterator[Mapping[str, Any]]:
@@ -161,7 +168,8 @@ def _tap_problem(name: str, after: list[str]) -> Problem:
     file, line, column = (place[1], int(place[2]), int(place[3])) if place else ("", 0, 0)
     message = f"{name.strip() or 'a test'} fails" + (f": {why}" if why else "")
     excerpt = "\n".join(line.strip() for line in block[:EXCERPT_LINES])[:EXCERPT_MAX]
-    return Problem(file=file, line=line, column=column, message=message[:MESSAGE_MAX], excerpt=excerpt)
+    raised = "".join(found[1] for found in map(_tap_raised.match, block) if found)
+    return Problem(file=file, line=line, column=column, message=message[:MESSAGE_MAX], excerpt=excerpt, raised=raised)
 
 
 def _tap_at(block: list[str]) -> re.Match[str] | None:
@@ -188,6 +196,12 @@ def _tap_words(lines: list[str]) -> str:
         return words
     inner = [line.strip() for line in lines[1:EXCERPT_LINES] if line.startswith(found[1] + " ")]
     return " ".join(filter(None, inner))
+
+
+def lcov(ran: Ran) -> Result:
+    """The coverage in the lcov report that a command writes to standard output."""
+    lines, is_whole = lcov_lines(ran.stdout), "end_of_record" in ran.stdout
+    return Result(covered=lcov_files(ran.stdout), lines=lines, is_whole=is_whole)
 
 
 def sums(text: str) -> dict[str, int]:

@@ -7,10 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from handrail.engine.sandbox import Ran
-from handrail.rules.toolchain.coverage_report import lcov
 from handrail.rules.toolchain.installed.caches import cargo_cache
 from handrail.rules.toolchain.program import FoundProgram, beside, find
-from handrail.rules.toolchain.reading import EXCERPT_MAX, LINE_MAX, json_lines, whole
+from handrail.rules.toolchain.reading import EXCERPT_MAX, LINE_MAX, json_lines, lcov, whole
 from handrail.rules.toolchain.site import Site
 from handrail.rules.toolchain.task import (
     MESSAGE_MAX,
@@ -27,10 +26,12 @@ from handrail.rules.toolchain.task import (
 
 QUIET: Final = {"CARGO_TERM_COLOR": "never", "CARGO_NET_OFFLINE": "true", "CARGO_INCREMENTAL": "0"}
 JSON: Final = "--message-format=json"
+ENDS: Final = {"ok": "passed", "FAILED": "failed", "ignored": "skipped"}
 NO_RUST: Final = CannotRun(message="there is no Rust here", fix="install Rust, so that `cargo` and `rustc` are on PATH")
 
 _sum = re.compile(r"^test result: \w+\. (\d{1,7}) passed; (\d{1,7}) failed; (\d{1,7}) ignored")
 _failed = re.compile(r"^test (\S[^\n]{0,300}?) \.\.\. FAILED")
+_end = re.compile(r"^test (\S[^\n]{0,300}?)(?: - should panic)? \.\.\. (ok|FAILED|ignored)")
 _panic = re.compile(r"^thread '([^'\n]{1,300})'(?: \(\d+\))? panicked at ([^\n:]{1,300}):(\d{1,7}):(\d{1,6}):?$")
 _diff = re.compile(r"^Diff in ([^\n]{1,300}?):?(?: at line |:)(\d{1,7}):?$")
 
@@ -69,7 +70,7 @@ def _lint(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
     if beside(programs[0], "cargo-clippy") or find(site, "cargo-clippy"):
         tasks += _task_of(site, ("clippy", "--all-targets", JSON), asked, messages, "fix it")
     else:
-        tasks.append(CannotRun(message="there is no clippy here", fix="rustup component add clippy"))
+        tasks.append(CannotRun(message="there is no clippy here", fix="rustup component add clippy", is_note=True))
     if rustfmt := beside(programs[0], "cargo-fmt") or find(site, "cargo-fmt"):
         argv = (str(programs[0].path), "fmt", "--all", "--check")
         fix = "run cargo fmt"
@@ -134,7 +135,16 @@ def cargo_tests(ran: Ran) -> Result:
     panics = {found[1]: (found, number) for number, line in enumerate(lines) if (found := _panic.match(line))}
     names = [failure[1] for failure in filter(None, map(_failed.match, lines))]
     problems = tuple(_of_panic(name, panics.get(name), lines) for name in names[:PROBLEMS_MAX])
-    return Result(counts=_counted(lines), problems=problems)
+    ends = list(filter(None, map(_end.match, lines)))[:PROBLEMS_MAX]
+    tests = {found[1]: ENDS[found[2]] for found in ends}
+    return Result(counts=_counted(lines), problems=problems, tests=tests, raised=dict(_raised(panics, lines)))
+
+
+def _raised(panics: Mapping[str, tuple[re.Match[str], int]], lines: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """The tests that did not fail at an assertion."""
+    for name, (_, number) in panics.items():
+        if not any(word in "".join(lines[number : number + 2]) for word in ("assertion", "should")):
+            yield name, "a panic"
 
 
 def _counted(lines: Sequence[str]) -> dict[str, int]:

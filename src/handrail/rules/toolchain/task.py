@@ -36,6 +36,8 @@ class Problem(Struct, frozen=True, kw_only=True):
     line: int = 0
     column: int = 0
     excerpt: str = ""
+    raised: str = ""
+    """The kind of error of a failed test, if it is known."""
 
 
 class Result(Struct, frozen=True, kw_only=True):
@@ -49,6 +51,12 @@ class Result(Struct, frozen=True, kw_only=True):
     """By test, if they are known by name: passed, failed, errors, skipped or xfailed."""
     raised: Mapping[str, str] = field(default_factory=dict)
     """By failed test: the kind of error, if it is known."""
+    elsewhere: int = 0
+    """How many problems were found in places that are not judged."""
+    lines: Mapping[str, Mapping[int, bool]] = field(default_factory=dict)
+    """By file: whether each of its lines with code was executed."""
+    is_narrowed: bool = False
+    """Whether the project's own settings say which files are measured."""
     is_whole: bool = True
     """Whether the command finished; one that stops halfway has not passed, whatever its exit code."""
 
@@ -74,6 +82,8 @@ class Task(Struct, frozen=True, kw_only=True):
     """Folders besides those of its programs that the sandbox must make readable."""
     exits: tuple[int, ...] = (0,)
     """The exit codes of success, unless the output says otherwise."""
+    finds: tuple[int, ...] = (1,)
+    """The exit codes that mean that problems were found, for a linter."""
     lists: tuple[str, ...] = ()
     """Arguments to add so that it lists its tests without running them; none if it can't."""
 
@@ -85,6 +95,8 @@ class CannotRun(Struct, frozen=True, kw_only=True):
     fix: str
     excerpt: str = ""
     """What was looked at, if there was anything."""
+    is_note: bool = False
+    """Whether the project does without it, so that there is nothing to fix: it has no linter."""
 
 
 class TaskOptions(Struct, frozen=True, kw_only=True):
@@ -94,6 +106,15 @@ class TaskOptions(Struct, frozen=True, kw_only=True):
     """Relative to the folder, each starting with `./`."""
     args: tuple[str, ...] = ()
     """Added to the command as they are."""
+    changed: tuple[str, ...] | None = None
+    """The files that have changed, as in `paths`, if only they are judged."""
+
+    def targets(self, *suffixes: str) -> tuple[str, ...]:
+        """What a linter is to look at: the paths or everything, or those of the changed files that it reads."""
+        if self.changed is None:
+            return self.paths or (".",)
+        within = tuple(f"{path.removesuffix('/.').rstrip('/')}/" for path in self.paths) or ("./",)
+        return tuple(one for one in self.changed if f"{one}/".startswith(within) and one.endswith(suffixes))
 
 
 Plan: TypeAlias = Callable[[Site, TaskOptions], Sequence[Task | CannotRun]]

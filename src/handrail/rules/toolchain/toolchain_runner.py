@@ -220,7 +220,7 @@ def _trouble(task: Task, ran: Ran, result: Result) -> str:
         return f"{name} was stopped: it exceeded its limit of {ran.stopped}"
     if result.problems:
         return ""
-    if ran.exit not in task.exits:
+    if ran.exit not in task.exits and not (result.elsewhere and ran.exit in task.finds):
         return f"{name} ended with exit {ran.exit}"
     if not result.is_whole:
         return f"{name} ended with exit {ran.exit}, but its results are incomplete"

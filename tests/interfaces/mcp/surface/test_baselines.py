@@ -91,3 +91,15 @@ async def test_a_project_without_git_works_as_before(place: Place) -> None:
         assert await records(agent, run) == []
         said = await agent.call("workflow_next", run=run, step="fix", output={})
         assert "not in a readable git repository" in said["findings"][0]["message"]
+
+
+async def test_what_handrail_itself_did_before_a_first_step_is_not_the_step_s_work(place: Place) -> None:
+    """The look at the project for the start of a run also counts for its first step, unless something happened."""
+    made = {"id": "make", "tool": "file.write", "args": {"path": "made.txt", "text": "by handrail"}}
+    place.workflow({**WORKFLOW, "id": "make-first", "steps": [made, WORKFLOW["steps"][1]]})
+    async with place.serving(checks="run") as server, joined(server) as agent:
+        run = (await agent.call("workflow_next", workflow="make-first"))["run"]
+        assert (place.project / "made.txt").is_file()
+        assert await rules_against(agent, run, "note") == ["files_changed"]
+        write(place.project, {"made.txt": "changed"})
+        assert await rules_against(agent, run, "note") == []

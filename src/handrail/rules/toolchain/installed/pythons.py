@@ -21,6 +21,8 @@ NAMES: Final = ("python3", "python")
 FOLDERS: Final = (".venv", "venv", "env", ".env")
 SPECIAL: Final = re.compile(r'[ $`!*@"\\\r\n\t]')
 CONDAS: Final = (".conda", "miniconda3", "anaconda3", "miniforge3", "mambaforge", "micromamba")
+FILES: Final = {"poetry": "poetry.lock", "pipenv": "Pipfile", "hatch": "hatch.toml"}
+"""By tool: the file by which a project shows that it uses it."""
 ABOVE_MAX: Final = 6
 """How many folders above the project are searched for the environment of a workspace."""
 
@@ -76,20 +78,19 @@ def _of_tools(site: Site) -> Iterator[Python]:
     """Those that tools keep for the project in the user's home folder."""
     root, settings = site.project.root, _settings(site)
     yield from _pdm(root)
-    kept = {
-        "poetry": _poetry(root, settings) if _uses(root, settings, "poetry", "poetry.lock") else [],
-        "pipenv": _pipenv(root) if (root / "Pipfile").is_file() else [],
-        "hatch": _hatch(root, settings) if _uses(root, settings, "hatch", "hatch.toml") else [],
-    }
-    for tool, folders in kept.items():
-        for folder in folders:
+    kept = {"poetry": _poetry(root, settings), "pipenv": _pipenv(root), "hatch": _hatch(root, settings)}
+    # Their names have the digest of the folder: one that is there was made for it. What the project names comes first.
+    for tool in sorted(kept, key=lambda tool: not _uses(root, settings, tool)):
+        for folder in kept[tool]:
             yield from _in(folder, f"the environment that {tool} keeps for the project")
     for folder in _conda(root):
         yield from _in(folder, "the conda environment of environment.yml", needs_mark=False)
 
 
-def _uses(root: Path, settings: dict[str, Any], tool: str, file: str) -> bool:
-    return (root / file).is_file() or tool in _tools(settings)
+def _uses(root: Path, settings: dict[str, Any], tool: str) -> bool:
+    build = settings.get("build-system")
+    backend = str(build.get("build-backend", "")) if isinstance(build, dict) else ""
+    return (root / FILES[tool]).is_file() or tool in _tools(settings) or backend.startswith(tool)
 
 
 def _pdm(root: Path) -> Iterator[Python]:

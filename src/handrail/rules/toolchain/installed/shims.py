@@ -21,6 +21,8 @@ PYTHON_NAME: Final = re.compile(r"^(?:python|pip|pytest|ruff|flake8|coverage|tox
 TOOLS: Final = {"node": "nodejs", "npm": "nodejs", "npx": "nodejs", "go": "golang", "gofmt": "golang"}
 """The names that asdf has for what provides a program; python and others are their own."""
 VERSIONS_MAX: Final = 5
+VOLTA_TOOLS: Final = frozenset({"npm", "pnpm", "yarn"})
+"""What volta installs apart from Node."""
 
 _version = re.compile(r"^v?\d{1,4}(?:\.\d{1,6}){0,3}[\w.+-]{0,40}$")
 _channel = re.compile(r'^\s*channel\s*=\s*"([\w.+-]{1,100})"', re.MULTILINE)
@@ -141,14 +143,21 @@ def _volta_home() -> Path:
 
 
 def _volta(name: str, above: Sequence[Path]) -> Iterator[tuple[Path, str]]:
+    images = _volta_home() / "tools" / "image"
+    for table, words in _volta_tables(above):
+        for tool in dict.fromkeys((name if name in VOLTA_TOOLS else "node", "node")):
+            pinned = table.get(tool)
+            if isinstance(pinned, str) and _version.match(pinned):
+                yield images / tool / pinned / "bin" / name, f"{words} {pinned}"
+
+
+def _volta_tables(above: Sequence[Path]) -> Iterator[tuple[Mapping[str, Any], str]]:
+    """What chooses versions of Node and its managers: the project's files, then the user's defaults."""
     for folder in above:
-        pinned = _table(_json(folder / "package.json").get("volta")).get("node")
-        if isinstance(pinned, str) and _version.match(pinned):
-            for installed in version_folders("node", pinned):
-                yield installed / "bin" / name, f"package.json pins {pinned}"
-    chosen = _table(_json(_volta_home() / "tools" / "user" / "platform.json").get("node")).get("runtime")
-    if isinstance(chosen, str) and _version.match(chosen):
-        yield _volta_home() / "tools" / "image" / "node" / chosen / "bin" / name, f"its default is {chosen}"
+        yield _table(_json(folder / "package.json").get("volta")), "package.json pins"
+    platform = _json(_volta_home() / "tools" / "user" / "platform.json")
+    node = _table(platform.get("node"))
+    yield {**platform, "node": node.get("runtime"), "npm": node.get("npm")}, "its default is"
 
 
 def _json(path: Path) -> Mapping[str, Any]:
