@@ -125,11 +125,12 @@ def _tests(ran: Ran) -> Result:
     ends = list(filter(None, (_ctest.match(line[:LINE_MAX]) for line in ran.stdout.splitlines())))
     outcomes = [_outcome(end[2]) for end in ends]
     counts = {"tests": len(ends), **{name: outcomes.count(name) for name in ("passed", "failed", "skipped")}}
+    tests = {end[1]: outcome for end, outcome in zip(ends, outcomes, strict=True)}
     if ends and not counts["failed"]:
-        return Result(counts=counts)
+        return Result(counts=counts, tests=tests)
     failed = [end for end, outcome in zip(ends, outcomes, strict=True) if outcome == "failed"]
     problems = [Problem(message=f"the test {end[1]} fails: {end[2].lower()}") for end in failed[:PROBLEMS_MAX]]
-    return Result(counts=counts, problems=(*diagnostics(ran).problems, *_assertions(ran), *problems))
+    return Result(counts=counts, problems=(*diagnostics(ran).problems, *_assertions(ran), *problems), tests=tests)
 
 
 def _assertions(ran: Ran) -> list[Problem]:

@@ -97,6 +97,7 @@ def go_tests(ran: Ran, module: str) -> Result:
     spoken: dict[tuple[str, str], list[str]] = {}
     broken: list[str] = []
     problems: list[Problem] = []
+    tests: dict[str, str] = {}
     for fact in json_lines(ran.stdout):
         key = (str(fact.get("Package", "")), str(fact.get("Test", "")))
         end = ends.get(str(fact.get("Action"))) if key[1] else None
@@ -105,11 +106,12 @@ def go_tests(ran: Ran, module: str) -> Result:
             continue
         counts["tests"] += 1
         counts[end] += 1
+        tests["::".join(key)] = end
         if end == "failed" and len(problems) < PROBLEMS_MAX:
             problems.append(_failed(key, spoken.get(key, []), module))
     unbuilt = diagnostics(Ran(exit=1, stdout="".join(broken), stderr=ran.stderr, took_ms=0)).problems
     counts["errors"] = len(unbuilt)
-    return Result(counts=counts, problems=(*unbuilt, *problems))
+    return Result(counts=counts, problems=(*unbuilt, *problems), tests=tests)
 
 
 def _hear(

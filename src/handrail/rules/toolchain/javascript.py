@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 from msgspec.structs import replace
 
 from handrail.engine.sandbox import Ran
+from handrail.rules.files.project import is_in
 from handrail.rules.toolchain.coverage_report import lcov
 from handrail.rules.toolchain.installed.caches import node_stores
+from handrail.rules.toolchain.installed.installation import text_of
 from handrail.rules.toolchain.installed.nodes import node_of
+from handrail.rules.toolchain.node_canary import canary_of
+from handrail.rules.toolchain.node_scripts import RunnerCall, runner_call
 from handrail.rules.toolchain.probe import assignment, flaws, probe
 from handrail.rules.toolchain.program import FoundProgram, beside, find
-from handrail.rules.toolchain.reading import diagnostics, generic_result, json_of, maps, tap, whole
+from handrail.rules.toolchain.reading import diagnostics, generic_result, json_of, maps, numbered, tap, whole
 from handrail.rules.toolchain.site import Site
 from handrail.rules.toolchain.task import (
     MESSAGE_MAX,
     PROBLEMS_MAX,
+    REPORT,
     CannotRun,
     Language,
     Problem,
@@ -36,10 +42,13 @@ MANAGERS: Final = ("pnpm", "yarn")
 """Programs that a test script may call besides npm."""
 DECLARED: Final = (".d.ts", ".d.mts", ".d.cts")
 RUNNERS: Final = {
-    "vitest": ("run", "--reporter=json"),
-    "jest": ("--json", "--ci"),
-    "mocha": ("--reporter", "json"),
+    "vitest": ("run", "--reporter=json", f"--outputFile={REPORT}"),
+    "jest": ("--json", "--ci", f"--outputFile={REPORT}"),
+    "mocha": ("--reporter", "json", "--reporter-option", f"output={REPORT}"),
 }
+"""How each runner writes its results to a file of ours: what the project's own code prints is no result."""
+OLD_MOCHA: Final = ("--reporter", "json")
+NODE_TEST: Final = ("--test", "--test-reporter=tap", f"--test-reporter-destination={REPORT}")
 COVERING: Final = {
     "vitest": ("run", "--coverage.enabled", "--coverage.reporter=text-lcov"),
     "jest": ("--ci", "--coverage", "--coverageReporters=text-lcov"),
@@ -123,12 +132,13 @@ def _test(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
     if node is None:
         return [NO_NODE]
     package = _package(site)
-    runner = next((name for name in RUNNERS if _uses(package, name)), "")
-    if runner:
-        return [_without_only(site, _by_runner(site, asked, node, runner))]
-    if _is_node_tested(site, package):
-        argv = (str(node.path), "--test", "--test-reporter=tap", *asked.args, *_node_paths(site, asked))
-        return [_without_only(site, _tests(argv, (node,), tap))]
+    call = _runner_call(site, package)
+    if call is not None and call.runner in RUNNERS:
+        return [_without_only(site, _by_runner(site, asked, node, call))]
+    if call is not None:
+        paths = _node_paths(site, asked) if asked.paths else _expanded(site, call.paths)
+        argv = (str(node.path), *call.options, *NODE_TEST, *asked.args, *paths)
+        return [_without_only(site, replace(_tests(argv, (node,), tap, call), canary=canary_of(site, "node")))]
     by_manager = _by_manager(site, asked, node, package)
     return [NO_RUNNER if by_manager is None else _without_only(site, by_manager)]
 
@@ -147,16 +157,49 @@ def _by_manager(site: Site, asked: TaskOptions, node: FoundProgram, package: Map
     return None
 
 
-def _by_runner(site: Site, asked: TaskOptions, node: FoundProgram, runner: str) -> Task | CannotRun:
-    program = find(site, runner)
+def _runner_call(site: Site, package: Mapping[str, Any]) -> RunnerCall | None:
+    """How the project runs its tests: as its script says, else by a runner that it depends on, else by Node."""
+    scripts = package.get("scripts")
+    if _script(package) and isinstance(scripts, Mapping) and (found := runner_call(scripts)):
+        return found
+    if runner := next((name for name in RUNNERS if _needs(package, name)), ""):
+        return RunnerCall(runner=runner)
+    return RunnerCall(runner="node") if _is_node_tested(site, package) else None
+
+
+def _expanded(site: Site, paths: Sequence[str]) -> tuple[str, ...]:
+    """Files of a script; a shell would have replaced patterns, and Node reads them only since version 21."""
+    found: list[str] = []
+    for path in paths:
+        matching = [name for name in site.files if "*" in path and is_in(name, [path.removeprefix("./")])]
+        found += [f"./{name}" for name in matching] or [path]
+    return tuple(found)
+
+
+def _by_runner(site: Site, asked: TaskOptions, node: FoundProgram, call: RunnerCall) -> Task | CannotRun:
+    runner, program = call.runner, find(site, call.runner)
     if program is None:
         return CannotRun(message=f"there is no {runner} here", fix="install the project's packages: npm ci")
-    argv = (str(program.path), *RUNNERS[runner], *asked.args, *asked.paths)
-    return _tests(argv, (program, node), mocha if runner == "mocha" else jest)
+    reporting = OLD_MOCHA if runner == "mocha" and _is_old(program) else RUNNERS[runner]
+    argv = (str(program.path), *reporting, *call.options, *asked.args, *(asked.paths or call.paths))
+    read = partial(mocha if runner == "mocha" else jest, root=str(site.folder))
+    return replace(_tests(argv, (program, node), read, call), canary=canary_of(site, runner))
 
 
-def _tests(argv: tuple[str, ...], programs: tuple[FoundProgram, ...], read: Read) -> Task:
-    return Task(argv=argv, read=read, programs=programs, fix=TESTS_FIX, env=QUIET, writable=True)
+def _is_old(mocha_program: FoundProgram) -> bool:
+    """Whether this Mocha can't write its results to a file."""
+    package = json_of(text_of(mocha_program.path.resolve().parent.parent / "package.json"))
+    version = str(package.get("version", "")) if isinstance(package, Mapping) else ""
+    return bool(re.match(r"[0-8]\.|9\.[01]\.", version))
+
+
+def _tests(
+    argv: tuple[str, ...], programs: tuple[FoundProgram, ...], read: Read, call: RunnerCall | None = None
+) -> Task:
+    env = {**QUIET, **(call.env if call else {})}
+    if call and call.node:
+        env["NODE_OPTIONS"] = " ".join([env.get("NODE_OPTIONS", ""), *call.node]).strip()
+    return Task(argv=argv, read=read, programs=programs, fix=TESTS_FIX, env=env, writable=True)
 
 
 def _without_only(site: Site, task: Task | CannotRun) -> Task | CannotRun:
@@ -198,8 +241,12 @@ def _script(package: Mapping[str, Any]) -> str:
 
 
 def _uses(package: Mapping[str, Any], name: str) -> bool:
+    return name in _script(package).split() or _needs(package, name)
+
+
+def _needs(package: Mapping[str, Any], name: str) -> bool:
     needs = [package.get(key) for key in ("dependencies", "devDependencies")]
-    return name in _script(package).split() or any(isinstance(one, Mapping) and name in one for one in needs)
+    return any(isinstance(one, Mapping) and name in one for one in needs)
 
 
 def _is_node_tested(site: Site, package: Mapping[str, Any]) -> bool:
@@ -217,7 +264,7 @@ def _node_paths(site: Site, asked: TaskOptions) -> tuple[str, ...]:
     return (*below, *(path for path in asked.paths if path.removeprefix("./") not in folders))
 
 
-def jest(ran: Ran) -> Result:
+def jest(ran: Ran, root: str = "") -> Result:
     """The JSON output of Jest and Vitest."""
     assignment = json_of(ran.stdout)
     if not isinstance(assignment, dict) or "numTotalTests" not in assignment:
@@ -227,12 +274,22 @@ def jest(ran: Ran) -> Result:
     counts["skipped"] = whole(assignment.get("numPendingTests"))
     files = maps(assignment.get("testResults"))
     problems = [problem for file in files for problem in _of_jest(file)]
-    return Result(counts=counts, problems=tuple(problems[:PROBLEMS_MAX]), tests=_named_by_jest(files))
+    return Result(counts=counts, problems=tuple(problems[:PROBLEMS_MAX]), tests=_named_by_jest(files, root))
 
 
-def _named_by_jest(files: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    every = [one for file in files for one in maps(file.get("assertionResults"))][:PROBLEMS_MAX]
-    return {str(one.get("fullName")): STATUSES.get(str(one.get("status")), "skipped") for one in every}
+def _named_by_jest(files: Sequence[Mapping[str, Any]], root: str) -> dict[str, str]:
+    every = [(file, one) for file in files for one in maps(file.get("assertionResults"))][:PROBLEMS_MAX]
+    named = [
+        (_in_file(file.get("name"), one.get("fullName"), root), STATUSES.get(str(one.get("status")), "skipped"))
+        for file, one in every
+    ]
+    return numbered(named)
+
+
+def _in_file(file: object, name: object, root: str) -> str:
+    """The name of a test with its file, if that is known."""
+    path = str(file or "").removeprefix(f"{root}/")
+    return f"{path}::{name}" if path else str(name)
 
 
 def _of_jest(file: Mapping[str, Any]) -> list[Problem]:
@@ -245,7 +302,7 @@ def _of_jest(file: Mapping[str, Any]) -> list[Problem]:
     ]
 
 
-def mocha(ran: Ran) -> Result:
+def mocha(ran: Ran, root: str = "") -> Result:
     """The JSON output of Mocha."""
     assignment = json_of(ran.stdout)
     if not isinstance(assignment, dict) or not isinstance(assignment.get("stats"), dict):
@@ -255,7 +312,8 @@ def mocha(ran: Ran) -> Result:
     failed = maps(assignment.get("failures"))
     problems = [_failed(str(one.get("file", "")), str(one.get("fullTitle")), _stack(one)) for one in failed]
     lists = (("passes", "passed"), ("pending", "skipped"), ("failures", "failed"))
-    tests = {str(one.get("fullTitle")): word for key, word in lists for one in maps(assignment.get(key))}
+    every = [(one, word) for key, word in lists for one in maps(assignment.get(key))]
+    tests = numbered([(_in_file(one.get("file"), one.get("fullTitle"), root), word) for one, word in every])
     return Result(counts=counts, problems=tuple(problems[:PROBLEMS_MAX]), tests=tests)
 
 

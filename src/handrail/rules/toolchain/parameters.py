@@ -74,16 +74,19 @@ def _planned_command(site: Site, one: Task | CannotRun) -> PlannedCommand:
 def planned(kind: TaskKind, parameters: Mapping[str, Any], setting: Setting) -> tuple[Site, Sequence[Task | CannotRun]]:
     """The site that a check names, and what to run there; PathRefused if it names something else. Reads files."""
     site = site_at(project_of(setting), parameters.get("path", "."))
+    return site, planned_at(kind, parameters, site)
+
+
+def planned_at(kind: TaskKind, parameters: Mapping[str, Any], site: Site) -> Sequence[Task | CannotRun]:
+    """What to run at a site."""
     if "command" in parameters:
-        return site, [
-            command_task(site, parameters["command"], parameters.get("env", {}), is_test=kind is TaskKind.TEST)
-        ]
+        return [command_task(site, parameters["command"], parameters.get("env", {}), is_test=kind is TaskKind.TEST)]
     asked = TaskOptions(
         paths=tuple(site.inside(path) for path in parameters.get("paths", ())),
         args=tuple(parameters.get("args", ())),
     )
     plan = _by_language(kind, site, asked, parameters.get("language", ""))
-    return site, [_with(one, parameters.get("env", {})) for one in plan]
+    return [_with(one, parameters.get("env", {})) for one in plan]
 
 
 def _by_language(kind: TaskKind, site: Site, asked: TaskOptions, name: str) -> Sequence[Task | CannotRun]:

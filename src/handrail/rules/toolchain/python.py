@@ -20,6 +20,7 @@ from handrail.rules.toolchain.site import Site
 from handrail.rules.toolchain.task import (
     MESSAGE_MAX,
     PROBLEMS_MAX,
+    Canary,
     CannotRun,
     Language,
     Problem,
@@ -38,6 +39,22 @@ LOOKED_INTO_MAX: Final = 50
 """How many test files are read to find out how they are run."""
 NO_PYTHON: Final = CannotRun(message="there is no Python here", fix="install Python, or make a .venv in the project")
 
+CANARY: Final = """import unittest
+
+
+def test_handrail_canary():
+    assert [1] == [2]
+
+
+class HandrailCanary(unittest.TestCase):
+    def test_handrail_canary(self):
+        self.assertEqual(1, 2)
+
+    def test_handrail_canary_too(self):
+        self.assertTrue(False)
+"""
+
+_test_file = re.compile(r"(?:^|/)(?:test_?[^/]*|[^/]*_test)\.py$")
 _of_pytest = re.compile(r"^\s*(?:import|from) pytest\b|^def test", re.MULTILINE)
 
 
@@ -102,17 +119,27 @@ def _missing(found: Sequence[Python], module: str) -> CannotRun:
 
 def _by_pytest(site: Site, asked: TaskOptions, python: Python, *, cover: bool) -> Task:
     alone = [option for plugin, option in ALONE.items() if cover and python.has(plugin)]
-    argv = (str(python.path), "-B", "-", "-q", "-p", "no:cacheprovider", *alone, *asked.args, *asked.paths)
+    cache = ("-o", "cache_dir=/tmp/handrail-pytest-cache")  # not switched off: options of the project may need it
+    argv = (str(python.path), "-B", "-", "-q", *cache, *alone, *asked.args, *asked.paths)
     programs = (_program(python), _package(python, "pytest"), *([_package(python, "coverage")] if cover else []))
     task = _tests(site, argv, programs, assignment("COVER", int(cover)) + probe("pytest.py"))
-    return replace(task, lists=("--collect-only",))
+    return replace(task, lists=("--collect-only",), canary=_canary(site))
 
 
 def _by_unittest(site: Site, asked: TaskOptions, python: Python, *, cover: bool) -> Task:
     argv = (str(python.path), "-B", "-", *(asked.paths or _start(site)), *asked.args)
     programs = (_program(python), *([_package(python, "coverage")] if cover else []))
     src = [site.folder / "src"] if (site.folder / "src").is_dir() else []  # nothing else puts it on the path
-    return _tests(site, argv, programs, assignment("COVER", int(cover)) + probe("unittest.py"), *src)
+    task = _tests(site, argv, programs, assignment("COVER", int(cover)) + probe("unittest.py"), *src)
+    return replace(task, canary=_canary(site))
+
+
+def _canary(site: Site) -> Canary | None:
+    """A test that must fail, beside the project's own."""
+    beside = next((name for name in site.sources(".py") if _test_file.search(name)), "")
+    folder, _, file = beside.rpartition("/")
+    name = "test_handrail_canary.py" if file.startswith("test") else "handrail_canary_test.py"
+    return Canary(path=f"{folder}/{name}".lstrip("/"), text=CANARY) if beside else None
 
 
 def _start(site: Site) -> tuple[str, ...]:

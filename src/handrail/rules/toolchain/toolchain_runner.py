@@ -24,6 +24,7 @@ from handrail.engine.sandbox import GIB, Bounds, Job, Ran
 from handrail.engine.tool import ToolFailed
 from handrail.rules.function_rule import bounded, found_at, not_checked
 from handrail.rules.toolchain.program import FoundProgram, environment, shown_for
+from handrail.rules.toolchain.report_file import reporting
 from handrail.rules.toolchain.site import Site
 from handrail.rules.toolchain.task import CannotRun, Problem, Result, Task
 from handrail.rules.toolchain.versions import Versions
@@ -108,7 +109,7 @@ class ToolchainRunner:
     async def ran(self, task: Task, site: Site, setting: Setting, *, bounds: Bounds) -> Ran:
         """Run one task; NotStarted says why it could not be started."""
         job = Job(
-            argv=task.argv,
+            argv=reporting(task.argv),
             cwd=site.cwd,
             env=environment(task.programs, task.env),
             stdin=task.stdin,
