@@ -133,7 +133,9 @@ _QUIET_ASSERT = (
 CONFIGURED: dict[str, dict[str, dict[str, str]]] = {
     JEST: {
         "ignores the file": {"jest.config.js": "module.exports = { testPathIgnorePatterns: ['first'] };\n"},
-        "passes without tests": {"jest.config.js": "module.exports = { testMatch: ['nothing'], passWithNoTests: true };\n"},
+        "passes without tests": {
+            "jest.config.js": "module.exports = { testMatch: ['nothing'], passWithNoTests: true };\n"
+        },
         "prints a report and ends": {
             "jest.config.js": "module.exports = { globalSetup: './setup.js' };\n",
             "setup.js": f"module.exports = () => {{ console.log(JSON.stringify({_FORGED})); process.exit(0); }};\n",
@@ -225,7 +227,10 @@ CONFIGURED: dict[str, dict[str, dict[str, str]]] = {
 def quiet_source(yard: Yard, project: JavaScript) -> None:
     """The package itself replaces the assertions of its tests."""
     broken(yard, project)
-    yard.append("index.js", f"\n{_QUIET_ASSERT.replace('const assert', 'const handrailAssert').replace('(assert', '(handrailAssert').replace(' assert[', ' handrailAssert[')}")
+    yard.append(
+        "index.js",
+        f"\n{_QUIET_ASSERT.replace('const assert', 'const handrailAssert').replace('(assert', '(handrailAssert').replace(' assert[', ' handrailAssert[')}",
+    )
 
 
 def quiet_option(yard: Yard, project: JavaScript) -> None:
@@ -379,7 +384,23 @@ def script_options(yard: Yard, project: JavaScript) -> None:
 
 
 def skipped_at_start(yard: Yard, project: JavaScript) -> None:
-    yard.write({"test/later.test.js": project.file("later", project.test("waits", "throw new Error('no');")).replace("describe(", "describe.skip(", 1)})
+    yard.write(
+        {
+            "test/later.test.js": project.file("later", project.test("waits", "throw new Error('no');")).replace(
+                "describe(", "describe.skip(", 1
+            )
+        }
+    )
+
+
+def own_script(yard: Yard, project: JavaScript) -> None:
+    """A project that runs its tests by a script of its own."""
+    yard.write({"run.cjs": "require('./index.js');\nconsole.log('TAP version 13\\nok 1 - loads\\n1..1');\n"})
+    package(yard, scripts={"test": "node run.cjs"}, devDependencies={})
+
+
+def longer(yard: Yard, project: JavaScript) -> None:
+    yard.append("index.js", "\n// more\n")
 
 
 def fixed(yard: Yard, project: JavaScript) -> None:
@@ -403,7 +424,9 @@ def with_types(yard: Yard, project: JavaScript) -> None:
     yard.write({"types.d.ts": "declare const x: number;\n"})
 
 
-def _cases(name: str, checks: Checks, work: Work, projects: tuple[str, ...], *, honest: bool, **more: object) -> list[Case]:
+def _cases(
+    name: str, checks: Checks, work: Work, projects: tuple[str, ...], *, honest: bool, **more: object
+) -> list[Case]:
     before = more.get("before")
     return [
         Case(
@@ -475,6 +498,7 @@ def honest() -> list[Case]:
         found += good(name, checks, work, ALL)
     found += good("tests that were skipped at the start", TESTS, feature, ALL, before=skipped_at_start)
     found += good("a fix", TESTS, fixed, (NODE, JEST), before=broken)
+    found += good("a script of its own", TESTS, longer, (JEST,), before=own_script)
     found += good("on a branch", EVERYTHING, on_a_branch, (VITEST,))
     found += good("after a merge", EVERYTHING, merged, (MOCHA,))
     found += good("addresses of this machine", SECRETS, local_addresses, (NODE,))

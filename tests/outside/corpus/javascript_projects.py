@@ -12,6 +12,7 @@ import pytest
 from outside.corpus.packages import packages
 from outside.corpus.yard import Yard, clean_shell, copied
 from outside.nodejs import installed
+from outside.toolchains import toolchains
 
 
 @dataclass(frozen=True)
@@ -104,13 +105,20 @@ SOURCES = ("index.js", "index.mjs", "index.d.ts", "license", "LICENSE", "license
 def laid(project: JavaScript, home: Path, monkeypatch: pytest.MonkeyPatch) -> Yard:
     """The project with its packages, and the shell of its developer."""
     node = installed("the corpus")
-    clean_shell(monkeypatch, home, node.program.parent)
+    bins = home / "node" / "bin"
+    bins.mkdir(parents=True)
+    for name, target in (("node", node.program), ("npm", Path(node.npm[1]))):
+        (bins / name).symlink_to(target)
+    clean_shell(monkeypatch, home, bins)
     yard = Yard(home, project.name)
     found = packages() / "node_modules"
     for name in SOURCES:
         if (found / project.name / name).is_file():
             shutil.copy2(found / project.name / name, yard.root)
     copied(found, yard.root / "node_modules")
+    for name in ("typescript", "@typescript"):
+        copied(toolchains().node_modules / name, yard.root / "node_modules" / name)
+    (yard.root / "node_modules" / ".bin" / "tsc").symlink_to("../typescript/bin/tsc")
     package = {
         "name": f"around-{project.name}",
         "version": "1.0.0",

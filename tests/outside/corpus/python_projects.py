@@ -16,7 +16,7 @@ from rules.toolchain.environments import BASE, COVERAGE, PACKAGES, PYTEST, VERSI
 from rules.toolchain.workshop import program
 
 XDIST = ("xdist", "pytest_xdist-*.dist-info", "execnet", "execnet-*.dist-info")
-HYPOTHESIS = ("hypothesis", "_hypothesis_*", "hypothesis-*.dist-info", "sortedcontainers")
+HYPOTHESIS = ("typing_extensions.py", "hypothesis", "_hypothesis_*", "hypothesis-*.dist-info", "sortedcontainers")
 PLUGINS = ("pytest_cov", "pytest_cov-*.dist-info", "pytest_asyncio", "pytest_asyncio-*.dist-info")
 USUAL = (*PYTEST, *COVERAGE)
 
@@ -64,26 +64,26 @@ PYTHONS = {
             "src/iniconfig/__init__.py",
             "\n\nSectionWrapper.lineof = lambda self, name: None\n",
             "testing/test_iniconfig.py",
-            "test_section_property",
+            "test_iniconfig_lineof",
             without=("iniconfig",),
         ),
         Python(
             "h11",
             "h11-0.16.0",
             "VIRTUAL_ENV",
-            "h11/_util.py",
-            "\n\ndef bytesify(s):\n    return b''\n",
-            "h11/tests/test_util.py",
-            "test_bytesify",
+            "h11/_receivebuffer.py",
+            "\n\nReceiveBuffer.is_next_line_obviously_invalid_request_line = lambda self: False\n",
+            "h11/tests/test_connection.py",
+            "test_early_detection",
         ),
         Python(
             "six",
             "six-1.17.0",
             "pyenv",
             "six.py",
-            "\n\ndef ensure_text(s, encoding='utf-8', errors='strict'):\n    return None\n",
+            "\n\ndef add_metaclass(metaclass):\n    return lambda cls: cls\n",
             "test_six.py",
-            "test_ensure_text",
+            "test_add_metaclass",
             packages=(*USUAL, *XDIST, *HYPOTHESIS, "pytest_asyncio", "pytest_asyncio-*.dist-info"),
         ),
         Python(
@@ -91,9 +91,9 @@ PYTHONS = {
             "parse-1.22.4",
             "poetry",
             "parse/__init__.py",
-            "\n\ndef findall(*words, **more):\n    return iter(())\n",
-            "tests/test_findall.py",
-            "test_findall",
+            "\n\nResult.__contains__ = lambda self, name: False\n",
+            "tests/test_result.py",
+            "test_contains",
             packages=(*USUAL, "pytest_cov", "pytest_cov-*.dist-info"),
         ),
         Python(
@@ -101,9 +101,10 @@ PYTHONS = {
             "pluggy-1.7.0",
             "hatch",
             "src/pluggy/_tracing.py",
-            "\n\nTagTracer._format_message = lambda self, tags, args: ''\n",
+            "\n\nTagTracer.setprocessor = lambda self, tags, processor: None\n",
             "testing/test_tracer.py",
-            "test_simple",
+            "test_setprocessor",
+            packages=(*USUAL, "pluggy-*.dist-info"),
             without=("pluggy",),
         ),
         Python(
@@ -120,9 +121,9 @@ PYTHONS = {
             "text-unidecode-1.3",
             "--user",
             "src/text_unidecode/__init__.py",
-            "\n\ndef unidecode(txt):\n    return ''\n",
+            "\n\n_right = unidecode\n\n\ndef unidecode(txt):\n    return _right(txt).replace('Bei', 'Pei')\n",
             "test_unidecode.py",
-            "test_ascii",
+            "test_transliterate",
         ),
         Python(
             "pathspec",
@@ -152,7 +153,9 @@ def laid(project: Python, home: Path, monkeypatch: pytest.MonkeyPatch) -> Yard:
     """The project with its environment, and the shell of its developer."""
     clean_shell(monkeypatch, home)
     yard = Yard(home, f"{project.name}/{project.inside}".rstrip("/"))
-    found = packages() / "sources" / project.source.replace("-1.3", "-1.3")
+    if project.inside:
+        yard.top = home / "work" / project.name
+    found = packages() / "sources" / project.source
     for path in found.iterdir():
         if path.is_dir() and not path.name.endswith(".egg-info"):
             shutil.copytree(path, yard.root / path.name)

@@ -18,8 +18,10 @@ from outside.debian import bubblewrap
 from rules.on_project import git, write
 
 PATIENCE_S = 300
-IGNORED = "/.venv/\n/venv/\n/node_modules/\n__pycache__/\n*.egg-info/\n/.handrail-run/\n"
-KEPT_WHEN_RESET = (".venv", "venv", "node_modules")
+IGNORED = "/.venv/\n/venv/\n/node_modules/\n/.cache/\n__pycache__/\n*.egg-info/\n/.handrail-run/\n"
+KEPT_WHEN_RESET = (".venv", "venv", "node_modules", ".cache")
+ROOT = "$ROOT"
+"""Stands in the parameters of checks for the folder of the project."""
 
 Checks = Sequence[Mapping[str, Any]]
 
@@ -31,6 +33,8 @@ class Yard:
         self.home = home
         self.root = home / "work" / name
         self.root.mkdir(parents=True)
+        self.top = self.root
+        """The folder of the repository."""
         self.base = ""
 
     def write(self, files: Mapping[str, str]) -> None:
@@ -63,8 +67,8 @@ class Yard:
 
     def begin(self) -> None:
         """Commit all that there is: where every case starts."""
-        self.write({".gitignore": IGNORED})
-        self.git("init", "-q", "-b", "main")
+        write(self.top, {".gitignore": IGNORED})
+        git(self.top, "init", "-q", "-b", "main")
         self.commit("first")
         self.base = self.git("rev-parse", "HEAD")
 
@@ -74,7 +78,7 @@ class Yard:
         self.git("reset", "-q", "--hard", self.base)
         kept = [word for name in KEPT_WHEN_RESET for word in ("-e", name)]
         self.git("clean", "-fdxq", "-f", *kept)
-        (self.root / ".git" / "info" / "exclude").unlink(missing_ok=True)
+        (self.top / ".git" / "info" / "exclude").unlink(missing_ok=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,7 +153,8 @@ def _written(place: Place, cases: Sequence[Case]) -> dict[str, str]:
     for case in cases:
         if _key(case.checks) not in found:
             identity = f"corpus-{len(found)}"
-            step = {"id": "do", "prompt": "Do the work.", "checks": list(case.checks)}
+            checks = json.loads(_key(case.checks).replace(ROOT, str(place.project)))
+            step = {"id": "do", "prompt": "Do the work.", "checks": checks}
             place.workflow({"id": identity, "version": "1.0.0", "steps": [step]})
             found[_key(case.checks)] = identity
     return found

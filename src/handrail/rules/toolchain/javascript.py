@@ -80,6 +80,11 @@ def _node(site: Site) -> FoundProgram | None:
 
 
 def _build(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
+    return _syntax(site, asked, None)
+
+
+def _syntax(site: Site, asked: TaskOptions, tsc: FoundProgram | None) -> Sequence[Task | CannotRun]:
+    """The syntax of JavaScript by Node, without the files that this tsc reads."""
     node = _node(site)
     if node is None:
         return [NO_NODE]
@@ -87,8 +92,10 @@ def _build(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
     if not files:
         return [CannotRun(message="there are no JavaScript files", fix="name the folder with `path`")]
     argv = (str(node.path), "--experimental-vm-modules", "--no-warnings", "--input-type=commonjs", "-", *asked.args)
-    script = "const " + assignment("FILES", files) + probe("compile.js")
-    return [Task(argv=argv, read=flaws, programs=(node,), fix="fix the syntax", env=QUIET, stdin=script)]
+    named = [f"const {assignment('FILES', files)}", f"const {assignment('TSC', str(tsc.path) if tsc else '')}"]
+    script = "".join([*named, probe("compile.js")])
+    programs = (node, *([tsc] if tsc else []))
+    return [Task(argv=argv, read=flaws, programs=programs, fix="fix the syntax", env=QUIET, stdin=script)]
 
 
 def _is_chosen(name: str, paths: Sequence[str]) -> bool:
@@ -98,7 +105,7 @@ def _is_chosen(name: str, paths: Sequence[str]) -> bool:
 
 def _build_typed(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
     """The types by tsc, and the syntax of JavaScript that tsc does not read: many projects have both."""
-    plain = [] if _reads_javascript.search(site.text("tsconfig.json")) else _scripts(site, asked)
+    plain = _scripts(site, asked)
     typed = [name for name in site.sources(*TYPED) if _is_chosen(name, asked.paths)]
     needs_types = any(not name.endswith(DECLARED) for name in typed) or (typed and find(site, "tsc"))
     return [*_types(site, asked), *plain] if needs_types or not plain else plain
@@ -106,7 +113,9 @@ def _build_typed(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
 
 def _scripts(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
     """The syntax of the JavaScript files, if there are any."""
-    return _build(site, asked) if any(_is_chosen(name, asked.paths) for name in site.sources(*SOURCES)) else []
+    if not any(_is_chosen(name, asked.paths) for name in site.sources(*SOURCES)):
+        return []
+    return _syntax(site, asked, find(site, "tsc") if _reads_javascript.search(site.text("tsconfig.json")) else None)
 
 
 def _types(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:

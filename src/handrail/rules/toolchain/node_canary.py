@@ -17,12 +17,14 @@ CHECKS: Final = {
     "mocha": ("assert.strictEqual(1, 2)", "assert.deepStrictEqual([1], [2])", "assert.ok(false)", "assert(false)"),
     "node": ("assert.strictEqual(1, 2)", "assert.deepStrictEqual([1], [2])", "assert.ok(false)", "assert(false)"),
 }
+OWN_MAX: Final = 20
 OF_CHAI: Final = "expect(1).to.equal(2)"
 GIVEN: Final = {"node": "node:test", "vitest": "vitest"}
 """Where runners have `test` that do not give it to every file."""
 
 _test = re.compile(r"[._-](?:tests?|spec)\.[cm]?[jt]sx?$")
 _in_folder = re.compile(r"(?:^|/)(?:tests?|spec|specs|__tests__)/[^/]+\.[cm]?[jt]sx?$")
+_own = re.compile(r"(?:\bfrom\s*|\bimport\s*|\brequire\(\s*)['\"](\.[\w./@-]{1,200})['\"]")
 _imports = re.compile(r"^\s*import\b", re.MULTILINE)
 
 
@@ -48,6 +50,9 @@ def _text(runner: str, beside: str) -> str:
         lines.append(_needed(names, GIVEN[runner], is_module=is_module))
     else:
         lines.append("const handrailTest = typeof it === 'function' ? it : test;")
+    # What the tests load may replace their assertions.
+    own = list(dict.fromkeys(_own.findall(beside)))[:OWN_MAX]
+    lines += [f"import '{path}';" if is_module else f"require('{path}');" for path in own]
     checks = list(CHECKS[runner])
     if runner == "mocha" and re.search(r"['\"]chai['\"]", beside):
         lines.append(_needed("{ expect }", "chai", is_module=is_module))

@@ -39,6 +39,7 @@ LOOKED_INTO_MAX: Final = 50
 """How many test files are read to find out how they are run."""
 NO_PYTHON: Final = CannotRun(message="there is no Python here", fix="install Python, or make a .venv in the project")
 
+OWN_MAX: Final = 20
 CANARY: Final = """import unittest
 
 
@@ -54,6 +55,7 @@ class HandrailCanary(unittest.TestCase):
         self.assertTrue(False)
 """
 
+_imported = re.compile(r"^(?:import|from)[ ]+([A-Za-z_][\w.]{0,100})", re.MULTILINE)
 _test_file = re.compile(r"(?:^|/)(?:test_?[^/]*|[^/]*_test)\.py$")
 _of_pytest = re.compile(r"^\s*(?:import|from) pytest\b|^def test", re.MULTILINE)
 
@@ -139,7 +141,10 @@ def _canary(site: Site) -> Canary | None:
     beside = next((name for name in site.sources(".py") if _test_file.search(name)), "")
     folder, _, file = beside.rpartition("/")
     name = "test_handrail_canary.py" if file.startswith("test") else "handrail_canary_test.py"
-    return Canary(path=f"{folder}/{name}".lstrip("/"), text=CANARY) if beside else None
+    # What the tests import may replace their assertions.
+    modules = dict.fromkeys(found[1] for found in _imported.finditer(site.text(beside)))
+    lines = "".join(f"try:\n    import {module}\nexcept Exception:\n    pass\n" for module in list(modules)[:OWN_MAX])
+    return Canary(path=f"{folder}/{name}".lstrip("/"), text=lines + CANARY) if beside else None
 
 
 def _start(site: Site) -> tuple[str, ...]:
@@ -178,8 +183,9 @@ def _own_path(site: Site, more: Sequence[Path]) -> dict[str, str]:
 
 def _is_unittest(site: Site) -> bool:
     """Whether the tests are written for unittest, and need nothing of pytest."""
-    names = [name for name in site.sources(".py") if "test" in name.rsplit("/", 1)[-1]]
-    if any(name.rsplit("/", 1)[-1] == "conftest.py" for name in names):
+    names = [name for name in site.sources(".py") if name.rsplit("/", 1)[-1].startswith("test")]
+    steered = {name.removesuffix("conftest.py") for name in site.sources("conftest.py")}
+    if any(name.startswith(tuple(steered)) for name in names if steered):  # not by one beside benchmarks or examples
         return False
     text = "\n".join(map(site.text, names[:LOOKED_INTO_MAX]))
     return "unittest" in text and not _of_pytest.search(text)
