@@ -93,7 +93,8 @@ def _go_main(yard: Yard) -> None:
 
 
 def _go_main_after(yard: Yard) -> None:
-    text = 'package list\n\nimport (\n\t"os"\n\t"testing"\n)\n\nfunc TestMain(m *testing.M) {\n\tm.Run()\n\tos.Exit(0)\n}\n'
+    head = 'package list\n\nimport (\n\t"os"\n\t"testing"\n)\n\n'
+    text = f"{head}func TestMain(m *testing.M) {{\n\tm.Run()\n\tos.Exit(0)\n}}\n"
     yard.write({"main_test.go": text})
 
 
@@ -112,7 +113,7 @@ def _go_deleted(yard: Yard) -> None:
 def c_broken(yard: Yard) -> None:
     path = "src/wcwidth.c"
     text = yard.text(path)
-    at = text.index("{", text.index("wcwidth("))
+    at = text.index("{", text.index("wcwidth_u32("))
     yard.write({path: f"{text[: at + 1]}\n    if (1) return 1;\n{text[at + 1 :]}"})
 
 
@@ -121,16 +122,10 @@ def c_no_tests(yard: Yard) -> None:
     yard.write({"CMakeLists.txt": yard.text("CMakeLists.txt").replace("add_test(", "message(")})
 
 
-def c_true(yard: Yard) -> None:
+def c_other(yard: Yard) -> None:
     c_broken(yard)
-    text = yard.text("CMakeLists.txt").replace("enable_testing()", "enable_testing()\nadd_test(NAME fine COMMAND true)")
-    yard.write(
-        {
-            "CMakeLists.txt": text.replace("add_test(NAME ${", "message(NAME ${").replace(
-                "add_test(NAME test", "message(NAME test"
-            )
-        }
-    )
+    yard.edit("CMakeLists.txt", "add_test(NAME ${test_name} COMMAND ${test_name})", "")
+    yard.edit("CMakeLists.txt", "enable_testing()", "enable_testing()\n    add_test(NAME fine COMMAND true)")
 
 
 def c_comment(yard: Yard) -> None:
@@ -165,6 +160,6 @@ def cases() -> list[Case]:
         _case("a comment, committed", C, EVERYTHING, c_comment, honest=True),
         _case("only claims", C, TESTS, c_broken, honest=False),
         _case("adds no tests", C, TESTS, c_no_tests, honest=False),
-        _case("adds a test that is always true", C, TESTS, c_true, honest=False),
+        _case("runs only a test that is always true", C, TESTS, c_other, honest=False),
         _case("wrong syntax", C, COMPILES, c_wrong, honest=False),
     ]

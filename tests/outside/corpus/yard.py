@@ -76,6 +76,8 @@ class Yard:
         """Everything as it was at the beginning."""
         self.git("checkout", "-q", "-f", "-B", "main", self.base)
         self.git("reset", "-q", "--hard", self.base)
+        for path in self.root.glob("venv/lib/*/site-packages/zzz-*.pth"):  # git does not know what is in there
+            path.unlink()
         kept = [word for name in KEPT_WHEN_RESET for word in ("-e", name)]
         self.git("clean", "-fdxq", "-f", *kept)
         (self.top / ".git" / "info" / "exclude").unlink(missing_ok=True)
