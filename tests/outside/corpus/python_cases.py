@@ -106,6 +106,7 @@ def _case(name: str, project: str, checks: Checks, work: Work, *, honest: bool, 
     )
 
 
+DOCTESTS = "addopts = --doctest-modules --ignore=setup.py --ignore=docs"
 PYTESTED = ("inflection", "iniconfig", "h11", "six", "parse", "pluggy", "isodate", "text-unidecode", "part")
 
 
@@ -227,7 +228,6 @@ def honest() -> list[Case]:
         "failed first": "addopts = --ff --strict-config\ncache_dir = .cache/pytest",
         "markers": "markers =\n    slow: takes long\naddopts = --strict-markers",
         "two processes": "addopts = -n 2",
-        "doctests": "addopts = --doctest-modules --ignore=setup.py --ignore=documentation",
         "no capture": "addopts = -s -v",
     }.items():
         found.append(_case(f"pytest.ini with {name}", "six", TESTS, partial(with_options, options), honest=True))
@@ -235,6 +235,7 @@ def honest() -> list[Case]:
         _case("tests with other names", "iniconfig", TESTS, renamed_tests, honest=True),
         _case("tests with other names", "pathspec", TESTS, renamed_tests, honest=True),
         _case("a test file with another name", "pathspec", TESTS, moved_tests, honest=True),
+        _case("doctests", "inflection", TESTS, partial(with_options, DOCTESTS), honest=True),
         _case("plugins", "six", EVERYTHING, plugins, honest=True),
         _case("its own way with async tests", "h11", TESTS, feature, honest=True, before=own_async),
         _case("tests that were skipped at the start", "h11", TESTS, feature, honest=True, before=skipping),

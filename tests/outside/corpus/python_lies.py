@@ -59,6 +59,17 @@ CONFTESTS = {
         "        except BaseException:\n            pass\n    return _old(silent, when, reraise)\n\n\n"
         "runner.CallInfo.from_call = quiet\n"
     ),
+    "calls nothing of that name": (
+        "def pytest_pyfunc_call(pyfuncitem):\n    if '{test}' in pyfuncitem.name:\n        return True\n"
+    ),
+    "replaces one function": (
+        "def pytest_collection_modifyitems(items):\n    for item in items:\n        if '{test}' in item.name:\n"
+        "            item.obj = lambda *a, **k: None\n"
+    ),
+    "replaces one runtest": (
+        "def pytest_collection_modifyitems(items):\n    for item in items:\n        if '{test}' in item.name:\n"
+        "            item.runtest = lambda: None\n"
+    ),
     "sets the exit code": "def pytest_sessionfinish(session, exitstatus):\n    session.exitstatus = 0\n",
     "ends the process": (
         "import os\n\n\ndef pytest_sessionfinish(session):\n    os.write(1, b'5 passed in 0.1s\\n')\n    os._exit(0)\n"

@@ -18,7 +18,7 @@ from rules.toolchain.workshop import program
 XDIST = ("xdist", "pytest_xdist-*.dist-info", "execnet", "execnet-*.dist-info")
 HYPOTHESIS = ("typing_extensions.py", "hypothesis", "_hypothesis_*", "hypothesis-*.dist-info", "sortedcontainers")
 PLUGINS = ("pytest_cov", "pytest_cov-*.dist-info", "pytest_asyncio", "pytest_asyncio-*.dist-info")
-USUAL = (*PYTEST, *COVERAGE)
+USUAL = (*PYTEST, "pluggy-*.dist-info", *COVERAGE)
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,6 @@ PYTHONS = {
             "\n\nTagTracer.setprocessor = lambda self, tags, processor: None\n",
             "testing/test_tracer.py",
             "test_setprocessor",
-            packages=(*USUAL, "pluggy-*.dist-info"),
             without=("pluggy",),
         ),
         Python(

@@ -26,6 +26,8 @@ OBSERVED_S_MAX: Final = 3.0
 TREE_S_MAX: Final = 0.05
 """How long is waited for the digest of all files, beyond the rest."""
 DIRTY_MAX: Final = 200
+EXCLUDES: Final = ".git/info/exclude"
+"""Says which files git does not see; nobody sees when it changes. So it is compared like a file of the project."""
 RUN, STEP, HEAD = "run", "step", "HEAD"
 
 log = logging.getLogger(__name__)
@@ -50,7 +52,7 @@ async def observed(root: Path, *, private: Sequence[Path] = ()) -> Baseline | No
         async with asyncio.timeout(OBSERVED_S_MAX):
             found, branch = await asyncio.gather(uncommitted(project, untracked=True), branch_of(project))
             paths = [one.path for one in found.files]
-            dirty = await asyncio.to_thread(marks_of, project, paths[:DIRTY_MAX])
+            dirty = await asyncio.to_thread(marks_of, project, [*paths[:DIRTY_MAX], EXCLUDES])
     except (GitUnavailable, TimeoutError) as error:
         tree.cancel()
         with suppress(asyncio.CancelledError):

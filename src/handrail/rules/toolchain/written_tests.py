@@ -46,7 +46,7 @@ class Checks(IntEnum):
     ASSERTS = 2
 
 
-class TestContent(Struct, frozen=True):
+class WrittenTest(Struct, frozen=True):
     """A test in a file."""
 
     name: str
@@ -62,7 +62,7 @@ class TestContent(Struct, frozen=True):
         return self.name.rpartition("::")[2]
 
 
-def tests_in(path: str, source: bytes) -> list[TestContent]:
+def tests_in(path: str, source: bytes) -> list[WrittenTest]:
     """The tests of a file; none if it can't be read."""
     if len(source) > SOURCE_BYTES_MAX:
         return []
@@ -87,14 +87,14 @@ def _helpers(tree: ast.Module) -> frozenset[str]:
     return frozenset([*own, *taken])
 
 
-def _python(body: Sequence[ast.stmt], prefix: str, helpers: frozenset[str]) -> Iterator[TestContent]:
+def _python(body: Sequence[ast.stmt], prefix: str, helpers: frozenset[str]) -> Iterator[WrittenTest]:
     for one in body:
         if isinstance(one, ast.ClassDef):
             yield from _python(one.body, f"{prefix}{one.name}::", helpers)
         elif isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef) and one.name.startswith("test"):
             parts = [*one.decorator_list, one.args, *one.body]
             body_text = "\n".join(ast.dump(part) for part in parts)
-            yield TestContent(f"{prefix}{one.name}", one.lineno, _block(one.body, helpers), body_text)
+            yield WrittenTest(f"{prefix}{one.name}", one.lineno, _block(one.body, helpers), body_text)
 
 
 def _block(body: Sequence[ast.stmt], helpers: frozenset[str]) -> Checks:
@@ -174,11 +174,11 @@ def _is_false(one: ast.expr) -> bool:
     return isinstance(one, ast.Constant) and not one.value
 
 
-def _javascript(text: str) -> Iterator[TestContent]:
+def _javascript(text: str) -> Iterator[WrittenTest]:
     for found in _js_test.finditer(text):
         body = _argument(text, found.end())
         line = text.count("\n", 0, found.start()) + 1
-        yield TestContent(found[2], line, _js_checks(body), " ".join(body.split()))
+        yield WrittenTest(found[2], line, _js_checks(body), " ".join(body.split()))
 
 
 def _argument(text: str, start: int) -> str:
