@@ -12,7 +12,7 @@ from handrail.rules.files.project import PathRefused, ProjectFiles
 from handrail.rules.function_rule import found_at
 from handrail.rules.toolchain.lost_tests import RESTORE
 from handrail.rules.toolchain.old_view import OldFiles, is_test_like
-from handrail.rules.toolchain.written_tests import SOURCE_BYTES_MAX, Checks, WrittenTest, tests_in
+from handrail.rules.toolchain.written_tests import SOURCE_BYTES_MAX, Checks, WrittenTest, read_tests
 
 SUFFIXES = (".py", ".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".jsx", ".tsx")
 WORDS = {Checks.NOTHING: "checks nothing any more", Checks.RUNS: "asserts nothing any more"}
@@ -61,8 +61,8 @@ def _contents(
     old: OldFiles, project: ProjectFiles
 ) -> tuple[Mapping[str, list[WrittenTest]], Mapping[str, list[WrittenTest]]]:
     paths = [path for path in old.contents if path.endswith(SUFFIXES) and is_test_like(path)]
-    before = {path: tests_in(path, old.contents[path] or b"") for path in paths}
-    return before, {path: tests_in(path, _present(project, path)) for path in paths}
+    before = {path: read_tests(path, old.contents[path] or b"") for path in paths}
+    return before, {path: read_tests(path, _present(project, path)) for path in paths}
 
 
 def _present(project: ProjectFiles, path: str) -> bytes:

@@ -62,7 +62,7 @@ class WrittenTest(Struct, frozen=True):
         return self.name.rpartition("::")[2]
 
 
-def tests_in(path: str, source: bytes) -> list[WrittenTest]:
+def read_tests(path: str, source: bytes) -> list[WrittenTest]:
     """The tests of a file; none if it can't be read."""
     if len(source) > SOURCE_BYTES_MAX:
         return []
