@@ -18,8 +18,8 @@ from handrail.engine.sandbox import WANTED_BYTES_MAX, Ran
 from handrail.rules.cards import COVERAGE_AT_LEAST as CARD
 from handrail.rules.files.project import PathRefused, project_of
 from handrail.rules.function_rule import FunctionRule, evidence_of, found_at, not_checked, outcome
+from handrail.rules.toolchain.comparing.guarded import guarded
 from handrail.rules.toolchain.coverage_report import Covered, NoReport, read_report
-from handrail.rules.toolchain.guarded import guarded
 from handrail.rules.toolchain.languages import LANGUAGES
 from handrail.rules.toolchain.parameters import VERSIONS, command_task, depends_on, planned, planned_commands
 from handrail.rules.toolchain.site import SKIPPED, Site, site_at

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from handrail.rules.toolchain.node_scripts import RunnerCall, runner_call
+from handrail.rules.toolchain.node.scripts import RunnerCall, runner_call
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from handrail.rules.toolchain.weakened import weakenings
+from handrail.rules.toolchain.comparing.weakened import weakenings
 
 RUFF = 'line-length = 100\n[lint]\nselect = ["E", "F"]\nignore = ["E501"]\n'
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from handrail.rules.toolchain.written_tests import Checks, read_tests
+from handrail.rules.toolchain.comparing.written_tests import Checks, read_tests
 
 PYTHON = (
     "from helpers import compare\n\n\ndef check(a):\n    assert a\n\n\n"

@@ -15,8 +15,8 @@ from handrail.rules.toolchain.coverage_report import lcov
 from handrail.rules.toolchain.installed.caches import node_stores
 from handrail.rules.toolchain.installed.installation import text_of
 from handrail.rules.toolchain.installed.nodes import node_of
-from handrail.rules.toolchain.node_canary import canary_of
-from handrail.rules.toolchain.node_scripts import RunnerCall, runner_call
+from handrail.rules.toolchain.node.canary import canary_of
+from handrail.rules.toolchain.node.scripts import RunnerCall, runner_call
 from handrail.rules.toolchain.probe import assignment, flaws, probe
 from handrail.rules.toolchain.program import FoundProgram, beside, find
 from handrail.rules.toolchain.reading import diagnostics, generic_result, json_of, maps, numbered, tap, whole

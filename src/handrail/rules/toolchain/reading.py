@@ -149,7 +149,7 @@ def _tap_names(marks: list[Mark]) -> dict[int, str]:
 
 
 def numbered(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """By name; tests of the same name are told apart like the cases of one function."""
+    """By name; tests of the same name count like the cases of one function."""
     found: dict[str, str] = {}
     seen: dict[str, int] = {}
     for name, how in pairs:

@@ -26,5 +26,5 @@ def reporting(argv: Sequence[str]) -> tuple[str, ...]:
     """The command, with a new name for its report; as it is if it writes none."""
     if not any(REPORT in word for word in argv):
         return tuple(argv)
-    path = f"/tmp/{REPORT}-{secrets.token_hex(8)}"  # noqa: S108 - nobody can guess it, and it is removed
+    path = f"/tmp/{REPORT}-{secrets.token_hex(8)}"  # noqa: S108 - its name can not be guessed, and it is removed
     return ("/bin/sh", "-c", SCRIPT, "sh", path, *(word.replace(REPORT, path) for word in argv))

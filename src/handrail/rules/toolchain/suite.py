@@ -17,9 +17,9 @@ from handrail.rules.files.baseline import STEP, since_of, state_of
 from handrail.rules.files.git import GitUnavailable
 from handrail.rules.files.project import PathRefused, project_of
 from handrail.rules.function_rule import bounded, found_at, not_checked
-from handrail.rules.toolchain.emptied_tests import emptied, renames
-from handrail.rules.toolchain.lost_tests import losses, skipped_since
-from handrail.rules.toolchain.old_view import OldFiles, in_old_view, old_files
+from handrail.rules.toolchain.comparing.emptied_tests import emptied, renames
+from handrail.rules.toolchain.comparing.lost_tests import losses, skipped_since
+from handrail.rules.toolchain.comparing.old_view import OldFiles, in_old_view, old_files
 from handrail.rules.toolchain.parameters import VERSIONS, depends_on, planned, planned_at
 from handrail.rules.toolchain.site import Site
 from handrail.rules.toolchain.task import CannotRun, Result, Task, TaskKind

@@ -12,6 +12,7 @@ from pathlib import PurePosixPath
 from typing import Any, Final
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 RUNNERS: Final = ("vitest", "jest", "mocha")
 DEPTH_MAX: Final = 4
@@ -57,6 +58,7 @@ WITH_FILE: Final = frozenset(
 VERBS: Final = {"vitest": ("run", "watch", "dev")}
 
 _between = re.compile(r"&&|\|\||[;|\n]")
+_runner_file = re.compile(rf"(?:^|/)({'|'.join(RUNNERS)})(?:\.m?js)?$")
 _assigned = re.compile(r"^([A-Za-z_][A-Za-z0-9_]{0,127})=(.*)$", re.DOTALL)
 
 
@@ -98,57 +100,47 @@ def _stripped(words: Sequence[str]) -> tuple[dict[str, str], list[str]]:
     """The variables that are set for a command, and the command without what stands before it."""
     env: dict[str, str] = {}
     rest = list(words)
-    while rest:
-        if found := _assigned.match(rest[0]):
+    while rest and (_assigned.match(rest[0]) or _is_around(rest, words)):
+        if found := _assigned.match(rest.pop(0)):
             env[found[1]] = found[2]
-        elif rest[0] not in AROUND or (rest[0] in {"yarn", "pnpm"} and len(rest) < 2):
-            break
-        rest.pop(0)
-        while rest and env == {} and rest[0].startswith("--") and rest[0] != "--" and _is_around_option(words, rest):
-            rest.pop(0)
     return env, rest
 
 
-def _is_around_option(words: Sequence[str], rest: Sequence[str]) -> bool:
-    """Whether an option belongs to the word before it, such as `npx --no-install jest`."""
-    return words[len(words) - len(rest) - 1] in AROUND
+def _is_around(rest: Sequence[str], words: Sequence[str]) -> bool:
+    """Whether the next word stands before a command, or is an option of such a word: `npx --no-install jest`."""
+    if rest[0] in AROUND:
+        return len(rest) > 1
+    return rest[0].startswith("--") and len(rest) < len(words) and words[len(words) - len(rest) - 1] in AROUND
 
 
 def _script_of(words: Sequence[str], scripts: Mapping[str, Any]) -> str:
-    """The script that a command runs by a package manager."""
-    managed = list(words)
-    if managed[:1] == ["npm"]:
-        managed = managed[1:]
-        if managed[:1] in (["run"], ["run-script"]):
-            managed = managed[1:]
-        elif managed[:1] in (["t"], ["test"]):
-            return "test" if "test" in scripts else ""
-        else:
-            return ""
-    elif managed[:1] == ["run"]:
-        managed = managed[1:]
-    named = next((word for word in managed if not word.startswith("-")), "")
-    is_plain = bool(managed) and (words[:1] in (["npm"], ["run"]) or len(managed) == 1)
-    return named if is_plain and named in scripts and named not in RUNNERS else ""
+    """The script that a command runs by a package manager; yarn and pnpm do not stand before it any more."""
+    verb, rest = (words[1:2], words[2:]) if words[:1] == ["npm"] else (words[:1], words[1:])
+    if verb in (["t"], ["test"]) and words[:1] == ["npm"]:
+        return "test"
+    if verb in (["run"], ["run-script"]):
+        return next((word for word in rest if word in scripts), "")
+    is_named = len(words) == 1 and words[0] in scripts and words[0] not in RUNNERS
+    return words[0] if is_named else ""
 
 
 def _call(words: Sequence[str], env: Mapping[str, str]) -> RunnerCall | None:
-    if not words:
-        return None
-    name = PurePosixPath(words[0]).name
+    name = PurePosixPath(words[0]).name if words else ""
     if name in RUNNERS:
         return _with_words(name, words[1:], env)
     if name != "node":
         return None
-    if any(word == "--test" or word.startswith("--test=") for word in words):
-        options, paths = _sorted_words(words[1:])
-        return RunnerCall(runner="node", options=tuple(one for one in options if one != "--test"), paths=paths, env=env)
-    for at, word in enumerate(words[1:], 1):
-        runner = next((one for one in RUNNERS if re.search(rf"(?:^|/){one}(?:\.m?js)?$", word)), "")
-        if runner:
-            found = _with_words(runner, words[at + 1 :], env)
-            return RunnerCall(runner=runner, options=found.options, paths=found.paths, env=env, node=tuple(words[1:at]))
-    return None
+    if "--test" in words:
+        options, paths = _sorted_words([word for word in words[1:] if word != "--test"])
+        return RunnerCall(runner="node", options=options, paths=paths, env=env)
+    return next((_by_node(words, at, env) for at, word in enumerate(words) if _runner_file.search(word)), None)
+
+
+def _by_node(words: Sequence[str], at: int, env: Mapping[str, str]) -> RunnerCall | None:
+    """A runner whose file Node is given."""
+    named = _runner_file.search(words[at])
+    found = _with_words(named[1], words[at + 1 :], env) if named else None
+    return replace(found, node=tuple(words[1:at])) if found else None
 
 
 def _with_words(runner: str, words: Sequence[str], env: Mapping[str, str]) -> RunnerCall:
@@ -162,22 +154,27 @@ def _sorted_words(words: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...
     after an option without `=` counts as its value, unless it looks like a file."""
     options: list[str] = []
     paths: list[str] = []
-    is_dropped = has_value = False
+    last = ""
+    """The option whose value may follow."""
     for word in words:
         if word.startswith("-"):
-            bare = word.partition("=")[0]
-            is_dropped = word in DROPPED or bare in DROPPED_WITH_VALUE
-            has_value = "=" not in word and word not in DROPPED and (bare in DROPPED_WITH_VALUE or not is_dropped)
-            if not is_dropped:
-                options.append(word)
-        elif has_value and (is_dropped or not _looks_like_file(word) or (options[-1:] and options[-1] in WITH_FILE)):
-            has_value = False
-            if not is_dropped:
-                options.append(word)
+            last = "" if "=" in word or word in DROPPED else word
+            options += [] if _is_dropped(word) else [word]
+        elif last and _is_value(word, last):
+            options += [] if _is_dropped(last) else [word]
+            last = ""
         else:
-            has_value = False
             paths.append(word)
+            last = ""
     return tuple(options), tuple(paths)
+
+
+def _is_dropped(option: str) -> bool:
+    return option in DROPPED or option.partition("=")[0] in DROPPED_WITH_VALUE
+
+
+def _is_value(word: str, option: str) -> bool:
+    return option in DROPPED_WITH_VALUE or option in WITH_FILE or not _looks_like_file(word)
 
 
 def _looks_like_file(word: str) -> bool:

@@ -41,7 +41,7 @@ SCRIPTS: Final = {
 }
 """Settings that are programs: only their lines are compared."""
 MILDER_LINES: Final = {
-    "lint": re.compile(r"['\"]off['\"]|:\s*0\b|\bignores?\b|ignorePatterns|^[^#\s].*$"),
+    "lint": re.compile(r"['\"]off['\"]|:\s*0\b|ignore", re.IGNORECASE),
     "coverage": re.compile(r"coveragePathIgnorePatterns|collectCoverageFrom|coverageThreshold|\bexclude\b|\binclude\b"),
 }
 MARKS: Final = {
@@ -78,13 +78,18 @@ def weakenings(kind: str, path: str, before: str, now: str, changed: tuple[str, 
 
 
 def _marks(kind: str, path: str, before: str, now: str) -> Iterator[Weakening]:
-    old = Counter(line.strip() for line in before.splitlines() if MARKS[kind].search(line))
-    new = [(number, line.strip()) for number, line in enumerate(now.splitlines(), 1) if MARKS[kind].search(line)]
-    added = [(number, line) for number, line in new if not _taken(old, line)]
-    counted = added if kind == "lint" or len(added) > MARKS_MAX else [one for one in added if WHOLE.search(one[1])]
-    for number, line in counted:
-        word = "is exempt from all rules" if kind == "lint" else "does not count any more"
-        yield Weakening(path, f"this {word}: {line[:120]}", number)
+    added = [(number, line) for number, line in _added(before, now) if MARKS[kind].search(line)]
+    if kind == "coverage" and len(added) <= MARKS_MAX:
+        added = [one for one in added if WHOLE.search(one[1])]
+    word = "is exempt from all rules" if kind == "lint" else "does not count any more"
+    yield from (Weakening(path, f"this {word}: {line[:120]}", number) for number, line in added)
+
+
+def _added(before: str, now: str) -> list[tuple[int, str]]:
+    """The lines that were not there before, with their numbers."""
+    old = Counter(line.strip() for line in before.splitlines())
+    lines = [(number, line.strip()) for number, line in enumerate(now.splitlines(), 1)]
+    return [(number, line) for number, line in lines if not _taken(old, line)]
 
 
 def _taken(old: Counter[str], line: str) -> bool:
@@ -98,12 +103,10 @@ def _taken(old: Counter[str], line: str) -> bool:
 def _lines(kind: str, path: str, before: str, now: str) -> Iterator[Weakening]:
     if not before.strip():
         return  # there were no settings to make milder
-    old = Counter(line.strip() for line in before.splitlines())
-    for number, line in enumerate(now.splitlines(), 1):
-        is_ignoring = path.endswith(".eslintignore") or MILDER_LINES[kind].search(line) is not None
-        is_plain = kind == "lint" and not re.search(r"off|:\s*0\b|ignore", line) and not path.endswith(".eslintignore")
-        if is_ignoring and not is_plain and not _taken(old, line.strip()):
-            yield Weakening(path, f"this setting leaves something out: {line.strip()[:120]}", number)
+    is_list = path.endswith(".eslintignore")
+    for number, line in _added(before, now):
+        if line and (is_list or MILDER_LINES[kind].search(line)):
+            yield Weakening(path, f"this setting leaves something out: {line[:120]}", number)
 
 
 def _settings(
@@ -111,22 +114,34 @@ def _settings(
 ) -> Iterator[Weakening]:
     for key in sorted({*before, *now}):
         name, old, new = key.rpartition(".")[2], _values(before.get(key)), _values(now.get(key))
-        plain = name.replace("_", "-") if kind == "lint" else name
-        if plain in GROWING[kind] and (more := new - old):
-            yield Weakening(path, f"`{name}` has {_shown(more)}, which it had not at the start")
-        if plain in SHRINKING[kind] and new and (less := old - new):
-            yield Weakening(path, f"`{name}` had {_shown(less)} at the start")
-        if kind == "coverage" and name in NARROWING and new and new != old and (out := _outside(changed, new)):
-            yield Weakening(path, f"`{name}` leaves out {out}, which has changed")
+        message = _milder(kind, name, old, new) or _narrower(kind, name, old, new, changed)
+        if message:
+            yield Weakening(path, message)
+
+
+def _milder(kind: str, name: str, old: set[str], new: set[str]) -> str:
+    plain = name.replace("_", "-") if kind == "lint" else name
+    if plain in GROWING[kind] and new - old:
+        return f"`{name}` has {_shown(new - old)}, which it had not at the start"
+    if plain in SHRINKING[kind] and new and old - new:
+        return f"`{name}` had {_shown(old - new)} at the start"
+    return ""
+
+
+def _narrower(kind: str, name: str, old: set[str], new: set[str], changed: tuple[str, ...]) -> str:
+    if kind != "coverage" or name not in NARROWING or not new or new == old:
+        return ""
+    out = _outside(changed, new)
+    return f"`{name}` leaves out {out}, which has changed" if out else ""
 
 
 def _outside(changed: tuple[str, ...], places: set[str]) -> str:
-    """A changed file that none of these places names."""
-    bare = [
-        re.sub(r"[*/]+$", "", place.replace(".", "/") if "/" not in place and "*" not in place else place)
-        for place in places
-    ]
-    names = {*bare, *places}
+    """A changed file that none of these places names: folders, patterns or packages."""
+    names = {
+        *places,
+        *(re.sub(r"[*/]+$", "", place) for place in places),
+        *(place.replace(".", "/") for place in places),
+    }
     return next((path for path in changed if not any(name in path for name in names)), "")
 
 
@@ -136,34 +151,32 @@ def _shown(values: set[str]) -> str:
 
 def _values(value: Any) -> set[str]:
     if isinstance(value, Mapping):
-        return {f"{key}: {one}" for key, some in value.items() for one in _values(some) or {""}}
+        return {f"{key}: {', '.join(sorted(_values(some)))}" for key, some in value.items()}
     if isinstance(value, list):
-        return {str(one) for one in value}
-    return {part.strip() for part in re.split(r"[,\n]", str(value)) if part.strip()} if value is not None else set()
+        return set(map(str, value))
+    return set(filter(None, map(str.strip, re.split(r"[,\n]", str(value or "")))))
 
 
 def _read(kind: str, path: str, text: str) -> dict[str, Any]:
     """The settings of a file by their path; none if it can't be read."""
-    if path.endswith(".toml"):
-        try:
-            found = tomllib.loads(text)
-        except (tomllib.TOMLDecodeError, RecursionError):
-            return {}
-        tools = found.get("tool") if path.endswith("pyproject.toml") else {"ruff": found, "coverage": found}
-        tables = tools if isinstance(tools, Mapping) else {}
-        wanted = ("coverage",) if kind == "coverage" else ("ruff", "flake8")
-        return {key: value for name in wanted for key, value in _flat(tables.get(name), name)}
-    parser = configparser.RawConfigParser(strict=False)
     try:
-        parser.read_string(text)
-    except configparser.Error:
+        return dict(_of_toml(kind, path, text) if path.endswith(".toml") else _of_ini(kind, text))
+    except (tomllib.TOMLDecodeError, configparser.Error, RecursionError):
         return {}
-    return {
-        f"{section}.{key}": value
-        for section in parser.sections()
-        if section in SECTIONS[kind]
-        for key, value in parser[section].items()
-    }
+
+
+def _of_toml(kind: str, path: str, text: str) -> Iterator[tuple[str, Any]]:
+    found = tomllib.loads(text)
+    tools = found.get("tool") if path.endswith("pyproject.toml") else {"ruff": found, "coverage": found}
+    for name in ("coverage",) if kind == "coverage" else ("ruff", "flake8"):
+        yield from _flat(tools.get(name) if isinstance(tools, Mapping) else None, name)
+
+
+def _of_ini(kind: str, text: str) -> Iterator[tuple[str, Any]]:
+    parser = configparser.RawConfigParser(strict=False)
+    parser.read_string(text)
+    for section in filter(parser.has_section, SECTIONS[kind]):
+        yield from ((f"{section}.{key}", value) for key, value in parser[section].items())
 
 
 def _flat(table: Any, prefix: str) -> Iterator[tuple[str, Any]]:

@@ -10,9 +10,9 @@ from handrail.domain.checks.finding import Finding
 from handrail.domain.checks.rule import RuleCard
 from handrail.rules.files.project import PathRefused, ProjectFiles
 from handrail.rules.function_rule import found_at
-from handrail.rules.toolchain.lost_tests import RESTORE
-from handrail.rules.toolchain.old_view import OldFiles, is_test_like
-from handrail.rules.toolchain.written_tests import SOURCE_BYTES_MAX, Checks, WrittenTest, read_tests
+from handrail.rules.toolchain.comparing.lost_tests import RESTORE
+from handrail.rules.toolchain.comparing.old_view import OldFiles, is_test_like
+from handrail.rules.toolchain.comparing.written_tests import SOURCE_BYTES_MAX, Checks, WrittenTest, read_tests
 
 SUFFIXES = (".py", ".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".jsx", ".tsx")
 WORDS = {Checks.NOTHING: "checks nothing any more", Checks.RUNS: "asserts nothing any more"}
@@ -23,14 +23,16 @@ _dotted = re.compile(r"^[\w.]+$")
 def emptied(card: RuleCard, old: OldFiles, project: ProjectFiles) -> Iterator[Finding]:
     """The tests that checked something before and check less now, in their file or in another."""
     before, now = _contents(old, project)
-    known = {(path, test.name): test for path, tests in before.items() for test in tests}
-    moved = {test.bare: test for tests in before.values() for test in tests}
-    for path, tests in now.items():
-        for test in tests:
-            was = known.get((path, test.name)) or moved.get(test.bare)
-            if was is not None and test.checks < min(was.checks, Checks.ASSERTS):
-                where = f"{path}:{test.line}"
-                yield found_at(card.name, where, f"{test.name} {WORDS[test.checks]}", RESTORE)
+    known = {(path, test.name): test.checks for path, test in _each(before)}
+    moved = {test.bare: test.checks for _, test in _each(before)}
+    for path, test in _each(now):
+        was = known.get((path, test.name), moved.get(test.bare, Checks.NOTHING))
+        if test.checks < was:
+            yield found_at(card.name, f"{path}:{test.line}", f"{test.name} {WORDS[test.checks]}", RESTORE)
+
+
+def _each(contents: Mapping[str, list[WrittenTest]]) -> Iterator[tuple[str, WrittenTest]]:
+    return ((path, test) for path, tests in contents.items() for test in tests)
 
 
 @dataclass(frozen=True)
@@ -51,10 +53,9 @@ class Renamed:
 def renames(old: OldFiles, project: ProjectFiles) -> Renamed:
     """The tests that only have another name."""
     before, now = _contents(old, project)
-    known = {test.name for tests in before.values() for test in tests}
-    bodies = {test.body for tests in now.values() for test in tests if test.name not in known and test.checks}
-    lost = (test.name for tests in before.values() for test in tests if test.body in bodies)
-    return Renamed(frozenset(lost))
+    known = {test.name for _, test in _each(before)}
+    bodies = {test.body for _, test in _each(now) if test.name not in known and test.checks}
+    return Renamed(frozenset(test.name for _, test in _each(before) if test.body in bodies))
 
 
 def _contents(

@@ -4,6 +4,8 @@ the test that they are put beside."""
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from handrail.rules.toolchain.site import Site
@@ -25,6 +27,7 @@ GIVEN: Final = {"node": "node:test", "vitest": "vitest"}
 _test = re.compile(r"[._-](?:tests?|spec)\.[cm]?[jt]sx?$")
 _in_folder = re.compile(r"(?:^|/)(?:tests?|spec|specs|__tests__)/[^/]+\.[cm]?[jt]sx?$")
 _own = re.compile(r"(?:\bfrom\s*|\bimport\s*|\brequire\(\s*)['\"](\.[\w./@-]{1,200})['\"]")
+_chai = re.compile(r"['\"]chai['\"]")
 _imports = re.compile(r"^\s*import\b", re.MULTILINE)
 
 
@@ -43,24 +46,29 @@ def canary_of(site: Site, runner: str) -> Canary | None:
 
 def _text(runner: str, beside: str) -> str:
     """Written with `import` if the test beside it is."""
-    is_module = bool(_imports.search(beside))
-    lines = [_needed("assert", "node:assert", is_module=is_module)]
-    names = "{ test, expect }" if runner == "vitest" else "{ test }"
-    if runner in GIVEN:
-        lines.append(_needed(names, GIVEN[runner], is_module=is_module))
-    else:
-        lines.append("const handrailTest = typeof it === 'function' ? it : test;")
+    needed = partial(_needed, is_module=bool(_imports.search(beside)))
+    has_chai = runner == "mocha" and _chai.search(beside) is not None
+    lines = [
+        needed("assert", "node:assert"),
+        *_given(runner, needed),
+        *([needed("{ expect }", "chai")] if has_chai else []),
+    ]
     # What the tests load may replace their assertions.
-    own = list(dict.fromkeys(_own.findall(beside)))[:OWN_MAX]
-    lines += [f"import '{path}';" if is_module else f"require('{path}');" for path in own]
-    checks = list(CHECKS[runner])
-    if runner == "mocha" and re.search(r"['\"]chai['\"]", beside):
-        lines.append(_needed("{ expect }", "chai", is_module=is_module))
-        checks.append(OF_CHAI)
+    lines += [needed("", path) for path in list(dict.fromkeys(_own.findall(beside)))[:OWN_MAX]]
+    checks = [*CHECKS[runner], *([OF_CHAI] if has_chai else [])]
     call = "test" if runner in GIVEN else "handrailTest"
     lines += [f"{call}('{NAME} {number}', () => {{ {check}; }});" for number, check in enumerate(checks)]
     return "\n".join(lines) + "\n"
 
 
+def _given(runner: str, needed: Callable[[str, str], str]) -> list[str]:
+    """How a file gets `test`."""
+    if runner not in GIVEN:
+        return ["const handrailTest = typeof it === 'function' ? it : test;"]
+    return [needed("{ test, expect }" if runner == "vitest" else "{ test }", GIVEN[runner])]
+
+
 def _needed(names: str, module: str, *, is_module: bool) -> str:
+    if not names:
+        return f"import '{module}';" if is_module else f"require('{module}');"
     return f"import {names} from '{module}';" if is_module else f"const {names} = require('{module}');"

@@ -108,24 +108,37 @@ def _block(body: Sequence[ast.stmt], helpers: frozenset[str]) -> Checks:
 
 
 def _statement(one: ast.stmt, helpers: frozenset[str]) -> Checks:
-    if isinstance(one, ast.Assert):
-        return Checks.NOTHING if _is_constant(one.test) else Checks.ASSERTS
-    if isinstance(one, ast.If | ast.While):
-        branches = [one.orelse] if _is_false(one.test) else [one.body, one.orelse]
-        return max(_expression(one.test, helpers), *(_block(branch, helpers) for branch in branches))
-    if isinstance(one, ast.Try):
-        tried = _block(one.body, helpers)
-        if any(map(_swallows, one.handlers)):
-            tried = min(tried, Checks.RUNS)
-        others = [one.orelse, one.finalbody, *(handler.body for handler in one.handlers)]
-        return max(tried, *(_block(other, helpers) for other in others))
-    if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-        return Checks.RUNS if _block(one.body, helpers) else Checks.NOTHING
-    inner = [part for part in ast.iter_child_nodes(one) if not isinstance(part, ast.stmt)]
-    blocks = [getattr(one, name, []) for name in ("body", "orelse")]
-    return max(
-        Checks.NOTHING, *(_expression(part, helpers) for part in inner), *(_block(block, helpers) for block in blocks)
-    )
+    match one:
+        case ast.Assert():
+            return Checks.NOTHING if _is_constant(one.test) else Checks.ASSERTS
+        case ast.If() | ast.While():
+            return _branches(one, helpers)
+        case ast.Try():
+            return _tried(one, helpers)
+        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+            return Checks.RUNS if _block(one.body, helpers) else Checks.NOTHING
+        case _:
+            return _plain(one, helpers)
+
+
+def _branches(one: ast.If | ast.While, helpers: frozenset[str]) -> Checks:
+    branches = [one.orelse] if _is_false(one.test) else [one.body, one.orelse]
+    return max(_expression(one.test, helpers), *(_block(branch, helpers) for branch in branches))
+
+
+def _tried(one: ast.Try, helpers: frozenset[str]) -> Checks:
+    tried = _block(one.body, helpers)
+    if any(map(_swallows, one.handlers)):
+        tried = min(tried, Checks.RUNS)
+    others = [one.orelse, one.finalbody, *(handler.body for handler in one.handlers)]
+    return max(tried, *(_block(other, helpers) for other in others))
+
+
+def _plain(one: ast.stmt, helpers: frozenset[str]) -> Checks:
+    """What any other statement checks: by its expressions, and by the statements in it."""
+    inner = [_expression(part, helpers) for part in ast.iter_child_nodes(one) if not isinstance(part, ast.stmt)]
+    blocks = [_block(getattr(one, name, []), helpers) for name in ("body", "orelse")]
+    return max([*inner, *blocks])
 
 
 def _swallows(handler: ast.ExceptHandler) -> bool:

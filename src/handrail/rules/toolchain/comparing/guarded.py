@@ -14,9 +14,9 @@ from handrail.rules.files.baseline import since_of, state_of
 from handrail.rules.files.git import GitUnavailable
 from handrail.rules.files.project import PathRefused, ProjectFiles, project_of
 from handrail.rules.function_rule import FunctionRule, found_at, unchecked_outcome
-from handrail.rules.toolchain.old_view import OldFiles, is_test_like, old_files
+from handrail.rules.toolchain.comparing.old_view import OldFiles, is_test_like, old_files
+from handrail.rules.toolchain.comparing.weakened import CODE, weakenings
 from handrail.rules.toolchain.suite import with_findings
-from handrail.rules.toolchain.weakened import CODE, weakenings
 
 FIX = "restore what the start of the run had, and fix what it then reports"
 
