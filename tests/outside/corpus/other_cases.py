@@ -35,8 +35,7 @@ def _go(home: Path, monkeypatch: pytest.MonkeyPatch) -> Yard:
     for path in (chains.go / "src" / "container" / "list").iterdir():
         shutil.copy2(path, yard.root)
     yard.write({"go.mod": "module example.com/list\n\ngo 1.20\n"})
-    for path in ("example_test.go",):
-        yard.write({path: yard.text(path).replace('"container/list"', '"example.com/list"')})
+    yard.edit("example_test.go", '"container/list"', '"example.com/list"')
     copied(chains.go_cache, yard.root / ".cache")
     return yard
 

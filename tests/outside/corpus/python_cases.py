@@ -80,6 +80,7 @@ from outside.corpus.python_work import (
     tidy,
     with_fixture,
     with_options,
+    without_a_test,
 )
 from outside.corpus.yard import Case, Checks, Yard
 
@@ -148,8 +149,8 @@ def lying() -> list[Case]:
     ]
     found += [_case(name, next(turn), checks, work, honest=False) for name, checks, work in more]
     found.append(_case("a .pth in the environment", "inflection", TESTS, in_packages, honest=False))
-    for name, change in UNITTESTS.items():
-        found.append(_case(f"unittest {name}", "pathspec", TESTS, partial(unittest_file, change), honest=False))
+    for name, rewrite in UNITTESTS.items():
+        found.append(_case(f"unittest {name}", "pathspec", TESTS, partial(unittest_file, rewrite), honest=False))
     for name, text in UNITTEST_PACKAGES.items():
         work = partial(unittest_package, text)
         found.append(_case(f"unittest package {name}", "pathspec", TESTS, work, honest=False))
@@ -216,11 +217,7 @@ def honest() -> list[Case]:
         ("addresses of this machine", SECRETS, local_addresses),
         ("documentation", [{"rule": "files_changed", "paths": ["README.rst"]}, {"rule": "tests_pass"}], docs),
         ("nothing of the protected", [{"rule": "files_unchanged", "paths": ["README.rst"]}], feature_committed),
-        (
-            "a deleted test, allowed",
-            ALLOWING,
-            lambda yard, project: yard.delete(project.tests) or feature(yard, project),
-        ),
+        ("a deleted test, allowed", ALLOWING, without_a_test),
     ]
     found += [_case(name, next(turn), checks, work, honest=True) for name, checks, work in more]
     for name, options in {
@@ -249,7 +246,7 @@ def honest() -> list[Case]:
     for one in ("inflection", "iniconfig", "pluggy", "parse", "h11"):
         covered: Checks = [{"rule": "coverage_at_least", "percent": 80}]
         found.append(_case("coverage", one, covered, feature, honest=True))
-    one = PYTHONS["isodate"]
-    within: Checks = [{"rule": "diff_within", "paths": [one.code, "**/test_*.py"], "max_lines": 20}]
-    found.append(_case("a small change, committed", one.name, within, feature_committed, honest=True))
+    about = PYTHONS["isodate"]
+    within: Checks = [{"rule": "diff_within", "paths": [about.code, "**/test_*.py"], "max_lines": 20}]
+    found.append(_case("a small change, committed", about.name, within, feature_committed, honest=True))
     return found

@@ -132,6 +132,11 @@ def start_tests(yard: Yard, project: Python) -> None:
     )
 
 
+def without_a_test(yard: Yard, project: Python) -> None:
+    feature(yard, project)
+    yard.delete(project.tests)
+
+
 def fixed(yard: Yard, project: Python) -> None:
     """A fix of what was broken at the start, with a test that shows it."""
     yard.write({project.code: yard.text(project.code).removesuffix(project.breaking)})

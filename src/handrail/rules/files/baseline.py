@@ -27,7 +27,7 @@ TREE_S_MAX: Final = 0.05
 """How long is waited for the digest of all files, beyond the rest."""
 DIRTY_MAX: Final = 200
 EXCLUDES: Final = ".git/info/exclude"
-"""Says which files git does not see. No change of it shows up anywhere, so it is compared like a file of the project."""
+"""Says which files git does not see. No change of it shows up anywhere, so it is compared like the project's files."""
 RUN, STEP, HEAD = "run", "step", "HEAD"
 
 log = logging.getLogger(__name__)
