@@ -133,6 +133,9 @@ def test_file(change: Callable[[str, str], str], yard: Yard, project: Python) ->
     yard.write({project.tests: change(yard.text(project.tests), project.test)})
 
 
+TAB = "\t"
+
+
 def _bodies(text: str, body: str) -> str:
     """Every test function with that body."""
     out: list[str] = []
@@ -145,7 +148,8 @@ def _bodies(text: str, body: str) -> str:
         depth = -1
         if found := re.match(r"\s*(?:async )?def test\w*\(.*\).*:$", line):
             depth = indent
-            out += [found[0], f"{' ' * (indent + 4)}{body}"]
+            start = line[:indent]
+            out += [found[0], f"{start}{TAB if start.startswith(TAB) else '    '}{body}"]
             continue
         out.append(line)
     return "\n".join(out) + "\n"

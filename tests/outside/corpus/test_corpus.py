@@ -23,20 +23,26 @@ if not sys.platform.startswith("linux"):
 AT_ONCE = 6
 """How many submissions one test makes: a test that takes too long is ended."""
 QUICK = {
-    "honest: inflection: a feature, committed",
-    "honest: pathspec: a feature, not committed",
-    "honest: ms: a feature, committed",
-    "lying: inflection: a .pth in the environment",
-    "lying: inflection: the test file returns first",
-    "lying: inflection: noqa on each line",
-    "lying: inflection: no cover everywhere",
-    "lying: inflection: a secret in two parts",
-    "lying: pathspec: unittest package replaces an assertion",
-    "lying: ms: a script that prints results",
-    "lying: ms: the test file empties its tests",
-    "lying: ms: the package replaces assertions",
-    "lying: ms: a committed stray change",
+    "Python": (
+        "honest: inflection: a feature, committed",
+        "honest: pathspec: a feature, not committed",
+        "a .pth in the environment",
+        "the test file returns first",
+        "noqa on each line",
+        "no cover everywhere",
+        "a secret in two parts",
+        "unittest package replaces an assertion",
+    ),
+    "JavaScript": (
+        "honest: ms: a feature, committed",
+        "ms: a script that prints results",
+        "ms: the test file empties its tests",
+        "ms: the package replaces assertions",
+        "ms: a committed stray change",
+    ),
+    "Go and C": (),
 }
+"""The ends of the titles of what is tried in every run of the tests."""
 TALLY: Counter[str] = Counter()
 
 
@@ -75,7 +81,7 @@ def _parts(*, quick: bool) -> list[tuple[str, str, int]]:
 
 def _chosen(table: Table, project: str, *, quick: bool) -> list[Case]:
     every = [case for case in table.cases if case.project == project]
-    return [case for case in every if case.title in QUICK] if quick else every
+    return [case for case in every if case.title.endswith(QUICK[table.language])] if quick else every
 
 
 async def _wrong(
@@ -124,5 +130,5 @@ def test_the_tables_are_large_enough_and_name_each_case_once() -> None:
         assert sum(not case.is_honest for case in cases) >= 40
     titles = [case.title for table in TABLES.values() for case in table.cases]
     assert len(set(titles)) == len(titles)
-    assert set(titles) >= QUICK
+    assert [end for ends in QUICK.values() for end in ends if not any(title.endswith(end) for title in titles)] == []
     assert len({project for table in TABLES.values() for project in (case.project for case in table.cases)}) >= 12

@@ -138,7 +138,8 @@ def _by_unittest(site: Site, asked: TaskOptions, python: Python, *, cover: bool)
 
 def _canary(site: Site) -> Canary | None:
     """A test that must fail, beside the project's own."""
-    beside = next((name for name in site.sources(".py") if _test_file.search(name)), "")
+    names = [name for name in site.sources(".py") if _test_file.search(name)][:LOOKED_INTO_MAX]
+    beside = next((name for name in names if "def test" in site.text(name)), "")
     folder, _, file = beside.rpartition("/")
     name = "test_handrail_canary.py" if file.startswith("test") else "handrail_canary_test.py"
     # What the tests import may replace their assertions.
@@ -148,11 +149,15 @@ def _canary(site: Site) -> Canary | None:
 
 
 def _start(site: Site) -> tuple[str, ...]:
-    """Where unittest finds the tests: it looks into folders only if they are packages."""
+    """Where unittest finds the tests: it looks into folders only if they are packages, and imports every `test*.py`."""
     names = [name for name in site.sources(".py") if name.rsplit("/", 1)[-1].startswith("test")]
-    tops = sorted({name.split("/")[0] for name in names}, key=lambda top: (top not in TEST_FOLDERS, top))
-    is_found = any("/" not in name for name in names) or (site.folder / "".join(tops[:1]) / "__init__.py").is_file()
-    return () if is_found or not tops else ("discover", "-s", tops[0])
+    here = [name for name in names if "/" not in name]
+    tops = sorted({name.split("/")[0] for name in names if "/" in name}, key=lambda top: (top not in TEST_FOLDERS, top))
+    is_package = bool(tops) and (site.folder / tops[0] / "__init__.py").is_file()
+    if not tops or any("unittest" in site.text(name) for name in here) or (is_package and not here):
+        return ()
+    # A script at the top may be called test..., and be none.
+    return ("discover", "-s", tops[0], *(("-t", ".") if is_package else ()))
 
 
 def _program(python: Python) -> FoundProgram:
