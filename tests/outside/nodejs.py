@@ -172,7 +172,7 @@ def _main() -> int:
         failed = 1
     if not sys.argv[1:]:
         # In a process of its own: as a script, this file is not the module that the other one imports.
-        for more in ("outside.tool_servers", "outside.toolchains"):
+        for more in ("outside.tool_servers", "outside.toolchains", "outside.corpus.packages"):
             failed |= subprocess.run([sys.executable, "-m", more], cwd=TESTS, check=False).returncode
     return failed
 

@@ -153,7 +153,7 @@ async def test_a_beginning_is_commit_branch_tree_and_what_was_not_committed(proj
     found = await baseline(project)
     assert (found.commit, found.branch) == (git(project, "rev-parse", "HEAD"), "main")
     assert found.tree.startswith("sha256:")
-    assert set(found.dirty) == {"docs/c.md", "LICENSE"}
+    assert set(found.dirty) == {"docs/c.md", "LICENSE", ".git/info/exclude"}
     assert found.dirty["LICENSE"] == ""
     git(project, "checkout", "-q", "--detach")
     assert (await baseline(project)).branch == ""
@@ -175,7 +175,7 @@ async def test_only_so_many_files_are_listed_and_the_others_count_as_changed(
     write(project, {f"new/{number}.txt": "x\n" for number in range(5)})
     run = await started(project)
     assert run.baselines.run is not None
-    assert (len(run.baselines.run.dirty), run.baselines.run.more) == (2, 3)
+    assert (len(run.baselines.run.dirty), run.baselines.run.more) == (2 + 1, 3)
     assert len(await said(files_unchanged, run, paths=["new"])) == 3
 
 

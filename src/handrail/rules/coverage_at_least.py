@@ -30,6 +30,7 @@ from handrail.rules.function_rule import (
     outcome,
     unchecked_outcome,
 )
+from handrail.rules.toolchain.comparing.guarded import guarded
 from handrail.rules.toolchain.coverage_report import Covered, NoReport, read_lines, read_report
 from handrail.rules.toolchain.languages import LANGUAGES
 from handrail.rules.toolchain.parameters import VERSIONS, command_task, depends_on, planned, planned_commands
@@ -231,4 +232,4 @@ async def _reads(parameters: Mapping[str, Any], setting: Setting) -> str:
     return await with_since(own, parameters, setting)
 
 
-coverage_at_least: Final = FunctionRule(CARD, _apply, _reads, _would)
+coverage_at_least: Final = guarded(FunctionRule(CARD, _apply, _reads, _would), "coverage")

@@ -19,6 +19,7 @@ from handrail.rules.files.changed_lines import changed_for, existing, with_since
 from handrail.rules.files.git import GitUnavailable
 from handrail.rules.files.project import PathRefused, project_of
 from handrail.rules.function_rule import FunctionRule, not_checked, note_outcome, unchecked_outcome
+from handrail.rules.toolchain.comparing.guarded import guarded
 from handrail.rules.toolchain.linters.narrowed import narrowed
 from handrail.rules.toolchain.parameters import VERSIONS, depends_on, planned, planned_commands
 from handrail.rules.toolchain.site import Site
@@ -87,4 +88,4 @@ async def _would(parameters: Mapping[str, Any], setting: Setting) -> Sequence[Pl
     return await asyncio.to_thread(planned_commands, partial(planned, TaskKind.LINT), parameters, setting)
 
 
-lint_clean: Final = FunctionRule(CARD, _apply, _reads, _would)
+lint_clean: Final = guarded(FunctionRule(CARD, _apply, _reads, _would), "lint")

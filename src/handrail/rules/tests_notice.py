@@ -13,7 +13,7 @@ from handrail.rules.cards import TESTS_NOTICE as CARD
 from handrail.rules.files.project import PathRefused, ProjectFiles, project_of
 from handrail.rules.function_rule import FunctionRule, evidence_of, found_at, outcome, unchecked_outcome
 from handrail.rules.tests_prove import concluded, not_green, not_red, started
-from handrail.rules.toolchain.old_view import OldFiles, in_old_view, is_test_like
+from handrail.rules.toolchain.comparing.old_view import OldFiles, in_old_view, is_test_like
 from handrail.rules.toolchain.suite import TestSuite, tests_depend_on
 from handrail.rules.toolchain.task import CannotRun, Task
 from handrail.rules.toolchain.toolchain_runner import NotStarted

@@ -15,8 +15,8 @@ from handrail.rules.files.baseline import since_of
 from handrail.rules.files.git import GitUnavailable
 from handrail.rules.files.project import PathRefused, is_in, project_of
 from handrail.rules.function_rule import FunctionRule, evidence_of, found_at, outcome, unchecked_outcome
-from handrail.rules.toolchain.lost_tests import function_of
-from handrail.rules.toolchain.old_view import OldFiles, in_old_view, is_test_like, old_files
+from handrail.rules.toolchain.comparing.lost_tests import function_of
+from handrail.rules.toolchain.comparing.old_view import OldFiles, in_old_view, is_test_like, old_files
 from handrail.rules.toolchain.site import Site
 from handrail.rules.toolchain.suite import TestSuite, tests_depend_on
 from handrail.rules.toolchain.task import CannotRun, Result, Task

@@ -12,6 +12,7 @@ from handrail.rules.lint_clean import lint_clean
 from handrail.rules.tests_pass import tests_pass
 from handrail.rules.toolchain.linters.of_javascript import NO_LINTER
 from handrail.rules.toolchain.program import FoundProgram, of_machine
+from handrail.rules.toolchain.report_file import SCRIPT
 from rules.on_project import setting_of
 from rules.toolchain.projects import SAMPLES
 from rules.toolchain.workshop import Scripted, judged, made, places, program, ran, scripted
@@ -19,6 +20,12 @@ from rules.toolchain.workshop import Scripted, judged, made, places, program, ra
 RULES = (compiles, tests_pass, lint_clean)
 
 RUFF = "ruff check --output-format=json --no-cache --no-fix --no-fix-only --force-exclude"
+
+
+JEST = "jest --json --ci --outputFile=report"
+MOCHA = "mocha --reporter json --reporter-option output=report"
+NODE_TEST = "node --test --test-reporter=tap --test-reporter-destination=report"
+SYNTAX = "node --experimental-vm-modules --no-warnings --input-type=commonjs -"
 
 
 @pytest.fixture
@@ -33,7 +40,15 @@ async def argv_of(rule: Rule, project: Path, **parameters: object) -> list[tuple
     """The commands that a rule would run, without those that ask for versions."""
     sandbox = Scripted()
     await rule.apply(parameters, scripted(project, sandbox))
-    return [job.argv for job in sandbox.jobs if job.bounds.time_ms > 20_000]
+    return [_unwrapped(job.argv) for job in sandbox.jobs if job.bounds.time_ms > 20_000]
+
+
+def _unwrapped(argv: tuple[str, ...]) -> tuple[str, ...]:
+    """A command as it is, without what reads its report."""
+    if SCRIPT not in argv:
+        return argv
+    report, *words = argv[argv.index(SCRIPT) + 2 :]
+    return tuple(word.replace(report, "report") for word in words)
 
 
 def bare_names(argvs: list[tuple[str, ...]]) -> list[str]:
@@ -64,20 +79,30 @@ async def test_a_project_in_no_known_language_says_so(bare: Path, tmp_path: Path
         ({"a.py": "", "ruff.toml": ""}, ["ruff"], lint_clean, [f"{RUFF} -- ."]),
         ({"a.py": ""}, ["flake8"], lint_clean, ["flake8 --format=default ."]),
         ({"test_a.py": "import unittest"}, ["python3"], tests_pass, ["python3 -B -"]),
-        ({"package.json": '{"devDependencies": {"jest": "1"}}'}, ["node", "jest"], tests_pass, ["jest --json --ci"]),
+        (
+            {"package.json": '{"devDependencies": {"jest": "1"}}'},
+            ["node", "jest"],
+            tests_pass,
+            [JEST],
+        ),
         (
             {"package.json": '{"scripts": {"test": "vitest run"}}'},
             ["node", "vitest"],
             tests_pass,
-            ["vitest run --reporter=json"],
+            ["vitest run --reporter=json --outputFile=report"],
         ),
-        ({"package.json": '{"scripts": {"test": "mocha"}}'}, ["node", "mocha"], tests_pass, ["mocha --reporter json"]),
+        (
+            {"package.json": '{"scripts": {"test": "mocha"}}'},
+            ["node", "mocha"],
+            tests_pass,
+            [MOCHA],
+        ),
         ({"package.json": '{"scripts": {"test": "ava"}}'}, ["node", "npm"], tests_pass, ["npm test --silent"]),
         (
             {"package.json": "{}", "a.test.js": "import test from 'node:test'"},
             ["node"],
             tests_pass,
-            ["node --test --test-reporter=tap"],
+            [NODE_TEST],
         ),
         ({"a.ts": ""}, ["node", "tsc"], compiles, ["tsc --noEmit --pretty false ./a.ts"]),
         (
@@ -99,7 +124,7 @@ async def test_a_project_in_no_known_language_says_so(bare: Path, tmp_path: Path
             {"package.json": "{}", "tsconfig.json": '{"compilerOptions": {"allowJs": true}}', "a.ts": "", "a.js": ""},
             ["node", "tsc"],
             compiles,
-            ["tsc --noEmit --pretty false -p ."],
+            ["tsc --noEmit --pretty false -p .", SYNTAX],
         ),
         (
             {"package.json": "{}", "tsconfig.json": "{}", "a.d.ts": "", "a.js": "", "eslint.config.js": ""},
@@ -186,7 +211,9 @@ async def test_node_tests_of_a_folder_are_named_one_by_one(bare: Path, tmp_path:
     program(bare, "node")
     files = {"package.json": '{"scripts": {"test": "node --test"}}', "a/x.test.js": "", "a/y.js": "", "b.test.js": ""}
     ran_with = await argv_of(tests_pass, made(tmp_path / "project", files), paths=["a", "b.test.js"])
-    assert bare_names(ran_with) == ["node --test --test-reporter=tap ./a/x.test.js ./b.test.js"]
+    assert bare_names(ran_with) == [
+        "node --test --test-reporter=tap --test-reporter-destination=report ./a/x.test.js ./b.test.js"
+    ]
 
 
 async def test_a_project_with_too_many_files_asks_for_a_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

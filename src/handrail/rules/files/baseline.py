@@ -25,6 +25,8 @@ OBSERVED_S_MAX: Final = 3.0
 TREE_S_MAX: Final = 0.05
 """How long is waited for the digest of all files, beyond the rest."""
 DIRTY_MAX: Final = 200
+EXCLUDES: Final = ".git/info/exclude"
+"""Says which files git does not see. No change of it shows up anywhere, so it is compared like the project's files."""
 RUN, STEP, HEAD = "run", "step", "HEAD"
 
 log = logging.getLogger(__name__)
@@ -48,7 +50,7 @@ async def observed(root: Path, *, private: Sequence[Path] = ()) -> Baseline | No
         async with asyncio.timeout(OBSERVED_S_MAX):
             found = await present(project)
             paths = [one.path for one in found.uncommitted]
-            dirty = await asyncio.to_thread(marks_of, project, paths[:DIRTY_MAX])
+            dirty = await asyncio.to_thread(marks_of, project, [*paths[:DIRTY_MAX], EXCLUDES])
     except (GitUnavailable, TimeoutError) as error:
         log.debug("the baseline is not recorded: %s", error)
         return None

@@ -16,6 +16,7 @@ from handrail.rules.files.project import ProjectFiles
 
 COMMITS_MAX: Final = 10_000
 SUBJECT_MAX: Final = 500
+MESSAGE_MAX: Final = 100_000
 BLOB_BYTES_MAX: Final = 5_000_000
 CONTENT_BYTES_MAX: Final = 30_000_000
 """How many bytes of old files are read together."""
@@ -48,6 +49,17 @@ async def commits_since(project: ProjectFiles, commit: str) -> list[Commit]:
         words = ("log", "-z", "--format=%H %s", f"--max-count={COMMITS_MAX}", *_range(repository, head))
         lines = _texts(await repository.output(*words)) if head not in EMPTY.values() else []
     return [Commit(line.partition(" ")[0], line.partition(" ")[2][:SUBJECT_MAX]) for line in lines]
+
+
+async def messages_since(project: ProjectFiles, commit: str) -> dict[str, str]:
+    """By commit, the message of each that HEAD has and that one does not have."""
+    head = await commit_of(project, "HEAD")
+    if head in EMPTY.values():
+        return {}
+    async with borrowed(project, commit) as repository:
+        words = ("log", "-z", "--format=%H %B", f"--max-count={COMMITS_MAX}", *_range(repository, head))
+        said = _texts(await repository.output(*words))
+    return {one.partition(" ")[0]: one.partition(" ")[2][:MESSAGE_MAX] for one in said}
 
 
 async def is_ancestor(project: ProjectFiles, commit: str, of: str) -> bool:

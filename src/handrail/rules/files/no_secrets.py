@@ -9,7 +9,8 @@ import asyncio
 import hashlib
 import os
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, Final
 
 from msgspec import Struct
@@ -21,9 +22,10 @@ from handrail.domain.secrets.secret_forms import AWS_ID, AWS_SECRET, Form, forms
 from handrail.engine.checking.rule import Setting
 from handrail.rules.cards import NO_SECRETS as CARD
 from handrail.rules.files.baseline import HEAD, Since, changes_since, since_of, state_of
+from handrail.rules.files.disguised import disguised
 from handrail.rules.files.files_changed import git_evidence
 from handrail.rules.files.git import GitUnavailable, commit_of
-from handrail.rules.files.git_history import FileVersion, contents, versions_since
+from handrail.rules.files.git_history import FileVersion, contents, messages_since, versions_since
 from handrail.rules.files.placeholders import HOST_MAX, is_placeholder
 from handrail.rules.files.project import PathRefused, ProjectFiles, is_in, project_of
 from handrail.rules.files.tree import FILES_MAX, tree_files, tree_of
@@ -61,11 +63,13 @@ async def _apply(parameters: Mapping[str, Any], setting: Setting) -> CheckOutcom
     try:
         paths, evidence = await _looked_at(parameters, project, since_of(parameters, setting))
         old = await _committed(parameters, project, since_of(parameters, setting)) if _compares(parameters) else {}
+        said = await messages_since(project, since_of(parameters, setting).commit) if _compares(parameters) else {}
     except GitUnavailable as error:
         fix = f"{error.fix}, or give only `paths`"
         return unchecked_outcome(CARD, str(error), fix)
     findings = await asyncio.to_thread(_scan, project, paths)
     findings += await asyncio.to_thread(_scan_old, old, {found.where.split(":")[0] for found in findings})
+    findings += await asyncio.to_thread(_scan_messages, said)
     return outcome(findings, replace(evidence, counts={"files": len(paths)}, excerpt=""))
 
 
@@ -102,6 +106,15 @@ def _scan_old(old: Mapping[FileVersion, bytes], known: Collection[str]) -> list[
             message = f"{found.message}, in a commit of this run"
             findings.append(replace(found, where=place, message=message, fix=FIX_COMMITTED))
     return findings
+
+
+def _scan_messages(messages: Mapping[str, str]) -> list[Finding]:
+    """The secrets in the messages of commits."""
+    return [
+        replace(found, message=f"{found.message}, in the message of a commit of this run", fix=FIX_COMMITTED)
+        for commit, message in messages.items()
+        for found in _secrets(f"commit {commit[:12]}", message)
+    ]
 
 
 def _compares(parameters: Mapping[str, Any]) -> bool:
@@ -175,12 +188,13 @@ def _spans(text: str) -> list[_Span]:
     forms: list[Form] = list(forms_in(text))
     if AWS_ID in forms and AWS_ID.pattern.search(text):
         forms.append(AWS_SECRET)
-    every = (
+    every: Iterable[_Span] = (
         _Span(*_place(found), form.kind)
         for form in forms
         for found in form.pattern.finditer(text)
         if not (form.kind == IN_ADDRESS and _is_placeholder(found))
     )
+    every = chain(every, (_Span(start, end, kind) for start, end, kind in disguised(text)))
     spans: list[_Span] = []
     for span in sorted(every):
         if spans and span.start < spans[-1].end:

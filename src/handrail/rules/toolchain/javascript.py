@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 from msgspec.structs import replace
 
 from handrail.engine.sandbox import Ran
+from handrail.rules.files.project import is_in
 from handrail.rules.toolchain.installed.caches import node_stores
+from handrail.rules.toolchain.installed.installation import text_of
 from handrail.rules.toolchain.installed.node_managers import by_yarn, manager
 from handrail.rules.toolchain.installed.nodes import node_of
 from handrail.rules.toolchain.linters.of_javascript import javascript_lint
+from handrail.rules.toolchain.node.canary import canary_of
+from handrail.rules.toolchain.node.scripts import RunnerCall, runner_call
 from handrail.rules.toolchain.probe import assignment, flaws, probe
 from handrail.rules.toolchain.program import FoundProgram, beside, find
-from handrail.rules.toolchain.reading import diagnostics, generic_result, json_of, lcov, maps, tap, whole
+from handrail.rules.toolchain.reading import diagnostics, generic_result, json_of, lcov, maps, numbered, tap, whole
 from handrail.rules.toolchain.site import Site
 from handrail.rules.toolchain.task import (
     MESSAGE_MAX,
     PROBLEMS_MAX,
+    REPORT,
     CannotRun,
     Language,
     Problem,
@@ -37,10 +43,13 @@ MANAGERS: Final = ("pnpm", "yarn")
 """Programs that a test script may call besides npm."""
 DECLARED: Final = (".d.ts", ".d.mts", ".d.cts")
 RUNNERS: Final = {
-    "vitest": ("run", "--reporter=json"),
-    "jest": ("--json", "--ci"),
-    "mocha": ("--reporter", "json"),
+    "vitest": ("run", "--reporter=json", f"--outputFile={REPORT}"),
+    "jest": ("--json", "--ci", f"--outputFile={REPORT}"),
+    "mocha": ("--reporter", "json", "--reporter-option", f"output={REPORT}"),
 }
+"""How each runner writes its results to a file of ours: what the project's own code prints is no result."""
+OLD_MOCHA: Final = ("--reporter", "json")
+NODE_TEST: Final = ("--test", "--test-reporter=tap", f"--test-reporter-destination={REPORT}")
 COVERING: Final = {
     "vitest": ("run", "--coverage.enabled", "--coverage.reporter=text-lcov"),
     "jest": ("--ci", "--coverage", "--coverageReporters=text-lcov"),
@@ -72,6 +81,11 @@ def _node(site: Site) -> FoundProgram | None:
 
 
 def _build(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
+    return _syntax(site, asked, None)
+
+
+def _syntax(site: Site, asked: TaskOptions, tsc: FoundProgram | None) -> Sequence[Task | CannotRun]:
+    """The syntax of JavaScript by Node, without the files that this tsc reads."""
     node = _node(site)
     if node is None:
         return [NO_NODE]
@@ -79,8 +93,10 @@ def _build(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
     if not files:
         return [CannotRun(message="there are no JavaScript files", fix="name the folder with `path`")]
     argv = (str(node.path), "--experimental-vm-modules", "--no-warnings", "--input-type=commonjs", "-", *asked.args)
-    script = "const " + assignment("FILES", files) + probe("compile.js")
-    return [Task(argv=argv, read=flaws, programs=(node,), fix="fix the syntax", env=QUIET, stdin=script)]
+    named = [f"const {assignment('FILES', files)}", f"const {assignment('TSC', str(tsc.path) if tsc else '')}"]
+    script = "".join([*named, probe("compile.js")])
+    programs = (node, *([tsc] if tsc else []))
+    return [Task(argv=argv, read=flaws, programs=programs, fix="fix the syntax", env=QUIET, stdin=script)]
 
 
 def _is_chosen(name: str, paths: Sequence[str]) -> bool:
@@ -90,7 +106,7 @@ def _is_chosen(name: str, paths: Sequence[str]) -> bool:
 
 def _build_typed(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
     """The types by tsc, and the syntax of JavaScript that tsc does not read: many projects have both."""
-    plain = [] if _reads_javascript.search(site.text("tsconfig.json")) else _scripts(site, asked)
+    plain = _scripts(site, asked)
     typed = [name for name in site.sources(*TYPED) if _is_chosen(name, asked.paths)]
     needs_types = any(not name.endswith(DECLARED) for name in typed) or (typed and find(site, "tsc"))
     return [*_types(site, asked), *plain] if needs_types or not plain else plain
@@ -98,7 +114,9 @@ def _build_typed(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
 
 def _scripts(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
     """The syntax of the JavaScript files, if there are any."""
-    return _build(site, asked) if any(_is_chosen(name, asked.paths) for name in site.sources(*SOURCES)) else []
+    if not any(_is_chosen(name, asked.paths) for name in site.sources(*SOURCES)):
+        return []
+    return _syntax(site, asked, find(site, "tsc") if _reads_javascript.search(site.text("tsconfig.json")) else None)
 
 
 def _types(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
@@ -124,12 +142,13 @@ def _test(site: Site, asked: TaskOptions) -> Sequence[Task | CannotRun]:
     if node is None:
         return [NO_NODE]
     package = _package(site)
-    runner = next((name for name in RUNNERS if _uses(package, name)), "")
-    if runner:
-        return [_without_only(site, _by_runner(site, asked, node, runner))]
-    if _is_node_tested(site, package):
-        argv = (str(node.path), "--test", "--test-reporter=tap", *asked.args, *_node_paths(site, asked))
-        return [_without_only(site, _tests(argv, (node,), tap))]
+    call = _runner_call(site, package)
+    if call is not None and call.runner in RUNNERS:
+        return [_without_only(site, _by_runner(site, asked, node, call))]
+    if call is not None:
+        paths = _node_paths(site, asked) if asked.paths else _expanded(site, call.paths)
+        argv = (str(node.path), *call.options, *NODE_TEST, *asked.args, *paths)
+        return [_without_only(site, replace(_tests(argv, (node,), tap, call), canary=canary_of(site, "node")))]
     by_manager = _by_manager(site, asked, node, package)
     return [NO_RUNNER if by_manager is None else _without_only(site, by_manager)]
 
@@ -148,16 +167,50 @@ def _by_manager(site: Site, asked: TaskOptions, node: FoundProgram, package: Map
     return None
 
 
-def _by_runner(site: Site, asked: TaskOptions, node: FoundProgram, runner: str) -> Task | CannotRun:
+def _runner_call(site: Site, package: Mapping[str, Any]) -> RunnerCall | None:
+    """How the project runs its tests: as its script says, else by a runner that it depends on, else by Node."""
+    scripts = package.get("scripts")
+    if _script(package) and isinstance(scripts, Mapping) and (found := runner_call(scripts)):
+        return found
+    if runner := next((name for name in RUNNERS if _needs(package, name)), ""):
+        return RunnerCall(runner=runner)
+    return RunnerCall(runner="node") if _is_node_tested(site, package) else None
+
+
+def _expanded(site: Site, paths: Sequence[str]) -> tuple[str, ...]:
+    """Files of a script; a shell would have replaced patterns, and Node reads them only since version 21."""
+    found: list[str] = []
+    for path in paths:
+        matching = [name for name in site.files if "*" in path and is_in(name, [path.removeprefix("./")])]
+        found += [f"./{name}" for name in matching] or [path]
+    return tuple(found)
+
+
+def _by_runner(site: Site, asked: TaskOptions, node: FoundProgram, call: RunnerCall) -> Task | CannotRun:
+    runner = call.runner
     program = find(site, runner) or by_yarn(site, node, runner)
     if program is None:
         return CannotRun(message=f"there is no {runner} here", fix="install the project's packages: npm ci")
-    argv = (*program.call, *RUNNERS[runner], *asked.args, *asked.paths)
-    return _tests(argv, (program, node), mocha if runner == "mocha" else jest)
+    reporting = OLD_MOCHA if runner == "mocha" and _is_old(program) else RUNNERS[runner]
+    argv = (*program.call, *reporting, *call.options, *asked.args, *(asked.paths or call.paths))
+    read = partial(mocha if runner == "mocha" else jest, root=str(site.folder))
+    return replace(_tests(argv, (program, node), read, call), canary=canary_of(site, runner))
 
 
-def _tests(argv: tuple[str, ...], programs: tuple[FoundProgram, ...], read: Read) -> Task:
-    return Task(argv=argv, read=read, programs=programs, fix=TESTS_FIX, env=QUIET, writable=True)
+def _is_old(mocha_program: FoundProgram) -> bool:
+    """Whether this Mocha can't write its results to a file."""
+    package = json_of(text_of(mocha_program.path.resolve().parent.parent / "package.json"))
+    version = str(package.get("version", "")) if isinstance(package, Mapping) else ""
+    return bool(re.match(r"[0-8]\.|9\.[01]\.", version))
+
+
+def _tests(
+    argv: tuple[str, ...], programs: tuple[FoundProgram, ...], read: Read, call: RunnerCall | None = None
+) -> Task:
+    env = {**QUIET, **(call.env if call else {})}
+    if call and call.node:
+        env["NODE_OPTIONS"] = " ".join([env.get("NODE_OPTIONS", ""), *call.node]).strip()
+    return Task(argv=argv, read=read, programs=programs, fix=TESTS_FIX, env=env, writable=True)
 
 
 def _without_only(site: Site, task: Task | CannotRun) -> Task | CannotRun:
@@ -199,8 +252,12 @@ def _script(package: Mapping[str, Any]) -> str:
 
 
 def _uses(package: Mapping[str, Any], name: str) -> bool:
+    return name in _script(package).split() or _needs(package, name)
+
+
+def _needs(package: Mapping[str, Any], name: str) -> bool:
     needs = [package.get(key) for key in ("dependencies", "devDependencies")]
-    return name in _script(package).split() or any(isinstance(one, Mapping) and name in one for one in needs)
+    return any(isinstance(one, Mapping) and name in one for one in needs)
 
 
 def _is_node_tested(site: Site, package: Mapping[str, Any]) -> bool:
@@ -218,7 +275,7 @@ def _node_paths(site: Site, asked: TaskOptions) -> tuple[str, ...]:
     return (*below, *(path for path in asked.paths if path.removeprefix("./") not in folders))
 
 
-def jest(ran: Ran) -> Result:
+def jest(ran: Ran, root: str = "") -> Result:
     """The JSON output of Jest and Vitest."""
     assignment = json_of(ran.stdout)
     if not isinstance(assignment, dict) or "numTotalTests" not in assignment:
@@ -228,12 +285,22 @@ def jest(ran: Ran) -> Result:
     counts["skipped"] = whole(assignment.get("numPendingTests"))
     files = maps(assignment.get("testResults"))
     problems = [problem for file in files for problem in _of_jest(file)]
-    return Result(counts=counts, problems=tuple(problems[:PROBLEMS_MAX]), tests=_named_by_jest(files))
+    return Result(counts=counts, problems=tuple(problems[:PROBLEMS_MAX]), tests=_named_by_jest(files, root))
 
 
-def _named_by_jest(files: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    every = [one for file in files for one in maps(file.get("assertionResults"))][:PROBLEMS_MAX]
-    return {str(one.get("fullName")): STATUSES.get(str(one.get("status")), "skipped") for one in every}
+def _named_by_jest(files: Sequence[Mapping[str, Any]], root: str) -> dict[str, str]:
+    every = [(file, one) for file in files for one in maps(file.get("assertionResults"))][:PROBLEMS_MAX]
+    named = [
+        (_in_file(file.get("name"), one.get("fullName"), root), STATUSES.get(str(one.get("status")), "skipped"))
+        for file, one in every
+    ]
+    return numbered(named)
+
+
+def _in_file(file: object, name: object, root: str) -> str:
+    """The name of a test with its file, if that is known."""
+    path = str(file or "").removeprefix(f"{root}/")
+    return f"{path}::{name}" if path else str(name)
 
 
 def _of_jest(file: Mapping[str, Any]) -> list[Problem]:
@@ -246,7 +313,7 @@ def _of_jest(file: Mapping[str, Any]) -> list[Problem]:
     ]
 
 
-def mocha(ran: Ran) -> Result:
+def mocha(ran: Ran, root: str = "") -> Result:
     """The JSON output of Mocha."""
     assignment = json_of(ran.stdout)
     if not isinstance(assignment, dict) or not isinstance(assignment.get("stats"), dict):
@@ -256,7 +323,8 @@ def mocha(ran: Ran) -> Result:
     failed = maps(assignment.get("failures"))
     problems = [_failed(str(one.get("file", "")), str(one.get("fullTitle")), _stack(one)) for one in failed]
     lists = (("passes", "passed"), ("pending", "skipped"), ("failures", "failed"))
-    tests = {str(one.get("fullTitle")): word for key, word in lists for one in maps(assignment.get(key))}
+    every = [(one, word) for key, word in lists for one in maps(assignment.get(key))]
+    tests = numbered([(_in_file(one.get("file"), one.get("fullTitle"), root), word) for one, word in every])
     return Result(counts=counts, problems=tuple(problems[:PROBLEMS_MAX]), tests=tests)
 
 

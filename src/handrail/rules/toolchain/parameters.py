@@ -77,17 +77,22 @@ def planned(
     """The site that a check names, and what to run there, if only for files that have changed; PathRefused if it names
     something else. Reads files."""
     site = site_at(project_of(setting), parameters.get("path", "."))
+    return site, planned_at(kind, parameters, site, changed=changed)
+
+
+def planned_at(
+    kind: TaskKind, parameters: Mapping[str, Any], site: Site, *, changed: Sequence[str] | None = None
+) -> Sequence[Task | CannotRun]:
+    """What to run at a site, if only for files that have changed."""
     if "command" in parameters:
-        return site, [
-            command_task(site, parameters["command"], parameters.get("env", {}), is_test=kind is TaskKind.TEST)
-        ]
+        return [command_task(site, parameters["command"], parameters.get("env", {}), is_test=kind is TaskKind.TEST)]
     asked = TaskOptions(
         paths=tuple(site.inside(path) for path in parameters.get("paths", ())),
         args=tuple(parameters.get("args", ())),
         changed=None if changed is None else tuple(_below(site, changed)),
     )
     plan = _by_language(kind, site, asked, parameters.get("language", ""))
-    return site, [_with(one, parameters.get("env", {})) for one in plan]
+    return [_with(one, parameters.get("env", {})) for one in plan]
 
 
 def _below(site: Site, paths: Sequence[str]) -> Iterator[str]:

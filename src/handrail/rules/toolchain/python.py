@@ -17,6 +17,7 @@ from handrail.rules.toolchain.probe import assignment, flaws, probe, results
 from handrail.rules.toolchain.program import FoundProgram
 from handrail.rules.toolchain.site import Site
 from handrail.rules.toolchain.task import (
+    Canary,
     CannotRun,
     Language,
     Task,
@@ -33,6 +34,24 @@ LOOKED_INTO_MAX: Final = 50
 """How many test files are read to find out how they are run."""
 NO_PYTHON: Final = CannotRun(message="there is no Python here", fix="install Python, or make a .venv in the project")
 
+OWN_MAX: Final = 20
+CANARY: Final = """import unittest
+
+
+def test_handrail_canary():
+    assert [1] == [2]
+
+
+class HandrailCanary(unittest.TestCase):
+    def test_handrail_canary(self):
+        self.assertEqual(1, 2)
+
+    def test_handrail_canary_too(self):
+        self.assertTrue(False)
+"""
+
+_imported = re.compile(r"^(?:import|from)[ ]+([A-Za-z_][\w.]{0,100})", re.MULTILINE)
+_test_file = re.compile(r"(?:^|/)(?:test_?[^/]*|[^/]*_test)\.py$")
 _of_pytest = re.compile(r"^\s*(?:import|from) pytest\b|^def test", re.MULTILINE)
 
 
@@ -97,25 +116,43 @@ def _missing(found: Sequence[Python], module: str) -> CannotRun:
 
 def _by_pytest(site: Site, asked: TaskOptions, python: Python, *, cover: bool) -> Task:
     alone = [option for plugin, option in ALONE.items() if cover and python.has(plugin)]
-    argv = (str(python.path), "-B", "-", "-q", "-p", "no:cacheprovider", *alone, *asked.args, *asked.paths)
+    cache = ("-o", "cache_dir=/tmp/handrail-pytest-cache")  # not switched off: options of the project may need it
+    argv = (str(python.path), "-B", "-", "-q", *cache, *alone, *asked.args, *asked.paths)
     programs = (_program(python), _package(python, "pytest"), *([_package(python, "coverage")] if cover else []))
     task = _tests(site, argv, programs, assignment("COVER", int(cover)) + probe("pytest.py"))
-    return replace(task, lists=("--collect-only",))
+    return replace(task, lists=("--collect-only",), canary=_canary(site))
 
 
 def _by_unittest(site: Site, asked: TaskOptions, python: Python, *, cover: bool) -> Task:
     argv = (str(python.path), "-B", "-", *(asked.paths or _start(site)), *asked.args)
     programs = (_program(python), *([_package(python, "coverage")] if cover else []))
     src = [site.folder / "src"] if (site.folder / "src").is_dir() else []  # nothing else puts it on the path
-    return _tests(site, argv, programs, assignment("COVER", int(cover)) + probe("unittest.py"), *src)
+    task = _tests(site, argv, programs, assignment("COVER", int(cover)) + probe("unittest.py"), *src)
+    return replace(task, canary=_canary(site))
+
+
+def _canary(site: Site) -> Canary | None:
+    """A test that must fail, beside the project's own."""
+    names = [name for name in site.sources(".py") if _test_file.search(name)][:LOOKED_INTO_MAX]
+    beside = next((name for name in names if "def test" in site.text(name)), "")
+    folder, _, file = beside.rpartition("/")
+    name = "test_handrail_canary.py" if file.startswith("test") else "handrail_canary_test.py"
+    # What the tests import may replace their assertions.
+    modules = dict.fromkeys(found[1] for found in _imported.finditer(site.text(beside)))
+    lines = "".join(f"try:\n    import {module}\nexcept Exception:\n    pass\n" for module in list(modules)[:OWN_MAX])
+    return Canary(path=f"{folder}/{name}".lstrip("/"), text=lines + CANARY) if beside else None
 
 
 def _start(site: Site) -> tuple[str, ...]:
-    """Where unittest finds the tests: it looks into folders only if they are packages."""
+    """Where unittest finds the tests: it looks into folders only if they are packages, and imports every `test*.py`."""
     names = [name for name in site.sources(".py") if name.rsplit("/", 1)[-1].startswith("test")]
-    tops = sorted({name.split("/")[0] for name in names}, key=lambda top: (top not in TEST_FOLDERS, top))
-    is_found = any("/" not in name for name in names) or (site.folder / "".join(tops[:1]) / "__init__.py").is_file()
-    return () if is_found or not tops else ("discover", "-s", tops[0])
+    here = [name for name in names if "/" not in name]
+    tops = sorted({name.split("/")[0] for name in names if "/" in name}, key=lambda top: (top not in TEST_FOLDERS, top))
+    is_package = bool(tops) and (site.folder / tops[0] / "__init__.py").is_file()
+    if not tops or any("unittest" in site.text(name) for name in here) or (is_package and not here):
+        return ()
+    # A script at the top may be called test..., and be none.
+    return ("discover", "-s", tops[0], *(("-t", ".") if is_package else ()))
 
 
 def _program(python: Python) -> FoundProgram:
@@ -146,8 +183,9 @@ def _own_path(site: Site, more: Sequence[Path]) -> dict[str, str]:
 
 def _is_unittest(site: Site) -> bool:
     """Whether the tests are written for unittest, and need nothing of pytest."""
-    names = [name for name in site.sources(".py") if "test" in name.rsplit("/", 1)[-1]]
-    if any(name.rsplit("/", 1)[-1] == "conftest.py" for name in names):
+    names = [name for name in site.sources(".py") if name.rsplit("/", 1)[-1].startswith("test")]
+    steered = {name.removesuffix("conftest.py") for name in site.sources("conftest.py")}
+    if any(name.startswith(tuple(steered)) for name in names if steered):  # not by one beside benchmarks or examples
         return False
     text = "\n".join(map(site.text, names[:LOOKED_INTO_MAX]))
     return "unittest" in text and not _of_pytest.search(text)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
 import msgspec
@@ -133,9 +133,36 @@ def tap(ran: Ran) -> Result:
     failed = [one for one, outcome in zip(tests, outcomes, strict=True) if outcome == "failed"][:PROBLEMS_MAX]
     counts = {"tests": len(tests), **{name: outcomes.count(name) for name in ("passed", "failed", "skipped")}}
     problems = tuple(_tap_problem(found[4], lines[number + 1 : number + NOTES_MAX]) for number, found in failed)
-    pairs = [(_tap_note.sub("", found[4]).strip(), how) for (_, found), how in zip(tests, outcomes, strict=True)]
-    named = {name: how for name, how in pairs[:PROBLEMS_MAX] if name}
+    names = _tap_names(marks)
+    pairs = [(names[number], how) for (number, _), how in zip(tests, outcomes, strict=True)]
+    named = numbered([(name, how) for name, how in pairs[:PROBLEMS_MAX] if name])
     return Result(counts=counts, problems=problems, is_whole=_announced(lines) == _outermost(marks), tests=named)
+
+
+def _tap_names(marks: list[Mark]) -> dict[int, str]:
+    """By line, the name of each test with those of the groups around it: a group is printed after all its tests."""
+    names: dict[int, str] = {}
+    waiting: list[tuple[int, list[int]]] = []
+    for number, found in marks:
+        depth, own = len(found[1]), _tap_note.sub("", found[4]).strip()
+        inner: list[int] = []
+        while waiting and waiting[-1][0] > depth:
+            inner += waiting.pop()[1]
+        for line in inner:
+            names[line] = f"{own} {names[line]}"
+        names[number] = own
+        waiting.append((depth, [number, *inner]))
+    return names
+
+
+def numbered(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """By name; tests of the same name count like the cases of one function."""
+    found: dict[str, str] = {}
+    seen: dict[str, int] = {}
+    for name, how in pairs:
+        seen[name] = seen.get(name, 0) + 1
+        found[name if seen[name] == 1 else f"{name}[{seen[name]}]"] = how
+    return found
 
 
 def _innermost(marks: list[Mark]) -> list[Mark]:

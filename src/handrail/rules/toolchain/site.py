@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from handrail.rules.files.project import PathRefused, ProjectFiles
 
@@ -30,6 +31,8 @@ class Site(Struct, frozen=True):
     """Inside the project's root, without links."""
     files: tuple[str, ...] = ()
     """All source files, relative to the folder, with `/`."""
+    old: Mapping[str, bytes | None] = field(default_factory=dict)
+    """Files as they were at another time, relative to the folder; None if they were not there."""
 
     @property
     def cwd(self) -> str:
@@ -43,15 +46,25 @@ class Site(Struct, frozen=True):
 
     def has(self, name: str) -> bool:
         """Whether there is such a file directly in the folder."""
-        return (self.folder / name).is_file()
+        return self.old[name] is not None if name in self.old else (self.folder / name).is_file()
 
     def text(self, name: str) -> str:
         """The text of a file; empty if it can't be read."""
+        if name in self.old:
+            return (self.old[name] or b"")[:TEXT_BYTES_MAX].decode(errors="replace")
         try:
             content = self.project.read(f"{self.cwd or '.'}/{name}", bytes_max=TEXT_BYTES_MAX)
         except PathRefused:
             return ""
         return content.decode(errors="replace")
+
+    def then(self, contents: Mapping[str, bytes | None]) -> Site:
+        """The same folder with other contents of some files, which are named relative to the project."""
+        start = f"{self.cwd}/" if self.cwd else ""
+        old = {path.removeprefix(start): content for path, content in contents.items() if path.startswith(start)}
+        there = (name for name, content in old.items() if content is not None)
+        files = sorted({*(name for name in self.files if name not in old), *there})
+        return replace(self, files=tuple(files), old=old)
 
     def above(self) -> Iterator[Path]:
         """The folder and its parents, up to the project's root: where its programs may be installed."""

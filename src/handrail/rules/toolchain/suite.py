@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,14 +16,17 @@ from handrail.engine.checking.rule import Setting
 from handrail.rules.files.baseline import STEP, since_of, state_of
 from handrail.rules.files.git import GitUnavailable
 from handrail.rules.files.project import PathRefused, project_of
-from handrail.rules.function_rule import bounded, not_checked
-from handrail.rules.toolchain.lost_tests import emptied, losses, skipped_since
-from handrail.rules.toolchain.old_view import OldFiles, in_old_view, old_files
-from handrail.rules.toolchain.parameters import VERSIONS, depends_on, planned
+from handrail.rules.function_rule import bounded, found_at, not_checked
+from handrail.rules.toolchain.comparing.emptied_tests import emptied, renames
+from handrail.rules.toolchain.comparing.lost_tests import losses, skipped_since
+from handrail.rules.toolchain.comparing.old_view import OldFiles, in_old_view, old_files
+from handrail.rules.toolchain.parameters import VERSIONS, depends_on, planned, planned_at
 from handrail.rules.toolchain.site import Site
 from handrail.rules.toolchain.task import CannotRun, Result, Task, TaskKind
 from handrail.rules.toolchain.toolchain_runner import NotStarted, ToolchainRunner, bounds_of, time_ms
 
+UNHEARD = "a test that must fail passes when it is put here: something in the project makes failures pass"
+RESTORE_SETTINGS = "restore conftest.py, setup files, reporters and settings of the runner"
 ALLOW = "fix what is missing, or set `kept: false` for this step"
 
 
@@ -66,33 +70,56 @@ class TestSuite:
             old = await old_files(project, since)
         except GitUnavailable as error:
             return [not_checked(self.card.name, f"the tests can't be compared: {error}", ALLOW)]
-        if not old.concerns_tests:
+        if not old.contents:
             return []
         findings = await asyncio.to_thread(lambda: list(emptied(self.card, old, project)))
-        return [*findings, *await self._lost_since(old, site, [one for one in plan if isinstance(one, Task)])]
-
-    async def _lost_since(self, old: OldFiles, site: Site, tasks: Sequence[Task]) -> list[Finding]:
-        findings: list[Finding] = []
         try:
-            for task, result in zip(tasks, self.results, strict=False):
-                findings += await self._lost_of(task, result.tests, old, site)
+            return [*findings, *await self._lost_since(old, site), *await self._unheard(plan, site)]
         except NotStarted as error:
-            findings.append(error.finding)
-        return findings
+            return [*findings, error.finding]
 
-    async def _lost_of(self, task: Task, now: Mapping[str, str], old: OldFiles, site: Site) -> list[Finding]:
-        if not now:
-            return []  # this runner does not name its tests
+    async def _lost_since(self, old: OldFiles, site: Site) -> list[Finding]:
+        """The tests that the project's command of that time ran on the files of that time, and that did not run now."""
+        now = {test: how for result in self.results for test, how in result.tests.items()}
+        then = await asyncio.to_thread(planned_at, TaskKind.TEST, self.parameters, site.then(old.contents))
+        before: dict[str, str] = {}
+        for task in then:
+            if isinstance(task, Task):
+                before |= await self._before(task, now, old, site)
+        renamed = await asyncio.to_thread(renames, old, project_of(self.setting))
+        return list(losses(self.card, before, now, renamed))
+
+    async def _before(self, task: Task, now: Mapping[str, str], old: OldFiles, site: Site) -> dict[str, str]:
         listing = in_old_view(replace(task, argv=(*task.argv, *task.lists)), old, site, self.setting)
         if isinstance(listing, CannotRun):
-            return []
+            return {}
         before = dict((await self.once(listing, site)).tests)
         if task.lists and (doubtful := skipped_since(before, now)):
             # They were only listed: a test may have skipped itself before, too.
             running = in_old_view(task, old, site, self.setting)
             ran = (await self.once(running, site)).tests if isinstance(running, Task) else {}
             before |= {test: ran[test] for test in doubtful if test in ran}
-        return list(losses(self.card, before, now))
+        return before
+
+    async def _unheard(self, plan: Sequence[Task | CannotRun], site: Site) -> list[Finding]:
+        """The findings about canaries: tests that must fail, and that the project lets pass."""
+        found: list[Finding] = []
+        for at, task in enumerate(plan):
+            canary = task.canary if isinstance(task, Task) else None
+            if canary is None:
+                continue
+            asked = {**self.parameters, "paths": [canary.path]}
+            alone = (await asyncio.to_thread(planned_at, TaskKind.TEST, asked, site))[at]
+            where = f"{site.cwd}/{canary.path}".lstrip("/")
+            view = OldFiles({where: canary.text.encode()})
+            running = in_old_view(alone, view, site, self.setting) if isinstance(alone, Task) else alone
+            if isinstance(running, Task) and "passed" in _of_canary((await self.once(running, site)).tests):
+                found.append(found_at(self.card.name, where, UNHEARD, RESTORE_SETTINGS))
+        return found
+
+
+def _of_canary(tests: Mapping[str, str]) -> list[str]:
+    return [how for test, how in tests.items() if re.search("handrail.canary", test, re.IGNORECASE)]
 
 
 def with_findings(outcome: CheckOutcome, findings: Sequence[Finding]) -> CheckOutcome:

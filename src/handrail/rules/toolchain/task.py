@@ -14,6 +14,8 @@ from handrail.rules.toolchain.program import FoundProgram
 from handrail.rules.toolchain.site import Site
 
 MESSAGE_MAX: Final = 500
+REPORT: Final = "handrail-report"
+"""Stands in a command for a file outside the project, to which it writes its results."""
 PROBLEMS_MAX: Final = 10_000
 """How many problems of one command are kept."""
 
@@ -61,6 +63,14 @@ class Result(Struct, frozen=True, kw_only=True):
     """Whether the command finished; one that stops halfway has not passed, whatever its exit code."""
 
 
+class Canary(Struct, frozen=True, kw_only=True):
+    """A test that must fail: if it passes, something in the project makes failures pass."""
+
+    path: str
+    """Where it is put, relative to the folder: beside the project's own tests."""
+    text: str
+
+
 Read: TypeAlias = Callable[[Ran], Result]
 
 
@@ -86,6 +96,8 @@ class Task(Struct, frozen=True, kw_only=True):
     """The exit codes that mean that problems were found, for a linter."""
     lists: tuple[str, ...] = ()
     """Arguments to add so that it lists its tests without running them; none if it can't."""
+    canary: Canary | None = None
+    """A test that must fail when this command runs it."""
 
 
 class CannotRun(Struct, frozen=True, kw_only=True):

@@ -24,6 +24,7 @@ from handrail.engine.sandbox import GIB, Bounds, Job, Ran
 from handrail.engine.tool import ToolFailed
 from handrail.rules.function_rule import bounded, found_at, not_checked
 from handrail.rules.toolchain.program import FoundProgram, environment, shown_for
+from handrail.rules.toolchain.report_file import reporting
 from handrail.rules.toolchain.site import Site
 from handrail.rules.toolchain.task import CannotRun, Problem, Result, Task
 from handrail.rules.toolchain.versions import Versions
@@ -45,6 +46,7 @@ _not_found = re.compile(
     r"(?:No such file or directory|ENOENT|can't open file)[^\n]{0,40}?[:,] ?['\"]?(/[^\s'\":]{1,300})"
     r"|(/[^\s'\":]{1,300})['\"]?: (?:No such file or directory|not found|bad interpreter|cannot open)"
 )
+_wrong = re.compile(r"error|fail|exception|cannot|can't|not found|no such|panic", re.IGNORECASE)
 _unreadable = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 Step = tuple[Task, Ran, Result]
@@ -108,7 +110,7 @@ class ToolchainRunner:
     async def ran(self, task: Task, site: Site, setting: Setting, *, bounds: Bounds) -> Ran:
         """Run one task; NotStarted says why it could not be started."""
         job = Job(
-            argv=task.argv,
+            argv=reporting(task.argv),
             cwd=site.cwd,
             env=environment(task.programs, task.env),
             stdin=task.stdin,
@@ -201,8 +203,10 @@ def bounds_of(left_ms: int, *, network: bool = False) -> Bounds:
 
 
 def last_words(ran: Ran) -> str:
-    """The last lines of a command's output, where errors usually are."""
-    lines = (ran.stderr.strip() or ran.stdout.strip()).splitlines()[-LAST_LINES:]
+    """The last lines of a command's output, where errors usually are; not of warnings, if it printed anything else."""
+    lines, printed = (text.strip().splitlines()[-LAST_LINES:] for text in (ran.stderr, ran.stdout))
+    if not lines or (printed and ran.exit and not _wrong.search("\n".join(lines))):
+        lines = printed or lines
     return readable_lines("\n".join(line[:300] for line in lines)[-EXCERPT_MAX:])
 
 

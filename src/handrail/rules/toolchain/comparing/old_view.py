@@ -5,11 +5,13 @@ rules."""
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import io
 import re
 import tarfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Final
 
 from msgspec import Struct
@@ -18,9 +20,9 @@ from msgspec.structs import replace
 from handrail.engine.checking.rule import Setting
 from handrail.rules.files.baseline import Since, changes_since
 from handrail.rules.files.git_history import files_at
-from handrail.rules.files.project import ProjectFiles
+from handrail.rules.files.project import PathRefused, ProjectFiles
 from handrail.rules.toolchain.program import find
-from handrail.rules.toolchain.site import Site
+from handrail.rules.toolchain.site import Site, site_at
 from handrail.rules.toolchain.task import CannotRun, Task
 
 SCRIPT: Final = """set -e
@@ -41,21 +43,17 @@ NO_VIEW: Final = CannotRun(
 _test_like = re.compile(
     r"(?:^|/)(?:tests?|__tests__|specs?|testing)/|(?:^|/)(?:test_|conftest)[^/]*$|[._-](?:tests?|spec)\.[^/]*$"
 )
-_config_like = re.compile(
-    r"(?:^|/)(?:pyproject\.toml|setup\.cfg|tox\.ini|pytest\.ini|\.pytest\.ini|noxfile\.py|package\.json|go\.mod|Cargo\.toml"
-    r"|pom\.xml|build\.gradle(?:\.kts)?|Makefile|CMakeLists\.txt|\.mocharc[^/]*|(?:jest|vitest|vite)\.config\.[^/]*)$"
+_steering = re.compile(
+    r"(?:^|/)(?:conftest\.py|sitecustomize\.py|usercustomize\.py|\.?pytest\.(?:ini|toml)|tox\.ini|setup\.cfg"
+    r"|\.mocharc[^/]*|(?:jest|vitest|vite)\.(?:config|setup)\.[^/]*)$"
 )
+"""Files that say which tests there are. They are put back also if git does not see them."""
 
 
 class OldFiles(Struct, frozen=True):
     """The files that have changed since then, with their content at that time; None if they were not there."""
 
     contents: Mapping[str, bytes | None]
-
-    @property
-    def concerns_tests(self) -> bool:
-        """Whether a file has changed that says which tests there are, or how they are run."""
-        return any(is_test_like(path) or _config_like.search(path) for path in self.contents)
 
     def without(self, kept: Sequence[str]) -> OldFiles:
         """The same, without files that stay as they are."""
@@ -70,7 +68,21 @@ def is_test_like(path: str) -> bool:
 async def old_files(project: ProjectFiles, since: Since) -> OldFiles:
     """The files that have changed since then, as they were; GitUnavailable if they can't be read."""
     changed = await changes_since(project, since)
-    return OldFiles(await files_at(project, since.commit, [one.path for one in changed.files]))
+    unseen = await asyncio.to_thread(_unseen, project)
+    paths = dict.fromkeys([*(one.path for one in changed.files), *unseen])
+    then = await files_at(project, since.commit, list(paths))
+    listed = {one.path for one in changed.files}
+    return OldFiles({path: content for path, content in then.items() if path in listed or content != unseen[path]})
+
+
+def _unseen(project: ProjectFiles) -> dict[str, bytes]:
+    """Files that steer tests, whether or not git sees them."""
+    found: dict[str, bytes] = {}
+    with suppress(PathRefused):  # too many files: those that git lists must do
+        for name in site_at(project).files:
+            if _steering.search(name):
+                found[name] = project.read(name)
+    return found
 
 
 def in_old_view(task: Task, old: OldFiles, site: Site, setting: Setting) -> Task | CannotRun:

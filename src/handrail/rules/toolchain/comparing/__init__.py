@@ -1,0 +1,1 @@
+"""Comparing with an older state of the project: tests that were lost or emptied, settings that were made milder."""

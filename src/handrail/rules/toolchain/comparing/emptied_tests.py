@@ -1,0 +1,73 @@
+"""Tests that were emptied, and tests that have only another name: compares the sources of tests with older ones."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from handrail.domain.checks.finding import Finding
+from handrail.domain.checks.rule import RuleCard
+from handrail.rules.files.project import PathRefused, ProjectFiles
+from handrail.rules.function_rule import found_at
+from handrail.rules.toolchain.comparing.lost_tests import RESTORE
+from handrail.rules.toolchain.comparing.old_view import OldFiles, is_test_like
+from handrail.rules.toolchain.comparing.written_tests import SOURCE_BYTES_MAX, Checks, WrittenTest, read_tests
+
+SUFFIXES = (".py", ".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".jsx", ".tsx")
+WORDS = {Checks.NOTHING: "checks nothing any more", Checks.RUNS: "asserts nothing any more"}
+
+_dotted = re.compile(r"^[\w.]+$")
+
+
+def emptied(card: RuleCard, old: OldFiles, project: ProjectFiles) -> Iterator[Finding]:
+    """The tests that checked something before and check less now, in their file or in another."""
+    before, now = _contents(old, project)
+    known = {(path, test.name): test.checks for path, test in _each(before)}
+    moved = {test.bare: test.checks for _, test in _each(before)}
+    for path, test in _each(now):
+        was = known.get((path, test.name), moved.get(test.bare, Checks.NOTHING))
+        if test.checks < was:
+            yield found_at(card.name, f"{path}:{test.line}", f"{test.name} {WORDS[test.checks]}", RESTORE)
+
+
+def _each(contents: Mapping[str, list[WrittenTest]]) -> Iterator[tuple[str, WrittenTest]]:
+    return ((path, test) for path, tests in contents.items() for test in tests)
+
+
+@dataclass(frozen=True)
+class Renamed:
+    """The tests whose content is there under another name; asked by the name that a runner has for a test."""
+
+    names: frozenset[str]
+
+    def __contains__(self, function: object) -> bool:
+        text = str(function)
+        if text.partition("::")[2] in self.names or text.rpartition("::")[2] in self.names:
+            return True
+        if _dotted.match(text):
+            return "::".join(text.split(".")[-2:]) in self.names
+        return any(text.endswith(f" {name}") for name in self.names)
+
+
+def renames(old: OldFiles, project: ProjectFiles) -> Renamed:
+    """The tests that only have another name."""
+    before, now = _contents(old, project)
+    known = {test.name for _, test in _each(before)}
+    bodies = {test.body for _, test in _each(now) if test.name not in known and test.checks}
+    return Renamed(frozenset(test.name for _, test in _each(before) if test.body in bodies))
+
+
+def _contents(
+    old: OldFiles, project: ProjectFiles
+) -> tuple[Mapping[str, list[WrittenTest]], Mapping[str, list[WrittenTest]]]:
+    paths = [path for path in old.contents if path.endswith(SUFFIXES) and is_test_like(path)]
+    before = {path: read_tests(path, old.contents[path] or b"") for path in paths}
+    return before, {path: read_tests(path, _present(project, path)) for path in paths}
+
+
+def _present(project: ProjectFiles, path: str) -> bytes:
+    try:
+        return project.read(path, bytes_max=SOURCE_BYTES_MAX)
+    except PathRefused:
+        return b""  # deleted: its tests are lost

@@ -1,0 +1,59 @@
+"""Which tests were lost: compares the tests that ran now with those of an older state of the project.
+
+A test counts by its function: fewer cases of one function are a loss, too. A test that was moved to another file under
+its name is not lost. Tests that were skipped before may be skipped now."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Container, Iterator, Mapping
+from typing import Final
+
+from handrail.domain.checks.finding import Finding
+from handrail.domain.checks.rule import RuleCard
+from handrail.rules.function_rule import found_at
+
+RESTORE: Final = "restore the test; if it had to go, ask for a step that allows it"
+RAN: Final = frozenset({"passed", "failed", "errors"})
+
+_dotted = re.compile(r"^[\w.]+$")
+
+
+def function_of(test: str) -> str:
+    """The function of a test, without the case: `test_a.py::test_b[1]` is `test_a.py::test_b`."""
+    return test.partition("[")[0]
+
+
+def _bare(function: str) -> str:
+    """Only its own name: after `::`, or after the last dot of a name that Python imports."""
+    return function.rpartition("." if _dotted.match(function) else "::")[2]
+
+
+def skipped_since(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+    """The tests that ran before and are skipped or expected to fail now."""
+    return [test for test, how in now.items() if how not in RAN and before.get(test) in RAN]
+
+
+def losses(
+    card: RuleCard, before: Mapping[str, str], now: Mapping[str, str], renamed: Container[str] = ()
+) -> Iterator[Finding]:
+    """The tests that ran before and do not now; a test whose content is there under another name is not lost."""
+    old = Counter(function_of(test) for test, how in before.items() if how in RAN)
+    new = Counter(function_of(test) for test, how in now.items() if how in RAN)
+    listed = Counter(map(function_of, now))
+    moved = set(map(_bare, new.keys() - set(map(function_of, before))))
+    for function, count in old.items():
+        if new[function] >= count or (not listed[function] and (_bare(function) in moved or function in renamed)):
+            continue
+        yield found_at(card.name, function, _words(function, count, new[function], listed[function], now), RESTORE)
+
+
+def _words(function: str, count: int, left: int, listed: int, now: Mapping[str, str]) -> str:
+    if not listed:
+        return f"{function} ran when the step was given out, and is not among the tests any more"
+    how = Counter(how for test, how in now.items() if function_of(test) == function and how not in RAN)
+    if how and not left:
+        word = "expected to fail" if how["xfailed"] else "skipped"
+        return f"{function} ran when the step was given out, and is {word} now"
+    return f"{function} had {count:,} cases when the step was given out, and {left:,} of them run now"
