@@ -86,7 +86,7 @@ async def chosen(project: Path) -> str:
         ({".nvmrc": "lts/*  # the newest\n"}, ".nvmrc names 20.11.1"),
         ({".nvmrc": "lts/iron"}, ".nvmrc names 20.11.1"),
         ({".nvmrc": "node"}, ".nvmrc names 20.11.1"),
-        ({".nvmrc": "../../../etc/passwd"}, "nvm: its default is 20.11"),
+        ({".nvmrc": "../secret"}, "nvm: its default is 20.11"),
         ({}, "nvm: its default is 20.11"),
     ],
 )
@@ -96,6 +96,7 @@ async def test_the_node_of_nvm_is_found_by_every_name_that_it_knows(
     node = node_at(home / ".nvm" / "versions" / "node" / "v20.11.1")
     aliases = {"default": "20.11\n", "lts/*": "lts/iron\n", "lts/iron": "v20.11.1\n", "loop": "loop\n"}
     write(home / ".nvm" / "alias", aliases)
+    write(home / ".nvm", {"secret": "20.11.1"})
     assert await chosen(made(tmp_path / "calc", {"package.json": "{}", "a.js": "", **files})) == f"{node} ({why})"
 
 
@@ -164,7 +165,7 @@ async def test_a_record_of_corepack_can_not_name_a_file_elsewhere(
 ) -> None:
     monkeypatch.setenv("PATH", f"{home / 'bin'}:{installed('corepack').program.parent}")
     write(home, {"diary.js": "console.log('2 passed');\n"})
-    record = json.dumps({"bin": {"pnpm": "../../../../../../../diary.js"}})
+    record = json.dumps({"bin": {"pnpm": "../../../../../../diary.js"}})
     write(home / ".cache/node/corepack/v1/pnpm/9.1.0", {".corepack": record})
     files = {"package.json": '{"packageManager": "pnpm@9.1.0"}', "pnpm-workspace.yaml": "", "a.js": ""}
     [found] = (await judged(tests_pass, by_default(made(tmp_path / "work", files)))).findings
@@ -185,7 +186,8 @@ async def test_a_runner_that_yarn_keeps_in_an_archive_is_started_by_yarn(
     assert outcome.evidence is not None
     assert outcome.evidence.counts["passed"] == 1
     assert outcome.evidence.chosen["mocha"].endswith("yarn-4.0.0.cjs (by yarn: the project has no node_modules)")
-    write(project, {".yarnrc.yml": "yarnPath: ../../etc/passwd\n"})
+    write(tmp_path, {"elsewhere.cjs": yarn})
+    write(project, {".yarnrc.yml": "yarnPath: ../elsewhere.cjs\n"})
     [found] = (await judged(tests_pass, by_default(project))).findings
     assert found.message == "there is no mocha here"
 

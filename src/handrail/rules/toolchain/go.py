@@ -89,8 +89,13 @@ def _vetted(ran: Ran) -> Result:
     facts = [fact for kind in kinds for listed in kind.values() for fact in maps(listed)][:PROBLEMS_MAX]
     lines = (f"{one.get('posn')}: {one.get('message')}" for one in facts)
     problems = tuple(filter(None, map(diagnosis, lines)))
-    wrong = [replace(one, message=f"error: {one.message}") for one in diagnostics(ran).problems] if ran.exit else []
+    wrong = _not_vetted(ran) if ran.exit else []
     return Result(counts={"problems": len(problems) + len(wrong)}, problems=(*problems, *wrong))
+
+
+def _not_vetted(ran: Ran) -> list[Problem]:
+    """Why vet could not look: these count wherever they are."""
+    return [replace(one, message=f"error: {one.message}") for one in diagnostics(ran).problems]
 
 
 def _format(gofmt: FoundProgram, paths: tuple[str, ...]) -> Task:

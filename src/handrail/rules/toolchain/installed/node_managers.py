@@ -30,6 +30,11 @@ def manager(site: Site, node: FoundProgram, name: str) -> FoundProgram | None:
     found = find(site, name)
     if found is None or not _is_corepack(found.path):
         return found
+    return _downloaded(node, name)
+
+
+def _downloaded(node: FoundProgram, name: str) -> FoundProgram | None:
+    """The newest version that corepack has downloaded."""
     newest = max(_cached(name).values(), key=lambda path: _numbers(path.parent.name), default=None)
     real = _bin_of(newest, name) if newest is not None else None
     return FoundProgram(name, real, "corepack has downloaded it", words=_called(node, real)) if real else None
@@ -54,16 +59,16 @@ def _called(node: FoundProgram, path: Path) -> tuple[str, ...]:
 
 def _candidates(site: Site, name: str) -> Iterator[tuple[Path, str]]:
     for folder in site.above():
-        yield from _brought(site, folder) if name == "yarn" else ()
+        yield from _brought(site, folder, name)
         pinned = _pinned.match(str(_json(folder / "package.json").get("packageManager", "")))
         kept = _cached(name).get(pinned[2]) if pinned and pinned[1] == name else None
         if pinned and kept and (path := _bin_of(kept, name)):
             yield path, f"corepack: package.json pins {pinned[2]}"
 
 
-def _brought(site: Site, folder: Path) -> Iterator[tuple[Path, str]]:
+def _brought(site: Site, folder: Path, name: str) -> Iterator[tuple[Path, str]]:
     """The yarn that a project has among its own files; never one elsewhere."""
-    found = _yarn_path.search(text_of(folder / ".yarnrc.yml"))
+    found = _yarn_path.search(text_of(folder / ".yarnrc.yml")) if name == "yarn" else None
     path = (folder / found[1]).resolve() if found else folder
     if path.is_file() and path.is_relative_to(site.project.root):
         yield path, ".yarnrc.yml names it"
