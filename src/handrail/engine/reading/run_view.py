@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 from itertools import islice
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
+from msgspec import Meta
 from msgspec.structs import replace
 
 from handrail.domain.definition.model import Category, Definition, Kind, Step, Tool
@@ -90,7 +91,8 @@ class Remedy(StrEnum):
 class RecoveryOption(Shown, frozen=True):
     """A way to resolve a failure: the action, its step if it has one, and what it does."""
 
-    action: Action | Remedy
+    # An Action or a Remedy: msgspec can't describe a union of two enums.
+    action: Annotated[Any, Meta(extra_json_schema={"enum": [*Action, *Remedy]})]
     means: str
     step: str = ""
     by: str = ""
