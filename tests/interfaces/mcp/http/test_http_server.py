@@ -14,9 +14,9 @@ import pytest
 from mcp.server.lowlevel.server import Server
 
 from handrail.domain.errors import Forbidden, HandrailError, Invalid, Unavailable
-from handrail.interfaces.mcp.http.app import Ready
 from handrail.interfaces.mcp.http.http_server import Endpoint, ServeOptions, serve
-from handrail.interfaces.mcp.http.listen_address import ListenAddress, listen_on, resolve_address
+from handrail.interfaces.web.listen_address import ListenAddress, listen_on, resolve_address
+from handrail.interfaces.web.site import Ready
 from interfaces.mcp.http.live_server import PATIENCE_S, Calls, always_ready
 
 ASKED = 400

@@ -16,11 +16,12 @@ from typing import Any, Final
 from mcp.server.lowlevel.server import Server
 
 from handrail.domain.errors import Forbidden, Invalid
-from handrail.interfaces.mcp.http.app import MCP_PATH, Ready, app_of
-from handrail.interfaces.mcp.http.guard import guard_of
-from handrail.interfaces.mcp.http.listen_address import ListenAddress, listen_on, resolve_address
-from handrail.interfaces.mcp.http.token_file import open_token
-from handrail.interfaces.mcp.http.uvicorn_runner import run
+from handrail.interfaces.mcp.http.app import MCP_PATH, app_of
+from handrail.interfaces.web.guard import guard_of
+from handrail.interfaces.web.listen_address import ListenAddress, listen_on, resolve_address
+from handrail.interfaces.web.site import Ready
+from handrail.interfaces.web.token_file import open_token
+from handrail.interfaces.web.uvicorn_runner import run
 
 HOST: Final = re.compile(r"([A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(:[0-9]{1,5})?")
 """A host name, an IPv4 address or an IPv6 address, with or without a port."""

@@ -14,8 +14,12 @@ from typing import Final
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from handrail.domain.errors import Unavailable
-from handrail.interfaces.mcp.http.limits import HttpLimits
-from handrail.interfaces.mcp.http.responses import (
+from handrail.interfaces.mcp.http.session_book import HELLO_BYTES_MAX, HttpSession, SessionBook
+from handrail.interfaces.mcp.stdio.envelope import Envelope, Notification, Request
+from handrail.interfaces.mcp.stdio.replies import INVALID_REQUEST, error_line, key_of
+from handrail.interfaces.mcp.stdio.request_gate import Admission
+from handrail.interfaces.web.limits import HttpLimits
+from handrail.interfaces.web.responses import (
     Application,
     Header,
     JsonResponse,
@@ -26,10 +30,6 @@ from handrail.interfaces.mcp.http.responses import (
     error_response,
     send_response,
 )
-from handrail.interfaces.mcp.http.session_book import HELLO_BYTES_MAX, HttpSession, SessionBook
-from handrail.interfaces.mcp.stdio.envelope import Envelope, Notification, Request
-from handrail.interfaces.mcp.stdio.replies import INVALID_REQUEST, error_line, key_of
-from handrail.interfaces.mcp.stdio.request_gate import Admission
 
 SESSION_ID: Final = b"mcp-session-id"
 PROTOCOL_VERSION: Final = b"mcp-protocol-version"

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from handrail.domain.errors import Forbidden
-from handrail.interfaces.mcp.http.responses import Header, JsonResponse, error_response
+from handrail.interfaces.web.responses import Header, JsonResponse, error_response
 
 MISDIRECTED: Final = 421
 FORBIDDEN: Final = 403

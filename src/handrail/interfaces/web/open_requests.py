@@ -1,6 +1,6 @@
 """The requests that are being handled: at shutdown each is ended, and its client gets a proper end of the response.
 
-A request whose handler raises is logged and ended too. Requests are handled in app.py."""
+A request whose handler raises is logged and ended too. Requests are handled in site.py."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from handrail.domain.errors import HandrailError, Unavailable
-from handrail.interfaces.mcp.http.responses import (
+from handrail.interfaces.web.responses import (
     CLOSE,
     Application,
     JsonResponse,
@@ -33,8 +33,9 @@ log = logging.getLogger(__name__)
 class OpenRequests:
     """The open requests of one server."""
 
-    def __init__(self) -> None:
+    def __init__(self, streams: frozenset[str] = frozenset()) -> None:
         self.is_closing = False
+        self._streams = streams
         self._open: dict[asyncio.Timeout, bool] = {}
         """The timeout that can end each request, and whether the request is an endless stream."""
         self._all_done = asyncio.Event()
@@ -53,7 +54,7 @@ class OpenRequests:
         try:
             # A timeout without a deadline: `_end` sets one, which cancels just this request.
             async with asyncio.timeout(None) as timeout:
-                self._open[timeout] = is_endless(scope)
+                self._open[timeout] = is_endless(scope, self._streams)
                 try:
                     await application(scope, receive, response.send)
                 finally:
@@ -90,9 +91,10 @@ class OpenRequests:
         return True
 
 
-def is_endless(scope: Scope) -> bool:
+def is_endless(scope: Scope, streams: frozenset[str]) -> bool:
     """Whether this request is a stream of notifications, which ends only when one side leaves."""
-    return scope["method"] == "GET" or (b"mcp-method", b"subscriptions/listen") in scope["headers"]
+    is_stream = scope["method"] == "GET" and scope["path"] in streams
+    return is_stream or (b"mcp-method", b"subscriptions/listen") in scope["headers"]
 
 
 class _Response:

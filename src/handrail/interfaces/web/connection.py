@@ -1,7 +1,7 @@
 """One client connection with limits: a client that is too slow is cut off, and too many connections are refused.
 
 uvicorn has no such limits, so its h11 protocol is extended; h11's states say what the client still has to send.
-Complete requests are answered in app.py."""
+Complete requests are answered in site.py."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
 from handrail.domain.errors import Invalid, Limited, Unavailable
-from handrail.interfaces.mcp.http.limits import HttpLimits
-from handrail.interfaces.mcp.http.responses import CLOSE, SAFE_HEADERS, JsonResponse, error_response
+from handrail.interfaces.web.limits import HttpLimits
+from handrail.interfaces.web.responses import CLOSE, SAFE_HEADERS, JsonResponse, error_response
 
 LINGER_S: Final = 1.0
 """How long a refused client may take to read the reason."""

@@ -1,6 +1,6 @@
 """Runs the ASGI application in uvicorn, in the current event loop and with our limits, until it is stopped.
 
-Signals are handled by the caller; requests are handled in app.py."""
+Signals are handled by the caller; requests are handled in site.py."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from typing import Final
 
 import uvicorn
 
-from handrail.interfaces.mcp.http.app import App
-from handrail.interfaces.mcp.http.connection import connection_class
-from handrail.interfaces.mcp.http.limits import HttpLimits
-from handrail.interfaces.mcp.http.listen_address import BACKLOG
-from handrail.interfaces.mcp.http.open_requests import END_S
+from handrail.interfaces.web.connection import connection_class
+from handrail.interfaces.web.limits import HttpLimits
+from handrail.interfaces.web.listen_address import BACKLOG
+from handrail.interfaces.web.open_requests import END_S
+from handrail.interfaces.web.site import Site
 
 OUR_LOG: Final = "handrail"
 
 
 async def run(
-    app: App, listener: socket.socket, *, stop: asyncio.Future[None], on_started: Callable[[], None] = lambda: None
+    app: Site, listener: socket.socket, *, stop: asyncio.Future[None], on_started: Callable[[], None] = lambda: None
 ) -> None:
     """Serve until `stop` is done or this task is cancelled; then end open requests within a time limit."""
     with _redirected_logs("uvicorn", "mcp"):
@@ -36,7 +36,7 @@ async def run(
             await asyncio.gather(app.close(), serving)
 
 
-def _config(app: App, limits: HttpLimits) -> uvicorn.Config:
+def _config(app: Site, limits: HttpLimits) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         http=connection_class(limits),

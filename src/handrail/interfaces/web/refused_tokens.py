@@ -1,7 +1,7 @@
 """Requests whose token is wrong or missing: how many came from where, how long the answer waits, and what is logged.
 
 Pure: the time is passed in. The token itself never gets here. Who may come in is decided in guard.py; the waiting
-is done in app.py. A right token never waits: other clients of the same address must not suffer."""
+is done in slow_refusals.py. A right token never waits: other clients of the same address must not suffer."""
 
 from __future__ import annotations
 

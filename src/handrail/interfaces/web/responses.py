@@ -1,6 +1,6 @@
 """HTTP responses that handrail makes itself: JSON, never cached or sniffed, and errors with a hint.
 
-When to send which response is decided in app.py and connection.py; all other responses come from the SDK."""
+When to send which response is decided in site.py and connection.py."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Limits of the HTTP server: sizes, counts and times. Values only; enforced in app.py, sessions.py, connection.py."""
+"""Limits of the HTTP server: sizes, counts and times.
+
+Values only; enforced in site.py, connection.py, and by who answers."""
 
 from __future__ import annotations
 
