@@ -1,0 +1,1 @@
+import{_ as e}from"./app.js";import{t}from"./jsxRuntime.js";function n(n){return t(e,{crumbs:[{word:`Approvals`}],title:`Approvals`,children:t(`h1`,{children:`Approvals`})})}export{n as ApprovalsPage};

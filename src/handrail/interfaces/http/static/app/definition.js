@@ -1,0 +1,1 @@
+import{t as e}from"./jsxRuntime.js";function t(t){return e(`p`,{children:`Definition`})}export{t as Definition};

@@ -1,0 +1,1 @@
+import{_ as e}from"./app.js";import{t}from"./jsxRuntime.js";function n(n){return t(e,{crumbs:[{word:`Settings`}],title:`Settings`,children:t(`h1`,{children:`Settings`})})}export{n as SettingsPage};
