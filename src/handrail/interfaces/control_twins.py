@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from handrail.domain.preview.values import Preview
+from handrail.domain.preview.values import ControlPreview
 from handrail.domain.run.legal_controls import ANSWERS, Action
 
 WHY: Final = "..."
@@ -31,7 +31,7 @@ def call_twin(run: str, action: Action, step: str = "") -> dict[str, Any]:
     return {"tool": "control", "arguments": {"run": run, "action": action.value, **on_step, "reason": WHY}}
 
 
-def preview_data(seen: Preview) -> dict[str, Any]:
+def preview_data(seen: ControlPreview) -> dict[str, Any]:
     """A preview as data, with both twins."""
     data: dict[str, Any] = msgspec.to_builtins(seen)
     data["cli"] = command_twin(seen.run, seen.action, seen.step, digest=seen.digest)

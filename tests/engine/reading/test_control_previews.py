@@ -17,7 +17,7 @@ from handrail.domain.journal.codec import entry_of
 from handrail.domain.journal.event import AttemptStarted, Event, How, RunCompensated, UndoStarted
 from handrail.domain.policy.answering import AnswerRules
 from handrail.domain.preview.control_preview import ControlAsked
-from handrail.domain.preview.values import Hand, Lasting, Preview
+from handrail.domain.preview.values import ControlPreview, Hand, Lasting
 from handrail.domain.run.command import CompensateStep
 from handrail.domain.run.legal_controls import Action
 from handrail.domain.run.state import Run
@@ -36,7 +36,9 @@ def previews_of(stage: Stage) -> ControlPreviews:
     return ControlPreviews(RunReader(stage.store, stage.clock), policy, check=inputs_checked, toolbox=stage.box)
 
 
-async def previewed(stage: Stage, run: Run, action: Action, step: str = "", actor: str = ADA, **more: Any) -> Preview:
+async def previewed(
+    stage: Stage, run: Run, action: Action, step: str = "", actor: str = ADA, **more: Any
+) -> ControlPreview:
     return await previews_of(stage).of(run.id, ControlAsked(action=action, actor=actor, step=step, **more))
 
 
@@ -135,7 +137,7 @@ async def to_the_end(stage: Stage, run: Run) -> Run:
     raise AssertionError("it is not undone after many turns")
 
 
-async def undo_scene(seed: int) -> tuple[Definition, Preview, list[Event], list[tuple[str, Any]]]:
+async def undo_scene(seed: int) -> tuple[Definition, ControlPreview, list[Event], list[tuple[str, Any]]]:
     random, log = Random(seed), list[tuple[str, Any]]()
     stage, definition = stage_of(random, log), Planner(seed).plan()
     await stage.open()
@@ -203,10 +205,12 @@ def shipping(**more: Any) -> Stage:
     return Stage(irr, puppet("x.bad", always(Category.PERMISSION)), **more)
 
 
-def scene(stage: Stage, *acts: tuple[Action, str], ask: ControlAsked, what: Definition = SHIP) -> tuple[Preview, Run]:
+def scene(
+    stage: Stage, *acts: tuple[Action, str], ask: ControlAsked, what: Definition = SHIP
+) -> tuple[ControlPreview, Run]:
     """The preview of a control after others were used."""
 
-    async def played() -> tuple[Preview, Run]:
+    async def played() -> tuple[ControlPreview, Run]:
         run = await stage.play(what, {"what": "it"})
         for action, step in acts:
             await stage.control.act(run.id, action, actor=ADA, reason="because", step=step)
@@ -294,7 +298,7 @@ def test_a_fork_shows_what_it_takes_over_what_it_does_again_and_which_effects_it
 
 
 def test_pause_and_resume_say_what_ends_and_what_starts() -> None:
-    async def played() -> tuple[Preview, Preview]:
+    async def played() -> tuple[ControlPreview, ControlPreview]:
         stage = Stage(puppet("x.slow", taking(1)))
         await stage.open()
         two = plan({"id": "a", "tool": "x.slow", "args": {"n": 1}}, {"id": "b", "tool": "x.do", "after": ["a"]})
@@ -350,7 +354,7 @@ ALL_STATES = [(Action.APPROVE, "go"), (Action.SKIP, "ship"), (Action.COMPENSATE,
 @pytest.mark.parametrize("actor", [ADA, "agent:bo"])
 @pytest.mark.parametrize("action", list(Action))
 def test_legal_and_allowed_are_what_the_control_itself_then_says(action: Action, actor: str, count: int) -> None:
-    async def played() -> tuple[Preview | None, HandrailError | None]:
+    async def played() -> tuple[ControlPreview | None, HandrailError | None]:
         stage = shipping()
         run = await stage.play(SHIP, {"what": "it"})
         for done, step in ALL_STATES[:count]:
@@ -358,7 +362,7 @@ def test_legal_and_allowed_are_what_the_control_itself_then_says(action: Action,
             await stage.worker.settled(run.id)
         step = "make" if action is Action.FORK else ""
         try:
-            seen: Preview | None = await previewed(stage, run, action, step, actor)
+            seen: ControlPreview | None = await previewed(stage, run, action, step, actor)
         except Invalid:
             seen = None
         try:

@@ -27,11 +27,11 @@ from handrail.domain.preview.undo_ahead import effect_left, effects_left, undo_f
 from handrail.domain.preview.values import (
     CALLS_MAX,
     CallAhead,
+    ControlPreview,
     EffectLeft,
     ForkAhead,
     Hand,
     Lasting,
-    Preview,
     StepChange,
 )
 from handrail.domain.preview.words import means_of, notes_of
@@ -56,7 +56,7 @@ class ControlAsked(Struct, frozen=True, kw_only=True):
     """Of what an answer is to; empty: to whatever is asked now."""
 
 
-def preview_of(run: Run, definition: Definition, asked: ControlAsked, policy: OwnerPolicy, now: Now) -> Preview:
+def preview_of(run: Run, definition: Definition, asked: ControlAsked, policy: OwnerPolicy, now: Now) -> ControlPreview:
     """What a control would do; NotFound or Invalid if it does not say on which step."""
     if asked.action is Action.FORK:
         return _fork(run, definition, asked, policy, now)
@@ -110,9 +110,9 @@ def _verdict(
     return {"allowed": True, "passphrase": needed}
 
 
-def _not_legal(run: Run, asked: ControlAsked, step: str, error: Conflict, **verdict: Any) -> Preview:
+def _not_legal(run: Run, asked: ControlAsked, step: str, error: Conflict, **verdict: Any) -> ControlPreview:
     is_stale = asked.action in ANSWERS and bool(run.step(step).digest)  # the error says how to answer what waits
-    return Preview(
+    return ControlPreview(
         run=run.id,
         action=asked.action,
         step=step,
@@ -125,11 +125,11 @@ def _not_legal(run: Run, asked: ControlAsked, step: str, error: Conflict, **verd
     )
 
 
-def _legal(run: Run, definition: Definition, asked: ControlAsked, step: str, outcome: _Granted) -> Preview:
+def _legal(run: Run, definition: Definition, asked: ControlAsked, step: str, outcome: _Granted) -> ControlPreview:
     after = outcome.after
     calls, end = _ahead(run, definition, asked, step, outcome)
     stays = _left(run, end, definition, asked, step)
-    seen = Preview(
+    seen = ControlPreview(
         run=run.id,
         action=asked.action,
         step=step,
@@ -223,7 +223,7 @@ def _in_progress(run: Run, definition: Definition) -> tuple[str, ...]:
 # --- a fork -------------------------------------------------------------------------------------------------
 
 
-def _fork(run: Run, definition: Definition, asked: ControlAsked, policy: OwnerPolicy, now: Now) -> Preview:
+def _fork(run: Run, definition: Definition, asked: ControlAsked, policy: OwnerPolicy, now: Now) -> ControlPreview:
     request = fork_request(run, definition, asked.step)
     asking: list[Command] = [replace(request, definition=run.definition, workflow=run.workflow, inputs=run.inputs)]
     new = Run(id=run.id)
@@ -233,7 +233,7 @@ def _fork(run: Run, definition: Definition, asked: ControlAsked, policy: OwnerPo
     after, _ = granted(new, definition, asking[0], at=now.at, actor=asked.actor)
     carried = tuple(one.step for one in request.carried)
     effects = request.fork.effects if request.fork is not None else ()
-    seen = Preview(
+    seen = ControlPreview(
         run=run.id,
         action=asked.action,
         step=asked.step,

@@ -98,7 +98,7 @@ class ForkAhead(PreviewPart, frozen=True):
     again: tuple[str, ...] = ()
 
 
-class Preview(PreviewPart, frozen=True):
+class ControlPreview(PreviewPart, frozen=True):
     """What a control would do. Nothing is changed by asking."""
 
     run: str

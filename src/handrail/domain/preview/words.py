@@ -8,7 +8,7 @@ from typing import Final
 from handrail.domain.definition.model import Definition
 from handrail.domain.journal.event import Mode
 from handrail.domain.plural import plural
-from handrail.domain.preview.values import Lasting, Preview
+from handrail.domain.preview.values import ControlPreview, Lasting
 from handrail.domain.run.legal_controls import Action
 from handrail.domain.run.state import Run
 from handrail.domain.run.status import RunStatus, StepStatus
@@ -19,7 +19,7 @@ from handrail.domain.scheduling.retry import DEFAULT
 NAMED_MAX: Final = 10
 
 
-def means_of(seen: Preview, definition: Definition) -> str:
+def means_of(seen: ControlPreview, definition: Definition) -> str:
     """What the control does, in one phrase."""
     undos = plural(sum(one.is_undo and not is_in_undo(one.step) for one in seen.calls), "step")
     if any(one.is_undo for one in seen.calls):
@@ -46,13 +46,13 @@ def means_of(seen: Preview, definition: Definition) -> str:
             return "say no: the step fails"
 
 
-def _approved(seen: Preview) -> str:
+def _approved(seen: ControlPreview) -> str:
     if seen.missing:
         return f"one yes; {plural(seen.missing, 'more person', 'more people')} must approve"
     return f"say yes: {plural(len(seen.calls), 'step')} may start by it"
 
 
-def notes_of(seen: Preview, run: Run, end: Run) -> Iterator[str]:
+def notes_of(seen: ControlPreview, run: Run, end: Run) -> Iterator[str]:
     """What to know before; `end` is the run as it would be then."""
     if seen.action is Action.RETRY and not any(one.is_undo for one in seen.calls):
         yield from _retried(run.step(seen.step))

@@ -12,7 +12,7 @@ from handrail.domain.definition.model import Definition
 from handrail.domain.policy.table import DEFAULT_POLICY, OwnerPolicy
 from handrail.domain.preview.calls_ahead import KnownTools, Now
 from handrail.domain.preview.control_preview import ControlAsked, preview_of
-from handrail.domain.preview.values import Preview
+from handrail.domain.preview.values import ControlPreview
 from handrail.domain.scheduling.step_start import InputCheck
 from handrail.engine.reading.run_reader import RunReader
 from handrail.engine.tool import Toolbox
@@ -32,7 +32,7 @@ class ControlPreviews:
     check: InputCheck = as_given
     toolbox: Toolbox | None = None
 
-    async def of(self, run_id: str, asked: ControlAsked) -> Preview:
+    async def of(self, run_id: str, asked: ControlAsked) -> ControlPreview:
         """What this control would do to a run now; NotFound if there is no such run or step, OtherProject if the run
         can't be controlled from here."""
         run = await self.reader.run(run_id)

@@ -86,6 +86,11 @@ class StepView(Shown, frozen=True):
     round: int = 0
     rounds: int = 0
     waits_for: tuple[PostponedView, ...] = ()
+    worked_ms: int = 0
+    """What its tries took; `waited_ms` is what it waited for a retry, a time, an agent, a person or a decision, and
+    `undone_ms` what its undo took. Between `started` and `ended` there can be more: what others did."""
+    waited_ms: int = 0
+    undone_ms: int = 0
 
 
 def steps_of(

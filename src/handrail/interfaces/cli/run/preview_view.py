@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from handrail.domain.preview.values import CallAhead, EffectLeft, Hand, Lasting, Preview
+from handrail.domain.preview.values import CallAhead, ControlPreview, EffectLeft, Hand, Lasting
 from handrail.interfaces.cli.words.terminal_edge import say
 from handrail.interfaces.control_twins import command_twin
 from handrail.interfaces.pictures.caption import plain
@@ -22,7 +22,7 @@ WHY: Final = {
 }
 
 
-def print_preview(seen: Preview) -> None:
+def print_preview(seen: ControlPreview) -> None:
     """Print what a control would do; nothing was changed."""
     on = f" {seen.step}" if seen.step else ""
     say(f"{seen.action.value} {seen.run}{on}: {plain(seen.means or seen.message)}", bold=True)
@@ -36,7 +36,7 @@ def print_preview(seen: Preview) -> None:
         say(f"nothing was changed; to do it: {command_twin(seen.run, seen.action, seen.step)}", err=True)
 
 
-def _lines(seen: Preview) -> Iterator[str]:
+def _lines(seen: ControlPreview) -> Iterator[str]:
     yield from (f"{one.step}: {one.was.value} -> {one.becomes.value}" for one in seen.changes[:SHOWN_MAX])
     yield from (_call(one) for one in seen.calls[:SHOWN_MAX])
     if (more := len(seen.calls) + seen.unshown - SHOWN_MAX) > 0:

@@ -249,6 +249,8 @@ WAITS: Final = {"agent": "the agent", "decision": "a decision", "approval": "a p
 
 def took(one: StepView | Status, now: str = "") -> str:
     """How long a step or a run took; with `now`, how long it has been running."""
+    if isinstance(one, StepView) and one.undone_ms:  # its end is that of its undo, and others worked in between
+        return duration_words((one.worked_ms + one.waited_ms) / 1_000)
     end = one.ended or now
     if not one.started or not end:
         return ""
