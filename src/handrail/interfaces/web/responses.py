@@ -24,8 +24,15 @@ SAFE_HEADERS: Final[Sequence[Header]] = (
     (b"x-content-type-options", b"nosniff"),
     (b"cache-control", b"no-store"),
     (b"referrer-policy", b"no-referrer"),
+    (b"x-frame-options", b"DENY"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"cross-origin-opener-policy", b"same-origin"),
 )
 SAFE_NAMES: Final = frozenset(name for name, _ in SAFE_HEADERS)
+NO_CONTENT: Final[Header] = (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'")
+"""For everything that is no page."""
+IMMUTABLE: Final = b"private, max-age=31536000, immutable"
+"""The only other way to be cached: for files whose name has the hash of their content."""
 CLOSE: Final[Header] = (b"connection", b"close")
 
 
@@ -66,8 +73,15 @@ def with_safe_headers(send: Send) -> Send:
 
     async def send_safely(message: Message) -> None:
         if message["type"] == "http.response.start":
-            others = [(name, value) for name, value in message.get("headers", ()) if name.lower() not in SAFE_NAMES]
-            message = {**message, "headers": [*others, *SAFE_HEADERS]}
+            message = {**message, "headers": _safe(message.get("headers", ()))}
         await send(message)
 
     return send_safely
+
+
+def _safe(headers: Sequence[Header]) -> list[Header]:
+    own = {name.lower(): value for name, value in headers}
+    safe = [(name, IMMUTABLE if own.get(name) == IMMUTABLE else value) for name, value in SAFE_HEADERS]
+    if NO_CONTENT[0] not in own:
+        safe.append(NO_CONTENT)
+    return [*((name, value) for name, value in headers if name.lower() not in SAFE_NAMES), *safe]

@@ -310,10 +310,3 @@ class EventsQuery(Asked, frozen=True, rename={"from_": "from"}):
     project: Name = ""
     kind: Names = ()
     from_: Annotated[int, Meta(ge=0, le=2**53)] | None = None
-
-
-class DoctorQuery(Asked, frozen=True):
-    """How much to check."""
-
-    servers: bool = False
-    """Also start the server as each configured client would; that takes seconds."""

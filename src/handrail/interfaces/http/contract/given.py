@@ -12,6 +12,7 @@ from handrail.domain.checks.finding import Finding
 from handrail.domain.definition.model import Effect
 from handrail.domain.journal.chain import Break
 from handrail.domain.journal.event import EffectAhead
+from handrail.domain.preview.values import ControlPreview
 from handrail.domain.project import Project
 from handrail.domain.rehearsal.dry_run import Rehearsed
 from handrail.domain.run.legal_controls import Action
@@ -308,43 +309,13 @@ class RunComparison(Shown, frozen=True):
     """The first step that went another way."""
 
 
-class PreviewCall(Shown, frozen=True):
-    """A call that would be made, in its order."""
+class Preview(ControlPreview, frozen=True):
+    """What a control would do, and the same control elsewhere."""
 
-    step: str
-    title: str = ""
-    tool: str = ""
-    args: str = ""
-    by: str = ""
-    """handrail, agent or person."""
-    effect: Effect | None = None
-
-
-class Stays(Shown, frozen=True):
-    """What a control would leave as it is, and why."""
-
-    step: str
-    title: str = ""
-    why: str = ""
-
-
-class Preview(Shown, frozen=True):
-    """What a control would do; nothing was changed."""
-
-    run: str
-    action: Action
-    is_legal: bool
-    step: str = ""
-    means: str = ""
-    refusal: str = ""
-    """Why it is not legal, or not allowed for you."""
-    hint: str = ""
-    becomes: RunStatus | None = None
-    calls: tuple[PreviewCall, ...] = ()
-    stays: tuple[Stays, ...] = ()
-    warnings: tuple[str, ...] = ()
-    command: str = ""
-    """The same on the command line."""
+    cli: str = ""
+    """As a command."""
+    mcp: Mapping[str, Any] = {}
+    """As an MCP call."""
 
 
 class DryRun(Shown, frozen=True):

@@ -532,7 +532,6 @@ _SERVER: Final = (
         path="/doctor",
         name="doctor",
         summary="Check this installation; each finding has its fix",
-        query=asked.DoctorQuery,
         gives=given.DoctorReport,
         page="/settings/doctor",
         tag="server",

@@ -57,6 +57,10 @@ class McpPart:
         async with self._sdk.router.lifespan_context(self._sdk):
             yield
 
+    def clients(self) -> list[tuple[str, float]]:
+        """The names of the clients that are connected, and how many seconds ago each was last heard."""
+        return self.sessions.clients()
+
     async def close(self) -> None:
         """Log what was refused last."""
         self.refusals.close()

@@ -1,25 +1,24 @@
-"""`handrail serve`: resolve the address, check that serving it is safe, open the token and the server, run.
+"""`handrail serve`: resolve the address, check that serving it is safe, open the token and the parts, run.
 
-Options are parsed, and the endpoint is printed, by the command line."""
+Options are parsed, the parts are put together, and the endpoint is printed, by the command line."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import re
+import socket
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from mcp.server.lowlevel.server import Server
-
-from handrail.domain.errors import Forbidden, Invalid
-from handrail.interfaces.mcp.http.app import MCP_PATH, app_of
-from handrail.interfaces.web.guard import guard_of
+from handrail.domain.errors import Forbidden, Invalid, Unavailable
+from handrail.interfaces.web.guard import Guard, guard_of
+from handrail.interfaces.web.limits import HttpLimits
 from handrail.interfaces.web.listen_address import ListenAddress, listen_on, resolve_address
-from handrail.interfaces.web.site import Ready
+from handrail.interfaces.web.site import Part, Ready, Site
 from handrail.interfaces.web.token_file import open_token
 from handrail.interfaces.web.uvicorn_runner import run
 
@@ -27,9 +26,6 @@ HOST: Final = re.compile(r"([A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(:[0-9
 """A host name, an IPv4 address or an IPv6 address, with or without a port."""
 
 log = logging.getLogger(__name__)
-
-OpenServer = Callable[[], AbstractAsyncContextManager[tuple[Server[Any], Ready]]]
-"""Opens the MCP server, together with its readiness check."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,34 +38,52 @@ class ServeOptions:
     allowed: Sequence[str] = ()
     """More host names that clients may use, besides those of the address."""
     needs_token: bool = True
+    takes_any: bool = False
+    """Whether another port is taken if this one is in use."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """What a client needs to connect."""
+    """Where the server is, and what a client needs to connect."""
 
     url: str
-    token: str | None = field(default=None, repr=False)
+    is_loopback: bool
+    guard: Guard = field(repr=False)
     token_file: Path | None = None
 
 
+OpenParts = Callable[[Endpoint, HttpLimits], AbstractAsyncContextManager[tuple[Sequence[Part], Ready]]]
+"""Opens the parts of the site, together with its readiness check."""
+
+
 async def serve(
-    options: ServeOptions, open_server: OpenServer, *, stop: asyncio.Future[None], on_ready: Callable[[Endpoint], None]
+    options: ServeOptions, open_parts: OpenParts, *, stop: asyncio.Future[None], on_ready: Callable[[Endpoint], None]
 ) -> None:
     """Serve over HTTP until `stop` is done; `on_ready` is called when clients can connect."""
     address = resolve_address(options.host, options.port)
     _require_hosts(options.allowed)
     _require_safe(options, address)
     # The port is bound first: if it is in use, no token file and no store is created.
-    with closing(listen_on(address)) as listener:
+    with closing(_listening(address, options)) as listener:
         address = replace(address, port=listener.getsockname()[1])  # with port 0 the system has chosen one
         token, file = open_token(options.home) if options.needs_token else (None, None)
         guard = guard_of(address.names, address.port, token=token, allowed=options.allowed)
-        endpoint = Endpoint(url=address.url + MCP_PATH, token=token, token_file=file)
-        log.info("MCP over HTTP at %s", endpoint.url)
-        async with open_server() as (server, ready):
-            app = app_of(server, ready=ready, guard=guard)
-            await run(app, listener, stop=stop, on_started=lambda: on_ready(endpoint))
+        endpoint = Endpoint(url=address.url, is_loopback=address.is_loopback, guard=guard, token_file=file)
+        log.info("serving at %s", endpoint.url)
+        limits = HttpLimits()
+        async with open_parts(endpoint, limits) as (parts, ready):
+            site = Site(parts, ready=ready, guard=guard, limits=limits)
+            await run(site, listener, stop=stop, on_started=lambda: on_ready(endpoint))
+
+
+def _listening(address: ListenAddress, options: ServeOptions) -> socket.socket:
+    try:
+        return listen_on(address)
+    except Unavailable:
+        if not options.takes_any:
+            raise
+        log.warning("port %d is in use: another one is taken", address.port)
+        return listen_on(replace(address, port=0))
 
 
 def _require_hosts(names: Sequence[str]) -> None:
