@@ -31,8 +31,8 @@ SAFE_HEADERS: Final[Sequence[Header]] = (
 SAFE_NAMES: Final = frozenset(name for name, _ in SAFE_HEADERS)
 NO_CONTENT: Final[Header] = (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'")
 """For everything that is no page."""
-IMMUTABLE: Final = b"private, max-age=31536000, immutable"
-"""The only other way to be cached: for files whose name has the hash of their content."""
+REVALIDATED: Final = b"private, no-cache"
+"""For files that are no secret: kept by the browser, which asks each time whether they have changed."""
 CLOSE: Final[Header] = (b"connection", b"close")
 
 
@@ -81,7 +81,7 @@ def with_safe_headers(send: Send) -> Send:
 
 def _safe(headers: Sequence[Header]) -> list[Header]:
     own = {name.lower(): value for name, value in headers}
-    safe = [(name, IMMUTABLE if own.get(name) == IMMUTABLE else value) for name, value in SAFE_HEADERS]
+    safe = [(name, REVALIDATED if own.get(name) == REVALIDATED else value) for name, value in SAFE_HEADERS]
     if NO_CONTENT[0] not in own:
         safe.append(NO_CONTENT)
     return [*((name, value) for name, value in headers if name.lower() not in SAFE_NAMES), *safe]

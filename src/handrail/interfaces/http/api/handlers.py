@@ -7,12 +7,14 @@ from typing import Final
 
 from handrail.interfaces.http.api import (
     approving,
+    comparing,
     planning,
     proving,
     run_details,
     run_listing,
     running,
     serving,
+    step_details,
     tooling,
 )
 from handrail.interfaces.http.api.call import Handler
@@ -23,7 +25,11 @@ HANDLERS: Final[Mapping[str, Handler]] = {
     "start_run": running.start_run,
     "show_run": running.show_run,
     "list_steps": running.list_steps,
+    "show_step": step_details.show_step,
     "run_graph": run_details.run_graph,
+    "run_timeline": run_details.run_timeline,
+    "compare_values": comparing.compare_values,
+    "compare_runs": comparing.compare_runs,
     "run_definition": run_details.run_definition,
     "run_journal": proving.run_journal,
     "show_event": proving.show_event,

@@ -1,4 +1,4 @@
-"""One run in detail: its graph and the definition that it is pinned to."""
+"""One run in detail: its graph, its timeline and the definition that it is pinned to."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from handrail.domain.definition.authoring import definition_data
 from handrail.domain.errors import HandrailError
 from handrail.domain.json import digest
 from handrail.engine.reading.run_view import Detail
+from handrail.engine.reading.time_view import RunTimeline
 from handrail.interfaces.http.api.call import Call
 from handrail.interfaces.http.api.drawing import run_graph_of
 from handrail.interfaces.http.contract import given
@@ -18,6 +19,11 @@ async def run_graph(call: Call) -> given.Graph:
     run = await program.run_reader.run(call.run)
     definition = await program.run_reader.definition(run)
     return run_graph_of(run, definition, program.toolbox.effects(), seen.steps)
+
+
+async def run_timeline(call: Call) -> RunTimeline:
+    """What happened when."""
+    return await call.program.run_reader.timeline(call.run)
 
 
 async def run_definition(call: Call) -> given.DefinitionView:

@@ -12,13 +12,14 @@ from handrail.domain.checks.finding import Finding
 from handrail.domain.definition.model import Effect
 from handrail.domain.journal.chain import Break
 from handrail.domain.journal.event import EffectAhead
-from handrail.domain.preview.values import ControlPreview
+from handrail.domain.preview.values import CallAhead, ControlPreview
 from handrail.domain.project import Project
 from handrail.domain.rehearsal.dry_run import Rehearsed
 from handrail.domain.run.legal_controls import Action
 from handrail.domain.run.status import RunStatus, StepStatus
 from handrail.engine.reading.run_view import ProjectView, RunSummary, Status
 from handrail.engine.reading.step_view import Shown, StepView
+from handrail.engine.reading.time_view import TryView
 
 # --- the whole ------------------------------------------------------------------------------------
 
@@ -122,27 +123,6 @@ class StepPage(Shown, frozen=True):
     cursor: str = ""
 
 
-class AttemptView(Shown, frozen=True):
-    """One try of a step, or of its undo."""
-
-    attempt: int
-    started: str = ""
-    ended: str = ""
-    took_ms: int | None = None
-    outcome: str = ""
-    """completed, failed, lost, refused, or empty while it runs."""
-    category: str = ""
-    message: str = ""
-    findings: tuple[Mapping[str, Any], ...] = ()
-    output: Any = None
-    by: str = ""
-    due: str = ""
-    """When the next one may start."""
-    is_undo: bool = False
-    n: int = 0
-    """The number of the event that it started with, or that it is known by."""
-
-
 class CheckView(Shown, frozen=True):
     """One check of a step and what it left behind."""
 
@@ -156,15 +136,13 @@ class CheckView(Shown, frozen=True):
 
 
 class UndoView(Shown, frozen=True):
-    """How a step is undone: what it would do or did."""
+    """How a step is undone: what would be done, or was."""
 
-    declared: str = ""
-    """The tool, workflow or prompt that undoes it; own: its tool does; empty: it is not undone."""
-    args: Mapping[str, Any] = {}
-    effect: Effect | None = None
+    call: CallAhead | None = None
+    """What would be done to undo it, as far as that is known now."""
     how: str = ""
     """executed, by_agent, recorded, not_needed, none; empty: it is not undone."""
-    attempts: tuple[AttemptView, ...] = ()
+    tries: tuple[TryView, ...] = ()
     message: str = ""
 
 
@@ -172,7 +150,9 @@ class StepDetail(Shown, frozen=True):
     """One step of a run, with all that is known of it."""
 
     step: StepView
-    attempts: tuple[AttemptView, ...] = ()
+    tries: tuple[TryView, ...] = ()
+    outputs: Mapping[str, Any] = {}
+    """The result of each tool call that its checks refused, by the number of the event."""
     input: Any = None
     """The arguments or the prompt that it was started with, or would be."""
     output: Any = None
@@ -221,32 +201,6 @@ class Graph(Shown, frozen=True):
     edges: tuple[GraphEdge, ...] = ()
     is_cut: bool = False
     mermaid: str = ""
-
-
-class Bar(Shown, frozen=True):
-    """A stretch of time of a step: work, a failed try, a wait or an undo."""
-
-    step: str
-    kind: str
-    """work, failed, lost, retry_wait, person_wait, agent_wait, undo, undo_failed."""
-    start: str
-    end: str = ""
-    attempt: int = 0
-    n: int = 0
-
-
-class Timeline(Shown, frozen=True):
-    """What happened when."""
-
-    start: str = ""
-    end: str = ""
-    bars: tuple[Bar, ...] = ()
-    critical: tuple[str, ...] = ()
-    """The steps that decided how long it took, in order."""
-    worked_ms: int = 0
-    waited_ms: int = 0
-    undone_ms: int = 0
-    is_cut: bool = False
 
 
 class DefinitionView(Shown, frozen=True):

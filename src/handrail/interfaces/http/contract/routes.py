@@ -11,6 +11,7 @@ from handrail.domain.policy.act import Act
 from handrail.domain.run.legal_controls import Action
 from handrail.engine.guiding.guide_view import Guided
 from handrail.engine.proving.bundle_account import Account
+from handrail.engine.reading.time_view import RunTimeline
 from handrail.interfaces.http.contract import asked, given
 from handrail.interfaces.http.contract.route import Form, Method, Route
 
@@ -133,7 +134,7 @@ _RUNS: Final = (
         path="/runs/{run}/timeline",
         name="run_timeline",
         summary="What happened when in a run: work, tries, waits, undo",
-        gives=given.Timeline,
+        gives=RunTimeline,
         page="/runs/{run}/timeline",
         tag="runs",
     ),

@@ -25,7 +25,7 @@ from handrail.interfaces.http.edge.api_part import ApiPart, problem_response
 from handrail.interfaces.http.edge.callers import COMMAND, Unknown
 from handrail.interfaces.http.edge.sign_in import SESSION_S, TICKET_S
 from handrail.interfaces.http.edge.static_files import StaticFile, StaticFiles
-from handrail.interfaces.web.responses import IMMUTABLE
+from handrail.interfaces.web.responses import REVALIDATED
 
 ENTER: Final = "/enter"
 HOME_TWIN: Final = "/index.json"
@@ -112,9 +112,7 @@ class ConsolePart:
     async def _file(self, file: StaticFile, request: Request) -> Response:
         if file is self._files.index:
             return self._html(file)
-        headers = {"etag": file.etag}
-        if file.is_immutable:
-            headers["cache-control"] = IMMUTABLE.decode()
+        headers = {"etag": file.etag, "cache-control": REVALIDATED.decode()}
         if request.headers.get("if-none-match") == file.etag:
             return Response(status_code=304, headers=headers)
         return Response(file.content, media_type=file.media_type, headers=headers)

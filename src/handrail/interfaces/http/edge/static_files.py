@@ -16,7 +16,6 @@ from msgspec import Struct
 
 FOLDER: Final = Path(__file__).parent.parent / "static"
 INDEX: Final = "/index.html"
-ASSETS: Final = "/assets/"
 FILES_MAX: Final = 500
 FILE_BYTES_MAX: Final = 4 * 1_024 * 1_024
 TYPES: Final = {
@@ -41,7 +40,6 @@ class StaticFile(Struct, frozen=True):
     content: bytes
     media_type: str
     etag: str
-    is_immutable: bool
 
 
 class StaticFiles(Struct, frozen=True):
@@ -59,8 +57,8 @@ class StaticFiles(Struct, frozen=True):
 def read_static_files(folder: Path = FOLDER) -> StaticFiles:
     """Read the files of the console; without any, a page that says so."""
     found = [file for file in sorted(folder.rglob("*")) if file.is_file() and not file.is_symlink()]
-    files = {f"/{file.relative_to(folder).as_posix()}": _read(file, folder) for file in found[:FILES_MAX]}
-    files.setdefault(INDEX, _as_file(MISSING, ".html", is_immutable=False))
+    files = {f"/{file.relative_to(folder).as_posix()}": _read(file) for file in found[:FILES_MAX]}
+    files.setdefault(INDEX, _as_file(MISSING, ".html"))
     return StaticFiles(files, policy_of(files[INDEX].content))
 
 
@@ -84,14 +82,13 @@ def policy_of(page: bytes) -> str:
     )
 
 
-def _read(file: Path, folder: Path) -> StaticFile:
+def _read(file: Path) -> StaticFile:
     if file.stat().st_size > FILE_BYTES_MAX:
-        return _as_file(b"", file.suffix, is_immutable=False)
-    is_immutable = f"/{file.relative_to(folder).as_posix()}".startswith(ASSETS)
-    return _as_file(file.read_bytes(), file.suffix, is_immutable=is_immutable)
+        return _as_file(b"", file.suffix)
+    return _as_file(file.read_bytes(), file.suffix)
 
 
-def _as_file(content: bytes, suffix: str, *, is_immutable: bool) -> StaticFile:
+def _as_file(content: bytes, suffix: str) -> StaticFile:
     guessed = mimetypes.types_map.get(suffix, "application/octet-stream")
     etag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
-    return StaticFile(content, TYPES.get(suffix, guessed), etag, is_immutable)
+    return StaticFile(content, TYPES.get(suffix, guessed), etag)
