@@ -230,7 +230,7 @@ def status_of(
         run=run.id,
         workflow=run.workflow,
         status=shown_status(run, prospect),
-        progress=progress_of(run, definition),
+        progress=progress_of(run, definition, is_full=detail is Detail.FULL),
         goal=run.goal,
         waiting_for=waiting_for(run, prospect, definition),
         failure=_failure(run, definition, prospect),
