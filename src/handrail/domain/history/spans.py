@@ -11,6 +11,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from handrail.domain.checks.rule import LooksAt, looked_at
 from handrail.domain.definition.model import Category
 from handrail.domain.journal.event import (
     ApprovalEvent,
@@ -141,6 +142,8 @@ class SpanFold:
         self.n = 0
         self.spans: list[Span] = []
         self.tries: list[TryTaken] = []
+        self.looks: dict[str, dict[str, LooksAt]] = {}
+        """By step: what each of the checks looked at that its latest output went through."""
         self._open: dict[str, int] = {}
         """By step: its span that lasts."""
         self._trying: dict[str, int] = {}
@@ -156,6 +159,9 @@ class SpanFold:
             return
         self.n = entry.n
         step = step_of(entry.event)
+        if isinstance(entry.event, StepCompleted | OutputRefused) and entry.event.evidence:
+            evidence = entry.event.evidence
+            self.looks[entry.event.step] = {str(one.get("rule", "")): looked_at(one) for one in evidence}
         if step is None:
             self._of_run(entry)
         elif isinstance(entry.event, UndoStarted | UndoFailed | UndoLost | UndoBecameUncertain | StepCompensated):

@@ -28,6 +28,7 @@ from handrail.domain.suggestion import did_you_mean
 from handrail.engine.clock import Clock, instant_text
 from handrail.engine.journal import Journal, ProjectionReader
 from handrail.engine.reading.agenda_cache import AgendaCache
+from handrail.engine.reading.check_view import JUDGED, JudgedOutput, judged_output
 from handrail.engine.reading.run_view import (
     Detail,
     ProjectView,
@@ -54,6 +55,7 @@ SPANS_KEPT: Final = 20
 SPANS_SHOWN: Final = 20_000
 TRIES_SHOWN: Final = 5
 TRY_LENGTH_MAX: Final = 300
+JUDGED_SHOWN: Final = 50
 FAILING: Final = frozenset({"attempt_failed", "undo_failed"})
 POSTPONED_MAX: Final = 50
 """For how many ready steps the circuit breaker of their server is looked up."""
@@ -116,7 +118,7 @@ class RunReader:
         seen = status_of(run, definition, now=now, detail=detail, within=within, prospect=prospect)
         seen = replace(seen, project=self._other_project(run.id, run.project))
         if seen.steps:
-            seen = replace(seen, steps=timed_steps(seen.steps, (await self.spans(run)).times(now)))
+            seen = replace(seen, steps=timed_steps(seen.steps, await self.spans(run), now=now))
         if seen.failure is None:
             return seen
         return replace(seen, failure=replace(seen.failure, tries=await self._tries(run, seen.failure.step)))
@@ -139,6 +141,16 @@ class RunReader:
         run = await self.run(run_id)
         locate(await self.definition(run), step)
         return tries_view([one for one in (await self.spans(run)).tries if one.step == step])
+
+    async def judged(self, run_id: str, step: str) -> tuple[JudgedOutput, ...]:
+        """The outputs of a step that went through checks, the latest of them, each check with its evidence."""
+        run = await self.run(run_id)
+        locate(await self.definition(run), step)
+        found: deque[JudgedOutput] = deque(maxlen=JUDGED_SHOWN)
+        async for page in pages_of(self.store, run.id):
+            chosen = (record for record in page if record.step == step and record.kind in JUDGED)
+            found += [one for record in chosen if (one := judged_output(entry_of(record))) is not None]
+        return tuple(found)
 
     async def require_own(self, run_id: str) -> None:
         """Refuse a run of another project: before a person is shown what it asks."""

@@ -10,6 +10,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from handrail.domain.checks.rule import LooksAt
 from handrail.domain.definition.model import Call, Category, Definition, Each, Kind, Prompt, Repeat, Step, title_of
 from handrail.domain.journal.event import Mode
 from handrail.domain.run.state import Run
@@ -79,6 +80,8 @@ class StepView(Shown, frozen=True):
     """Those who have approved, if several must."""
     proof: str = ""
     checks: tuple[str, ...] = ()
+    looks_at: Mapping[str, LooksAt] = {}
+    """By check that its latest output went through: the world, or only the words that were submitted."""
     compensation: str = ""
     category: Category | None = None
     message: str = ""

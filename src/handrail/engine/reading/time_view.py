@@ -4,7 +4,7 @@ Pure functions of what domain/history/ found; times are RFC 3339, durations mill
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from msgspec.structs import replace
 
@@ -84,12 +84,19 @@ class RunTimeline(Shown, frozen=True):
     undone_ms: int = 0
 
 
-def timed_steps(steps: Sequence[StepView], times: Mapping[str, StepTimes]) -> tuple[StepView, ...]:
-    """Steps with the time that went into them."""
-    none = StepTimes()
+def timed_steps(steps: Sequence[StepView], fold: SpanFold, *, now: int) -> tuple[StepView, ...]:
+    """Steps with the time that went into them, and what their checks looked at."""
+    times, none = fold.times(now), StepTimes()
     timed = ((step, times.get(step.id, none)) for step in steps)
     return tuple(
-        replace(step, worked_ms=spent.worked, waited_ms=spent.waited, undone_ms=spent.undone) for step, spent in timed
+        replace(
+            step,
+            worked_ms=spent.worked,
+            waited_ms=spent.waited,
+            undone_ms=spent.undone,
+            looks_at=fold.looks.get(step.id, {}),
+        )
+        for step, spent in timed
     )
 
 
