@@ -13,7 +13,8 @@ import msgspec
 from msgspec import Struct
 
 from handrail.domain.errors import Conflict
-from handrail.engine.clock import instant_text, system_clock
+from handrail.domain.instant import instant_text
+from handrail.engine.clock import system_clock
 from handrail.foundation.atomic_file import write_whole
 from handrail.foundation.plain_file import NotPlain, read_plain
 from handrail.settings import Settings

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from handrail.domain.checks.rule import LooksAt, looked_at
+from handrail.domain.instant import instant_text
 from handrail.domain.journal.event import Entry, OutputRefused, Proof, StepCompleted
-from handrail.engine.clock import instant_text
 from handrail.engine.reading.step_view import Shown
 
 JUDGED: Final = frozenset({"step_completed", "output_refused"})

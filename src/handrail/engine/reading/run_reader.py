@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from handrail.domain.definition.model import Definition, Tool
 from handrail.domain.errors import HandrailError, NotFound
 from handrail.domain.history.spans import SpanFold
+from handrail.domain.instant import instant_text
 from handrail.domain.journal.codec import entry_of
 from handrail.domain.journal.event import AttemptFailed, UndoFailed
 from handrail.domain.journal.projection import RunRow
@@ -25,7 +26,7 @@ from handrail.domain.run.step_path import locate
 from handrail.domain.scheduling.breaker import Breaker, BreakerStatus, replay_breaker
 from handrail.domain.scheduling.step_start import CallTool, start_of
 from handrail.domain.suggestion import did_you_mean
-from handrail.engine.clock import Clock, instant_text
+from handrail.engine.clock import Clock
 from handrail.engine.journal import Journal, ProjectionReader
 from handrail.engine.reading.agenda_cache import AgendaCache
 from handrail.engine.reading.check_view import JUDGED, JudgedOutput, judged_output

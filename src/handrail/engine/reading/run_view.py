@@ -14,6 +14,7 @@ from msgspec import Meta
 from msgspec.structs import replace
 
 from handrail.domain.definition.model import Category, Definition, Kind, Step, Tool
+from handrail.domain.instant import instant_text
 from handrail.domain.journal.event import EffectAhead, Mode
 from handrail.domain.journal.projection import RunRow
 from handrail.domain.policy.act import act_of
@@ -29,7 +30,6 @@ from handrail.domain.run.status import RUN_OPEN, RUN_UNDOING, RUN_WITH_REASON, S
 from handrail.domain.run.step_path import locate
 from handrail.domain.run.step_state import ExceptionKind, StepState
 from handrail.domain.scheduling.compensation import not_compensated, not_undone, undo_order
-from handrail.engine.clock import instant_text
 from handrail.engine.reading.progress import Progress as Progress
 from handrail.engine.reading.progress import progress_of
 from handrail.engine.reading.prospect import Prospect, prospect_of

@@ -12,13 +12,13 @@ from msgspec import Struct
 
 from handrail.domain.checks.rule import LooksAt
 from handrail.domain.definition.model import Call, Category, Definition, Each, Kind, Prompt, Repeat, Step, title_of
+from handrail.domain.instant import instant_text
 from handrail.domain.journal.event import Mode
 from handrail.domain.run.state import Run
 from handrail.domain.run.status import STEP_SATISFIED, RunStatus, StepStatus
 from handrail.domain.run.step_path import UNDO, container_of
 from handrail.domain.run.step_state import StepState
 from handrail.domain.scheduling.agenda import Agenda
-from handrail.engine.clock import instant_text
 from handrail.engine.reading.prospect import Prospect
 
 TEXT_LENGTH_MAX: Final = 300

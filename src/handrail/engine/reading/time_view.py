@@ -11,10 +11,10 @@ from msgspec.structs import replace
 from handrail.domain.definition.model import Category, Definition, title_of
 from handrail.domain.history.critical_path import PathStep, critical_path
 from handrail.domain.history.spans import UNDOING, WORKING, Span, SpanFold, SpanKind, StepTimes, TryOutcome, TryTaken
+from handrail.domain.instant import instant_text
 from handrail.domain.plural import plural
 from handrail.domain.run.state import Run
 from handrail.domain.run.step_path import locate
-from handrail.engine.clock import instant_text
 from handrail.engine.reading.step_view import Shown, StepView
 
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from handrail.domain.definition.duration import duration_ms
 from handrail.domain.errors import Invalid
-from handrail.engine.clock import instant_text
+from handrail.domain.instant import instant_text
 
 
 def instant_of(text: str, name: str, *, now: int, default: int) -> int:
