@@ -37,6 +37,7 @@ from handrail.engine.proving.checkpointing_journal import CheckpointingJournal
 from handrail.engine.proving.erasure import Within, erase_payload
 from handrail.engine.proving.projection_repair import WholeStore, rebuild
 from handrail.engine.proving.witness_courier import CopyState, Witness, WitnessCourier
+from handrail.engine.reading.approvals import Approvals
 from handrail.engine.reading.control_previews import ControlPreviews
 from handrail.engine.reading.ledger import Ledger
 from handrail.engine.reading.run_reader import RunReader
@@ -99,6 +100,10 @@ class StoreReader:
     def previews(self, toolbox: Registry | None = None) -> ControlPreviews:
         """Says what controls would do, and who may, by the policy of these settings."""
         return ControlPreviews(self.run_reader(toolbox), policy_of(self.settings), inputs_checked, toolbox)
+
+    def approvals(self, toolbox: Registry | None = None) -> Approvals:
+        """Reads what waits for the answer of a person."""
+        return Approvals(self.previews(toolbox))
 
 
 @dataclass(frozen=True)
@@ -259,6 +264,11 @@ class Assembly:
     def previews(self) -> ControlPreviews:
         """Says what controls would do."""
         return ControlPreviews(self.run_reader, self.writer.dispatch.policy, inputs_checked, self.toolbox)
+
+    @property
+    def approvals(self) -> Approvals:
+        """Reads what waits for the answer of a person."""
+        return Approvals(self.previews)
 
 
 @asynccontextmanager
