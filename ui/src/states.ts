@@ -59,11 +59,11 @@ export const ATTEMPT: Record<string, Look> = {
 };
 
 export const SERVER: Record<string, Look> = {
-  closed: look('Working', 'completed', 'ok'),
+  used: look('Working', 'completed', 'ok'),
+  unasked: look('Not called yet', 'ready', 'off'),
   open: look('Not being called', 'failed', 'bad'),
   half_open: look('Trying again', 'clock', 'wait'),
-  changed: look('Changed since pinned', 'warning', 'wait'),
-  unused: look('Not called yet', 'ready', 'off'),
+  untrusted: look('Not trusted yet', 'lock', 'wait'),
 };
 
 /** How a step is known to be done. "Verified" only if a check looked at the world. */

@@ -99,31 +99,6 @@ export interface ApprovalView {
   workflow: string;
 }
 
-export interface AttemptView {
-  attempt: number;
-  by?: string;
-  category?: string;
-  due?: string;
-  ended?: string;
-  findings?: readonly (Readonly<Record<string, any>>)[];
-  is_undo?: boolean;
-  message?: string;
-  n?: number;
-  outcome?: string;
-  output?: any;
-  started?: string;
-  took_ms?: number | null;
-}
-
-export interface Bar {
-  attempt?: number;
-  end?: string;
-  kind: string;
-  n?: number;
-  start: string;
-  step: string;
-}
-
 export interface Break {
   n: number;
   reason: string;
@@ -133,6 +108,24 @@ export interface Break {
 export interface BrokenFile {
   file: string;
   message: string;
+}
+
+export interface CallAhead {
+  after?: string;
+  args?: any;
+  by: Hand;
+  can_be_undone?: boolean;
+  effect?: Effect | null;
+  is_undo?: boolean;
+  order: number;
+  own_undo?: boolean;
+  problem?: string;
+  step: string;
+  text?: string;
+  title?: string;
+  tool?: string;
+  when?: string;
+  workflow?: string;
 }
 
 export type Category = "cancelled" | "conflict" | "internal" | "invalid_input" | "not_found" | "permission" | "rate_limited" | "timeout" | "tool_error" | "transient";
@@ -210,6 +203,16 @@ export interface ControlBody {
   step?: string;
 }
 
+export interface CriticalStep {
+  end: string;
+  idle_ms?: number;
+  start: string;
+  step: string;
+  title?: string;
+  waited_ms?: number;
+  worked_ms?: number;
+}
+
 export interface DayFigures {
   day: string;
   statuses?: Readonly<Record<string, number>>;
@@ -272,6 +275,15 @@ export interface EffectAhead {
   when?: string;
 }
 
+export interface EffectLeft {
+  can_be_undone?: boolean;
+  effect?: Effect | null;
+  step: string;
+  title?: string;
+  tool?: string;
+  why: Lasting;
+}
+
 export interface EventPage {
   cursor?: string;
   events?: readonly EventView[];
@@ -322,6 +334,11 @@ export interface Finding {
   severity: Severity;
   unapplied?: boolean;
   where: string;
+}
+
+export interface ForkAhead {
+  again?: readonly string[];
+  carried?: readonly string[];
 }
 
 export interface ForkView {
@@ -382,6 +399,8 @@ export interface Guided {
   workflow?: string;
 }
 
+export type Hand = "agent" | "handrail" | "person";
+
 export interface Home {
   attention?: readonly string[];
   counts?: Readonly<Record<string, number>>;
@@ -393,6 +412,8 @@ export interface Home {
 }
 
 export type Kind = "approve" | "each" | "prompt" | "repeat" | "tool" | "workflow";
+
+export type Lasting = "given_up" | "no_undo" | "not_undone" | "undo_fails" | "unknown";
 
 export interface LegalAction {
   action: Action;
@@ -487,26 +508,32 @@ export interface PostponedView {
 
 export interface Preview {
   action: Action;
+  allowed: boolean;
+  at: number;
   becomes?: RunStatus | null;
-  calls?: readonly PreviewCall[];
-  command?: string;
+  calls?: readonly CallAhead[];
+  changes?: readonly StepChange[];
+  cli?: string;
+  digest?: string;
+  ends?: RunStatus | null;
+  fork?: ForkAhead | null;
   hint?: string;
-  is_legal: boolean;
+  in_progress?: readonly string[];
+  legal: boolean;
+  mcp?: Readonly<Record<string, any>>;
   means?: string;
-  refusal?: string;
+  message?: string;
+  missing?: number;
+  notes?: readonly string[];
+  passphrase?: boolean;
   run: string;
-  stays?: readonly Stays[];
+  schema?: any;
+  stays?: readonly EffectLeft[];
   step?: string;
-  warnings?: readonly string[];
-}
-
-export interface PreviewCall {
-  args?: string;
-  by?: string;
-  effect?: Effect | null;
-  step: string;
-  title?: string;
-  tool?: string;
+  unshown?: number;
+  was: RunStatus;
+  who_may?: string;
+  why?: string;
 }
 
 export interface Problem {
@@ -526,9 +553,12 @@ export interface Problem {
 export interface Progress {
   done: number;
   in_rounds?: number;
+  known_done?: number;
+  known_total?: number;
   rounds?: Readonly<Record<string, string>>;
   skipped?: number;
   total: number;
+  undone?: UndoneProgress | null;
 }
 
 export interface Project {
@@ -675,6 +705,21 @@ export interface RunSummary {
   workflow: string;
 }
 
+export interface RunTimeline {
+  critical?: readonly CriticalStep[];
+  end?: string;
+  now: string;
+  run: string;
+  says?: string;
+  spans?: readonly SpanView[];
+  start: string;
+  took_ms?: number;
+  undone_ms?: number;
+  unshown?: number;
+  waited_ms?: number;
+  worked_ms?: number;
+}
+
 export interface RunView {
   actions?: readonly LegalAction[];
   definition?: string;
@@ -736,6 +781,18 @@ export interface ShownStep {
   title: string;
 }
 
+export type SpanKind = "agent_wait" | "decision_wait" | "failed" | "lost" | "paused" | "person_wait" | "retry_wait" | "time_wait" | "undo" | "undo_failed" | "undo_wait" | "work";
+
+export interface SpanView {
+  attempt?: number;
+  end?: string;
+  kind: SpanKind;
+  ms?: number;
+  n: number;
+  start: string;
+  step: string;
+}
+
 export interface StartBody {
   definition?: Readonly<Record<string, any>> | null;
   goal?: string;
@@ -784,10 +841,11 @@ export interface Status {
   workflow: string;
 }
 
-export interface Stays {
+export interface StepChange {
+  becomes: StepStatus;
   step: string;
   title?: string;
-  why?: string;
+  was: StepStatus;
 }
 
 export interface StepComparison {
@@ -803,14 +861,15 @@ export interface StepComparison {
 
 export interface StepDetail {
   actions?: readonly LegalAction[];
-  attempts?: readonly AttemptView[];
   checks?: readonly CheckView[];
   definition?: Readonly<Record<string, any>>;
   events?: readonly EventView[];
   input?: any;
   key?: string;
   output?: any;
+  outputs?: Readonly<Record<string, any>>;
   step: StepView;
+  tries?: readonly TryView[];
   undo?: UndoView | null;
 }
 
@@ -844,7 +903,10 @@ export interface StepView {
   status: StepStatus;
   text?: string;
   title?: string;
+  undone_ms?: number;
+  waited_ms?: number;
   waits_for?: readonly PostponedView[];
+  worked_ms?: number;
 }
 
 export interface StreamHead {
@@ -860,17 +922,6 @@ export interface SubmitBody {
   output?: any;
   step: string;
   vars?: Readonly<Record<string, any>>;
-}
-
-export interface Timeline {
-  bars?: readonly Bar[];
-  critical?: readonly string[];
-  end?: string;
-  is_cut?: boolean;
-  start?: string;
-  undone_ms?: number;
-  waited_ms?: number;
-  worked_ms?: number;
 }
 
 export interface ToolFiguresView {
@@ -914,13 +965,37 @@ export interface Try {
   took_ms?: number;
 }
 
+export type TryOutcome = "completed" | "deferred" | "failed" | "lost" | "refused" | "stopped";
+
+export interface TryView {
+  attempt: number;
+  by?: string;
+  category?: Category | null;
+  due?: string;
+  ended?: string;
+  ended_n?: number;
+  findings?: number;
+  is_undo?: boolean;
+  message?: string;
+  n: number;
+  outcome?: TryOutcome | null;
+  started: string;
+  step: string;
+  took_ms?: number | null;
+  wait_ms?: number;
+}
+
 export interface UndoView {
-  args?: Readonly<Record<string, any>>;
-  attempts?: readonly AttemptView[];
-  declared?: string;
-  effect?: Effect | null;
+  call?: CallAhead | null;
   how?: string;
   message?: string;
+  tries?: readonly TryView[];
+}
+
+export interface UndoneProgress {
+  done: number;
+  not_undone: number;
+  of: number;
 }
 
 export interface ValueDifference {

@@ -89,3 +89,29 @@ export const spaced = (word: string): string => word.replace(/_/g, ' ');
 
 /** A word as a shell argument. */
 export const shell = (word: string): string => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replace(/'/g, `'\\''`)}'`);
+
+export interface Said {
+  text: string;
+  /** The code that came with it, as 403. */
+  code: string;
+  host: string;
+}
+
+/** A tool's error apart: `403 from store.example: {"error": "token expired"}` says token expired. */
+export function said(message: string | undefined): Said {
+  const found = /^(\d{3}) from (\S+?)(?::\s*([\s\S]*))?$/.exec(message ?? '');
+  if (!found) return { text: message ?? '', code: '', host: '' };
+  return { code: found[1]!, host: found[2]!, text: inside(found[3] ?? '') || `answered ${found[1]}` };
+}
+
+function inside(body: string): string {
+  try {
+    const data = JSON.parse(body) as Record<string, unknown>;
+    const words = data.error ?? data.message ?? data.detail ?? data.title;
+    if (typeof words === 'string') return words;
+    if (words && typeof words === 'object') return inside(JSON.stringify(words));
+  } catch {
+    return body; // not JSON: it is the words themselves
+  }
+  return body;
+}

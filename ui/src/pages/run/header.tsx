@@ -1,17 +1,18 @@
 /** The top of a run's page: name, state, who, how long; one segment for each step; and why it is where it is. */
 import type { ComponentChildren, JSX } from 'preact';
-import type { LegalAction, RunView } from '../../core/contract';
+import { useRead } from '../../core/api';
+import type { EventPage, LegalAction, RunView } from '../../core/contract';
 import { isLive } from '../../core/live';
 import { enc, go } from '../../core/router';
 import { took } from '../../core/runs';
 import { useStore } from '../../core/store';
-import { actor, clock, count, duration, listed, number, roughly, spaced, instant } from '../../core/words';
+import { actor, clock, count, duration, listed, number, roughly, said, spaced, instant } from '../../core/words';
 import { Icon, Labelled } from '../../kit/icons';
 import { Button, Menu, Pill, Time, copyText } from '../../kit/kit';
 import { useNow } from '../../kit/now';
 import { runLook } from '../../states';
 import { ACTIONS, actionHref } from './actions';
-import { MANY, isContainer, tally, type Row } from './model';
+import { MANY, isContainer, runPath, tally, type Row } from './model';
 
 interface HeaderProps {
   run: string;
@@ -224,6 +225,9 @@ function Line({ icon, tone, children, entry, run }: { icon: 'failed' | 'undone' 
   );
 }
 
+/** The entries that the lines link to. */
+const DECIDED = '/journal?kind=step_failed&kind=step_became_uncertain&kind=compensation_started&kind=run_cancelled&kind=run_paused&limit=200';
+
 /** What failed, in the tool's own words; whether it was retried; who decided then; what is left behind. */
 function Why({ run, view, rows }: { run: string; view: RunView; rows: readonly Row[] }): JSX.Element | null {
   const status = view.status;
@@ -231,15 +235,17 @@ function Why({ run, view, rows }: { run: string; view: RunView; rows: readonly R
   const title = (step: string): string => rows.find((row) => row.step.id === step)?.title ?? step;
   const failed = rows.filter((row) => row.step.status === 'failed' && !isContainer(row.step));
   const failure = status.failure;
-  const entryOf = (one: unknown): number | undefined => (one as { n?: number } | undefined)?.n;
+  const decided = useRead<EventPage>(runPath(run, DECIDED), { run }).data?.events ?? [];
+  const entryOf = (kind: string, step?: string): number | undefined => decided.findLast((one) => one.kind === kind && (!step || one.step === step))?.n;
+  const whoDid = (kind: string): string => actor(decided.findLast((one) => one.kind === kind)?.actor);
   if (failure) {
-    const said = (failure as { said?: string }).said ?? failure.message;
-    const code = [(failure as { status?: number }).status, failure.category && spaced(failure.category)].filter(Boolean).join(', ');
+    const words = said(failure.message);
+    const code = [words.code, failure.category && spaced(failure.category)].filter(Boolean).join(', ');
     const tries = (failure.attempts ?? 1) > 1 ? `tried ${number(failure.attempts)} times` : 'not retried';
     const unknown = !failure.category && rows.some((row) => row.step.id === failure.step && row.step.status === 'uncertain');
     lines.push(
-      <Line key="failure" run={run} icon={unknown ? 'uncertain' : 'failed'} tone={unknown ? 'unc' : 'bad'} entry={entryOf(failure)}>
-        {unknown ? <b>Nobody knows whether “{title(failure.step)}” happened.</b> : <b>“{title(failure.step)}” failed permanently:</b>} {said}{' '}
+      <Line key="failure" run={run} icon={unknown ? 'uncertain' : 'failed'} tone={unknown ? 'unc' : 'bad'} entry={entryOf(unknown ? 'step_became_uncertain' : 'step_failed', failure.step)}>
+        {unknown ? <b>Nobody knows whether “{title(failure.step)}” happened.</b> : <b>“{title(failure.step)}” failed permanently:</b>} {words.text}{' '}
         <span class="c-3">· {[code, tries].filter(Boolean).join(', ')}</span>
         {failed.length > 1 ? <span class="c-3"> · {number(failed.length - 1)} more failed</span> : null}
       </Line>,
@@ -247,9 +253,9 @@ function Why({ run, view, rows }: { run: string; view: RunView; rows: readonly R
   } else if (failed.length) {
     const first = failed[0]!;
     lines.push(
-      <Line key="failed" run={run} icon="failed" tone="bad" entry={entryOf(first.step)}>
-        <b>{failed.length === 1 ? `“${first.title}” failed permanently:` : `${count(failed.length, 'step')} failed permanently:`}</b> {first.step.message}{' '}
-        <span class="c-3">· {[first.step.category && spaced(first.step.category), (first.step.attempts ?? 1) > 1 ? `tried ${first.step.attempts} times` : 'not retried'].filter(Boolean).join(', ')}</span>
+      <Line key="failed" run={run} icon="failed" tone="bad" entry={entryOf('step_failed', first.step.id)}>
+        <b>{failed.length === 1 ? `“${first.title}” failed permanently:` : `${count(failed.length, 'step')} failed permanently:`}</b> {said(first.step.message).text}{' '}
+        <span class="c-3">· {[said(first.step.message).code, first.step.category && spaced(first.step.category), (first.step.attempts ?? 1) > 1 ? `tried ${first.step.attempts} times` : 'not retried'].filter(Boolean).join(', ')}</span>
       </Line>,
     );
   }
@@ -292,9 +298,9 @@ function Why({ run, view, rows }: { run: string; view: RunView; rows: readonly R
   if (undone.length || couldNot.length || status.status === 'compensating') {
     const ended = status.status === 'compensated';
     lines.push(
-      <Line key="undo" run={run} icon={couldNot.length ? 'undo_failed' : ended ? 'undone' : 'undoing'} tone={couldNot.length ? 'bad' : 'undo'}>
-        <b>{couldNot.length ? `${count(couldNot.length, 'effect')} could not be undone.` : ended ? 'Undone' : 'Undoing'}</b>
-        {status.reason ? <>: “{status.reason}”</> : null}{' '}
+      <Line key="undo" run={run} icon={couldNot.length ? 'undo_failed' : ended ? 'undone' : 'undoing'} tone={couldNot.length ? 'bad' : 'undo'} entry={entryOf('compensation_started')}>
+        <b>{couldNot.length ? `${count(couldNot.length, 'effect')} could not be undone.` : `${whoDid('compensation_started') || 'handrail'} ${ended || couldNot.length ? 'chose to undo' : 'is undoing'}${status.reason ? ':' : ''}`}</b>
+        {status.reason ? <> “{status.reason}”</> : null}{' '}
         <span class="c-3">
           · {count(undone.length, 'step')} undone, {left.length ? `still there: ${listed(left.map(title))}` : 'nothing left behind'}
         </span>
@@ -303,7 +309,7 @@ function Why({ run, view, rows }: { run: string; view: RunView; rows: readonly R
   } else if (status.reason && (status.status === 'cancelled' || status.status === 'paused' || (status.status === 'failed' && !lines.length))) {
     lines.push(
       <Line key="reason" run={run} icon={status.status === 'paused' ? 'paused' : status.status === 'failed' ? 'failed' : 'cancelled'} tone={status.status === 'paused' ? 'wait' : status.status === 'failed' ? 'bad' : 'off'}>
-        <b>{runLook(status.status).word}:</b> {status.reason}
+        <b>{status.status === 'failed' ? 'Failed permanently:' : `${whoDid(status.status === 'paused' ? 'run_paused' : 'run_cancelled')} ${status.status} it:`}</b> “{status.reason}”
       </Line>,
     );
   }

@@ -24,6 +24,9 @@ export type Step = StepView & {
 };
 
 export interface Facts {
+  /** Of a loop: what an item is called, and the list if it is known from the inputs. */
+  as?: string;
+  items?: readonly unknown[];
   tool: string;
   hand: 'agent' | 'handrail' | 'person' | 'loop' | 'workflow';
   effect: string;
@@ -122,14 +125,14 @@ export function useFacts(run: string): ReadonlyMap<string, Facts> {
 
 type Written = Record<string, any>;
 
-export function factsOf(view: { definition?: Written } | undefined): ReadonlyMap<string, Facts> {
+export function factsOf(view: { definition?: Written; inputs?: Written } | undefined): ReadonlyMap<string, Facts> {
   const facts = new Map<string, Facts>();
   const pinned = (view?.definition?.pinned ?? {}) as Record<string, Written>;
   const walk = (steps: unknown, prefix: string, depth: number): void => {
     if (!Array.isArray(steps) || depth > 8) return;
     for (const step of steps as Written[]) {
       const path = prefix + String(step.id ?? '');
-      facts.set(path, factsOfStep(step));
+      facts.set(path, { ...factsOfStep(step), ...loopFacts(step, view?.inputs) });
       walk(bodyOf(step), `${path}.`, depth + 1);
       const called = typeof step.workflow === 'string' ? pinned[step.workflow] : undefined;
       if (called) walk(called.steps, `${path}.`, depth + 1);
@@ -137,6 +140,37 @@ export function factsOf(view: { definition?: Written } | undefined): ReadonlyMap
   };
   walk(view?.definition?.steps, '', 0);
   return facts;
+}
+
+function loopFacts(step: Written, inputs: Written | undefined): Pick<Facts, 'as' | 'items'> {
+  if (step.each === undefined) return {};
+  const named = typeof step.each === 'string' ? /^\s*inputs\.([\w-]+)\s*$/.exec(step.each)?.[1] : undefined;
+  const items: unknown = Array.isArray(step.each) ? step.each : named ? inputs?.[named] : undefined;
+  return { as: typeof step.as === 'string' ? step.as : 'item', items: Array.isArray(items) ? items : undefined };
+}
+
+/** The item of the innermost round that a step is in. */
+export function itemOf(path: string, facts: ReadonlyMap<string, Facts>): { as: string; item: unknown } | undefined {
+  const found = /^(.*)\[(\d+)\](?:\.[^[\]]*)?$/.exec(path);
+  if (!found) return undefined;
+  const loop = facts.get(template(found[1]!));
+  const item = loop?.items?.[Number(found[2])];
+  return loop?.as && item !== undefined ? { as: loop.as, item } : undefined;
+}
+
+/** A title is written once for all rounds: `Upload {{ target }}` is `Upload macos` in the third. */
+function roundTitle(step: StepView, facts: ReadonlyMap<string, Facts>): string {
+  const title = step.title || step.id.replace(/^.*\./, '');
+  const round = itemOf(step.id, facts);
+  const number = /\[(\d+)\](?!.*\[)/.exec(step.id)?.[1];
+  const shown = title.replace(/\{\{\s*([\w.]+)\s*\}\}/g, (whole, name: string) => {
+    if (!round || name.split('.')[0] !== round.as) return number === undefined ? whole : String(Number(number) + 1);
+    const value = name.split('.').slice(1).reduce<unknown>((inner, key) => (inner as Written | undefined)?.[key], round.item);
+    return typeof value === 'object' ? JSON.stringify(value) : String(value);
+  });
+  if (shown !== title || number === undefined) return shown;
+  const label = round && (typeof round.item === 'string' || typeof round.item === 'number') ? String(round.item) : `${Number(number) + 1}`;
+  return `${shown} ${label.slice(0, 40)}`;
 }
 
 function bodyOf(step: Written): unknown {
@@ -175,7 +209,7 @@ export function rowsOf(steps: readonly Step[], facts: ReadonlyMap<string, Facts>
       step,
       index,
       depth: (step.id.match(/\./g) ?? []).length,
-      title: titleOf(step),
+      title: /\[\d+\]/.test(step.id) ? roundTitle(step, facts) : titleOf(step),
       look: lookOfStep(step),
       by: doneBy(step, fact),
       effect: effectOf(step, fact),

@@ -1,12 +1,12 @@
 /** One step: what went wrong first, then what went in and out, then the small print. */
 import type { ComponentChildren, JSX } from 'preact';
 import { useRead } from '../../core/api';
-import type { AttemptView, CheckView, LegalAction, StepDetail, UndoView } from '../../core/contract';
+import type { CheckView, LegalAction, StepDetail, TryView, UndoView } from '../../core/contract';
 import { useKeys } from '../../core/keys';
 import { isLive } from '../../core/live';
 import { enc, go, usePlace, withQuery } from '../../core/router';
 import { useStore } from '../../core/store';
-import { actor, clock, count, duration, exact, instant, listed, number, short, spaced } from '../../core/words';
+import { actor, clock, count, duration, exact, instant, listed, number, said, short, spaced } from '../../core/words';
 import { NoAnswer } from '../../frame/shell';
 import { Icon } from '../../kit/icons';
 import { Button, Pill, copyText } from '../../kit/kit';
@@ -23,16 +23,13 @@ interface PanelProps {
   tab: string;
 }
 
-/** What newer answers add. */
-type Try = AttemptView & { waited_ms?: number; status?: number; said?: string };
-
 export function StepPanel({ run, step, rows, tab }: PanelProps): JSX.Element {
   const detail = useRead<StepDetail>(runPath(run, `/steps/${enc(step)}`), { run });
   const { query } = usePlace();
   const data = detail.data;
   const row = rows.find((one) => one.step.id === step);
   const view = (data?.step ?? row?.step) as Step | undefined;
-  const tries = ((data?.attempts ?? []) as Try[]).filter((one) => !one.is_undo);
+  const tries = (data?.tries ?? []).filter((one) => !one.is_undo);
   const chosen = Number(query.get('try')) || tries.length;
   const pick = (number: number): void => {
     if (number >= 1 && number <= tries.length) go(withQuery({ try: String(number) }), true);
@@ -47,11 +44,12 @@ export function StepPanel({ run, step, rows, tab }: PanelProps): JSX.Element {
     );
   }
   const look = lookOfStep(view);
+  const words = said(view.message);
   const note = row ? `Step ${number(row.index + 1)} of ${number(rows.length)}` : '';
   const held = view.status === 'waiting' && view.due ? ` · held until ${clock(view.due)}` : '';
   return (
     <>
-      <PanelHead run={run} tab={tab} note={note + held} title={titleOf(view)} />
+      <PanelHead run={run} tab={tab} note={note + held} title={row?.title ?? titleOf(view)} />
       <div class="tags">
         <Pill look={look} />
         {view.proof ? <ProofTag proof={view.proof} /> : null}
@@ -67,8 +65,7 @@ export function StepPanel({ run, step, rows, tab }: PanelProps): JSX.Element {
         <div class={`said-no${view.status === 'skipped' ? ' ok' : ''}`}>
           <Icon name={look.icon} tone={look.tone} />
           <p class="grow">
-            {view.message}
-            {view.category ? <span class="c-2"> · {spaced(view.category)}</span> : null}
+            {words.text} <span class="c-2">· {[words.code, view.category && spaced(view.category), words.host && `from ${words.host}`].filter(Boolean).join(', ')}</span>
           </p>
         </div>
       ) : null}
@@ -133,9 +130,9 @@ function Section({ title, note, children }: { title: string; note?: ComponentChi
   );
 }
 
-function Detail({ run, data, view, tries, chosen }: { run: string; data: StepDetail; view: Step; tries: readonly Try[]; chosen: number }): JSX.Element {
+function Detail({ run, data, view, tries, chosen }: { run: string; data: StepDetail; view: Step; tries: readonly TryView[]; chosen: number }): JSX.Element {
   const shown = tries[chosen - 1];
-  const output = shown && chosen !== tries.length ? shown.output : data.output;
+  const output = shown && chosen !== tries.length ? data.outputs?.[String(shown.attempt)] : data.output;
   const prompt = typeof data.input === 'string' ? data.input : undefined;
   return (
     <>
@@ -156,7 +153,7 @@ function Detail({ run, data, view, tries, chosen }: { run: string; data: StepDet
         </Section>
       )}
       <Section title="Output" note={shown && chosen !== tries.length ? `of try ${chosen}` : undefined}>
-        <Value value={output} empty={view.status === 'completed' ? 'Nothing was given back.' : 'Nothing yet.'} />
+        <Value value={output} empty={view.status === 'completed' ? 'Nothing was given back.' : look(view) === 'bad' ? 'Nothing: it failed.' : 'Nothing yet.'} />
       </Section>
       {view.kind === 'tool' && !data.checks?.length && view.status === 'completed' ? (
         <Section title="Checks">
@@ -168,14 +165,16 @@ function Detail({ run, data, view, tries, chosen }: { run: string; data: StepDet
   );
 }
 
-function Tries({ tries, run, chosen }: { tries: readonly Try[]; run: string; chosen: number }): JSX.Element {
+const look = (view: Step): string => lookOfStep(view).tone;
+
+function Tries({ tries, run, chosen }: { tries: readonly TryView[]; run: string; chosen: number }): JSX.Element {
   return (
     <ol class="tries">
       {tries.map((one, index) => {
         const isOpen = !one.outcome;
-        const look = one.outcome === 'completed' ? ATTEMPT.completed! : one.outcome === 'lost' ? ATTEMPT.lost! : isOpen ? ATTEMPT.running! : ATTEMPT.attempt_failed!;
+        const look = one.outcome === 'completed' ? ATTEMPT.completed! : one.outcome === 'lost' ? ATTEMPT.lost! : one.outcome === 'deferred' ? ATTEMPT.running! : isOpen ? ATTEMPT.running! : ATTEMPT.attempt_failed!;
         const next = tries[index + 1];
-        const waited = next ? instant(next.started) - instant(one.ended || one.started) : Number.NaN;
+        const waited = one.wait_ms ?? (next ? instant(next.started) - instant(one.ended || one.started) : Number.NaN);
         return (
           <li key={`${one.attempt} ${one.n ?? index}`}>
             <div class="line">
@@ -184,13 +183,13 @@ function Tries({ tries, run, chosen }: { tries: readonly Try[]; run: string; cho
                 Try {number(one.attempt)}
               </a>
               <p class="grow" style={{ overflowWrap: 'anywhere' }}>
-                {one.said || one.message || (one.outcome === 'completed' ? 'worked' : isOpen ? 'running' : one.outcome)}
+                {said(one.message).text || (one.outcome === 'completed' ? 'worked' : isOpen ? 'running' : one.outcome)}
                 {one.category ? <span class="c-3"> · {spaced(one.category)}</span> : null}
                 {one.by ? <span class="c-3"> · {actor(one.by)}</span> : null}
               </p>
               <span class="num c-2">{typeof one.took_ms === 'number' ? duration(one.took_ms) : one.ended ? duration(instant(one.ended) - instant(one.started)) : ''}</span>
             </div>
-            {one.findings?.length ? <Findings findings={one.findings} /> : null}
+            {one.findings ? <p class="wait">{count(one.findings, 'finding')}</p> : null}
             {next && waited > 0 ? (
               <p class="wait">
                 waited {duration(waited)}
@@ -296,26 +295,33 @@ function Evidence({ proof, rule }: { proof: Record<string, any>; rule: string })
 const HOW: Record<string, string> = { executed: 'Executed by handrail', by_agent: 'Done by the agent', recorded: 'Recorded: done by hand', not_needed: 'Not needed', none: 'Not undone' };
 
 function Undo({ undo, run, view }: { undo: UndoView; run: string; view: Step }): JSX.Element | null {
-  const attempts = (undo.attempts ?? []) as Try[];
+  const call = undo.call;
   const did = !!undo.how && undo.how !== 'none';
-  if (!undo.declared && !did && (undo.effect === 'none' || !undo.effect)) return null;
-  const call = undo.declared ? [undo.declared === 'own' ? 'what it captured before is put back' : undo.declared, callArgs(undo.args)].filter(Boolean).join(' ') : '';
+  if (!call && !did && !undo.tries?.length && undo.how !== 'none') return null;
+  const words = call ? (call.own_undo ? `${call.tool ?? ''} puts back what was there` : [call.tool || call.workflow, callArgs(call.args)].filter(Boolean).join(' ') || call.text) : '';
   return (
-    <Section title="Undo" note={undo.effect ? effectWords(undo.effect) : undefined}>
+    <Section title="Undo" note={call?.by === 'agent' ? 'handed to the agent' : call?.effect ? effectWords(call.effect) : undefined}>
       <dl class="facts">
         <dt>{did ? 'Did' : 'Would do'}</dt>
-        <dd>{call ? <code>{call}</code> : view.status === 'completed' ? <span class="c-bad">Nothing says how to undo it</span> : 'nothing'}</dd>
-        {did || undo.how === 'none' ? (
+        <dd>{words ? <code>{words}</code> : view.status === 'completed' ? <span class="c-bad">Nothing says how to undo it</span> : 'nothing'}</dd>
+        {call?.problem ? (
+          <>
+            <dt>Problem</dt>
+            <dd class="c-bad">{call.problem}</dd>
+          </>
+        ) : null}
+        {undo.how ? (
           <>
             <dt>Result</dt>
             <dd class={undo.how === 'none' ? 'c-bad' : 'c-undo'}>
-              {HOW[undo.how!] ?? undo.how}
+              {HOW[undo.how] ?? undo.how}
+              {view.undone_ms ? ` in ${duration(view.undone_ms)}` : ''}
               {undo.message ? <span class="c-2">: {undo.message}</span> : null}
             </dd>
           </>
         ) : null}
       </dl>
-      {attempts.length ? <Tries tries={attempts} run={run} chosen={attempts.length} /> : null}
+      {undo.tries?.length ? <Tries tries={undo.tries} run={run} chosen={undo.tries.length} /> : null}
     </Section>
   );
 }

@@ -202,7 +202,7 @@ function Rows({ run, rows, all, selected, plain }: RowsProps): JSX.Element {
   return (
     <ol class="rail" ref={box} style={isWindowed ? { height: `${rows.length * height}px`, paddingTop: `${from * height}px` } : undefined}>
       {rows.slice(from, to).map((row) => (
-        <StepRow key={row.step.id} run={run} row={row} selected={row.step.id === selected} plain={plain} undo={plain ? '' : undo.get(row.index) ?? ''} ends={`${row.index === 0 ? ' first' : ''}${row.index === all.length - 1 ? ' last' : ''}`} />
+        <StepRow key={row.step.id} run={run} row={row} selected={row.step.id === selected} plain={plain} undo={plain ? '' : undo.get(row.index) ?? ''} ends={`${row.index === 0 ? ' u-first' : ''}${row.index === all.length - 1 ? ' u-last' : ''}`} />
       ))}
     </ol>
   );
@@ -219,7 +219,7 @@ function useRowHeight(): number {
   return height;
 }
 
-/** Which piece of the undo rail each row draws: `from` where it leaves, `line`, `dot`, and `top` where it ends. */
+/** Which piece of the undo rail each row draws: `u-from` where it leaves, `u-dot` at an undone step, `u-top` where it ends. */
 export function undoRail(rows: readonly Row[]): ReadonlyMap<number, string> {
   const pieces = new Map<number, string>();
   const undone = rows.filter((row) => row.isUndone);
@@ -229,9 +229,9 @@ export function undoRail(rows: readonly Row[]): ReadonlyMap<number, string> {
   const failed = [...rows].reverse().find((row) => row.step.status === 'failed' && row.index > lastUndone);
   const bottom = failed?.index ?? lastUndone;
   for (let index = top; index <= bottom; index++) {
-    const dot = rows[index]!.isUndone ? ' dot' : '';
-    const bad = rows[index]!.step.status === 'compensation_failed' ? ' bad' : '';
-    pieces.set(index, `undo${index === top ? ' top' : ''}${index === bottom ? (failed ? ' from' : ' end') : ''}${dot}${bad}`);
+    const dot = rows[index]!.isUndone ? ' u-dot' : '';
+    const bad = rows[index]!.step.status === 'compensation_failed' ? ' u-bad' : '';
+    pieces.set(index, `undo${index === top ? ' u-top' : ''}${index === bottom ? (failed ? ' u-from' : ' u-end') : ''}${dot}${bad}`);
   }
   return pieces;
 }

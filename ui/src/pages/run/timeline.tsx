@@ -2,7 +2,7 @@
 import type { JSX } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import { useRead } from '../../core/api';
-import type { Bar, Timeline as Given } from '../../core/contract';
+import type { RunTimeline as Given, SpanView as Bar } from '../../core/contract';
 import { useKeys } from '../../core/keys';
 import { actor, count, duration, exact, instant, listed } from '../../core/words';
 import { NoAnswer } from '../../frame/shell';
@@ -17,8 +17,8 @@ const LANE = 28;
 const WIDE = 1_000;
 const ROUNDS_MAX = 40;
 const LANES_MAX = 300;
-const IDLE = new Set(['person_wait', 'agent_wait', 'retry_wait', 'hold']);
-const WORD: Record<string, string> = { work: 'work', failed: 'failed try', lost: 'outcome unknown', retry_wait: 'wait before a retry', person_wait: 'waiting for a person', agent_wait: 'with the agent', undo: 'undo', undo_failed: 'failed undo', running: 'running' };
+const IDLE = new Set(['person_wait', 'agent_wait', 'retry_wait', 'decision_wait', 'time_wait', 'undo_wait', 'paused']);
+const WORD: Record<string, string> = { work: 'work', failed: 'failed try', lost: 'outcome unknown', retry_wait: 'wait before a retry', person_wait: 'waiting for a person', agent_wait: 'with the agent', decision_wait: 'waiting for a decision', time_wait: 'waiting for a time', undo_wait: 'wait before the undo is tried again', paused: 'paused', undo: 'undo', undo_failed: 'failed undo', running: 'running' };
 
 interface Lane {
   row: Row;
@@ -34,7 +34,7 @@ export function Timeline({ run, view, rows }: TabProps): JSX.Element {
   const data = given.data;
   useKeys({ t: () => setAsTable(!asTable) });
   const lanes = useMemo(() => lanesOf(rows, data), [rows, data]);
-  const bars = data?.bars ?? [];
+  const bars = data?.spans ?? [];
   const end = Math.max(instant(data?.end) || 0, view.status.ended ? instant(view.status.ended) : now, ...bars.map((bar) => instant(bar.end) || 0));
   const start = instant(data?.start || view.status.started);
   const scale = useMemo(() => scaleOf({ from: start, to: end }, bars.filter((bar) => !IDLE.has(bar.kind)).map((bar) => ({ from: instant(bar.start), to: bar.end ? instant(bar.end) : end })), compress), [data, end, compress]);
@@ -51,7 +51,7 @@ export function Timeline({ run, view, rows }: TabProps): JSX.Element {
         </Button>
       </div>
       <div class="picture">
-        {asTable ? <TimeTable run={run} bars={bars} rows={rows} end={end} /> : <Drawing run={run} lanes={lanes} scale={scale} end={end} critical={data.critical ?? []} />}
+        {asTable ? <TimeTable run={run} bars={bars} rows={rows} end={end} /> : <Drawing run={run} lanes={lanes} scale={scale} end={end} critical={(data.critical ?? []).map((one) => one.step)} />}
         <Cost data={data} rows={rows} />
       </div>
     </>
@@ -60,14 +60,14 @@ export function Timeline({ run, view, rows }: TabProps): JSX.Element {
 
 function lanesOf(rows: readonly Row[], data: Given | undefined): readonly Lane[] {
   const by = new Map<string, Bar[]>();
-  for (const bar of data?.bars ?? []) by.set(bar.step, [...(by.get(bar.step) ?? []), bar]);
-  const critical = new Set(data?.critical ?? []);
+  for (const bar of data?.spans ?? []) by.set(bar.step, [...(by.get(bar.step) ?? []), bar]);
+  const critical = new Set((data?.critical ?? []).map((one) => one.step));
   const long = rows.filter((row) => (row.step.round ?? 0) > ROUNDS_MAX).map((row) => `${row.step.id}[`);
   const lanes: Lane[] = [];
   for (const row of rows) {
     if (long.some((prefix) => row.step.id.startsWith(prefix))) continue;
     const own = by.get(row.step.id) ?? [];
-    const inside = long.includes(`${row.step.id}[`) ? (data?.bars ?? []).filter((bar) => bar.step.startsWith(`${row.step.id}[`)) : [];
+    const inside = long.includes(`${row.step.id}[`) ? (data?.spans ?? []).filter((bar) => bar.step.startsWith(`${row.step.id}[`)) : [];
     if (!own.length && !inside.length && !isContainer(row.step)) continue;
     lanes.push({ row, bars: [...own, ...inside], isCritical: critical.has(row.step.id) });
     if (lanes.length >= LANES_MAX) break;
@@ -153,12 +153,12 @@ function LaneBars({ lane, top, scale, end }: { lane: Lane; top: number; scale: S
       {bars.map((bar, index) => {
         const from = scale.x(instant(bar.start));
         const to = scale.x(bar.end ? instant(bar.end) : end);
-        const kind = bar.end || IDLE.has(bar.kind) ? bar.kind : 'running';
+        const kind: string = bar.end || IDLE.has(bar.kind) ? bar.kind : 'running';
         const length = (bar.end ? instant(bar.end) : end) - instant(bar.start);
         const says = kind === 'person_wait' ? `${actor(row.step.by) || 'a person'}, ${duration(length)}` : '';
         return (
           <i key={index} class={`tbar b-${kind}${lane.isCritical && !kind.startsWith('undo') ? ' on-path' : ''}`} title={`${row.title}: ${WORD[kind] ?? kind}, ${duration(length)}`} style={{ left: percent(from), width: `max(3px, ${percent(to - from)})`, top: `${top + 7}px` }}>
-            {says && to - from > 0.08 ? <span>{says}</span> : null}
+            {says && to - from > 0.07 ? <span>{says}</span> : null}
           </i>
         );
       })}
@@ -206,18 +206,15 @@ function Legend(): JSX.Element {
 /** What the critical path cost, in a sentence. */
 function Cost({ data, rows }: { data: Given; rows: readonly Row[] }): JSX.Element | null {
   const critical = data.critical ?? [];
-  if (!critical.length) return null;
-  const lengthOf = (step: string, kind: string): number => (data.bars ?? []).filter((bar) => bar.step === step && bar.kind === kind && bar.end).reduce((sum, bar) => sum + instant(bar.end) - instant(bar.start), 0);
-  const costs = critical.map((step) => ({ step, work: lengthOf(step, 'work') + lengthOf(step, 'failed'), waits: lengthOf(step, 'retry_wait') + lengthOf(step, 'failed') })).sort((a, b) => b.work - a.work);
+  if (!critical.length && !data.says) return null;
   const title = (step: string): string => rows.find((row) => row.step.id === step)?.title ?? step;
-  const retries = costs.reduce((sum, one) => sum + one.waits, 0);
-  const whole = costs.reduce((sum, one) => sum + one.work, 0);
+  const worked = critical.reduce((sum, one) => sum + (one.worked_ms ?? 0), 0);
+  const slowest = [...critical].sort((a, b) => (b.worked_ms ?? 0) - (a.worked_ms ?? 0)).filter((one) => one.worked_ms);
   return (
     <p class="cost">
-      <b>Critical path {duration(whole)} of work:</b> {listed(costs.slice(0, 2).filter((one) => one.work > 0).map((one) => `${title(one.step)} took ${duration(one.work)}`))}.
-      {retries > 100 ? ` Without the retries this run would have been ${duration(retries)} sooner here.` : ''}
-      {data.waited_ms ? ` ${duration(data.waited_ms)} were spent waiting.` : ''}
-      {data.is_cut ? ` Only ${count(data.bars?.length ?? 0, 'bar')} are shown.` : ''}
+      <b>Critical path, {duration(worked)} of work:</b> {data.says || `${listed(slowest.slice(0, 2).map((one) => `${title(one.step)} took ${duration(one.worked_ms)}`))}.`}
+      {data.says || !data.waited_ms ? '' : ` ${duration(data.waited_ms)} were spent waiting.`}
+      {data.unshown ? ` ${count(data.unshown, 'bar')} not shown.` : ''}
     </p>
   );
 }
