@@ -29,7 +29,7 @@ from handrail.interfaces.mcp.serving import open_server_and_program
 from handrail.interfaces.mcp.surface.offer import Toolset
 from handrail.interfaces.web.http_server import Endpoint, ServeOptions, serve
 from handrail.interfaces.web.limits import HttpLimits
-from handrail.interfaces.web.site import Part, Ready
+from handrail.interfaces.web.site import Ready, SitePart
 from handrail.settings import Settings
 
 TOOLSETS: Final = tuple(one.value for one in Toolset)
@@ -114,11 +114,11 @@ class _Serving:
     console: OpenedConsole | None = None
 
     @asynccontextmanager
-    async def parts(self, endpoint: Endpoint, limits: HttpLimits) -> AsyncIterator[tuple[Sequence[Part], Ready]]:
+    async def parts(self, endpoint: Endpoint, limits: HttpLimits) -> AsyncIterator[tuple[Sequence[SitePart], Ready]]:
         """MCP; and on loopback the API and the console."""
         async with open_server_and_program(self.settings, self.toolsets) as opened:
             mcp = McpPart(opened.server, guard=endpoint.guard, limits=limits)
-            parts: list[Part] = [mcp]
+            parts: list[SitePart] = [mcp]
             if endpoint.is_loopback:
                 self.console = open_console(
                     self.settings, endpoint, limits, opened.open_program, lambda: _connected(mcp)

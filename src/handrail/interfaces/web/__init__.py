@@ -1,1 +1,1 @@
-"""What listens on a port: address, connections, limits, the guard at the door; whoever answers stands above it."""
+"""What listens on a port: address, connections, limits, the guard at the door, for all that answers on it."""

@@ -18,7 +18,7 @@ from handrail.domain.errors import Forbidden, Invalid, Unavailable
 from handrail.interfaces.web.guard import Guard, guard_of
 from handrail.interfaces.web.limits import HttpLimits
 from handrail.interfaces.web.listen_address import ListenAddress, listen_on, resolve_address
-from handrail.interfaces.web.site import Part, Ready, Site
+from handrail.interfaces.web.site import Ready, SitePart, WebSite
 from handrail.interfaces.web.token_file import open_token
 from handrail.interfaces.web.uvicorn_runner import run
 
@@ -52,7 +52,7 @@ class Endpoint:
     token_file: Path | None = None
 
 
-OpenParts = Callable[[Endpoint, HttpLimits], AbstractAsyncContextManager[tuple[Sequence[Part], Ready]]]
+OpenParts = Callable[[Endpoint, HttpLimits], AbstractAsyncContextManager[tuple[Sequence[SitePart], Ready]]]
 """Opens the parts of the site, together with its readiness check."""
 
 
@@ -72,7 +72,7 @@ async def serve(
         log.info("serving at %s", endpoint.url)
         limits = HttpLimits()
         async with open_parts(endpoint, limits) as (parts, ready):
-            site = Site(parts, ready=ready, guard=guard, limits=limits)
+            site = WebSite(parts, ready=ready, guard=guard, limits=limits)
             await run(site, listener, stop=stop, on_started=lambda: on_ready(endpoint))
 
 

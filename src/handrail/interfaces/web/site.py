@@ -39,7 +39,7 @@ Ready = Callable[[], Awaitable[None]]
 """Returns if calls can be answered, and otherwise raises the reason."""
 
 
-class Part(Protocol):
+class SitePart(Protocol):
     """A part of the site."""
 
     @property
@@ -61,10 +61,10 @@ class Part(Protocol):
         ...
 
 
-class Site:
+class WebSite:
     """An ASGI application made of parts."""
 
-    def __init__(self, parts: Sequence[Part], *, ready: Ready, guard: Guard, limits: HttpLimits) -> None:
+    def __init__(self, parts: Sequence[SitePart], *, ready: Ready, guard: Guard, limits: HttpLimits) -> None:
         self.parts, self.ready, self.guard, self.limits = parts, ready, guard, limits
         self.open_requests = OpenRequests(frozenset().union(*(part.streams for part in parts)))
         self._starlette = Starlette(

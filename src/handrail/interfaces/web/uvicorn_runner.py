@@ -17,13 +17,13 @@ from handrail.interfaces.web.connection import connection_class
 from handrail.interfaces.web.limits import HttpLimits
 from handrail.interfaces.web.listen_address import BACKLOG
 from handrail.interfaces.web.open_requests import END_S
-from handrail.interfaces.web.site import Site
+from handrail.interfaces.web.site import WebSite
 
 OUR_LOG: Final = "handrail"
 
 
 async def run(
-    app: Site, listener: socket.socket, *, stop: asyncio.Future[None], on_started: Callable[[], None] = lambda: None
+    app: WebSite, listener: socket.socket, *, stop: asyncio.Future[None], on_started: Callable[[], None] = lambda: None
 ) -> None:
     """Serve until `stop` is done or this task is cancelled; then end open requests within a time limit."""
     with _redirected_logs("uvicorn", "mcp"):
@@ -36,7 +36,7 @@ async def run(
             await asyncio.gather(app.close(), serving)
 
 
-def _config(app: Site, limits: HttpLimits) -> uvicorn.Config:
+def _config(app: WebSite, limits: HttpLimits) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         http=connection_class(limits),

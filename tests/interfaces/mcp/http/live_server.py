@@ -18,7 +18,7 @@ from handrail.interfaces.mcp.http.app import McpPart, app_of
 from handrail.interfaces.web.guard import guard_of
 from handrail.interfaces.web.limits import HttpLimits
 from handrail.interfaces.web.listen_address import listen_on, resolve_address
-from handrail.interfaces.web.site import Site
+from handrail.interfaces.web.site import WebSite
 from handrail.interfaces.web.uvicorn_runner import run
 
 PATIENCE_S = 10.0
@@ -38,7 +38,7 @@ INITIALIZE = {
 class LiveServer:
     """A running server: its address, and what its tools do."""
 
-    app: Site
+    app: WebSite
     mcp: McpPart
     port: int
     stop: asyncio.Future[None]

@@ -17,7 +17,7 @@ from handrail.interfaces.mcp.http.app import McpPart
 from handrail.interfaces.web.http_server import Endpoint, ServeOptions, serve
 from handrail.interfaces.web.limits import HttpLimits
 from handrail.interfaces.web.listen_address import ListenAddress, listen_on, resolve_address
-from handrail.interfaces.web.site import Part, Ready
+from handrail.interfaces.web.site import Ready, SitePart
 from interfaces.mcp.http.live_server import PATIENCE_S, Calls, always_ready
 
 ASKED = 400
@@ -25,12 +25,12 @@ ASKED = 400
 
 
 @asynccontextmanager
-async def open_server(endpoint: Endpoint, limits: HttpLimits) -> AsyncIterator[tuple[Sequence[Part], Ready]]:
+async def open_server(endpoint: Endpoint, limits: HttpLimits) -> AsyncIterator[tuple[Sequence[SitePart], Ready]]:
     yield [McpPart(Calls().server(), guard=endpoint.guard, limits=limits)], always_ready
 
 
 @asynccontextmanager
-async def never(_: Endpoint, __: HttpLimits) -> AsyncIterator[tuple[Sequence[Part], Ready]]:
+async def never(_: Endpoint, __: HttpLimits) -> AsyncIterator[tuple[Sequence[SitePart], Ready]]:
     raise AssertionError("nothing may be opened")
     yield
 

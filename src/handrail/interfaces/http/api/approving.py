@@ -17,8 +17,11 @@ from handrail.engine.reading.run_view import Detail, RunSummary, Status, Waiting
 from handrail.engine.reading.step_view import StepView
 from handrail.engine.running.answer_trial import AnswerTrial
 from handrail.engine.running.answers import AnswerGiven
-from handrail.interfaces.http.api.call import Call
-from handrail.interfaces.http.contract import asked, given
+from handrail.interfaces.http.api.call import ApiCall
+from handrail.interfaces.http.contract import asked
+from handrail.interfaces.http.contract.given import approvals as approvals_given
+from handrail.interfaces.http.contract.given import journal as journal_given
+from handrail.interfaces.http.contract.given import runs as runs_given
 from handrail.interfaces.http.edge.cursors import cursor_of, place_in
 
 ANSWER_KINDS: Final = frozenset({"approval_given", "approval_rejected", "approval_overridden", "approval_expired"})
@@ -35,7 +38,7 @@ class Whether(Struct, frozen=True, kw_only=True):
     hint: str = ""
 
 
-async def whether_i_may(call: Call, run_id: str, step: str) -> Whether:
+async def whether_i_may(call: ApiCall, run_id: str, step: str) -> Whether:
     """Whether a yes of this caller would count now."""
     writer = call.program.writer
     way = AnswerGiven(channel=call.caller.channel)
@@ -47,7 +50,7 @@ async def whether_i_may(call: Call, run_id: str, step: str) -> Whether:
     return Whether(may_answer=True)
 
 
-async def list_approvals(call: Call) -> given.ApprovalPage:
+async def list_approvals(call: ApiCall) -> approvals_given.ApprovalPage:
     """What waits for an answer, and the latest answers."""
     query: asked.ApprovalsQuery = call.query
     reader = call.program.run_reader
@@ -62,14 +65,14 @@ async def list_approvals(call: Call) -> given.ApprovalPage:
     ledger = call.program.writer.reader.ledger
     project = None if query.project == ALL else query.project or reader.project
     answered = await ledger.query(Query(kinds=ANSWER_KINDS, limit=ANSWERED_SHOWN, project=project))
-    return given.ApprovalPage(
+    return approvals_given.ApprovalPage(
         approvals=tuple([await _view(call, row, one) for row, one in waiting]),
-        answered=tuple(given.EventView(**event_view(hit.record)) for hit in answered.hits),
+        answered=tuple(journal_given.EventView(**event_view(hit.record)) for hit in answered.hits),
         cursor=cursor_of(rows[-1].run) if len(rows) == query.limit else "",
     )
 
 
-async def show_approval(call: Call) -> given.ApprovalView:
+async def show_approval(call: ApiCall) -> approvals_given.ApprovalView:
     """What a person is asked at one step, with what is done already."""
     seen = await call.program.run_reader.status(call.run, detail=Detail.FULL)
     one = _asked(seen, str(call.path["step"]))
@@ -77,7 +80,7 @@ async def show_approval(call: Call) -> given.ApprovalView:
     return await _view(call, seen, one, done[-DONE_SHOWN:])
 
 
-async def answer_approval(call: Call) -> given.Done:
+async def answer_approval(call: ApiCall) -> runs_given.Done:
     """Record the answer of the person who calls."""
     answer: asked.AnswerBody = call.body
     step = str(call.path["step"])
@@ -94,7 +97,7 @@ async def answer_approval(call: Call) -> given.Done:
         given=way,
     )
     seen = await call.program.run_reader.status(run.id)
-    return given.Done(run=run.id, status=seen.status, receipt=run.receipt, view=seen)
+    return runs_given.Done(run=run.id, status=seen.status, receipt=run.receipt, view=seen)
 
 
 def _asked(seen: Status, step: str) -> WaitingFor:
@@ -105,10 +108,10 @@ def _asked(seen: Status, step: str) -> WaitingFor:
 
 
 async def _view(
-    call: Call, row: RunSummary | Status, one: WaitingFor, done: Sequence[StepView] = ()
-) -> given.ApprovalView:
+    call: ApiCall, row: RunSummary | Status, one: WaitingFor, done: Sequence[StepView] = ()
+) -> approvals_given.ApprovalView:
     may = await whether_i_may(call, row.run, one.step)
-    return given.ApprovalView(
+    return approvals_given.ApprovalView(
         run=row.run,
         step=one.step,
         workflow=row.workflow,

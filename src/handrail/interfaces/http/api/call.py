@@ -36,7 +36,7 @@ class ServerFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
+class ApiCall:
     """One call."""
 
     program: Assembly
@@ -55,4 +55,4 @@ class Call:
         return str(self.path["run"])
 
 
-Handler: TypeAlias = Callable[[Call], Awaitable[Any]]
+Handler: TypeAlias = Callable[[ApiCall], Awaitable[Any]]

@@ -13,15 +13,16 @@ from handrail.domain.run.state import Run, replay
 from handrail.domain.run.step_path import locate
 from handrail.engine.reading.run_view import Detail, RunSummary, Status
 from handrail.engine.reading.step_view import StepView
-from handrail.interfaces.http.api.call import Call
+from handrail.interfaces.http.api.call import ApiCall
 from handrail.interfaces.http.api.differences import differences
-from handrail.interfaces.http.contract import asked, given
+from handrail.interfaces.http.contract import asked
+from handrail.interfaces.http.contract.given import runs as given
 
 SUBMITTED: Final = frozenset({"step_completed", "output_refused"})
 RECORDS_MAX: Final = 100_000
 
 
-async def compare_values(call: Call) -> given.Comparison:
+async def compare_values(call: ApiCall) -> given.ValueComparison:
     """What differs between two values of a run, or of two runs."""
     query: asked.ValuesQuery = call.query
     program = call.program
@@ -40,7 +41,7 @@ async def compare_values(call: Call) -> given.Comparison:
             a, b = await _value(program, run, query.a), await _value(program, run, query.b)
             names = (query.a, query.b)
     found, is_cut = differences(a, b)
-    return given.Comparison(a=names[0], b=names[1], differences=found, is_cut=is_cut)
+    return given.ValueComparison(a=names[0], b=names[1], differences=found, is_cut=is_cut)
 
 
 async def _value(program: Assembly, run: Run, name: str) -> Any:
@@ -83,7 +84,7 @@ def _values(run: Run) -> dict[str, Any]:
     return {"vars": run.vars, "steps": outputs, "outputs": run.outputs}
 
 
-async def compare_runs(call: Call) -> given.RunComparison:
+async def compare_runs(call: ApiCall) -> given.RunComparison:
     """Two runs side by side."""
     program, other = call.program, str(call.path["other"])
     a, b = await program.run_reader.run(call.run), await program.run_reader.run(other)

@@ -21,7 +21,7 @@ from handrail.domain.run.state import Run
 from handrail.domain.run.status import RUN_UNDOING
 from handrail.domain.scheduling.compensation import undo_order
 from handrail.engine.reading.step_view import StepView
-from handrail.interfaces.http.contract.given import Graph, GraphEdge, GraphNode
+from handrail.interfaces.http.contract.given.runs import Graph, GraphEdge, GraphNode
 from handrail.interfaces.pictures.mermaid import mermaid_text
 
 NODES_MAX: Final = 5_000

@@ -18,11 +18,13 @@ from handrail.domain.run.state import Run
 from handrail.domain.run.status import RunStatus
 from handrail.engine.plans import version_of
 from handrail.engine.reading.run_view import listed
-from handrail.interfaces.http.api.call import Call
+from handrail.interfaces.http.api.call import ApiCall
 from handrail.interfaces.http.api.drawing import graph_of
 from handrail.interfaces.http.api.instants import shown
 from handrail.interfaces.http.api.run_listing import newest_rows
-from handrail.interfaces.http.contract import asked, given
+from handrail.interfaces.http.contract import asked
+from handrail.interfaces.http.contract.given import library as library_given
+from handrail.interfaces.http.contract.given import runs as runs_given
 from handrail.interfaces.http.edge.cursors import cursor_of, number_in
 from handrail.library.loading import Loaded, valid
 from handrail.library.shelf.search_words import matching
@@ -37,7 +39,7 @@ BROKEN_SHOWN: Final = 50
 # --- plans ----------------------------------------------------------------------------------------
 
 
-async def list_plans(call: Call) -> given.PlanPage:
+async def list_plans(call: ApiCall) -> library_given.PlanPage:
     """The plans of this project."""
     query: asked.PlansQuery = call.query
     reader = call.program.writer.reader
@@ -46,15 +48,15 @@ async def list_plans(call: Call) -> given.PlanPage:
     found = matching(query.q, offered, heading=lambda row: row.id, text=lambda row: row.name)
     start = number_in(query.cursor) or 0
     end = start + query.limit
-    return given.PlanPage(
+    return library_given.PlanPage(
         plans=tuple(map(_plan, found[start:end])),
         total=len(found),
         cursor=cursor_of(end) if end < len(found) else "",
     )
 
 
-def _plan(row: PlanRow) -> given.PlanSummary:
-    return given.PlanSummary(
+def _plan(row: PlanRow) -> library_given.PlanSummary:
+    return library_given.PlanSummary(
         id=row.id,
         name=row.name,
         version=row.version,
@@ -64,20 +66,20 @@ def _plan(row: PlanRow) -> given.PlanSummary:
     )
 
 
-async def show_plan(call: Call) -> given.PlanView:
+async def show_plan(call: ApiCall) -> library_given.PlanView:
     """A plan, with the text of one version."""
     plan = await call.program.writer.plans.get(str(call.path["plan"]))
     return await _plan_view(call.program, plan, call.query.version)
 
 
-async def _plan_view(program: Assembly, plan: Plan, number: int | None = None) -> given.PlanView:
+async def _plan_view(program: Assembly, plan: Plan, number: int | None = None) -> library_given.PlanView:
     chosen = version_of(plan, number)
     definition = await program.writer.plans.definition(chosen)
-    return given.PlanView(
+    return library_given.PlanView(
         id=plan.id,
         version=chosen.number,
         versions=tuple(
-            given.PlanVersionView(
+            library_given.PlanVersionView(
                 number=one.number,
                 hash=one.definition,
                 saved=shown(one.saved),
@@ -94,7 +96,7 @@ async def _plan_view(program: Assembly, plan: Plan, number: int | None = None) -
     )
 
 
-async def save_plan(call: Call) -> given.PlanSaved:
+async def save_plan(call: ApiCall) -> library_given.SavedPlan:
     """Save a plan that can be run here, pinned to the current descriptions of its tools."""
     body: asked.PlanBody = call.body
     program = call.program
@@ -103,7 +105,7 @@ async def save_plan(call: Call) -> given.PlanSaved:
     definition = valid(loaded, "the plan")
     before = await program.writer.plans.get(definition.id)
     plan = await program.writer.plans.save(definition, actor=call.caller.actor, note=body.note, cards=cards)
-    return given.PlanSaved(
+    return library_given.SavedPlan(
         plan=plan.id,
         version=plan.newest.number,
         hash=plan.newest.definition,
@@ -114,7 +116,7 @@ async def save_plan(call: Call) -> given.PlanSaved:
     )
 
 
-async def retire_plan(call: Call) -> given.PlanView:
+async def retire_plan(call: ApiCall) -> library_given.PlanView:
     """Stop offering a plan."""
     plan = await call.program.writer.plans.retire(
         str(call.path["plan"]), reason=call.body.reason, actor=call.caller.actor
@@ -122,7 +124,7 @@ async def retire_plan(call: Call) -> given.PlanView:
     return await _plan_view(call.program, plan)
 
 
-async def check_plan(call: Call) -> given.Checked:
+async def check_plan(call: ApiCall) -> library_given.Checked:
     """The findings on a definition, or on an output; nothing is started or written."""
     body: asked.CheckBody = call.body
     program = call.program
@@ -130,12 +132,12 @@ async def check_plan(call: Call) -> given.Checked:
         # No server is started for a look: what is not known of its tools is a finding.
         loaded = program.library.load_plan(body.definition, survey=program.survey)
         order = _waves(loaded.definition) if loaded.definition is not None else ()
-        return given.Checked(valid=loaded.is_valid, findings=tuple(loaded.findings), waves=order)
+        return library_given.Checked(valid=loaded.is_valid, findings=tuple(loaded.findings), waves=order)
     if not body.step or body.output is UNSET or not (body.run or body.workflow):
         raise Invalid("nothing to check", hint="give a definition, or step and output together with run or workflow")
     run, definition = await _run_to_check(program, body)
     judgement = await program.guide.judged(run, definition, body.step, body.output)
-    return given.Checked(valid=judgement.is_good, findings=tuple(judgement.findings))
+    return library_given.Checked(valid=judgement.is_good, findings=tuple(judgement.findings))
 
 
 async def _run_to_check(program: Assembly, body: asked.CheckBody) -> tuple[Run, Definition]:
@@ -153,7 +155,7 @@ def _waves(definition: Definition) -> tuple[tuple[str, ...], ...]:
 # --- library --------------------------------------------------------------------------------------
 
 
-async def list_workflows(call: Call) -> given.LibraryPage:
+async def list_workflows(call: ApiCall) -> library_given.LibraryPage:
     """Workflows, with how their runs went so far."""
     query: asked.LibraryQuery = call.query
     library = call.program.library
@@ -164,17 +166,17 @@ async def list_workflows(call: Call) -> given.LibraryPage:
     for row in await newest_rows(call.program, None):
         runs.setdefault(row.workflow.partition("@")[0], []).append(row.status)
     broken = library.broken()[:BROKEN_SHOWN]
-    return given.LibraryPage(
+    return library_given.LibraryPage(
         workflows=tuple(_workflow(entry, runs.get(entry.id, [])) for entry in entries[start:end]),
         total=len(entries),
         categories=tuple(sorted({entry.category for entry in library.entries() if entry.category})),
-        broken=tuple(given.BrokenFile(file=one.file, message=one.message) for one in broken),
+        broken=tuple(library_given.BrokenFile(file=one.file, message=one.message) for one in broken),
         cursor=cursor_of(end) if end < len(entries) else "",
     )
 
 
-def _workflow(entry: WorkflowEntry, statuses: list[str]) -> given.WorkflowSummary:
-    return given.WorkflowSummary(
+def _workflow(entry: WorkflowEntry, statuses: list[str]) -> library_given.WorkflowSummary:
+    return library_given.WorkflowSummary(
         id=entry.id,
         name=entry.name,
         steps=entry.steps,
@@ -189,7 +191,7 @@ def _workflow(entry: WorkflowEntry, statuses: list[str]) -> given.WorkflowSummar
     )
 
 
-async def show_workflow(call: Call) -> given.WorkflowView:
+async def show_workflow(call: ApiCall) -> library_given.WorkflowView:
     """A workflow: purpose, inputs, definition, graph, latest runs; also one that can't run here."""
     name = str(call.path["workflow"])
     program = call.program
@@ -197,7 +199,7 @@ async def show_workflow(call: Call) -> given.WorkflowView:
     definition = _readable(loaded, name)
     entry = next((one for one in program.library.entries() if one.id == definition.id), None)
     rows = [row for row in await newest_rows(program, None) if row.workflow.partition("@")[0] == definition.id]
-    return given.WorkflowView(
+    return library_given.WorkflowView(
         id=definition.id,
         name=definition.name,
         version=definition.version,
@@ -219,7 +221,7 @@ async def show_workflow(call: Call) -> given.WorkflowView:
     )
 
 
-async def workflow_graph(call: Call) -> given.Graph:
+async def workflow_graph(call: ApiCall) -> runs_given.Graph:
     """The steps of a workflow and their order."""
     name = str(call.path["workflow"])
     definition = _readable(call.program.library.load(name), name)

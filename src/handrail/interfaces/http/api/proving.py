@@ -16,17 +16,18 @@ from handrail.engine.proving.bundle_account import Account, account_of
 from handrail.engine.proving.bundle_check import check_bundle
 from handrail.engine.proving.bundle_writer import make_bundle
 from handrail.engine.reading.ledger import Query, event_view
-from handrail.interfaces.http.api.call import Call
+from handrail.interfaces.http.api.call import ApiCall
 from handrail.interfaces.http.api.instants import instant_of, shown
 from handrail.interfaces.http.api.run_listing import project_of
-from handrail.interfaces.http.contract import asked, given
+from handrail.interfaces.http.contract import asked
+from handrail.interfaces.http.contract.given import journal as given
 from handrail.interfaces.http.edge.cursors import cursor_of, number_in
 
 STREAMS_SHOWN: Final = 50
 BREAKS_SHOWN: Final = 100
 
 
-async def query_journal(call: Call) -> given.EventPage:
+async def query_journal(call: ApiCall) -> given.EventPage:
     """Events that match."""
     query: asked.JournalQuery = call.query
     look = call.program.writer.reader
@@ -51,7 +52,7 @@ async def query_journal(call: Call) -> given.EventPage:
     return given.EventPage(events=tuple(events), cursor=cursor_of(found.after) if found.after is not None else "")
 
 
-async def run_journal(call: Call) -> given.EventPage:
+async def run_journal(call: ApiCall) -> given.EventPage:
     """The events of a run, in order."""
     query: asked.RunJournalQuery = call.query
     program = call.program
@@ -75,7 +76,7 @@ async def run_journal(call: Call) -> given.EventPage:
     )
 
 
-async def show_event(call: Call) -> given.EventView:
+async def show_event(call: ApiCall) -> given.EventView:
     """One event of a run."""
     n = int(call.path["n"])
     run = await call.program.run_reader.run(call.run)
@@ -85,7 +86,7 @@ async def show_event(call: Call) -> given.EventView:
     return given.EventView(**event_view(records[0]))
 
 
-async def verify_journal(call: Call) -> given.Verified:
+async def verify_journal(call: ApiCall) -> given.Verified:
     """Verify the journal, or one run."""
     query: asked.VerifyQuery = call.query
     if query.receipt and not query.run:
@@ -93,12 +94,12 @@ async def verify_journal(call: Call) -> given.Verified:
     return await _verified(call, query.run, replay=query.replay, receipts=query.receipt)
 
 
-async def proof_of_run(call: Call) -> given.Verified:
+async def proof_of_run(call: ApiCall) -> given.Verified:
     """Verify one run."""
     return await _verified(call, call.run, replay=True)
 
 
-async def _verified(call: Call, run: str, *, replay: bool, receipts: tuple[str, ...] = ()) -> given.Verified:
+async def _verified(call: ApiCall, run: str, *, replay: bool, receipts: tuple[str, ...] = ()) -> given.Verified:
     look = call.program.writer.reader
     clock = call.program.worker.settings.clock
     began = clock()
@@ -122,7 +123,7 @@ async def _verified(call: Call, run: str, *, replay: bool, receipts: tuple[str, 
     )
 
 
-async def export_journal(call: Call) -> AsyncIterator[dict[str, Any]]:
+async def export_journal(call: ApiCall) -> AsyncIterator[dict[str, Any]]:
     """Every event, with all that is needed to verify the chain elsewhere."""
     look = call.program.writer.reader
     stream = await look.ledger.stream_of(call.query.run, look.project.id)
@@ -131,7 +132,7 @@ async def export_journal(call: Call) -> AsyncIterator[dict[str, Any]]:
     return look.ledger.export(stream or None)
 
 
-async def run_bundle(call: Call) -> bytes:
+async def run_bundle(call: ApiCall) -> bytes:
     """A run as a signed proof bundle."""
     writer = call.program.writer
     run = await call.program.run_reader.run(call.run)
@@ -143,12 +144,12 @@ async def run_bundle(call: Call) -> bytes:
     return data
 
 
-async def verify_bundle(call: Call) -> Account:
+async def verify_bundle(call: ApiCall) -> Account:
     """What a bundle proves."""
     return await asyncio.to_thread(lambda: account_of(check_bundle(call.body)))
 
 
-async def make_checkpoint(call: Call) -> given.CheckpointMade:
+async def make_checkpoint(call: ApiCall) -> given.CheckpointMade:
     """Sign the current state of the journal."""
     writer = call.program.writer
     sealed = await writer.checkpointer.seal()
@@ -156,13 +157,13 @@ async def make_checkpoint(call: Call) -> given.CheckpointMade:
     return given.CheckpointMade(new=sealed is not None, checkpoint=_checkpoint(last) if last else None)
 
 
-async def proof(call: Call) -> given.Proof:
+async def proof(call: ApiCall) -> given.JournalProof:
     """What vouches for the journal."""
     look = call.program.writer.reader
     latest = await _latest(look, call.query.limit)
     events, heads = await look.store.heads()
     states = await witness_states(look.settings)
-    return given.Proof(
+    return given.JournalProof(
         events=events,
         key=call.program.writer.checkpointer.signer.key,
         checkpoints=tuple(_checkpoint(one) for one in reversed(latest)),

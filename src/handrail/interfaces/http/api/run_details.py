@@ -7,12 +7,12 @@ from handrail.domain.errors import HandrailError
 from handrail.domain.json import digest
 from handrail.engine.reading.run_view import Detail
 from handrail.engine.reading.time_view import RunTimeline
-from handrail.interfaces.http.api.call import Call
+from handrail.interfaces.http.api.call import ApiCall
 from handrail.interfaces.http.api.drawing import run_graph_of
-from handrail.interfaces.http.contract import given
+from handrail.interfaces.http.contract.given import runs as given
 
 
-async def run_graph(call: Call) -> given.Graph:
+async def run_graph(call: ApiCall) -> given.Graph:
     """The steps of a run and their order."""
     program = call.program
     seen = await program.run_reader.status(call.run, detail=Detail.FULL, within=program.worker.within(call.run))
@@ -21,12 +21,12 @@ async def run_graph(call: Call) -> given.Graph:
     return run_graph_of(run, definition, program.toolbox.effects(), seen.steps)
 
 
-async def run_timeline(call: Call) -> RunTimeline:
+async def run_timeline(call: ApiCall) -> RunTimeline:
     """What happened when."""
     return await call.program.run_reader.timeline(call.run)
 
 
-async def run_definition(call: Call) -> given.DefinitionView:
+async def run_definition(call: ApiCall) -> given.DefinitionView:
     """The definition of a run, and whether the library has another by now."""
     program = call.program
     run = await program.run_reader.run(call.run)

@@ -23,10 +23,10 @@ from handrail.engine.reading.run_view import RunSummary, WaitingKind, listed, pr
 from handrail.engine.reading.tool_stats import breakers_of
 from handrail.foundation.bounded_cache import BoundedCache
 from handrail.interfaces.http.api.approving import whether_i_may
-from handrail.interfaces.http.api.call import Call
+from handrail.interfaces.http.api.call import ApiCall
 from handrail.interfaces.http.api.instants import instant_of
 from handrail.interfaces.http.contract.asked import RunsQuery
-from handrail.interfaces.http.contract.given import Home, RunPage, WaitingItem
+from handrail.interfaces.http.contract.given.runs import Home, RunPage, WaitingItem
 from handrail.interfaces.http.edge.cursors import cursor_of, place_in
 
 ROWS_MAX: Final = 20_000
@@ -49,14 +49,14 @@ _rows: Final[BoundedCache[tuple[int, str], _Sorted]] = BoundedCache(4)
 _starters: Final[BoundedCache[str, str]] = BoundedCache(STARTERS_KEPT)
 
 
-async def list_runs(call: Call) -> RunPage:
+async def list_runs(call: ApiCall) -> RunPage:
     """Runs that match, newest first."""
     query: RunsQuery = call.query
     program = call.program
     place = place_in(query.cursor, int, str)
     project = project_of(query.project, program)
     rows = await newest_rows(program, project)
-    fits = await _fitting(program, query)
+    fits = _fitting(program, query)
     found: list[RunSummary] = []
     looked_at = 0
     async for one in _listed(program, _after(rows, place), fits, all_projects=project is None):
@@ -126,21 +126,19 @@ def _after(rows: list[RunRow], place: tuple[str | int, ...] | None) -> list[RunR
     return rows if place is None else [row for row in rows if (row.started, row.id) < place]
 
 
-async def _fitting(program: Assembly, query: RunsQuery) -> Callable[[RunRow], bool]:
+def _fitting(program: Assembly, query: RunsQuery) -> Callable[[RunRow], bool]:
     """Whether a row can match, without reading the run."""
     now = program.worker.settings.clock()
     since = instant_of(query.since, "since", now=now, default=0)
     until = instant_of(query.until, "until", now=now, default=FAR_BEHIND)
     words = query.q.lower().split()
-    stored = {RunStatus.RUNNING.value if one == RunStatus.WAITING else one for one in query.state}
 
     def fits(row: RunRow) -> bool:
-        return (
-            since <= row.started <= until
-            and (not query.workflow or query.workflow in (row.workflow, row.workflow.partition("@")[0]))
-            and (not stored or row.status in stored or row.status in RUN_UNENDED)
-            and all(word in f"{row.id} {row.workflow} {row.goal}".lower() for word in words)
-        )
+        is_named = not query.workflow or query.workflow in (row.workflow, row.workflow.partition("@")[0])
+        is_found = all(word in f"{row.id} {row.workflow} {row.goal}".lower() for word in words)
+        # Whether an open run waits is only known once it is read.
+        is_in_state = not query.state or row.status in query.state or row.status in RUN_UNENDED
+        return since <= row.started <= until and is_named and is_found and is_in_state
 
     return fits
 
@@ -152,33 +150,36 @@ def _is_by(asked: str, actor: str) -> bool:
 # --- home -----------------------------------------------------------------------------------------
 
 
-async def home(call: Call) -> Home:
+async def home(call: ApiCall) -> Home:
     """What waits for me, runs, failed, needs attention."""
     program = call.program
     rows = await newest_rows(program, None)
-    unended = [row for row in rows if row.status in RUN_UNENDED]
     ended = [row for row in rows if row.status in RUN_ENDED]
-    opened = [one async for one in _listed(program, unended[:PAGE], _any, all_projects=True)]
-    failed = [row for row in ended if row.status in RUN_ENDED_BADLY]
-    well = [row for row in ended if row.status not in RUN_ENDED_BADLY]
+    opened = await _all_listed(program, [row for row in rows if row.status in RUN_UNENDED][:PAGE])
     waiting = [item for one in opened for item in await _waiting(call, one)]
     counts = Counter(row.status for row in ended) + Counter(one.status.value for one in opened)
+    failed = [row for row in ended if row.status in RUN_ENDED_BADLY][:SHOWN_MAX]
+    well = [row for row in ended if row.status not in RUN_ENDED_BADLY][:SHOWN_MAX]
     return Home(
         waiting_for_me=tuple(item for item in waiting if item.may_answer),
         waiting_for_others=tuple(item for item in waiting if not item.may_answer),
         running=tuple(one for one in opened if one.status is not RunStatus.WAITING)[:SHOWN_MAX],
-        failed=tuple([one async for one in _listed(program, failed[:SHOWN_MAX], _any, all_projects=True)]),
-        ended=tuple([one async for one in _listed(program, well[:SHOWN_MAX], _any, all_projects=True)]),
+        failed=tuple(await _all_listed(program, failed)),
+        ended=tuple(await _all_listed(program, well)),
         counts=dict(counts),
         attention=tuple(await _attention(program)),
     )
+
+
+async def _all_listed(program: Assembly, rows: list[RunRow]) -> list[RunSummary]:
+    return [one async for one in _listed(program, rows, _any, all_projects=True)]
 
 
 def _any(_: RunRow) -> bool:
     return True
 
 
-async def _waiting(call: Call, one: RunSummary) -> list[WaitingItem]:
+async def _waiting(call: ApiCall, one: RunSummary) -> list[WaitingItem]:
     own = call.program.writer.reader.project.id
     is_own = one.project is None or one.project.id == own
     items = []

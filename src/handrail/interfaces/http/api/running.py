@@ -25,9 +25,10 @@ from handrail.engine.guiding.guide_view import Guided, ReplyContext, guided, rec
 from handrail.engine.reading.run_view import Detail
 from handrail.engine.running.answers import AnswerGiven
 from handrail.interfaces.control_twins import call_twin, command_twin
-from handrail.interfaces.http.api.call import Call, Handler
-from handrail.interfaces.http.contract import asked, given
-from handrail.interfaces.http.contract.routes import CONTROLS
+from handrail.interfaces.http.api.call import ApiCall, Handler
+from handrail.interfaces.http.contract import asked
+from handrail.interfaces.http.contract.given import runs as given
+from handrail.interfaces.http.contract.run_routes import CONTROLS
 from handrail.interfaces.http.edge.cursors import cursor_of, number_in
 
 WAIT_S = 5.0
@@ -38,18 +39,18 @@ DECISIONS_MAX = 10
 # --- start ----------------------------------------------------------------------------------------
 
 
-async def start_run(call: Call) -> given.Done | given.DryRun:
+async def start_run(call: ApiCall) -> given.Done | given.DryRun:
     """Start what the body names."""
     body: asked.StartBody = call.body
     return await _start(call, body, plan=body.plan, workflow=body.workflow, definition=body.definition)
 
 
-async def start_workflow(call: Call) -> given.Done | given.DryRun:
+async def start_workflow(call: ApiCall) -> given.Done | given.DryRun:
     """Start the workflow that the path names."""
     return await _start(call, call.body, workflow=str(call.path["workflow"]))
 
 
-async def _start(call: Call, body: asked.StartBody | asked.StartOneBody, **what: Any) -> given.Done | given.DryRun:
+async def _start(call: ApiCall, body: asked.StartBody | asked.StartOneBody, **what: Any) -> given.Done | given.DryRun:
     program = call.program
     definition, pins = await program.definitions.chosen(**what)
     inputs = program.definitions.inputs(definition, body.inputs)
@@ -72,7 +73,7 @@ async def _start(call: Call, body: asked.StartBody | asked.StartOneBody, **what:
 # --- show -----------------------------------------------------------------------------------------
 
 
-async def show_run(call: Call) -> given.RunView:
+async def show_run(call: ApiCall) -> given.RunView:
     """A run, and what is legal now."""
     program = call.program
     detail = Detail.FULL if call.query.steps else Detail.SUMMARY
@@ -101,7 +102,7 @@ def actions_of(run: Run, step: str | None = None) -> tuple[given.LegalAction, ..
     )
 
 
-async def list_steps(call: Call) -> given.StepPage:
+async def list_steps(call: ApiCall) -> given.StepPage:
     """The steps of a run, in written order."""
     query: asked.StepsQuery = call.query
     program = call.program
@@ -127,7 +128,7 @@ async def list_steps(call: Call) -> given.StepPage:
     )
 
 
-async def next_step(call: Call) -> Guided:
+async def next_step(call: ApiCall) -> Guided:
     """What is to be done next, with a recap."""
     program = call.program
     seen = await program.guide.look(call.run)
@@ -146,7 +147,7 @@ def _guided(program: Assembly, seen: RunForAgent, about: ReplyContext) -> Guided
 # --- control --------------------------------------------------------------------------------------
 
 
-async def preview(call: Call) -> given.Preview:
+async def preview(call: ApiCall) -> given.Preview:
     """What a control would do."""
     name = str(call.path["action"])
     if name not in list(Action):
@@ -154,7 +155,7 @@ async def preview(call: Call) -> given.Preview:
     return await _preview(call, Action(name), call.query.step)
 
 
-async def _preview(call: Call, action: Action, step: str) -> given.Preview:
+async def _preview(call: ApiCall, action: Action, step: str) -> given.Preview:
     wanted = ControlAsked(action=action, actor=call.caller.actor, step=step, channel=call.caller.channel)
     seen = await call.program.previews.of(call.run, wanted)
     return given.Preview(
@@ -167,7 +168,7 @@ async def _preview(call: Call, action: Action, step: str) -> given.Preview:
 def control(action: Action) -> Handler:
     """The handler of one control."""
 
-    async def act(call: Call) -> given.Done | given.Preview:
+    async def act(call: ApiCall) -> given.Done | given.Preview:
         body: asked.ControlBody = call.body
         if call.query.dry_run:
             return await _preview(call, action, body.step)
@@ -187,7 +188,7 @@ def control(action: Action) -> Handler:
     return act
 
 
-async def submit_step(call: Call) -> Guided:
+async def submit_step(call: ApiCall) -> Guided:
     """Submit the output of a step, and answer with what is next."""
     body: asked.SubmitBody = call.body
     program = call.program
@@ -212,7 +213,7 @@ async def _done(program: Assembly, run: Run, *, repeated: bool = False) -> given
 # --- record ---------------------------------------------------------------------------------------
 
 
-async def record_decision(call: Call) -> given.Receipt:
+async def record_decision(call: ApiCall) -> given.Receipt:
     """Record a decision."""
     body: asked.DecisionBody = call.body
     command = RecordDecision(
@@ -228,7 +229,7 @@ async def record_decision(call: Call) -> given.Receipt:
     return given.Receipt(run=run.id, receipt=run.receipt)
 
 
-async def record_action(call: Call) -> given.Receipt:
+async def record_action(call: ApiCall) -> given.Receipt:
     """Record an action."""
     body: asked.ActionBody = call.body
     command = RecordAction(
@@ -244,7 +245,7 @@ async def record_action(call: Call) -> given.Receipt:
     return given.Receipt(run=after.id, receipt=after.receipt)
 
 
-async def record_compensation(call: Call) -> given.Done:
+async def record_compensation(call: ApiCall) -> given.Done:
     """Record that a step was undone by hand, or needs no undo."""
     body: asked.CompensationBody = call.body
     program = call.program

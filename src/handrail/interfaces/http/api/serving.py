@@ -15,11 +15,12 @@ from handrail.engine.journal import FAR_BEHIND
 from handrail.engine.reading.tool_stats import tool_figures
 from handrail.interfaces.clients.check import CheckLevel
 from handrail.interfaces.clients.home_checks import clocks, home_checks
-from handrail.interfaces.http.api.call import Call
+from handrail.interfaces.http.api.call import ApiCall
 from handrail.interfaces.http.api.instants import instant_of, shown
 from handrail.interfaces.http.api.run_listing import newest_rows, project_of
 from handrail.interfaces.http.api.tooling import figures_of
-from handrail.interfaces.http.contract import asked, given
+from handrail.interfaces.http.contract import asked
+from handrail.interfaces.http.contract.given import server as given
 from handrail.interfaces.project_rows import project_rows
 from handrail.interfaces.setting_rows import project_file, setting_rows
 
@@ -30,7 +31,7 @@ LOOKED_AT: Final = 5_000
 NOTE: Final = "a program that runs as you can act as you here"
 
 
-async def statistics(call: Call) -> given.Statistics:
+async def statistics(call: ApiCall) -> given.Statistics:
     """Runs by outcome, workflow and day, and the calls of tools."""
     query: asked.SinceQuery = call.query
     program = call.program
@@ -80,7 +81,7 @@ def _by_day(rows: list[RunRow]) -> tuple[given.DayFigures, ...]:
     return tuple(given.DayFigures(day=day, statuses=statuses) for day, statuses in latest)
 
 
-async def doctor(call: Call) -> given.DoctorReport:
+async def doctor(call: ApiCall) -> given.DoctorReport:
     """Check what this server needs."""
     settings = call.program.writer.reader.settings
     checks = [check async for check in home_checks(settings, started=clocks())]
@@ -94,7 +95,7 @@ async def doctor(call: Call) -> given.DoctorReport:
     )
 
 
-async def list_settings(call: Call) -> given.SettingList:
+async def list_settings(call: ApiCall) -> given.SettingList:
     """The settings in effect."""
     settings = call.program.writer.reader.settings
     rows = [
@@ -110,7 +111,7 @@ async def list_settings(call: Call) -> given.SettingList:
     return given.SettingList(settings=tuple(rows), trust=trust.state.value, hint=hint)
 
 
-async def list_projects(call: Call) -> given.ProjectList:
+async def list_projects(call: ApiCall) -> given.ProjectList:
     """The projects of this home."""
     rows = await project_rows(call.program.writer.reader)
     return given.ProjectList(
@@ -129,7 +130,7 @@ async def list_projects(call: Call) -> given.ProjectList:
     )
 
 
-async def list_clients(call: Call) -> given.ClientList:
+async def list_clients(call: ApiCall) -> given.ClientList:
     """Who is connected now, and who was last heard of in the journal."""
     connected = [
         given.ClientView(name=one.name, kind="agent", connected=True, heard=shown(one.heard), transport=one.transport)
@@ -153,13 +154,13 @@ async def _heard(program: Assembly) -> list[given.ClientView]:
     return [given.ClientView(name=name_of(actor), kind=kind_of(actor).value, heard=shown(at)) for actor, at in latest]
 
 
-async def about(call: Call) -> given.About:
+async def about(call: ApiCall) -> given.AboutServer:
     """This server."""
     reader = call.program.writer.reader
     events, _ = await reader.store.heads(after=FAR_BEHIND)
     rules = call.program.writer.control.answers.rules
     journal = reader.settings.journal
-    return given.About(
+    return given.AboutServer(
         version=version("handrail"),
         python=platform.python_version(),
         home=str(reader.settings.home),
@@ -176,10 +177,10 @@ async def about(call: Call) -> given.About:
     )
 
 
-async def session(call: Call) -> given.Session:
+async def session(call: ApiCall) -> given.WhoAsks:
     """Who asks."""
     opened = call.caller.session
-    return given.Session(
+    return given.WhoAsks(
         person=call.caller.actor,
         channel=call.caller.channel,
         expires=shown(opened.expires * 1_000) if opened is not None else "",

@@ -15,10 +15,11 @@ from handrail.domain.suggestion import did_you_mean
 from handrail.engine.reading.tool_stats import ToolReport, breakers_of, tool_figures
 from handrail.engine.reading.tool_tally import Outage, ToolFigures
 from handrail.engine.tool import ToolSpec
-from handrail.interfaces.http.api.call import Call
+from handrail.interfaces.http.api.call import ApiCall
 from handrail.interfaces.http.api.instants import instant_of, shown
-from handrail.interfaces.http.contract import asked, given
-from handrail.interfaces.http.contract.given import ServerState
+from handrail.interfaces.http.contract import asked
+from handrail.interfaces.http.contract.given import tools as given
+from handrail.interfaces.http.contract.given.tools import ServerState
 from handrail.interfaces.http.edge.cursors import cursor_of, number_in
 from handrail.library.shelf.search_words import matching
 
@@ -26,7 +27,7 @@ FIGURES_SINCE: Final = "24h"
 TROUBLE: Final = (ServerState.OPEN, ServerState.HALF_OPEN, ServerState.UNTRUSTED, ServerState.UNASKED, ServerState.USED)
 
 
-async def list_tools(call: Call) -> given.ToolPage:
+async def list_tools(call: ApiCall) -> given.ToolPage:
     """Servers, those in trouble first, and tools."""
     query: asked.ToolsQuery = call.query
     program = call.program
@@ -46,7 +47,7 @@ async def list_tools(call: Call) -> given.ToolPage:
     )
 
 
-async def show_server(call: Call) -> given.ServerView:
+async def show_server(call: ApiCall) -> given.ServerView:
     """One server: tools, figures, outages."""
     name = str(call.path["server"])
     servers = await _servers(call, call.query.since)
@@ -58,7 +59,7 @@ async def show_server(call: Call) -> given.ServerView:
     return found
 
 
-async def _servers(call: Call, since: str) -> list[given.ServerView]:
+async def _servers(call: ApiCall, since: str) -> list[given.ServerView]:
     program = call.program
     servers = program.toolbox.servers
     names = sorted(servers.names()) if servers is not None else []
@@ -73,7 +74,8 @@ async def _servers(call: Call, since: str) -> list[given.ServerView]:
 
 def _server(program: Assembly, name: str, breaker: Breaker, report: ToolReport, now: int) -> given.ServerView:
     known = program.toolbox.overview()
-    state, why = _state(name, breaker, known.off, known.unasked)
+    off = program.toolbox.servers.off() if program.toolbox.servers is not None else {}
+    state, why = _state(name, breaker, off, known.unasked)
     outages = next((one.outages for one in report.servers if one.server == name), ())
     return given.ServerView(
         server=name,
@@ -146,7 +148,7 @@ def _outage(one: Outage, now: int) -> given.OutageView:
 # --- rules ----------------------------------------------------------------------------------------
 
 
-async def list_rules(call: Call) -> given.RuleList:
+async def list_rules(call: ApiCall) -> given.RuleList:
     """The rules that checks can name here."""
     shelf = rules_of(call.program.writer.reader.settings)
     cards = matching(
@@ -155,7 +157,7 @@ async def list_rules(call: Call) -> given.RuleList:
     return given.RuleList(rules=tuple(map(_rule, cards)), broken=dict(shelf.broken))
 
 
-async def show_rule(call: Call) -> given.RuleView:
+async def show_rule(call: ApiCall) -> given.RuleView:
     """One rule."""
     name = str(call.path["rule"])
     shelf = rules_of(call.program.writer.reader.settings)

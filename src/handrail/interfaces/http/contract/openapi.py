@@ -12,8 +12,8 @@ from typing import Any, Final
 
 import msgspec
 
-from handrail.interfaces.http.contract.problem import PROBLEM, Problem
-from handrail.interfaces.http.contract.route import API, Form, Method, Nothing, Route
+from handrail.interfaces.http.contract.problem import PROBLEM, ProblemDetails
+from handrail.interfaces.http.contract.route import API, MediaType, Method, Nothing, Route
 from handrail.interfaces.http.contract.routes import ROUTES
 
 FILE: Final = Path(__file__).parent.parent / "openapi.json"
@@ -33,7 +33,7 @@ _parameter = re.compile(r"{(\w+)(?::(\w+))?}")
 
 def openapi() -> Mapping[str, Any]:
     """The document."""
-    types = [Problem, *_types(ROUTES)]
+    types = [ProblemDetails, *_types(ROUTES)]
     schemas, components = msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")
     by_type = {_key(one): schema for one, schema in zip(types, schemas, strict=True)}
     paths: dict[str, dict[str, Any]] = {}
@@ -86,7 +86,7 @@ def _operation(route: Route, schemas: Mapping[str, Any], components: Mapping[str
     if route.method is Method.POST:
         operation["parameters"] += _WRITE_HEADERS
         operation["requestBody"] = _body(route, schemas)
-    if route.form is Form.EVENTS:
+    if route.form is MediaType.EVENTS:
         operation["parameters"].append(_header("Last-Event-ID", "The place of the last event that was received."))
     if route.acts:
         operation["x-handrail-acts"] = [act.name.lower() for act in route.acts]
@@ -126,11 +126,14 @@ _WRITE_HEADERS: Final = (
 
 def _body(route: Route, schemas: Mapping[str, Any]) -> dict[str, Any]:
     if route.takes_bytes:
-        content: dict[str, Any] = {Form.BUNDLE.value: {}}
+        content: dict[str, Any] = {MediaType.BUNDLE.value: {}}
     elif route.body is None:
-        return {"required": False, "content": {Form.JSON.value: {"schema": {"type": "object", "maxProperties": 0}}}}
+        return {
+            "required": False,
+            "content": {MediaType.JSON.value: {"schema": {"type": "object", "maxProperties": 0}}},
+        }
     else:
-        content = {Form.JSON.value: {"schema": schemas[_key(route.body)]}}
+        content = {MediaType.JSON.value: {"schema": schemas[_key(route.body)]}}
     return {"required": True, "content": content}
 
 
@@ -150,11 +153,11 @@ def _responses(route: Route, schemas: Mapping[str, Any]) -> dict[str, Any]:
         }
     elif route.status != 200:
         responses["200"] = {**responses[str(route.status)], "description": "done before"}
-    if route.method is Method.GET and route.form is Form.JSON:
+    if route.method is Method.GET and route.form is MediaType.JSON:
         responses["304"] = {"description": "unchanged since the answer with this ETag"}
     responses["default"] = {
         "description": "what went wrong, and what to do next",
-        "content": {PROBLEM: {"schema": schemas[_key(Problem)]}},
+        "content": {PROBLEM: {"schema": schemas[_key(ProblemDetails)]}},
     }
     return responses
 

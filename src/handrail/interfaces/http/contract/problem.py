@@ -39,7 +39,7 @@ class NextRequest(Shown, frozen=True):
     path: str
 
 
-class Problem(Shown, frozen=True):
+class ProblemDetails(Shown, frozen=True):
     """What went wrong, and what to do next."""
 
     type: str
@@ -63,9 +63,9 @@ def status_of(error: HandrailError) -> int:
 
 def problem_of(
     error: HandrailError, *, status: int | None = None, instance: str = "", run: str = "", retry_after: int = 0
-) -> Problem:
+) -> ProblemDetails:
     """An error as problem details; `run` is the run that the request is about."""
-    return Problem(
+    return ProblemDetails(
         type=f"urn:handrail:problem:{error.name}",
         title=error.name.replace("_", " ").capitalize(),
         status=status or status_of(error),

@@ -14,6 +14,10 @@ from handrail.domain.policy.act import Act
 API: Final = "/api/v1"
 BODY_BYTES: Final = 1_024 * 1_024
 """The largest body of a write, unless its route says otherwise."""
+PLAN_BYTES: Final = 4 * 1_024 * 1_024
+"""The same, of what can hold a whole definition or output."""
+CHECK_S: Final = 600.0
+"""How long the checks of a submission, or of the whole journal, may take."""
 WITHIN_S: Final = 30.0
 """How long an answer may take, unless its route says otherwise."""
 
@@ -25,7 +29,10 @@ class Method(StrEnum):
     POST = "POST"
 
 
-class Form(StrEnum):
+GET, POST = Method.GET, Method.POST
+
+
+class MediaType(StrEnum):
     """What an answer looks like."""
 
     JSON = "application/json"
@@ -57,7 +64,7 @@ class Route(Struct, frozen=True, kw_only=True):
     page: str = ""
     """The page of the console that shows this answer; with `.json` behind it, it is this very answer."""
     tag: str = ""
-    form: Form = Form.JSON
+    form: MediaType = MediaType.JSON
     takes_bytes: bool = False
     """Whether its body is a file rather than JSON."""
     status: int = 200

@@ -25,12 +25,12 @@ from handrail.domain.journal.kind_name import kinds_named
 from handrail.domain.policy.table import may
 from handrail.domain.policy.verdict import Allowed, PolicyVerdict, require_allowed
 from handrail.engine.journal import FAR_BEHIND
-from handrail.interfaces.http.api.call import Call, Handler, ServerFacts
+from handrail.interfaces.http.api.call import ApiCall, Handler, ServerFacts
 from handrail.interfaces.http.contract.openapi import AT, FILE, IDEMPOTENCY
-from handrail.interfaces.http.contract.problem import PROBLEM, Problem, problem_of
-from handrail.interfaces.http.contract.route import API, Form, Method, Route
+from handrail.interfaces.http.contract.problem import PROBLEM, ProblemDetails, problem_of
+from handrail.interfaces.http.contract.route import API, MediaType, Method, Route
 from handrail.interfaces.http.edge.asking import body_of, query_of
-from handrail.interfaces.http.edge.callers import ApiCaller, Callers, Unknown
+from handrail.interfaces.http.edge.callers import ApiCaller, Callers, NotSignedIn
 from handrail.interfaces.http.edge.idempotency import IdempotentAnswers, KeptAnswer
 from handrail.interfaces.http.feed.event_feed import OpenProgram
 from handrail.interfaces.http.feed.event_stream import Wanted, event_stream
@@ -39,7 +39,7 @@ from handrail.interfaces.web.request_body import read_body
 from handrail.interfaces.web.responses import JsonResponse
 from handrail.interfaces.web.slow_refusals import SlowRefusals
 
-JSON: Final = Form.JSON.value
+JSON: Final = MediaType.JSON.value
 PLACE_DIGITS_MAX: Final = 18
 EVENTS: Final = f"{API}/events"
 DISCONNECTED: Final = 499
@@ -101,9 +101,9 @@ class ApiPart:
         try:
             caller = self.callers.caller(request.headers, is_write=route.method is Method.POST)
             return await self._answer_to(route, request, caller)
-        except Unknown as error:
+        except NotSignedIn as error:
             problem = self._problem(error, request, status=401)
-            refused = JsonResponse(401, problem.body)
+            refused = JsonResponse(401, bytes(problem.body))
             made = await self._refusals.after_a_while(refused, request.scope)
             return problem if made is refused else Response(made.body, made.status, media_type=JSON)
         except HandrailError as error:
@@ -116,9 +116,9 @@ class ApiPart:
             return Response(status_code=DISCONNECTED)
         program = await self._open_program()
         require_act(route, caller.actor, program)
-        if route.form is Form.EVENTS:
+        if route.form is MediaType.EVENTS:
             return self._events(request, query, caller)
-        call = Call(
+        call = ApiCall(
             program=program,
             caller=caller,
             server=self.server,
@@ -127,7 +127,7 @@ class ApiPart:
             body=body_of(route, body),
             key=request.headers.get(IDEMPOTENCY, ""),
         )
-        if route.form is not Form.JSON:
+        if route.form is not MediaType.JSON:
             return await self._file(route, call)
         if route.method is Method.POST:
             return await self._write(route, call, request, body)
@@ -139,12 +139,12 @@ class ApiPart:
         if route.method is not Method.POST:
             return b""
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if kind != (Form.BUNDLE if route.takes_bytes else Form.JSON).value:
-            expected = (Form.BUNDLE if route.takes_bytes else Form.JSON).value
+        if kind != (MediaType.BUNDLE if route.takes_bytes else MediaType.JSON).value:
+            expected = (MediaType.BUNDLE if route.takes_bytes else MediaType.JSON).value
             raise Invalid(f"the body is of type {kind[:60] or 'nothing'}", hint=f"send Content-Type: {expected}")
         return await read_body(request.scope, request.receive, bytes_max=route.body_bytes)
 
-    async def _made(self, route: Route, call: Call) -> Any:
+    async def _made(self, route: Route, call: ApiCall) -> Any:
         try:
             async with asyncio.timeout(route.within_s):
                 return await self.handlers[route.name](call)
@@ -153,7 +153,7 @@ class ApiPart:
                 f"this took longer than {route.within_s:g} s", hint="ask for less, or try again"
             ) from error
 
-    async def _write(self, route: Route, call: Call, request: Request, body: bytes) -> Response:
+    async def _write(self, route: Route, call: ApiCall, request: Request, body: bytes) -> Response:
         async def make() -> KeptAnswer:
             try:
                 value = await self._made(route, call)
@@ -173,7 +173,7 @@ class ApiPart:
             response.headers["Idempotent-Replayed"] = "true"
         return response
 
-    async def _file(self, route: Route, call: Call) -> Response:
+    async def _file(self, route: Route, call: ApiCall) -> Response:
         made = await self._made(route, call)
         if isinstance(made, bytes):
             name = f'attachment; filename="{call.path.get("run", "journal")}.bundle"'
@@ -193,7 +193,7 @@ class ApiPart:
         stream = event_stream(
             self.server.feed, wanted, after=query.from_ if after is None else after, may_stay=may_stay
         )
-        return StreamingResponse(stream, media_type=Form.EVENTS.value, headers={"x-accel-buffering": "no"})
+        return StreamingResponse(stream, media_type=MediaType.EVENTS.value, headers={"x-accel-buffering": "no"})
 
     def _problem(self, error: HandrailError, request: Request, *, status: int | None = None) -> Response:
         run = str(request.path_params.get("run", ""))
@@ -202,14 +202,14 @@ class ApiPart:
         return problem_response(made)
 
 
-def problem_response(problem: Problem) -> Response:
+def problem_response(problem: ProblemDetails) -> Response:
     """Problem details as a response."""
     headers = {"retry-after": str(problem.retry_after)} if problem.retry_after else {}
     return Response(msgspec.json.encode(problem), problem.status, headers, PROBLEM)
 
 
 def require_act(route: Route, actor: str, program: Assembly) -> None:
-    """Refuse what the policy lets this actor never do; whether it may now, dispatch asks again with the run at hand."""
+    """Refuse what the policy lets this actor never do; whether it may now, dispatch asks again, knowing the run."""
     if not route.acts:
         return
     policy = program.writer.dispatch.policy

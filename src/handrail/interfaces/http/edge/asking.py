@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -14,21 +14,23 @@ from handrail.interfaces.http.contract.route import Route
 
 Asked = TypeVar("Asked", bound=Struct)
 
+FLAGS: Final = {"": True, "1": True, "true": True, "0": False, "false": False}
+
 
 def query_of(kind: type[Asked], pairs: Iterable[tuple[str, str]]) -> Asked:
     """A query string as its type; a name can be repeated where several values are allowed."""
-    fields = {field.encode_name: field for field in msgspec.structs.fields(kind)}
+    defaults = {field.encode_name: field.default for field in msgspec.structs.fields(kind)}
     given: dict[str, Any] = {}
     for name, value in pairs:
-        if name not in fields:
-            raise Invalid(f"{name[:60]!r} is not a parameter here", hint=did_you_mean(name, fields) or _known(fields))
-        if isinstance(fields[name].default, tuple):
-            given.setdefault(name, []).extend(one for one in value.split(",") if one)
+        if name not in defaults:
+            raise Invalid(f"{name[:60]!r} is not a parameter here", hint=did_you_mean(name, defaults) or _hint(kind))
+        if isinstance(defaults[name], tuple):
+            given.setdefault(name, []).extend(filter(None, value.split(",")))
         elif name in given:
             raise Invalid(f"{name!r} is given twice", hint="give it once")
         else:
-            given[name] = _flag(value) if isinstance(fields[name].default, bool) else value
-    return _converted(given, kind, strict=False)
+            given[name] = FLAGS.get(value.lower(), value) if isinstance(defaults[name], bool) else value
+    return _converted(given, kind)
 
 
 def body_of(route: Route, body: bytes) -> Any:
@@ -43,20 +45,13 @@ def body_of(route: Route, body: bytes) -> Any:
         raise Invalid(f"the body is not what {route.name} takes: {error}", hint=_hint(route.body)) from error
 
 
-def _converted(given: Mapping[str, Any], kind: type[Asked], *, strict: bool) -> Asked:
+def _converted(given: Mapping[str, Any], kind: type[Asked]) -> Asked:
     try:
-        return msgspec.convert(given, kind, strict=strict)
+        return msgspec.convert(given, kind, strict=False)  # a query has nothing but text
     except msgspec.MsgspecError as error:
         raise Invalid(f"the query is wrong: {error}", hint=_hint(kind)) from error
 
 
-def _flag(value: str) -> Any:
-    return {"": True, "1": True, "true": True, "0": False, "false": False}.get(value.lower(), value)
-
-
 def _hint(kind: type[Struct]) -> str:
-    return _known({field.encode_name: field for field in msgspec.structs.fields(kind)})
-
-
-def _known(fields: Mapping[str, Any]) -> str:
-    return f"it takes {', '.join(fields)}" if fields else "it takes nothing"
+    names = [field.encode_name for field in msgspec.structs.fields(kind)]
+    return f"it takes {', '.join(names)}" if names else "it takes nothing"

@@ -32,8 +32,8 @@ class ApiCaller(Struct, frozen=True, kw_only=True):
     session: ConsoleSession | None = None
 
 
-class Unknown(Forbidden):
-    """Nobody is signed in, or the key is wrong."""
+class NotSignedIn(Forbidden):
+    """No browser session and no right key."""
 
     hint = "open the link that `handrail serve` or `handrail open` prints; it carries the key to this page"
 
@@ -61,7 +61,7 @@ class Callers:
             return self._by_key(headers["authorization"])
         session = self.sign_in.session(_cookie(headers.get("cookie", ""), self.cookie_name))
         if session is None:
-            raise Unknown("nobody is signed in")
+            raise NotSignedIn("this browser is not signed in")
         if is_write:
             self._require_own_write(headers, session)
         return ApiCaller(actor=self.person, channel=CONSOLE, session=session)
@@ -74,7 +74,9 @@ class Callers:
         scheme, _, given = authorization.partition(" ")
         # compare_digest: the time it takes doesn't reveal how much of a guess is right.
         if scheme.lower() != "bearer" or not hmac.compare_digest(given.strip().encode(), self.key.encode()):
-            raise Unknown("the key is wrong", hint="send `Authorization: Bearer KEY` with HANDRAIL_HOME/console-key")
+            raise NotSignedIn(
+                "the key is wrong", hint="send `Authorization: Bearer KEY` with HANDRAIL_HOME/console-key"
+            )
         return ApiCaller(actor=self.person, channel=COMMAND)
 
     def _require_own_write(self, headers: Mapping[str, str], session: ConsoleSession) -> None:

@@ -17,12 +17,12 @@ from starlette.routing import BaseRoute
 from starlette.routing import Route as Starred
 
 from handrail.domain.errors import HandrailError, NotFound
-from handrail.interfaces.http.contract import given
+from handrail.interfaces.http.contract.given import server as given
 from handrail.interfaces.http.contract.problem import problem_of
-from handrail.interfaces.http.contract.route import API, Form, Route
+from handrail.interfaces.http.contract.route import API, MediaType, Route
 from handrail.interfaces.http.contract.routes import PAGES_ONLY
 from handrail.interfaces.http.edge.api_part import ApiPart, problem_response
-from handrail.interfaces.http.edge.callers import COMMAND, Unknown
+from handrail.interfaces.http.edge.callers import COMMAND, NotSignedIn
 from handrail.interfaces.http.edge.sign_in import SESSION_S, TICKET_S
 from handrail.interfaces.http.edge.static_files import StaticFile, StaticFiles
 from handrail.interfaces.web.responses import REVALIDATED
@@ -88,23 +88,23 @@ class ConsolePart:
         try:
             caller = self._api.callers.caller(request.headers, is_write=True)
             if caller.channel != COMMAND:
-                raise Unknown("only a script with the key gets a link")
+                raise NotSignedIn("only a script with the key gets a link")
         except HandrailError as error:
             return problem_response(problem_of(error, status=401, instance=request.url.path))
         link = f"{self._api.server.url}{ENTER}?ticket={self._api.callers.sign_in.new_ticket()}"
-        return Response(msgspec.json.encode(given.Ticket(url=link, seconds=TICKET_S)), media_type=Form.JSON.value)
+        return Response(msgspec.json.encode(given.Ticket(url=link, seconds=TICKET_S)), media_type=MediaType.JSON.value)
 
     async def _logout(self, request: Request) -> Response:
         callers = self._api.callers
         try:
             caller = callers.caller(request.headers, is_write=True)
         except HandrailError as error:
-            status = 401 if isinstance(error, Unknown) else None
+            status = 401 if isinstance(error, NotSignedIn) else None
             return problem_response(problem_of(error, status=status, instance=request.url.path))
         if caller.session is not None:
             callers.sign_in.end(caller.session)
         response = Response(
-            msgspec.json.encode(given.Ended(ended=caller.session is not None)), media_type=Form.JSON.value
+            msgspec.json.encode(given.Ended(ended=caller.session is not None)), media_type=MediaType.JSON.value
         )
         response.delete_cookie(callers.cookie_name, path="/", httponly=True, samesite="strict")
         return response

@@ -70,4 +70,4 @@ class IdempotentAnswers:
 def _fail(answer: asyncio.Future[KeptAnswer], error: BaseException) -> None:
     """Let those who wait for the same answer try again themselves."""
     answer.set_exception(error if isinstance(error, Exception) else Conflict("the first request was cut off"))
-    answer.exception()  # nobody has to wait for it
+    answer.exception()  # read once, so that asyncio does not report it as forgotten

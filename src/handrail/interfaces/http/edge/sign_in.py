@@ -87,7 +87,7 @@ class SignIn:
         return found if found is not None and found.expires > self._now_s() else None
 
     def is_open(self, session: ConsoleSession) -> bool:
-        """Whether nobody has ended it, nor its time."""
+        """Whether it was not ended, and its time is not over."""
         return session.cookie in self._read() and session.expires > self._now_s()
 
     def has_key(self, session: ConsoleSession, key: str) -> bool:

@@ -41,7 +41,7 @@ log = logging.getLogger(__name__)
 OpenProgram = Callable[[], Awaitable[Assembly]]
 
 
-class Frame(Struct, frozen=True, gc=False):
+class FeedFrame(Struct, frozen=True, gc=False):
     """An event, ready to be sent."""
 
     seq: int
@@ -56,7 +56,7 @@ class EventFeed:
 
     def __init__(self, open_program: OpenProgram) -> None:
         self._open_program = open_program
-        self._frames: list[Frame] = []
+        self._frames: list[FeedFrame] = []
         self._bytes = 0
         self._last = 0
         """The place of the newest event that readers may have."""
@@ -116,12 +116,12 @@ class EventFeed:
         """Whether everything after this place is kept here."""
         return after >= self._first - 1
 
-    def kept_after(self, after: int) -> list[Frame]:
+    def kept_after(self, after: int) -> list[FeedFrame]:
         """The events after a place, which must be kept here, at most a batch of them."""
         start = max(0, after - self._first + 1)
         return self._frames[start : start + BATCH]
 
-    async def stored_after(self, after: int) -> list[Frame]:
+    async def stored_after(self, after: int) -> list[FeedFrame]:
         """The next events after a place, read from the store, at most a batch of them."""
         async with self._catching_up:
             program = await self._open_program()
@@ -141,7 +141,7 @@ class EventFeed:
         program = await self._open_program()
         if self._on_write not in program.writer.dispatch.watchers:
             program.writer.dispatch.watchers.append(self._on_write)
-        # What happened while nobody read is not kept: who wants it reads the store.
+        # What happened without readers is not kept: who wants it reads the store.
         self._frames, self._bytes = [], 0
         self._last, _ = await program.writer.reader.store.heads(after=FAR_BEHIND)
         self._task = asyncio.get_running_loop().create_task(self._look())
@@ -171,7 +171,7 @@ class EventFeed:
             self._notify()
         return True
 
-    def _keep(self, frame: Frame) -> None:
+    def _keep(self, frame: FeedFrame) -> None:
         self._frames.append(frame)
         self._bytes += len(frame.data)
         self._last = frame.seq
@@ -191,12 +191,12 @@ class EventFeed:
     def _on_write(self, *_: object) -> None:
         self._wake.set()
 
-    async def _frame(self, program: Assembly, placed: Placed) -> Frame:
+    async def _frame(self, program: Assembly, placed: Placed) -> FeedFrame:
         record = placed.record
         project = await self._project(program, record.stream)
         view = {**event_view(record), "seq": placed.seq, "project": project}
         data = b"id: %d\ndata: %b\n\n" % (placed.seq, msgspec.json.encode(view))
-        return Frame(placed.seq, record.stream, project, record.kind, data)
+        return FeedFrame(placed.seq, record.stream, project, record.kind, data)
 
     async def _project(self, program: Assembly, stream: str) -> str:
         known = self._projects.get(stream)

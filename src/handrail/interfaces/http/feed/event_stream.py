@@ -10,11 +10,12 @@ from typing import Final
 
 from msgspec import Struct
 
-from handrail.interfaces.http.feed.event_feed import EventFeed, Frame
+from handrail.interfaces.http.feed.event_feed import EventFeed, FeedFrame
 
 BEAT_S: Final = 15.0
 RETRY_MS: Final = 1_000
 CHUNK_BYTES_MAX: Final = 256 * 1_024
+GONE: Final = b'event: gone\ndata: {"reason": "too slow"}\n\n'
 
 
 class Wanted(Struct, frozen=True, kw_only=True):
@@ -24,7 +25,7 @@ class Wanted(Struct, frozen=True, kw_only=True):
     project: str = ""
     kinds: Collection[str] = frozenset()
 
-    def has(self, frame: Frame) -> bool:
+    def has(self, frame: FeedFrame) -> bool:
         """Whether an event is wanted."""
         return (
             (not self.runs or frame.stream in self.runs)
@@ -39,23 +40,23 @@ async def event_stream(
     """The events after a place, and then those that follow; without a place, those that follow from now on."""
     async with feed.reading():
         # A place that the store does not have yet is of another store, or made up: nothing can follow it here.
-        place = feed.last if after is None or after > feed.last else after
-        was_live = False
+        place = feed.last if after is None else min(after, feed.last)
         yield b"retry: %d\n\n%b" % (RETRY_MS, _beat(feed.last, is_here=place == feed.last))
-        while True:
-            if was_live and not feed.is_kept(place):
-                yield b'event: gone\ndata: {"reason": "too slow"}\n\n'
-                return
-            was_live = was_live or feed.is_kept(place)
-            frames = feed.kept_after(place) if feed.is_kept(place) else await feed.stored_after(place)
-            if frames:
-                place = frames[-1].seq
-                for chunk in _chunks([frame.data for frame in frames if wanted.has(frame)]):
-                    yield chunk
-            elif not await feed.change(within_s=beat_s):
+        while not feed.is_kept(place):  # it has missed much, and catches up from the store
+            frames = await feed.stored_after(place)
+            place = frames[-1].seq if frames else feed.last
+            for chunk in _chunks([frame.data for frame in frames if wanted.has(frame)]):
+                yield chunk
+        while feed.is_kept(place):
+            frames = feed.kept_after(place)
+            for chunk in _chunks([frame.data for frame in frames if wanted.has(frame)]):
+                yield chunk
+            place = frames[-1].seq if frames else place
+            if not frames and not await feed.change(within_s=beat_s):
                 if not may_stay():
                     return
                 yield _beat(place, is_here=True)
+        yield GONE
 
 
 def _beat(at: int, *, is_here: bool) -> bytes:

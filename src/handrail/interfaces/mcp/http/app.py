@@ -20,16 +20,16 @@ from handrail.interfaces.web.guard import Guard
 from handrail.interfaces.web.limits import HttpLimits
 from handrail.interfaces.web.request_body import read_body
 from handrail.interfaces.web.responses import JsonResponse, Receive, Scope, Send, error_response, send_response
-from handrail.interfaces.web.site import Ready, Site
+from handrail.interfaces.web.site import Ready, WebSite
 from handrail.interfaces.web.slow_refusals import SlowRefusals
 
 MCP_PATH: Final = "/mcp"
 
 
-def app_of(server: Server[Any], *, ready: Ready, guard: Guard, limits: HttpLimits | None = None) -> Site:
+def app_of(server: Server[Any], *, ready: Ready, guard: Guard, limits: HttpLimits | None = None) -> WebSite:
     """A site that serves only this MCP server."""
     limits = limits or HttpLimits()
-    return Site([McpPart(server, guard=guard, limits=limits)], ready=ready, guard=guard, limits=limits)
+    return WebSite([McpPart(server, guard=guard, limits=limits)], ready=ready, guard=guard, limits=limits)
 
 
 class McpPart:
