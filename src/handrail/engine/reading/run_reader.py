@@ -140,8 +140,9 @@ class RunReader:
     async def tries(self, run_id: str, step: str) -> tuple[TryView, ...]:
         """All tries of a step, and of its undo, in order; NotFound if there is no such step."""
         run = await self.run(run_id)
-        locate(await self.definition(run), step)
-        return tries_view([one for one in (await self.spans(run)).tries if one.step == step])
+        definition = await self.definition(run)
+        locate(definition, step)
+        return tries_view([one for one in (await self.spans(run)).tries if one.step == step], definition)
 
     async def judged(self, run_id: str, step: str) -> tuple[JudgedOutput, ...]:
         """The outputs of a step that went through checks, the latest of them, each check with its evidence."""

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from handrail.domain.definition.model import Category, Definition, title_of
+from handrail.domain.definition.model import Category, Definition, Tool, title_of
 from handrail.domain.history.critical_path import PathStep, critical_path
+from handrail.domain.history.failure_parts import FailureParts, failure_parts
 from handrail.domain.history.spans import UNDOING, WORKING, Span, SpanFold, SpanKind, StepTimes, TryOutcome, TryTaken
 from handrail.domain.instant import instant_text
 from handrail.domain.plural import plural
@@ -38,6 +39,8 @@ class TryView(Shown, frozen=True):
     is_undo: bool = False
     findings: int = 0
     ended_n: int = 0
+    parts: FailureParts | None = None
+    """Status, host and words of a failure apart."""
 
 
 class SpanView(Shown, frozen=True):
@@ -100,9 +103,15 @@ def timed_steps(steps: Sequence[StepView], fold: SpanFold, *, now: int) -> tuple
     )
 
 
-def tries_view(tries: Sequence[TryTaken]) -> tuple[TryView, ...]:
+def tries_view(tries: Sequence[TryTaken], definition: Definition) -> tuple[TryView, ...]:
     """Tries as readers see them."""
-    return tuple(_try(one) for one in tries)
+    return tuple(replace(_try(one), parts=_parts(one, definition)) for one in tries)
+
+
+def _parts(one: TryTaken, definition: Definition) -> FailureParts | None:
+    step = locate(definition, one.step).step
+    work = step.undo if one.is_undo and step.undo is not None else step.work
+    return failure_parts(one.message, work.tool) if one.message and isinstance(work, Tool) else None
 
 
 def _try(one: TryTaken) -> TryView:
