@@ -1,0 +1,292 @@
+"""A run as a story: what people and agents decided is told entry by entry, in their words; the routine between is
+folded into one sentence with the range of its entries.
+
+Pure: a function of the events. why.py tells why a run is where it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import StrEnum
+from itertools import pairwise
+from typing import Any, Final
+
+from msgspec import Struct
+
+from handrail.domain.history.story_words import (
+    Told,
+    fixed,
+    named,
+    refused,
+    requested,
+    somebody,
+    told_as,
+)
+from handrail.domain.journal.event import (
+    ActionRecorded,
+    ApprovalExpired,
+    ApprovalGiven,
+    ApprovalOverridden,
+    ApprovalRejected,
+    ApprovalRequested,
+    ApprovalWithdrawn,
+    AttemptFailed,
+    CompensationStarted,
+    DecisionRecorded,
+    Entry,
+    Event,
+    OutputRefused,
+    RetryScheduled,
+    RunAdopted,
+    RunCancelled,
+    RunCompensated,
+    RunCompensationFailed,
+    RunCompleted,
+    RunFailed,
+    RunPaused,
+    RunResumed,
+    RunStarted,
+    StepAccepted,
+    StepBecameUncertain,
+    StepCompensated,
+    StepCompleted,
+    StepFailed,
+    StepRetried,
+    StepSkipped,
+    UndoBecameUncertain,
+    UndoFailed,
+    UndoLost,
+    UndoStarted,
+    step_of,
+)
+from handrail.domain.plural import plural
+from handrail.domain.policy.actor import ActorKind, kind_of
+
+MESSAGE: Final = "message"
+
+
+class StoryKind(StrEnum):
+    """What an entry of a story is about."""
+
+    START = "start"
+    ROUTINE = "routine"
+    APPROVAL = "approval"
+    DECISION = "decision"
+    ACTION = "action"
+    REFUSED = "refused"
+    FAILURE = "failure"
+    UNDO = "undo"
+    CONTROL = "control"
+    END = "end"
+
+
+class StoryEntry(Struct, frozen=True, kw_only=True):
+    """One entry: a sentence, and the events that it tells of."""
+
+    kind: StoryKind
+    first: int
+    last: int
+    at: int
+    until: int
+    text: str
+    actor: str = ""
+    step: str = ""
+    words: str = ""
+    """What a person or an agent wrote, or what a tool said."""
+    facts: Mapping[str, str] = {}
+
+
+TOLD: Final[Mapping[type[Any], tuple[StoryKind, Callable[[Any, Entry], Told]]]] = {
+    RunStarted: (StoryKind.START, lambda e, at: Told(f"{somebody(at)} started {e.workflow}", words=e.goal)),
+    RunAdopted: (StoryKind.CONTROL, told_as("{who} moved the run to this project", words="reason")),
+    RunPaused: (StoryKind.CONTROL, told_as("{who} paused the run", words="reason")),
+    RunResumed: (StoryKind.CONTROL, told_as("{who} resumed the run", words="reason")),
+    RunCancelled: (StoryKind.CONTROL, told_as("{who} cancelled the run", words="reason")),
+    RunCompleted: (StoryKind.END, fixed("The run is completed")),
+    RunFailed: (StoryKind.END, told_as("The run failed", words=MESSAGE)),
+    RunCompensated: (StoryKind.END, lambda e, _: Told(_undone(e.not_compensated))),
+    RunCompensationFailed: (
+        StoryKind.END,
+        lambda e, _: Told(f"Not all is undone: the undo of {named(e.steps)} failed"),
+    ),
+    CompensationStarted: (StoryKind.UNDO, lambda e, at: Told(_undoing(e, at), words=e.reason)),
+    DecisionRecorded: (
+        StoryKind.DECISION,
+        lambda e, at: Told(
+            f"{somebody(at)} decided: {e.decision}",
+            words=e.reason,
+            facts={"instead of": "; ".join(e.alternatives)} if e.alternatives else {},
+        ),
+    ),
+    ActionRecorded: (StoryKind.ACTION, told_as("{who} reports", words="description")),
+    StepRetried: (StoryKind.DECISION, told_as("{who} has {step} tried again", words="reason")),
+    StepAccepted: (StoryKind.DECISION, told_as("{who} says that {step} did happen", words="reason")),
+    StepSkipped: (StoryKind.DECISION, told_as("{who} skipped {step}", words="reason")),
+    ApprovalOverridden: (StoryKind.DECISION, told_as("{who} went past the approval {step}", words="reason")),
+    StepFailed: (StoryKind.FAILURE, told_as("{step} failed permanently ({category})", words=MESSAGE)),
+    StepBecameUncertain: (StoryKind.FAILURE, told_as("{step} was cut short: its outcome is unknown")),
+    UndoBecameUncertain: (StoryKind.FAILURE, told_as("The undo of {step} was cut short: its outcome is unknown")),
+    UndoFailed: (StoryKind.FAILURE, told_as("The undo of {step} failed ({category})", words=MESSAGE)),
+    OutputRefused: (StoryKind.REFUSED, refused),
+    ApprovalRequested: (StoryKind.APPROVAL, requested),
+    ApprovalGiven: (
+        StoryKind.APPROVAL,
+        lambda e, at: Told(
+            f"{somebody(at)} approved {e.step}"
+            + (f"; {plural(e.missing, 'more yes', 'more')} needed" * bool(e.missing)),
+            words=e.reason,
+            facts={"digest": e.digest} | ({"by way of": e.channel} if e.channel else {}),
+        ),
+    ),
+    ApprovalRejected: (
+        StoryKind.APPROVAL,
+        lambda e, at: Told(f"{somebody(at)} rejected {e.step}", words=e.reason, facts={"digest": e.digest}),
+    ),
+    ApprovalExpired: (
+        StoryKind.APPROVAL,
+        lambda e, _: Told(f"The time to answer {e.step} passed" + ("; it is asked again" if e.again else "")),
+    ),
+    ApprovalWithdrawn: (
+        StoryKind.APPROVAL,
+        lambda e, _: Told(f"The approval {e.step} no longer counts: {named(e.changed)} changed; it is asked again"),
+    ),
+}
+"""How each event is told; all others are routine."""
+UNDO_ROUTINE: Final = (UndoStarted, UndoLost, StepCompensated)
+
+
+def story_of(entries: Sequence[Entry]) -> list[StoryEntry]:
+    """The story of a run, in the order of its journal."""
+    teller = _Teller()
+    following: list[Entry | None] = [*(later for _, later in pairwise(entries)), None]
+    for entry, later in zip(entries, following, strict=True):
+        teller.take(entry, later.event if later is not None else None)
+    teller.fold()
+    return teller.story
+
+
+class _Teller:
+    """Tells events one by one, and folds what is routine."""
+
+    def __init__(self) -> None:
+        self.story: list[StoryEntry] = []
+        self.routine: list[Entry] = []
+        self.is_undo = False
+
+    def take(self, entry: Entry, later: Event | None) -> None:
+        event = entry.event
+        if isinstance(event, UNDO_ROUTINE):
+            self._add(entry, is_undo=True)
+        elif _is_routine(event, later, entry):
+            self._add(entry, is_undo=False)
+        else:
+            self._tell(entry)
+
+    def _add(self, entry: Entry, *, is_undo: bool) -> None:
+        if self.routine and self.is_undo != is_undo:
+            self.fold()
+        self.is_undo = is_undo
+        self.routine.append(entry)
+
+    def fold(self) -> None:
+        """End the sentence about what was routine."""
+        if not self.routine:
+            return
+        first, last = self.routine[0], self.routine[-1]
+        told = _undo_sentence(self.routine) if self.is_undo else _sentence(self.routine)
+        self.story.append(
+            StoryEntry(
+                kind=StoryKind.UNDO if self.is_undo else StoryKind.ROUTINE,
+                first=first.n,
+                last=last.n,
+                at=first.at,
+                until=last.at,
+                text=told,
+            )
+        )
+        self.routine = []
+
+    def _tell(self, entry: Entry) -> None:
+        # The try that failed, or the override, is told together with what it led to.
+        before = self.routine.pop() if self.routine and _belongs(self.routine[-1].event, entry.event) else entry
+        self.fold()
+        kind, tell = TOLD[type(entry.event)]
+        told = tell(entry.event, entry)
+        self.story.append(
+            StoryEntry(
+                kind=kind,
+                first=before.n,
+                last=entry.n,
+                at=before.at,
+                until=entry.at,
+                text=told.text,
+                actor=entry.actor,
+                step=step_of(entry.event) or getattr(entry.event, "step", None) or "",
+                words=told.words,
+                facts=told.facts,
+            )
+        )
+
+
+def _is_routine(event: Event, later: Event | None, entry: Entry) -> bool:
+    """Whether an event needs no entry of its own."""
+    match event:
+        case StepSkipped():
+            return kind_of(entry.actor) not in {ActorKind.PERSON, ActorKind.AGENT}  # by its own condition
+        case UndoFailed(final=False):
+            return True
+        case ApprovalOverridden():
+            return isinstance(later, StepSkipped)  # told by what follows
+        case _:
+            return type(event) not in TOLD
+
+
+def _belongs(before: Event, event: Event) -> bool:
+    is_try = isinstance(before, AttemptFailed) and isinstance(event, StepFailed | OutputRefused)
+    is_override = isinstance(before, ApprovalOverridden) and isinstance(event, StepSkipped)
+    return (is_try or is_override) and step_of(before) == step_of(event)
+
+
+def _sentence(routine: Iterable[Entry]) -> str:
+    events = [entry.event for entry in routine]
+    done = [event.step for event in events if isinstance(event, StepCompleted)]
+    skipped = [event.step for event in events if isinstance(event, StepSkipped)]
+    retried = [event.step for event in events if isinstance(event, RetryScheduled)]
+    parts = [
+        f"{plural(len(done), 'step')} completed: {named(done)}" if done else "",
+        f"{plural(len(skipped), 'step')} skipped by a condition: {named(skipped)}" if skipped else "",
+        f"{plural(len(retried), 'try', 'tries')} failed and {'was' if len(retried) == 1 else 'were'} repeated: "
+        f"{named(dict.fromkeys(retried))}"
+        if retried
+        else "",
+    ]
+    started = list(dict.fromkeys(step for step in map(step_of, events) if step is not None and step not in done))
+    told = [part for part in parts if part]
+    if not told:
+        told = [f"{named(started)} started"] if started else [plural(len(events), "entry", "entries")]
+    return "; ".join(told)
+
+
+def _undo_sentence(routine: Iterable[Entry]) -> str:
+    events = [entry.event for entry in routine]
+    undone = [event for event in events if isinstance(event, StepCompensated)]
+    if not undone:
+        return f"Undoing {named(dict.fromkeys(step for step in map(step_of, events) if step))}"
+    ways = {how: [one.step for one in undone if one.how is how] for how in dict.fromkeys(one.how for one in undone)}
+    return "; ".join(f"{plural(len(steps), 'step')} undone ({HOW[how]}): {named(steps)}" for how, steps in ways.items())
+
+
+HOW: Final = {
+    "executed": "executed",
+    "by_agent": "by the agent",
+    "recorded": "recorded, done elsewhere",
+    "not_needed": "not needed",
+}
+
+
+def _undoing(event: CompensationStarted, entry: Entry) -> str:
+    what = f"{plural(len(event.steps), 'step')}: {named(event.steps)}" if event.steps else "what was done"
+    return f"{somebody(entry)} started to undo {what}"
+
+
+def _undone(left: Sequence[str]) -> str:
+    return f"The run is undone, except {named(left)}" if left else "The run is undone"
