@@ -1,6 +1,6 @@
 /* Written by types.mjs from the OpenAPI document; not by hand. */
 
-export interface About {
+export interface AboutServer {
   channels?: readonly string[];
   events?: number;
   home: string;
@@ -142,6 +142,7 @@ export interface CheckView {
   evidence?: Readonly<Record<string, any>>;
   findings?: readonly (Readonly<Record<string, any>>)[];
   looks_at?: string;
+  parameters?: Readonly<Record<string, any>>;
   passed?: boolean | null;
   rule: string;
   severity?: string;
@@ -180,13 +181,6 @@ export interface ClientView {
   kind: string;
   name: string;
   transport?: string;
-}
-
-export interface Comparison {
-  a: string;
-  b: string;
-  differences?: readonly ValueDifference[];
-  is_cut?: boolean;
 }
 
 export interface CompensationBody {
@@ -320,9 +314,16 @@ export interface Failure {
   category?: Category | null;
   message: string;
   options?: readonly RecoveryOption[];
+  parts?: FailureParts | null;
   step: string;
   tool?: string;
   tries?: readonly Try[];
+}
+
+export interface FailureParts {
+  host?: string;
+  said: string;
+  status?: number;
 }
 
 export interface Finding {
@@ -411,6 +412,33 @@ export interface Home {
   waiting_for_others?: readonly WaitingItem[];
 }
 
+export interface JournalProof {
+  checkpoints?: readonly CheckpointView[];
+  events: number;
+  key?: string;
+  signed_events?: number;
+  streams?: readonly StreamHead[];
+  witnesses?: readonly WitnessView[];
+}
+
+export interface JudgedCheck {
+  evidence?: Readonly<Record<string, any>>;
+  findings?: readonly (Readonly<Record<string, any>>)[];
+  looks_at: LooksAt;
+  passed: boolean;
+  rule: string;
+}
+
+export interface JudgedOutput {
+  accepted: boolean;
+  at: string;
+  by: string;
+  checks?: readonly JudgedCheck[];
+  findings?: readonly (Readonly<Record<string, any>>)[];
+  n: number;
+  proof?: Proof | null;
+}
+
 export type Kind = "approve" | "each" | "prompt" | "repeat" | "tool" | "workflow";
 
 export type Lasting = "given_up" | "no_undo" | "not_undone" | "undo_fails" | "unknown";
@@ -427,6 +455,8 @@ export interface LibraryPage {
   total?: number;
   workflows?: readonly WorkflowSummary[];
 }
+
+export type LooksAt = "words" | "world";
 
 export interface NextRequest {
   method: string;
@@ -453,16 +483,6 @@ export interface PlanPage {
   cursor?: string;
   plans?: readonly PlanSummary[];
   total?: number;
-}
-
-export interface PlanSaved {
-  findings?: readonly Finding[];
-  hash: string;
-  plan: string;
-  receipt: string;
-  repeated?: boolean;
-  version: number;
-  waves?: readonly (readonly string[])[];
 }
 
 export interface PlanSummary {
@@ -536,7 +556,7 @@ export interface Preview {
   why?: string;
 }
 
-export interface Problem {
+export interface ProblemDetails {
   code: number;
   detail: string;
   findings?: readonly Finding[];
@@ -588,14 +608,7 @@ export interface ProjectView {
   name: string;
 }
 
-export interface Proof {
-  checkpoints?: readonly CheckpointView[];
-  events: number;
-  key?: string;
-  signed_events?: number;
-  streams?: readonly StreamHead[];
-  witnesses?: readonly WitnessView[];
-}
+export type Proof = "checked" | "claimed" | "verified";
 
 export type ProofKind = "approved" | "carried" | "checked" | "claimed" | "executed" | "verified";
 
@@ -733,6 +746,16 @@ export interface RunView {
   version?: string;
 }
 
+export interface SavedPlan {
+  findings?: readonly Finding[];
+  hash: string;
+  plan: string;
+  receipt: string;
+  repeated?: boolean;
+  version: number;
+  waves?: readonly (readonly string[])[];
+}
+
 export type ServerState = "half_open" | "open" | "unasked" | "untrusted" | "used";
 
 export interface ServerView {
@@ -744,12 +767,6 @@ export interface ServerView {
   tools?: readonly string[];
   until?: string;
   why?: string;
-}
-
-export interface Session {
-  channel: string;
-  expires?: string;
-  person: string;
 }
 
 export interface SettingList {
@@ -865,6 +882,7 @@ export interface StepDetail {
   definition?: Readonly<Record<string, any>>;
   events?: readonly EventView[];
   input?: any;
+  judged?: readonly JudgedOutput[];
   key?: string;
   output?: any;
   outputs?: Readonly<Record<string, any>>;
@@ -894,6 +912,7 @@ export interface StepView {
   ended?: string;
   id: string;
   kind: Kind;
+  looks_at?: Readonly<Record<string, LooksAt>>;
   message?: string;
   proof?: string;
   round?: number;
@@ -979,6 +998,7 @@ export interface TryView {
   message?: string;
   n: number;
   outcome?: TryOutcome | null;
+  parts?: FailureParts | null;
   started: string;
   step: string;
   took_ms?: number | null;
@@ -996,6 +1016,13 @@ export interface UndoneProgress {
   done: number;
   not_undone: number;
   of: number;
+}
+
+export interface ValueComparison {
+  a: string;
+  b: string;
+  differences?: readonly ValueDifference[];
+  is_cut?: boolean;
 }
 
 export interface ValueDifference {
@@ -1049,6 +1076,12 @@ export interface WaitingItem {
 }
 
 export type WaitingKind = "agent" | "approval" | "confirmation" | "decision";
+
+export interface WhoAsks {
+  channel: string;
+  expires?: string;
+  person: string;
+}
 
 export type Why = "agent" | "approval" | "breaker" | "decision" | "limit" | "retry" | "step" | "time";
 

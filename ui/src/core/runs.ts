@@ -9,8 +9,9 @@ type Named = { run: string; workflow: string; goal?: string; name?: string; labe
 /** `Ship a release 2.4.0`: the name of its workflow, and the input or goal that tells it from the others. */
 export function runName(one: Named): string {
   if (one.title) return one.title;
+  if (one.goal) return one.goal;
   const name = one.name || titled(one.workflow);
-  const label = one.label || one.goal;
+  const label = one.label;
   if (!label) return name;
   return label.toLowerCase().startsWith(name.toLowerCase()) ? label : `${name} ${label}`;
 }

@@ -2,7 +2,7 @@
 import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { useRead } from '../core/api';
-import type { About, ApprovalPage, ClientList, Home, RunPage } from '../core/contract';
+import type { AboutServer, ApprovalPage, ClientList, Home, RunPage } from '../core/contract';
 import { mod } from '../core/keys';
 import { isLive } from '../core/live';
 import { lookOf, runHref, runName } from '../core/runs';
@@ -27,9 +27,9 @@ export function useCounts(): { home: number; approvals: number } {
 
 export function Sidebar({ at, counts }: { at: Place | undefined; counts: Record<string, number> }): JSX.Element {
   const open = useRead<RunPage>(OPEN, { all: true }).data?.runs ?? [];
-  const about = useRead<About>('/about').data;
+  const about = useRead<AboutServer>('/about').data;
   return (
-    <div class="side">
+    <aside class="side" aria-label="Sidebar">
       <a class="brand" href="/">
         <Mark />
         <b>handrail</b>
@@ -39,7 +39,7 @@ export function Sidebar({ at, counts }: { at: Place | undefined; counts: Record<
           </span>
         ) : null}
       </a>
-      <button class="find" type="button" aria-label="Search or go to" onClick={() => overlay.set('palette')}>
+      <button class="find" type="button" title="Search or go to…" onClick={() => overlay.set('palette')}>
         <Icon name="search" />
         <span>Search or go to…</span>
         <kbd aria-hidden>{mod === '⌘' ? '⌘K' : 'Ctrl K'}</kbd>
@@ -66,7 +66,7 @@ export function Sidebar({ at, counts }: { at: Place | undefined; counts: Record<
         </section>
       ) : null}
       <Trust about={about} />
-    </div>
+    </aside>
   );
 }
 
@@ -82,7 +82,7 @@ const Badge = ({ value }: { value: number }): JSX.Element => (
   </span>
 );
 
-function Trust({ about }: { about: About | undefined }): JSX.Element {
+function Trust({ about }: { about: AboutServer | undefined }): JSX.Element {
   const live = useStore(isLive);
   const clients = useRead<ClientList>('/clients', { all: true }).data?.clients ?? [];
   const agent = clients.find((one) => one.kind === 'agent' && one.connected) ?? clients.find((one) => one.kind === 'agent');

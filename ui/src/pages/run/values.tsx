@@ -1,7 +1,7 @@
 /** Compare values: two steps, two tries, before and after a step, two runs. The signs + and - say it, the tint only repeats it. */
 import type { JSX } from 'preact';
 import { useRead } from '../../core/api';
-import type { Comparison, RunComparison, RunPage, StepDetail, ValueDifference } from '../../core/contract';
+import type { RunComparison, RunPage, StepDetail, ValueComparison, ValueDifference } from '../../core/contract';
 import { enc, go, match, usePlace, withQuery } from '../../core/router';
 import { lookOf, runName } from '../../core/runs';
 import { count, duration } from '../../core/words';
@@ -111,7 +111,7 @@ const cut = (name: string): readonly [string, string] => {
 function Differences({ run, a, b, mode, rows }: { run: string; a: string; b: string; mode: string; rows: readonly Row[] }): JSX.Element {
   const { query } = usePlace();
   const asked = new URLSearchParams({ mode, a, ...(b ? { b } : {}) });
-  const given = useRead<Comparison>(runPath(run, `/values?${asked}`), { run });
+  const given = useRead<ValueComparison>(runPath(run, `/values?${asked}`), { run });
   const wholeA = useRead<StepDetail>(mode === 'steps' ? runPath(run, `/steps/${enc(a)}`) : null).data;
   const wholeB = useRead<StepDetail>(mode === 'steps' && b ? runPath(run, `/steps/${enc(b)}`) : null).data;
   const only = query.get('only') === '1';
