@@ -153,6 +153,17 @@ class RunReader:
         run = replay(entries, Run(id=run_id))
         return run_story(run, await self.definition(run), entries)
 
+    async def evidence(self, run_id: str) -> tuple[tuple[str, JudgedOutput], ...]:
+        """The latest output of each step that went through checks, in the order of the journal."""
+        await self.run(run_id)
+        found: dict[str, JudgedOutput] = {}
+        async for page in pages_of(self.store, run_id):
+            for record in page:
+                one = judged_output(entry_of(record)) if record.kind in JUDGED and record.step else None
+                if one is not None and record.step is not None:
+                    found[record.step] = one
+        return tuple(found.items())
+
     async def judged(self, run_id: str, step: str) -> tuple[JudgedOutput, ...]:
         """The outputs of a step that went through checks, the latest of them, each check with its evidence."""
         run = await self.run(run_id)
