@@ -1,4 +1,4 @@
-"""A run as a story: what people and agents decided is told entry by entry, in their words; the routine between is
+"""A run as a story: what people and agents decided entry by entry, in their words; the routine between is
 folded into one sentence with the range of its entries.
 
 Pure: a function of the events. why.py tells why a run is where it is."""
@@ -13,13 +13,13 @@ from typing import Any, Final
 from msgspec import Struct
 
 from handrail.domain.history.story_words import (
-    Told,
+    EventWords,
     fixed,
     named,
     refused,
     requested,
     somebody,
-    told_as,
+    worded,
 )
 from handrail.domain.journal.event import (
     ActionRecorded,
@@ -75,7 +75,7 @@ class StoryKind(StrEnum):
     REFUSED = "refused"
     FAILURE = "failure"
     UNDO = "undo"
-    CONTROL = "control"
+    CONTROL = "controlled"
     END = "end"
 
 
@@ -95,42 +95,42 @@ class StoryEntry(Struct, frozen=True, kw_only=True):
     facts: Mapping[str, str] = {}
 
 
-TOLD: Final[Mapping[type[Any], tuple[StoryKind, Callable[[Any, Entry], Told]]]] = {
-    RunStarted: (StoryKind.START, lambda e, at: Told(f"{somebody(at)} started {e.workflow}", words=e.goal)),
-    RunAdopted: (StoryKind.CONTROL, told_as("{who} moved the run to this project", words="reason")),
-    RunPaused: (StoryKind.CONTROL, told_as("{who} paused the run", words="reason")),
-    RunResumed: (StoryKind.CONTROL, told_as("{who} resumed the run", words="reason")),
-    RunCancelled: (StoryKind.CONTROL, told_as("{who} cancelled the run", words="reason")),
+WORDED: Final[Mapping[type[Any], tuple[StoryKind, Callable[[Any, Entry], EventWords]]]] = {
+    RunStarted: (StoryKind.START, lambda e, at: EventWords(f"{somebody(at)} started {e.workflow}", words=e.goal)),
+    RunAdopted: (StoryKind.CONTROL, worded("{who} moved the run to this project", words="reason")),
+    RunPaused: (StoryKind.CONTROL, worded("{who} paused the run", words="reason")),
+    RunResumed: (StoryKind.CONTROL, worded("{who} resumed the run", words="reason")),
+    RunCancelled: (StoryKind.CONTROL, worded("{who} cancelled the run", words="reason")),
     RunCompleted: (StoryKind.END, fixed("The run is completed")),
-    RunFailed: (StoryKind.END, told_as("The run failed", words=MESSAGE)),
-    RunCompensated: (StoryKind.END, lambda e, _: Told(_undone(e.not_compensated))),
+    RunFailed: (StoryKind.END, worded("The run failed", words=MESSAGE)),
+    RunCompensated: (StoryKind.END, lambda e, _: EventWords(_undone(e.not_compensated))),
     RunCompensationFailed: (
         StoryKind.END,
-        lambda e, _: Told(f"Not all is undone: the undo of {named(e.steps)} failed"),
+        lambda e, _: EventWords(f"Not all is undone: the undo of {named(e.steps)} failed"),
     ),
-    CompensationStarted: (StoryKind.UNDO, lambda e, at: Told(_undoing(e, at), words=e.reason)),
+    CompensationStarted: (StoryKind.UNDO, lambda e, at: EventWords(_undoing(e, at), words=e.reason)),
     DecisionRecorded: (
         StoryKind.DECISION,
-        lambda e, at: Told(
+        lambda e, at: EventWords(
             f"{somebody(at)} decided: {e.decision}",
             words=e.reason,
             facts={"instead of": "; ".join(e.alternatives)} if e.alternatives else {},
         ),
     ),
-    ActionRecorded: (StoryKind.ACTION, told_as("{who} reports", words="description")),
-    StepRetried: (StoryKind.DECISION, told_as("{who} has {step} tried again", words="reason")),
-    StepAccepted: (StoryKind.DECISION, told_as("{who} says that {step} did happen", words="reason")),
-    StepSkipped: (StoryKind.DECISION, told_as("{who} skipped {step}", words="reason")),
-    ApprovalOverridden: (StoryKind.DECISION, told_as("{who} went past the approval {step}", words="reason")),
-    StepFailed: (StoryKind.FAILURE, told_as("{step} failed permanently ({category})", words=MESSAGE)),
-    StepBecameUncertain: (StoryKind.FAILURE, told_as("{step} was cut short: its outcome is unknown")),
-    UndoBecameUncertain: (StoryKind.FAILURE, told_as("The undo of {step} was cut short: its outcome is unknown")),
-    UndoFailed: (StoryKind.FAILURE, told_as("The undo of {step} failed ({category})", words=MESSAGE)),
+    ActionRecorded: (StoryKind.ACTION, worded("{who} reports", words="description")),
+    StepRetried: (StoryKind.DECISION, worded("{who} has {step} tried again", words="reason")),
+    StepAccepted: (StoryKind.DECISION, worded("{who} says that {step} did happen", words="reason")),
+    StepSkipped: (StoryKind.DECISION, worded("{who} skipped {step}", words="reason")),
+    ApprovalOverridden: (StoryKind.DECISION, worded("{who} went past the approval {step}", words="reason")),
+    StepFailed: (StoryKind.FAILURE, worded("{step} failed permanently ({category})", words=MESSAGE)),
+    StepBecameUncertain: (StoryKind.FAILURE, worded("{step} was cut short: its outcome is unknown")),
+    UndoBecameUncertain: (StoryKind.FAILURE, worded("The undo of {step} was cut short: its outcome is unknown")),
+    UndoFailed: (StoryKind.FAILURE, worded("The undo of {step} failed ({category})", words=MESSAGE)),
     OutputRefused: (StoryKind.REFUSED, refused),
     ApprovalRequested: (StoryKind.APPROVAL, requested),
     ApprovalGiven: (
         StoryKind.APPROVAL,
-        lambda e, at: Told(
+        lambda e, at: EventWords(
             f"{somebody(at)} approved {e.step}"
             + (f"; {plural(e.missing, 'more yes', 'more')} needed" * bool(e.missing)),
             words=e.reason,
@@ -139,18 +139,20 @@ TOLD: Final[Mapping[type[Any], tuple[StoryKind, Callable[[Any, Entry], Told]]]] 
     ),
     ApprovalRejected: (
         StoryKind.APPROVAL,
-        lambda e, at: Told(f"{somebody(at)} rejected {e.step}", words=e.reason, facts={"digest": e.digest}),
+        lambda e, at: EventWords(f"{somebody(at)} rejected {e.step}", words=e.reason, facts={"digest": e.digest}),
     ),
     ApprovalExpired: (
         StoryKind.APPROVAL,
-        lambda e, _: Told(f"The time to answer {e.step} passed" + ("; it is asked again" if e.again else "")),
+        lambda e, _: EventWords(f"The time to answer {e.step} passed" + ("; it is asked again" if e.again else "")),
     ),
     ApprovalWithdrawn: (
         StoryKind.APPROVAL,
-        lambda e, _: Told(f"The approval {e.step} no longer counts: {named(e.changed)} changed; it is asked again"),
+        lambda e, _: EventWords(
+            f"The approval {e.step} no longer counts: {named(e.changed)} changed; it is asked again"
+        ),
     ),
 }
-"""How each event is told; all others are routine."""
+"""The words for each event; all others are routine."""
 UNDO_ROUTINE: Final = (UndoStarted, UndoLost, StepCompensated)
 
 
@@ -179,7 +181,7 @@ class _Teller:
         elif _is_routine(event, later, entry):
             self._add(entry, is_undo=False)
         else:
-            self._tell(entry)
+            self._say(entry)
 
     def _add(self, entry: Entry, *, is_undo: bool) -> None:
         if self.routine and self.is_undo != is_undo:
@@ -192,7 +194,7 @@ class _Teller:
         if not self.routine:
             return
         first, last = self.routine[0], self.routine[-1]
-        told = _undo_sentence(self.routine) if self.is_undo else _sentence(self.routine)
+        words = _undo_sentence(self.routine) if self.is_undo else _sentence(self.routine)
         self.story.append(
             StoryEntry(
                 kind=StoryKind.UNDO if self.is_undo else StoryKind.ROUTINE,
@@ -200,17 +202,17 @@ class _Teller:
                 last=last.n,
                 at=first.at,
                 until=last.at,
-                text=told,
+                text=words,
             )
         )
         self.routine = []
 
-    def _tell(self, entry: Entry) -> None:
-        # The try that failed, or the override, is told together with what it led to.
+    def _say(self, entry: Entry) -> None:
+        # The try that failed, or the override, is described together with what it led to.
         before = self.routine.pop() if self.routine and _belongs(self.routine[-1].event, entry.event) else entry
         self.fold()
-        kind, tell = TOLD[type(entry.event)]
-        told = tell(entry.event, entry)
+        kind, tell = WORDED[type(entry.event)]
+        words = tell(entry.event, entry)
         self.story.append(
             StoryEntry(
                 kind=kind,
@@ -218,11 +220,11 @@ class _Teller:
                 last=entry.n,
                 at=before.at,
                 until=entry.at,
-                text=told.text,
+                text=words.text,
                 actor=entry.actor,
                 step=step_of(entry.event) or getattr(entry.event, "step", None) or "",
-                words=told.words,
-                facts=told.facts,
+                words=words.words,
+                facts=words.facts,
             )
         )
 
@@ -235,9 +237,9 @@ def _is_routine(event: Event, later: Event | None, entry: Entry) -> bool:
         case UndoFailed(final=False):
             return True
         case ApprovalOverridden():
-            return isinstance(later, StepSkipped)  # told by what follows
+            return isinstance(later, StepSkipped)  # what follows says it
         case _:
-            return type(event) not in TOLD
+            return type(event) not in WORDED
 
 
 def _belongs(before: Event, event: Event) -> bool:
@@ -260,10 +262,10 @@ def _sentence(routine: Iterable[Entry]) -> str:
         else "",
     ]
     started = list(dict.fromkeys(step for step in map(step_of, events) if step is not None and step not in done))
-    told = [part for part in parts if part]
-    if not told:
-        told = [f"{named(started)} started"] if started else [plural(len(events), "entry", "entries")]
-    return "; ".join(told)
+    words = [part for part in parts if part]
+    if not words:
+        words = [f"{named(started)} started"] if started else [plural(len(events), "entry", "entries")]
+    return "; ".join(words)
 
 
 def _undo_sentence(routine: Iterable[Entry]) -> str:

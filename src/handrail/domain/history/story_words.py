@@ -1,4 +1,4 @@
-"""The words of a story: who acted, which steps, and how an event is told. Pure."""
+"""The words of a story: who acted, which steps, and the words for an event. Pure."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from handrail.domain.plural import plural
 from handrail.domain.policy.actor import ActorKind, kind_of, name_of
 
 NAMED_MAX: Final = 5
-FINDINGS_TOLD: Final = 3
+FINDINGS_SHOWN: Final = 3
 
 
-class Told(Struct, frozen=True):
-    """How one event is told."""
+class EventWords(Struct, frozen=True):
+    """The words for one event."""
 
     text: str
     words: str = ""
@@ -40,41 +40,41 @@ def named(names: Iterable[str]) -> str:
     return ", ".join(known[:NAMED_MAX]) + (f" and {more} more" if more > 0 else "")
 
 
-def fixed(text: str) -> Callable[[Any, Entry], Told]:
+def fixed(text: str) -> Callable[[Any, Entry], EventWords]:
     """A sentence that is always the same."""
-    return lambda _event, _entry: Told(text)
+    return lambda _event, _entry: EventWords(text)
 
 
-def told_as(text: str, *, words: str = "") -> Callable[[Any, Entry], Told]:
+def worded(text: str, *, words: str = "") -> Callable[[Any, Entry], EventWords]:
     """A sentence with `{who}`, `{step}` and `{category}`; `words` is the field that has somebody's own words."""
 
-    def tell(event: Any, entry: Entry) -> Told:
+    def tell(event: Any, entry: Entry) -> EventWords:
         facts = {"who": somebody(entry), "step": getattr(event, "step", ""), "category": getattr(event, "category", "")}
         filled = text
         for name, value in facts.items():  # not by str.format: a step's name may hold braces
             filled = filled.replace("{" + name + "}", str(value))
-        return Told(filled, words=getattr(event, words) if words else "")
+        return EventWords(filled, words=getattr(event, words) if words else "")
 
     return tell
 
 
-def refused(event: OutputRefused, entry: Entry) -> Told:
+def refused(event: OutputRefused, entry: Entry) -> EventWords:
     """An output that failed its checks."""
     found = [str(one.get("message", "")) for one in event.findings]
-    more = len(found) - FINDINGS_TOLD
-    words = "; ".join(found[:FINDINGS_TOLD]) + (f"; and {more} more" if more > 0 else "")
+    more = len(found) - FINDINGS_SHOWN
+    words = "; ".join(found[:FINDINGS_SHOWN]) + (f"; and {more} more" if more > 0 else "")
     rules = ", ".join(dict.fromkeys(str(one.get("rule", "")) for one in event.findings if one.get("rule")))
     what = (
         f"The result of {event.step}"
         if event.output is not None
         else f"The output of {somebody(entry)} for {event.step}"
     )
-    return Told(
+    return EventWords(
         f"{what} was refused, {plural(len(found), 'finding')}", words=words, facts={"checks": rules} if rules else {}
     )
 
 
-def requested(event: ApprovalRequested, _entry: Entry) -> Told:
+def requested(event: ApprovalRequested, _entry: Entry) -> EventWords:
     """A question to a person."""
     facts = {"digest": event.digest}
     if event.by:
@@ -84,4 +84,4 @@ def requested(event: ApprovalRequested, _entry: Entry) -> Told:
         facts["lets start"] = f"{named(one.step for one in event.effects)}" + (
             f" ({plural(ahead, 'step')})" if ahead > 1 else ""
         )
-    return Told(f"A person is asked about {event.step}", words=event.text, facts=facts)
+    return EventWords(f"A person is asked about {event.step}", words=event.text, facts=facts)

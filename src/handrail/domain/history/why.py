@@ -49,8 +49,8 @@ def why_of(run: Run, definition: Definition, entries: Sequence[Entry]) -> list[W
     """Why a run is where it is; nothing for one that simply runs or is completed."""
     if run.status is RunStatus.COMPLETED:
         return []
-    told = _Why(run, definition, entries)
-    return [*told.failed(), *told.decided(), *told.waits(), *told.left()]
+    why = _Why(run, definition, entries)
+    return [*why.failed(), *why.decided(), *why.waits(), *why.left()]
 
 
 class _Why:
@@ -61,7 +61,7 @@ class _Why:
         self.failure = self._failure()
 
     def _failure(self) -> Entry | None:
-        """The failure that the run is about: the last that nobody has resolved; of a run that ended, the last."""
+        """The failure that the run is about: the last that is not resolved; of a run that ended, the last."""
         chosen = (StepFailed, StepBecameUncertain, UndoBecameUncertain)
         found: Entry | None = None
         for entry in self.entries:
@@ -125,7 +125,7 @@ class _Why:
                 yield WhySentence("handrail then undid what was done, as its plan says.", last.n)
 
     def waits(self) -> Iterator[WhySentence]:
-        """Whom it waits for."""
+        """Who it waits for."""
         if self.run.status in RUN_FINAL or self.run.ended is not None:
             return
         for path, state in self.run.steps.items():

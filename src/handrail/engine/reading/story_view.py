@@ -13,7 +13,7 @@ from handrail.domain.journal.event import Entry
 from handrail.domain.run.state import Run
 from handrail.engine.reading.step_view import Shown
 
-TOLD_MAX: Final = 5_000
+LINES_MAX: Final = 5_000
 WORDS_LENGTH_MAX: Final = 2_000
 
 
@@ -44,22 +44,22 @@ class RunStory(Shown, frozen=True):
 
     run: str
     n: int
-    """The number of the last entry that is told."""
+    """The number of the last entry in it."""
     why: tuple[WhyLine, ...] = ()
     lines: tuple[StoryLine, ...] = ()
-    untold: int = 0
+    left_out: int = 0
     """How many of the first lines are left out."""
 
 
 def run_story(run: Run, definition: Definition, entries: Sequence[Entry]) -> RunStory:
     """The story of a run by its events."""
-    told = story_of(entries)
+    story = story_of(entries)
     return RunStory(
         run=run.id,
         n=entries[-1].n if entries else 0,
         why=tuple(WhyLine(text=one.text, n=one.n) for one in why_of(run, definition, entries)),
-        lines=tuple(map(_line, told[-TOLD_MAX:])),
-        untold=max(0, len(told) - TOLD_MAX),
+        lines=tuple(map(_line, story[-LINES_MAX:])),
+        left_out=max(0, len(story) - LINES_MAX),
     )
 
 

@@ -1,4 +1,4 @@
-"""The HTML report: one file with everything, without scripts, that asks nobody for anything.
+"""The HTML report: one file with everything, without scripts, that makes no request.
 
 Pure. Light and dark follow the system. Every text of the run is escaped in safe_text.py."""
 
@@ -35,7 +35,7 @@ def html_report(seen: ReportContent) -> str:
         f"<title>{html(title)}</title><style>{STYLE}</style></head><body><main>",
         *_head(seen),
         *_section("Why", _why(seen)),
-        *_section("Story", _story(seen.story.lines, seen.story.untold)),
+        *_section("Story", _story(seen.story.lines, seen.story.left_out)),
         *_section("Decisions and approvals", _decisions(seen.decisions)),
         *_section("Steps", _steps(status.steps)),
         *_section("Timeline", _timeline(seen)),
@@ -98,9 +98,9 @@ def _entry(first: int, last: int = 0) -> str:
     return f" <span class=n>#{first}{f'-{last}' if last > first else ''}</span>"
 
 
-def _story(lines: Sequence[StoryLine], untold: int) -> Iterator[str]:
-    if untold or len(lines) > LINES_MAX:
-        yield f"<p class=meta>The first {untold + max(0, len(lines) - LINES_MAX):,} lines are left out.</p>"
+def _story(lines: Sequence[StoryLine], left_out: int) -> Iterator[str]:
+    if left_out or len(lines) > LINES_MAX:
+        yield f"<p class=meta>The first {left_out + max(0, len(lines) - LINES_MAX):,} lines are left out.</p>"
     yield "<ol class=story>"
     for line in lines[-LINES_MAX:]:
         yield f'<li class="{html(line.kind.value)}">{_line(line)}</li>'

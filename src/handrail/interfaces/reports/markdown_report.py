@@ -1,6 +1,6 @@
 """The Markdown report: short enough for a comment on a pull request, with what a reviewer asks first.
 
-Pure. Every text of the run is escaped in safe_text.py: it makes no link, mentions nobody and refers to no issue."""
+Pure. Every text of the run is escaped in safe_text.py: it makes no link, mentions no one and refers to no issue."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from handrail.interfaces.reports.safe_text import markdown
 
 STEPS_MAX: Final = 40
 LINES_MAX: Final = 60
-TOLD: Final = frozenset(StoryKind) - {StoryKind.ROUTINE}
+SHOWN: Final = frozenset(StoryKind) - {StoryKind.ROUTINE}
 
 
 def markdown_report(seen: ReportContent) -> str:
@@ -42,7 +42,7 @@ def _lines(seen: ReportContent) -> Iterator[str]:
         kind, who = one.kind.value.replace("_", " "), f"{markdown(one.step)} by {markdown(one.by)}"
         yield f"- **{kind}**: {who}: {markdown(one.reason)}"
     yield from _steps(status.steps)
-    yield from _told(seen)
+    yield from _happened(seen)
     yield from _verified(seen)
 
 
@@ -66,8 +66,8 @@ def _steps(steps: Sequence[StepView]) -> Iterator[str]:
     yield ""
 
 
-def _told(seen: ReportContent) -> Iterator[str]:
-    lines = [line for line in seen.story.lines if line.kind in TOLD]
+def _happened(seen: ReportContent) -> Iterator[str]:
+    lines = [line for line in seen.story.lines if line.kind in SHOWN]
     yield "<details><summary>What happened</summary>\n"
     if len(lines) > LINES_MAX:
         yield f"The first {len(lines) - LINES_MAX} are left out.\n"
