@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from handrail.domain.run.status import RunStatus, StepStatus
-from outside.console_build import BUILT, SOURCE, built
+from outside.console_build import BUILT, CONTRACT, SOURCE, built
 
 KB = 1_000
 SCRIPTS = BUILT / "app"
@@ -39,9 +39,11 @@ def zipped(names: list[str]) -> int:
 
 
 def test_the_committed_files_are_what_the_source_builds(tmp_path: Path) -> None:
-    anew = files(built(tmp_path / "static"))
+    contract = built(tmp_path / "static")
+    anew = files(tmp_path / "static")
     assert anew.keys() == files(BUILT).keys()
     assert [name for name, content in files(BUILT).items() if anew[name] != content] == [], "run `make ui` and commit"
+    assert contract == (SOURCE / CONTRACT).read_text(encoding="utf-8"), "run `make ui` and commit"
 
 
 def test_what_is_loaded_at_once_and_all_of_it_stay_small() -> None:
@@ -49,7 +51,7 @@ def test_what_is_loaded_at_once_and_all_of_it_stay_small() -> None:
     at_once = [name.removeprefix("/") for name in re.findall(r'(?:src|href)="(/app/[\w-]+\.js)"', page)]
     assert "app/app.js" in at_once
     assert zipped(at_once) <= 40 * KB
-    assert zipped([f"app/{path.name}" for path in SCRIPTS.glob("*.js")]) <= 90 * KB
+    assert zipped([name for name in files(BUILT) if name.endswith(".js")]) <= 90 * KB
     assert zipped(["app/app.css"]) <= 10 * KB
 
 
