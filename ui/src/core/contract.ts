@@ -75,18 +75,31 @@ export interface ApprovalPage {
   cursor?: string;
 }
 
+export interface ApprovalSoFar {
+  at: string;
+  behalf?: string;
+  by: string;
+  channel?: string;
+  n: number;
+  reason?: string;
+}
+
 export interface ApprovalView {
+  ahead?: readonly CallAhead[];
+  ahead_unshown?: number;
+  answers?: readonly ApprovalSoFar[];
   approvals?: number;
   approved_by?: readonly string[];
   by?: readonly string[];
   digest: string;
   done?: readonly StepView[];
   effects?: readonly EffectAhead[];
+  effects_done?: readonly EffectDone[];
   expires?: string;
   goal?: string;
   hint?: string;
-  may_answer?: boolean;
-  needs_passphrase?: boolean;
+  may_answer: boolean;
+  needs_passphrase: boolean;
   not_by?: string;
   project?: ProjectView | null;
   run: string;
@@ -175,12 +188,12 @@ export interface ClientList {
 }
 
 export interface ClientView {
-  client?: string;
   connected?: boolean;
   heard?: string;
   kind: string;
   name: string;
-  transport?: string;
+  run?: string;
+  step?: string;
 }
 
 export interface CompensationBody {
@@ -267,6 +280,15 @@ export interface EffectAhead {
   title?: string;
   tool?: string;
   when?: string;
+}
+
+export interface EffectDone {
+  by?: string;
+  can_be_undone?: boolean;
+  effect?: Effect | null;
+  step: string;
+  title?: string;
+  tool?: string;
 }
 
 export interface EffectLeft {
@@ -704,6 +726,14 @@ export interface RunPage {
 
 export type RunStatus = "cancelled" | "compensated" | "compensating" | "compensation_failed" | "completed" | "failed" | "new" | "paused" | "running" | "waiting";
 
+export interface RunStory {
+  left_out?: number;
+  lines?: readonly StoryLine[];
+  n: number;
+  run: string;
+  why?: readonly WhyLine[];
+}
+
 export interface RunSummary {
   done: number;
   ended?: string;
@@ -928,6 +958,21 @@ export interface StepView {
   worked_ms?: number;
 }
 
+export type StoryKind = "action" | "approval" | "controlled" | "decision" | "end" | "failure" | "refused" | "routine" | "start" | "undo";
+
+export interface StoryLine {
+  actor?: string;
+  at: string;
+  facts?: Readonly<Record<string, string>>;
+  first: number;
+  kind: StoryKind;
+  last: number;
+  step?: string;
+  text: string;
+  until?: string;
+  words?: string;
+}
+
 export interface StreamHead {
   hash: string;
   n: number;
@@ -1066,7 +1111,7 @@ export interface WaitingItem {
   expires?: string;
   goal?: string;
   kind: string;
-  may_answer?: boolean;
+  may_answer: boolean;
   project?: ProjectView | null;
   run: string;
   since?: string;
@@ -1084,6 +1129,11 @@ export interface WhoAsks {
 }
 
 export type Why = "agent" | "approval" | "breaker" | "decision" | "limit" | "retry" | "step" | "time";
+
+export interface WhyLine {
+  n?: number;
+  text: string;
+}
 
 export interface WitnessView {
   at?: string;

@@ -16,8 +16,13 @@ export function runName(one: Named): string {
   return label.toLowerCase().startsWith(name.toLowerCase()) ? label : `${name} ${label}`;
 }
 
+/** What the library calls its workflows, by id; lists of runs only have the id. */
+export const workflowNames = new Map<string, string>();
+
 /** `ship-release@1.2.0` read as words: Ship release. */
 export function titled(workflow: string): string {
+  const known = workflowNames.get(workflow.replace(/@.*$/, ''));
+  if (known) return known;
   const words = workflow.replace(/@.*$/, '').replace(/^.*\//, '').replace(/[-_]+/g, ' ').trim();
   return words ? words.charAt(0).toUpperCase() + words.slice(1) : workflow;
 }

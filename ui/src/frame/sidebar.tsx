@@ -2,10 +2,10 @@
 import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { useRead } from '../core/api';
-import type { AboutServer, ApprovalPage, ClientList, Home, RunPage } from '../core/contract';
+import type { AboutServer, ApprovalPage, ClientList, Home, LibraryPage, RunPage } from '../core/contract';
 import { mod } from '../core/keys';
 import { isLive } from '../core/live';
-import { lookOf, runHref, runName } from '../core/runs';
+import { lookOf, runHref, runName, workflowNames } from '../core/runs';
 import { useStore } from '../core/store';
 import { toggleTheme } from '../core/theme';
 import { actor, number } from '../core/words';
@@ -16,6 +16,8 @@ import { PLACES } from './places';
 import { overlay, waitingForMe } from './shell';
 
 const OPEN = '/runs?state=running&state=waiting&state=paused&state=compensating&limit=12';
+
+const LIBRARY = '/library?limit=100';
 
 export function useCounts(): { home: number; approvals: number } {
   const home = useRead<Home>('/home', { all: true }).data;
@@ -28,6 +30,7 @@ export function useCounts(): { home: number; approvals: number } {
 export function Sidebar({ at, counts }: { at: Place | undefined; counts: Record<string, number> }): JSX.Element {
   const open = useRead<RunPage>(OPEN, { all: true }).data?.runs ?? [];
   const about = useRead<AboutServer>('/about').data;
+  for (const flow of useRead<LibraryPage>(LIBRARY).data?.workflows ?? []) workflowNames.set(flow.id, flow.name);
   return (
     <aside class="side" aria-label="Sidebar">
       <a class="brand" href="/">
@@ -96,7 +99,7 @@ function Trust({ about }: { about: AboutServer | undefined }): JSX.Element {
       </a>
       <a href="/settings/clients">
         <Icon name="robot" tone={agent?.connected ? 'ok' : '3'} />
-        <span class="cut">{agent ? agent.client || actor(agent.name) : 'No agent'}</span>
+        <span class="cut">{agent ? actor(agent.name) : 'No agent'}</span>
         <span class="num">{agent?.connected ? 'connected' : agent ? 'not connected' : ''}</span>
       </a>
       <a href="/proof">

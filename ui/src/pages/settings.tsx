@@ -161,9 +161,8 @@ function Clients({ kinds, title }: { kinds: readonly string[]; title: string }):
       ) : shown.length ? (
         <div class="card">
           {shown.map((one) => (
-            <Row key={one.name + one.kind} icon={one.kind === 'agent' ? 'robot' : one.kind === 'person' ? 'person' : 'bolt'} tone={one.connected ? 'ok' : '3'} name={one.client || one.name.replace(/^\w+:/, '')} action={<span class={one.connected ? 'c-ok' : 'c-3'}>{one.connected ? 'Connected' : 'Not connected'}</span>}>
-              {one.name}
-              {one.transport ? ` · ${one.transport}` : ''} {one.heard ? (
+            <Row key={one.name + one.kind} icon={one.kind === 'agent' ? 'robot' : one.kind === 'person' ? 'person' : 'bolt'} tone={one.connected ? 'ok' : '3'} name={one.name.replace(/^\w+:/, '')} action={<span class={one.connected ? 'c-ok' : 'c-3'}>{one.connected ? 'Connected' : 'Not connected'}</span>}>
+              {one.run ? <a class="link" href={`/runs/${one.run}`}>{one.run}</a> : one.name} {one.heard ? (
                 <>
                   · last heard <Time at={one.heard} />
                 </>

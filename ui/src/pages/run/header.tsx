@@ -90,7 +90,7 @@ function Controls({ run, actions }: { run: string; actions: readonly LegalAction
   const front = sorted.filter((one) => one.action !== 'fork').slice(0, 4);
   const rest = sorted.filter((one) => !front.includes(one));
   return (
-    <div class="row controls">
+    <div class={`row controls${front.length ? '' : ' idle'}`}>
       {front.map((one) => (
         <Button key={one.action} href={actionHref(run, one.action, one.step)} kbd={ACTIONS[one.action]!.key?.toUpperCase()} disabled={!live}>
           {ACTIONS[one.action]!.word}…

@@ -220,7 +220,12 @@ export function rowsOf(steps: readonly Step[], facts: ReadonlyMap<string, Facts>
   });
 }
 
-export const titleOf = (step: StepView): string => step.title || step.id;
+/** Without the items of its loop: `Build {{ target }}` is `Build 3` in the third round. */
+export const titleOf = (step: StepView): string => {
+  const round = /\[(\d+)\](?!.*\[)/.exec(step.id)?.[1];
+  const title = step.title || step.id;
+  return round === undefined ? title : title.replace(/\{\{.*?\}\}/g, String(Number(round) + 1));
+};
 
 function doneBy(step: Step, fact: Facts | undefined): Row['by'] {
   if (step.kind === 'each' || step.kind === 'repeat') return { icon: 'loop', word: roundsOf(step) };

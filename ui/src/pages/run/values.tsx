@@ -25,7 +25,7 @@ export function Values(props: TabProps): JSX.Element {
   const other = match('/runs/:run/compare/:other', path)?.other ?? query.get('run') ?? '';
   const mode = other ? 'runs' : query.get('mode') ?? 'steps';
   const withOutput = rows.filter((row) => !isContainer(row.step) && row.step.started);
-  const tried = rows.filter((row) => (row.step.attempts ?? 0) > 1);
+  const tried = rows.filter((row) => row.step.kind === 'prompt' && (row.step.attempts ?? 0) > 1);
   const choices = mode === 'tries' ? tried : withOutput;
   const a = query.get('a') ?? (mode === 'tries' ? (choices[0] ? `${choices[0].step.id}:1` : '') : choices[0]?.step.id ?? '');
   const b = query.get('b') ?? (mode === 'tries' ? (choices[0] ? `${choices[0].step.id}:${choices[0].step.attempts}` : '') : choices[1]?.step.id ?? '');
@@ -42,7 +42,7 @@ export function Values(props: TabProps): JSX.Element {
           ))}
         </nav>
       </div>
-      {mode === 'runs' ? <TwoRuns run={run} other={other} /> : !a ? <Empty title={mode === 'tries' ? 'No step was tried twice' : 'No step has an output yet'}>Choose another way to compare.</Empty> : <Differences run={run} a={a} b={mode === 'around' ? '' : b} mode={mode} rows={rows} />}
+      {mode === 'runs' ? <TwoRuns run={run} other={other} /> : !a ? <Empty title={mode === 'tries' ? 'Nothing was submitted twice' : 'No step has an output yet'}>Choose another way to compare.</Empty> : <Differences run={run} a={a} b={mode === 'around' ? '' : b} mode={mode} rows={rows} />}
     </>
   );
 }
