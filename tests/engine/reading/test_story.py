@@ -101,7 +101,7 @@ def test_a_step_that_was_tried_often_says_so_and_a_refused_output_names_its_find
 
     tried, refused = in_virtual_time(scene)
     assert tried.why[1].text == "It was tried 3 times."
-    assert any("2 tries failed and were repeated: a" in line.text for line in tried.lines)
+    assert any("2 failed tries repeated: a" in line.text for line in tried.lines)
     assert refused.why[-1].text == "W (w) was refused 1 time, and waits for bo."
     (line,) = [line for line in refused.lines if line.kind is StoryKind.REFUSED]
     assert (line.facts["checks"], bool(line.words)) == ("equals", True)

@@ -248,32 +248,31 @@ def _belongs(before: Event, event: Event) -> bool:
     return (is_try or is_override) and step_of(before) == step_of(event)
 
 
-def _sentence(routine: Iterable[Entry]) -> str:
+def _sentence(routine: Sequence[Entry]) -> str:
     events = [entry.event for entry in routine]
-    done = [event.step for event in events if isinstance(event, StepCompleted)]
-    skipped = [event.step for event in events if isinstance(event, StepSkipped)]
-    retried = [event.step for event in events if isinstance(event, RetryScheduled)]
     parts = [
-        f"{plural(len(done), 'step')} completed: {named(done)}" if done else "",
-        f"{plural(len(skipped), 'step')} skipped by a condition: {named(skipped)}" if skipped else "",
-        f"{plural(len(retried), 'try', 'tries')} failed and {'was' if len(retried) == 1 else 'were'} repeated: "
-        f"{named(dict.fromkeys(retried))}"
-        if retried
-        else "",
+        _counted(events, StepCompleted, "step", "completed"),
+        _counted(events, StepSkipped, "step", "skipped by a condition"),
+        _counted(events, RetryScheduled, "failed try", "repeated", nouns="failed tries"),
     ]
-    started = list(dict.fromkeys(step for step in map(step_of, events) if step is not None and step not in done))
-    words = [part for part in parts if part]
-    if not words:
-        words = [f"{named(started)} started"] if started else [plural(len(events), "entry", "entries")]
-    return "; ".join(words)
+    words = "; ".join(part for part in parts if part)
+    started = dict.fromkeys(filter(None, map(step_of, events)))
+    return words or (f"{named(started)} started" if started else plural(len(events), "entry", "entries"))
 
 
-def _undo_sentence(routine: Iterable[Entry]) -> str:
-    events = [entry.event for entry in routine]
-    undone = [event for event in events if isinstance(event, StepCompensated)]
-    if not undone:
-        return f"Undoing {named(dict.fromkeys(step for step in map(step_of, events) if step))}"
-    ways = {how: [one.step for one in undone if one.how is how] for how in dict.fromkeys(one.how for one in undone)}
+def _counted(events: Iterable[Event], kind: type[Any], noun: str, verb: str, *, nouns: str = "") -> str:
+    """How many events of a kind there were, and their steps; empty if there were none."""
+    steps = [event.step for event in events if isinstance(event, kind)]
+    return f"{plural(len(steps), noun, nouns)} {verb}: {named(dict.fromkeys(steps))}" if steps else ""
+
+
+def _undo_sentence(routine: Sequence[Entry]) -> str:
+    ways: dict[str, list[str]] = {}
+    for entry in routine:
+        if isinstance(entry.event, StepCompensated):
+            ways.setdefault(entry.event.how, []).append(entry.event.step)
+    if not ways:
+        return f"Undoing {named(dict.fromkeys(filter(None, (step_of(entry.event) for entry in routine))))}"
     return "; ".join(f"{plural(len(steps), 'step')} undone ({HOW[how]}): {named(steps)}" for how, steps in ways.items())
 
 

@@ -5,6 +5,7 @@ Pure. What failed, in the tool's own words; whether it was tried again; who deci
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from msgspec import Struct
 
@@ -16,25 +17,30 @@ from handrail.domain.journal.event import (
     AttemptFailed,
     CompensationStarted,
     Entry,
+    Event,
     OutputRefused,
     RunCancelled,
     RunCompensated,
     RunCompensationFailed,
     RunFailed,
     RunPaused,
+    StepAccepted,
     StepBecameUncertain,
+    StepCompensated,
     StepFailed,
     StepHandedOut,
     StepRetried,
     StepSkipped,
     UndoBecameUncertain,
     UndoFailed,
+    step_of,
 )
 from handrail.domain.plural import plural
 from handrail.domain.policy.actor import ActorKind, kind_of
 from handrail.domain.run.state import Run
-from handrail.domain.run.status import RUN_FINAL, RunStatus, StepStatus
-from handrail.domain.run.step_path import is_in_undo, locate
+from handrail.domain.run.status import RunStatus, StepStatus
+from handrail.domain.run.step_path import locate
+from handrail.domain.run.step_state import StepState
 from handrail.domain.scheduling.retry import policy_of
 
 
@@ -61,41 +67,34 @@ class _Why:
         self.failure = self._failure()
 
     def _failure(self) -> Entry | None:
-        """The failure that the run is about: the last that is not resolved; of a run that ended, the last."""
-        chosen = (StepFailed, StepBecameUncertain, UndoBecameUncertain)
+        """The failure that the run is about: the first that is not resolved, or the undo that failed after it."""
         found: Entry | None = None
         for entry in self.entries:
-            event = entry.event
-            if isinstance(event, chosen) or (isinstance(event, UndoFailed) and event.final):
-                is_of_undo = isinstance(event, UndoFailed | UndoBecameUncertain)
-                found = entry if found is None or is_of_undo or not _holds(found, entry) else found
-            elif isinstance(event, StepRetried | StepSkipped) and found is not None and found.event.step == event.step:  # type: ignore[union-attr]
+            if _is_failure(entry.event) and (found is None or isinstance(entry.event, OF_UNDO)):
+                found = entry
+            elif found is not None and _resolves(entry.event, found.event):
                 found = None
         return found
 
     def failed(self) -> Iterator[WhySentence]:
         """What failed, in the tool's words, and whether it was tried again."""
-        if self.failure is None:
-            last = self._last(RunFailed)
-            if last is not None and isinstance(last.event, RunFailed):
-                yield WhySentence(f"The run failed: {last.event.message}.", last.n)
-            return
-        event = self.failure.event
-        if isinstance(event, StepBecameUncertain | UndoBecameUncertain):
-            yield WhySentence(
-                f"Whether {self._title(event.step)} happened is unknown: it was cut short.", self.failure.n
-            )
-            return
-        if not isinstance(event, StepFailed | UndoFailed):
-            return
-        step = locate(self.definition, event.step).step
+        found = self.failure or self._last(RunFailed)
+        match found.event if found is not None else None:
+            case RunFailed(message=message):
+                yield WhySentence(f"The run failed: {message}.", found.n if found else 0)
+            case StepBecameUncertain(step=step) | UndoBecameUncertain(step=step):
+                text = f"Whether {self._title(step)} happened is unknown: it was cut short."
+                yield WhySentence(text, found.n if found else 0)
+            case StepFailed() | UndoFailed() as event:
+                yield WhySentence(self._failure_words(event), found.n if found else 0)
+                yield from self._tried(event, locate(self.definition, event.step).step)
+
+    def _failure_words(self, event: StepFailed | UndoFailed) -> str:
         is_undo = isinstance(event, UndoFailed)
-        parts = failure_parts(event.message, _tool(step, is_undo=is_undo))
-        code = f"{parts.status}, {event.category.value}" if parts.status else event.category.value
-        host = f" at {parts.host}" if parts.host and parts.status else ""
+        parts = failure_parts(event.message, _tool(locate(self.definition, event.step).step, is_undo=is_undo))
+        host, code = (f" at {parts.host}", f"{parts.status}, ") if parts.status else ("", "")
         what = f"The undo of {self._title(event.step)}" if is_undo else self._title(event.step)
-        yield WhySentence(f"{what} failed{host}: {parts.said or event.message} ({code}).", self.failure.n)
-        yield from self._tried(event, step)
+        return f"{what} failed{host}: {parts.said or event.message} ({code}{event.category.value})."
 
     def _tried(self, event: StepFailed | UndoFailed, step: Step) -> Iterator[WhySentence]:
         kind = UndoFailed if isinstance(event, UndoFailed) else AttemptFailed
@@ -126,17 +125,21 @@ class _Why:
 
     def waits(self) -> Iterator[WhySentence]:
         """Who it waits for."""
-        if self.run.status in RUN_FINAL or self.run.ended is not None:
+        if self.run.ended is not None:
             return
         for path, state in self.run.steps.items():
-            if state.status is StepStatus.WAITING and state.digest:
-                yield from self._since(path, ApprovalRequested, f"{self._title(path)} waits for a person's answer.")
-            elif state.status is StepStatus.WAITING and isinstance(locate(self.definition, path).step.work, Prompt):
-                refused = f"was refused {plural(state.tries, 'time')}, and " if state.tries else ""
-                text = f"{self._title(path)} {refused}waits for {state.agent or 'an agent'}."
-                yield from self._since(path, OutputRefused if state.tries else StepHandedOut, text)
+            if state.status is StepStatus.WAITING:
+                yield from self._waits_at(path, state)
         if self.failure is not None and self.run.status is RunStatus.RUNNING:
             yield WhySentence("Somebody has to decide what becomes of it.", self.failure.n)
+
+    def _waits_at(self, path: str, state: StepState) -> Iterator[WhySentence]:
+        if state.digest:
+            yield from self._since(path, ApprovalRequested, f"{self._title(path)} waits for a person's answer.")
+        elif isinstance(locate(self.definition, path).step.work, Prompt):
+            refused = f"was refused {plural(state.tries, 'time')}, and " if state.tries else ""
+            text = f"{self._title(path)} {refused}waits for {state.agent or 'an agent'}."
+            yield from self._since(path, OutputRefused if state.tries else StepHandedOut, text)
 
     def _since(self, path: str, kind: type, text: str) -> Iterator[WhySentence]:
         found = [one for one in self.entries if isinstance(one.event, kind) and getattr(one.event, "step", "") == path]
@@ -162,10 +165,19 @@ class _Why:
         return f"{title_of(locate(self.definition, path).step)} ({path})"
 
 
-def _holds(found: Entry, entry: Entry) -> bool:
-    """Whether an earlier failure stays the reason: a loop only fails because of a step inside it."""
-    before, now = (str(getattr(one.event, "step", "")) for one in (found, entry))
-    return before.startswith((f"{now}.", f"{now}[")) or (is_in_undo(now) and not is_in_undo(before))
+def _is_failure(event: Event) -> bool:
+    is_final = isinstance(event, UndoFailed) and event.final
+    return is_final or isinstance(event, StepFailed | StepBecameUncertain | UndoBecameUncertain)
+
+
+def _resolves(event: Event, failure: Event) -> bool:
+    """Whether somebody decided on a failure: on its step, or on one that contains it."""
+    failed, decided = step_of(failure) or "", step_of(event) or ""
+    is_decision = isinstance(event, StepRetried | StepSkipped | StepAccepted | StepCompensated)
+    return is_decision and (failed == decided or failed.startswith((f"{decided}.", f"{decided}[")))
+
+
+OF_UNDO: Final = (UndoFailed, UndoBecameUncertain)
 
 
 def _tool(step: Step, *, is_undo: bool) -> str:

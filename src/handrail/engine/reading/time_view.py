@@ -11,7 +11,17 @@ from msgspec.structs import replace
 from handrail.domain.definition.model import Category, Definition, Tool, title_of
 from handrail.domain.history.critical_path import PathStep, critical_path
 from handrail.domain.history.failure_parts import FailureParts, failure_parts
-from handrail.domain.history.spans import UNDOING, WORKING, Span, SpanFold, SpanKind, StepTimes, TryOutcome, TryTaken
+from handrail.domain.history.spans import (
+    UNDOING,
+    WAITING,
+    WORKING,
+    Span,
+    SpanFold,
+    SpanKind,
+    StepTimes,
+    TryOutcome,
+    TryTaken,
+)
 from handrail.domain.instant import instant_text
 from handrail.domain.plural import plural
 from handrail.domain.run.state import Run
@@ -152,10 +162,14 @@ def timeline_of(run: Run, definition: Definition, fold: SpanFold, *, now: int, a
         critical=tuple(_on_path(one, definition) for one in path),
         says=_cost(path, definition),
         took_ms=max(0, end - run.started),
-        worked_ms=sum(sums[kind] for kind in WORKING),
-        undone_ms=sum(sums[kind] for kind in UNDOING),
-        waited_ms=sum(took for kind, took in sums.items() if kind not in WORKING | UNDOING | {SpanKind.PAUSED}),
+        worked_ms=_spent(fold, WORKING, end),
+        undone_ms=_spent(fold, UNDOING, end),
+        waited_ms=_spent(fold, WAITING, end),
     )
+
+
+def _spent(fold: SpanFold, kinds: frozenset[SpanKind], end: int) -> int:
+    return sum(span.lasted(end) for span in fold.spans if span.kind in kinds)
 
 
 def _span(span: Span, now: int) -> SpanView:
