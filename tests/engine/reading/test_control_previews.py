@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -176,7 +177,7 @@ def test_undoing_does_what_its_preview_said_in_that_order(seed: int) -> None:
 
 
 def test_the_random_runs_are_as_various_as_they_should_be() -> None:
-    scenes = [in_virtual_time(lambda seed=seed: undo_scene(seed)) for seed in range(SEEDS)]
+    scenes = [in_virtual_time(partial(undo_scene, seed)) for seed in range(SEEDS)]
     calls = [one for _, seen, _, _ in scenes for one in seen.calls]
     assert {one.by for one in calls} == {Hand.HANDRAIL, Hand.AGENT}
     assert {True} <= {one.own_undo for one in calls}

@@ -13,7 +13,7 @@ from engine.guided_runs import Led, guide_of
 from engine.stage import ADA, Stage, puppet
 from handrail.domain.definition.authoring import definition_from
 from handrail.domain.definition.model import Category, Effect
-from handrail.domain.journal.chain_walk import Break
+from handrail.domain.journal.chain import Break
 from handrail.domain.run.command import RecordDecision
 from handrail.domain.run.legal_controls import Action
 from handrail.engine.proving.audit import AuditResult

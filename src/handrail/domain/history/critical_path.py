@@ -107,6 +107,7 @@ class _Doing:
         """The steps of the round before, in a loop whose rounds follow each other."""
         number = found.lane.loops[-1].round if found.prefix.endswith("].") else 0
         work = locate(self.definition, found.parent).step.work if number else None
+        # In a parallel loop the rounds do not wait for each other, so the round before is no reason.
         is_parallel = isinstance(work, Each) and work.parallel > 1
         return [] if not number or is_parallel else self.inside.get(f"{found.parent}[{number - 1}]", [])
 

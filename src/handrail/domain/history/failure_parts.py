@@ -52,13 +52,13 @@ def _plainest(text: str) -> str:
 
 
 def _words(value: Any, depth: int) -> str:
-    match value:
-        case str():
-            return value
-        case dict() if depth:
-            found = (_words(value[key], depth - 1) for key in SAYING if key in value)
-        case list() if depth:
-            found = (_words(one, depth - 1) for one in value[:1])
-        case _:
-            return ""
-    return next((words for words in found if words), "")
+    if isinstance(value, str):
+        return value
+    inside = _inside(value) if depth else []
+    return next(filter(None, (_words(one, depth - 1) for one in inside)), "")
+
+
+def _inside(value: Any) -> list[Any]:
+    if isinstance(value, dict):
+        return [value[key] for key in SAYING if key in value]
+    return value[:1] if isinstance(value, list) else []

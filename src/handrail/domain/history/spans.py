@@ -160,8 +160,7 @@ class SpanFold:
         self.n = entry.n
         step = step_of(entry.event)
         if isinstance(entry.event, StepCompleted | OutputRefused) and entry.event.evidence:
-            evidence = entry.event.evidence
-            self.looks[entry.event.step] = {str(one.get("rule", "")): looked_at(one) for one in evidence}
+            self._looked(entry.event)
         if step is None:
             self._of_run(entry)
         elif isinstance(entry.event, UndoStarted | UndoFailed | UndoLost | UndoBecameUncertain | StepCompensated):
@@ -170,6 +169,9 @@ class SpanFold:
             self._of_wait(step, entry)
         else:
             self._of_step(step, entry)
+
+    def _looked(self, event: StepCompleted | OutputRefused) -> None:
+        self.looks[event.step] = {str(one.get("rule", "")): looked_at(one) for one in event.evidence}
 
     # --- events ---------------------------------------------------------------------------------------
 
@@ -187,10 +189,7 @@ class SpanFold:
     def _of_wait(self, step: str, entry: Entry) -> None:
         match entry.event:
             case StepHandedOut():
-                is_same = step in self._open and self.spans[self._open[step]].kind is SpanKind.AGENT_WAIT
-                if not is_same:
-                    self._begin(step, SpanKind.AGENT_WAIT, entry)
-                    self._try(step, entry)
+                self._handed_out(step, entry)
             case OutputRefused(findings=findings, output=None):
                 self._tried(step, entry, TryOutcome.REFUSED, findings=len(findings))
                 self._begin(step, SpanKind.AGENT_WAIT, entry)
@@ -198,13 +197,18 @@ class SpanFold:
             case OutputRefused(findings=findings):
                 self._noted(step, findings=len(findings))
             case ApprovalRequested():
-                if step in self._trying:  # a question of a tool, or about it
-                    self._tried(step, entry, TryOutcome.DEFERRED)
+                self._tried(step, entry, TryOutcome.DEFERRED)  # only if it is a question of a tool, or about it
                 self._begin(step, SpanKind.PERSON_WAIT, entry)
             case ApprovalGiven(missing=missing) if missing:
                 pass
             case _:
                 self._end(step, entry.at)
+
+    def _handed_out(self, step: str, entry: Entry) -> None:
+        """An agent takes a step; if it takes it again, the wait goes on."""
+        if step not in self._open or self.spans[self._open[step]].kind is not SpanKind.AGENT_WAIT:
+            self._begin(step, SpanKind.AGENT_WAIT, entry)
+            self._try(step, entry)
 
     def _of_step(self, step: str, entry: Entry) -> None:
         match entry.event:
@@ -257,14 +261,15 @@ class SpanFold:
             case UndoFailed(category=category, message=message, due=due, took=took):
                 self._tried(step, entry, TryOutcome.FAILED, category=category, message=message, took=took)
                 self._end(step, entry.at, SpanKind.UNDO_FAILED, took=took)
-                if due is not None:
-                    self._scheduled(step, due)
+                self._scheduled(step, due)
                 self._begin(step, SpanKind.DECISION_WAIT if due is None else SpanKind.UNDO_WAIT, entry)
-            case UndoLost() | UndoBecameUncertain():
+            case UndoLost():
                 self._tried(step, entry, TryOutcome.LOST)
                 self._end(step, entry.at, SpanKind.UNDO_FAILED)
-                if isinstance(entry.event, UndoBecameUncertain):
-                    self._begin(step, SpanKind.DECISION_WAIT, entry)
+            case UndoBecameUncertain():
+                self._tried(step, entry, TryOutcome.LOST)
+                self._end(step, entry.at, SpanKind.UNDO_FAILED)
+                self._begin(step, SpanKind.DECISION_WAIT, entry)
             case StepCompensated(took=took):
                 self._tried(step, entry, TryOutcome.COMPLETED, took=took)
                 self._end(step, entry.at, took=took)
@@ -339,7 +344,7 @@ class SpanFold:
         if (place := self._trying.get(step)) is not None:
             self.tries[place] = replace(self.tries[place], findings=findings)
 
-    def _scheduled(self, step: str, due: int) -> None:
+    def _scheduled(self, step: str, due: int | None) -> None:
         if (place := self._last.get(step)) is not None:
             self.tries[place] = replace(self.tries[place], due=due)
 

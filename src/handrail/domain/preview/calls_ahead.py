@@ -21,7 +21,7 @@ from handrail.domain.run.scope import spoken_of
 from handrail.domain.run.skipped_values import text_for_reader
 from handrail.domain.run.state import Run
 from handrail.domain.run.step_path import UNDO, Lane, locate, undo_lane
-from handrail.domain.scheduling.step_start import CallTool, Grant, InputCheck, start_of, undo_start_of
+from handrail.domain.scheduling.step_start import CallTool, Grant, InputCheck, StepStart, start_of, undo_start_of
 
 OWN: str = "own"
 """What a tool says that undoes its own calls; else it names the tool that does."""
@@ -48,21 +48,20 @@ def call_of(run: Run, definition: Definition, path: str, now: Now) -> CallAhead:
     found = locate(definition, path)
     step = found.step
     facts: dict[str, Any] = {"effect": effect_of(step, now.tools.effects), "can_be_undone": can_be_undone(step, now)}
-    match step.work:
-        case Prompt() as work:
-            return _ahead(path, step, by=Hand.AGENT, **facts, **_said(work.prompt, run, found.lane))
-        case Approve() as work:
-            return _ahead(path, step, by=Hand.PERSON, **_said(work.approve, run, found.lane))
-        case _:
-            start = start_of(run, definition, path, now=now.at, check=now.check)
-    match start:
-        case CallTool(work=work, args=args):
-            return _ahead(path, step, tool=work.tool, args=shown_value(args), **facts)
-        case Grant(commands=commands):
-            failed = [one.message for one in commands if isinstance(one, FailAttempt)]
-            return _ahead(path, step, problem="; ".join(failed), **facts)
-        case _:
-            return _ahead(path, step, by=Hand.AGENT, **facts)
+    if isinstance(step.work, Prompt):
+        return _ahead(path, step, by=Hand.AGENT, **facts, **_said(step.work.prompt, run, found.lane))
+    if isinstance(step.work, Approve):
+        return _ahead(path, step, by=Hand.PERSON, **_said(step.work.approve, run, found.lane))
+    start = start_of(run, definition, path, now=now.at, check=now.check)
+    if isinstance(start, CallTool):
+        return _ahead(path, step, tool=start.work.tool, args=shown_value(start.args), **facts)
+    return _ahead(path, step, problem=_problem(start), **facts)
+
+
+def _problem(start: StepStart) -> str:
+    """Why a step, or its undo, can't start; empty if it can."""
+    commands = start.commands if isinstance(start, Grant) else ()
+    return "; ".join(one.message for one in commands if isinstance(one, FailAttempt | FailUndo))
 
 
 def undo_call_of(run: Run, definition: Definition, path: str, now: Now) -> CallAhead:
@@ -71,17 +70,18 @@ def undo_call_of(run: Run, definition: Definition, path: str, now: Now) -> CallA
     step = found.step
     if isinstance(step.undo, Prompt):
         return _ahead(path, step, is_undo=True, by=Hand.AGENT, **_said(step.undo.prompt, run, found.lane))
-    match undo_start_of(run, definition, path, check=now.check):
-        case CallTool(work=work, args=args, own_undo=own_undo):
-            other = now.tools.undos.get(work.tool, "") if own_undo else ""
-            tool = other if other not in {"", OWN} else work.tool
-            return _ahead(path, step, is_undo=True, tool=tool, args=shown_value(args), own_undo=own_undo)
-        case Grant(commands=commands):
-            failed = "; ".join(one.message for one in commands if isinstance(one, FailUndo))
-            called = step.undo.workflow if isinstance(step.undo, Call) else ""
-            return _ahead(path, step, is_undo=True, workflow=called, problem=failed)
-        case _:
-            return _ahead(path, step, is_undo=True, by=Hand.AGENT)
+    start = undo_start_of(run, definition, path, check=now.check)
+    if isinstance(start, CallTool):
+        tool = _undoing_tool(start, now)
+        return _ahead(path, step, is_undo=True, tool=tool, args=shown_value(start.args), own_undo=start.own_undo)
+    called = step.undo.workflow if isinstance(step.undo, Call) else ""
+    return _ahead(path, step, is_undo=True, workflow=called, problem=_problem(start))
+
+
+def _undoing_tool(start: CallTool, now: Now) -> str:
+    """The tool that is called: a server can name another one that undoes what a tool did."""
+    other = now.tools.undos.get(start.work.tool, "") if start.own_undo else ""
+    return start.work.tool if other in {"", OWN} else other
 
 
 def steps_of_undo(run: Run, definition: Definition, path: str, now: Now) -> list[CallAhead]:

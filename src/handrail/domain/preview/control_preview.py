@@ -208,6 +208,7 @@ def _left(run: Run, after: Run, definition: Definition, asked: ControlAsked, ste
     if after.status in RUN_BROKEN_OFF:
         return effects_left(after, definition)
     state = run.step(step)
+    # A failure with a clear refusal changed nothing; after any other it is open whether something was.
     is_unknown = state.status is StepStatus.UNCERTAIN or state.category in EFFECT_UNKNOWN
     is_left_out = asked.action is Action.SKIP and state.attempts > 0 and is_unknown
     if is_left_out and lasting_effect(locate(definition, step), state):

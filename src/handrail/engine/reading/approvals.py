@@ -24,7 +24,7 @@ from handrail.domain.run.status import RUN_SHOWN_ASKING, StepStatus
 from handrail.domain.run.step_path import is_in_undo, locate
 from handrail.domain.scheduling.compensation import has_undo, lasting_effect
 from handrail.engine.reading.control_previews import ControlPreviews
-from handrail.engine.reading.run_view import ProjectView, WaitingFor, WaitingKind
+from handrail.engine.reading.run_view import ProjectView, Status, WaitingFor, WaitingKind
 from handrail.engine.reading.step_view import Shown
 from handrail.engine.stream_pages import pages_of
 
@@ -85,6 +85,7 @@ class Approvals:
         rows = await reader.runs(status=RUN_SHOWN_ASKING, limit=limit, all_projects=all_projects)
         asked = [(row, one) for row in rows for one in row.waiting_for if one.kind is WaitingKind.APPROVAL]
         found = []
+        # One by one: each is read from the cache of the list above, and a long list must not fill the event loop.
         for row, one in asked:
             try:
                 seen = await self.one(row.run, one.step, actor=actor, channel=channel)
@@ -97,9 +98,7 @@ class Approvals:
         """One pending approval; NotFound if the step does not wait for an answer."""
         reader = self.previews.reader
         status = await reader.status(run_id)
-        asked = next((one for one in status.waiting_for if one.step == step and one.digest), None)
-        if asked is None:
-            raise NotFound(f"step {step!r} of {run_id} does not wait for an approval", hint="list what waits")
+        asked = _asked(status, step)
         run = await reader.run(run_id)
         seen = await self._preview(run, ControlAsked(action=Action.APPROVE, actor=actor, step=step, channel=channel))
         return PendingApproval(
@@ -157,6 +156,13 @@ class Approvals:
                         )
                     )
         return tuple(found)
+
+
+def _asked(status: Status, step: str) -> WaitingFor:
+    asked = next((one for one in status.waiting_for if one.step == step and one.digest), None)
+    if asked is None:
+        raise NotFound(f"step {step!r} of {status.run} does not wait for an approval", hint="list what waits")
+    return asked
 
 
 def effects_done(run: Run, definition: Definition) -> tuple[EffectDone, ...]:

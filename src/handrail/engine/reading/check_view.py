@@ -44,7 +44,6 @@ def judged_output(entry: Entry) -> JudgedOutput | None:
     event = entry.event
     if not isinstance(event, StepCompleted | OutputRefused) or not (event.evidence or event.findings):
         return None
-    rules = {str(one.get("rule", "")) for one in event.evidence}
     return JudgedOutput(
         n=entry.n,
         at=instant_text(entry.at),
@@ -52,8 +51,13 @@ def judged_output(entry: Entry) -> JudgedOutput | None:
         accepted=isinstance(event, StepCompleted),
         proof=event.proof if isinstance(event, StepCompleted) else None,
         checks=tuple(_check(one, event.findings) for one in event.evidence),
-        findings=tuple(one for one in event.findings if one.get("rule") not in rules),
+        findings=_of_no_check(event),
     )
+
+
+def _of_no_check(event: StepCompleted | OutputRefused) -> tuple[Mapping[str, Any], ...]:
+    rules = {str(one.get("rule", "")) for one in event.evidence}
+    return tuple(one for one in event.findings if one.get("rule") not in rules)
 
 
 def _check(evidence: Mapping[str, Any], findings: Sequence[Mapping[str, Any]]) -> JudgedCheck:

@@ -16,6 +16,7 @@ from handrail.engine.proving.audit import AuditResult
 from handrail.engine.reading.check_view import JudgedOutput
 from handrail.engine.reading.run_reader import RunReader
 from handrail.engine.reading.run_view import Detail, Status
+from handrail.engine.reading.step_view import StepView
 from handrail.engine.reading.story_view import RunStory, StoryLine
 from handrail.engine.reading.time_view import RunTimeline
 
@@ -59,3 +60,9 @@ async def report_content(look: StoreReader, reader: RunReader, run_id: str) -> R
         verified=await look.verify(stream=run_id),
         made=instant_text(reader.clock()),
     )
+
+
+def known_by(step: StepView) -> str:
+    """How it is known that a step is done, and what became of it."""
+    undone = {"": "", "none": "NOT undone"}.get(step.compensation, f"undone: {step.compensation}")
+    return ", ".join(filter(None, (step.proof, *step.checks, undone)))

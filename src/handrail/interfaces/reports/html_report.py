@@ -13,11 +13,12 @@ from handrail.engine.reading.step_view import StepView
 from handrail.engine.reading.story_view import StoryLine
 from handrail.engine.reading.time_view import duration_words
 from handrail.interfaces.pictures.svg import svg_text
-from handrail.interfaces.reports.content import ReportContent
+from handrail.interfaces.reports.content import ReportContent, known_by
 from handrail.interfaces.reports.safe_text import html, html_value
 from handrail.interfaces.reports.style import STYLE, state_look
 from handrail.interfaces.reports.timeline_svg import timeline_svg, unshown_rows
 
+# Nothing may be loaded, whatever a text of the run says: escaping is the first guard, this is the second.
 POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 STEPS_MAX: Final = 2_000
 LINES_MAX: Final = 2_000
@@ -132,24 +133,22 @@ def _steps(steps: Sequence[StepView]) -> Iterator[str]:
     heads = ("step", "state", "by", "tries", "worked", "waited", "undo took", "known by", "note")
     yield f"<div class=wide><table><thead><tr>{''.join(f'<th>{head}</th>' for head in heads)}</tr></thead><tbody>"
     for step in steps[:STEPS_MAX]:
-        cells = (
-            f"{html(step.title)}<br><code>{html(step.id)}</code>",
-            _state(step.status.value),
-            html(step.by),
-            str(step.attempts or ""),
-            *(duration_words(took) if took else "" for took in (step.worked_ms, step.waited_ms, step.undone_ms)),
-            html(_known(step)),
-            html(step.message, 500),
-        )
-        yield f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
+        yield f"<tr>{''.join(f'<td>{cell}</td>' for cell in _cells(step))}</tr>"
     yield "</tbody></table></div>"
     if len(steps) > STEPS_MAX:
         yield f"<p class=meta>And {len(steps) - STEPS_MAX:,} more.</p>"
 
 
-def _known(step: StepView) -> str:
-    undone = {"": "", "none": "NOT undone"}.get(step.compensation, f"undone: {step.compensation}")
-    return ", ".join(word for word in (step.proof, *step.checks, undone) if word)
+def _cells(step: StepView) -> tuple[str, ...]:
+    return (
+        f"{html(step.title)}<br><code>{html(step.id)}</code>",
+        _state(step.status.value),
+        html(step.by),
+        str(step.attempts or ""),
+        *(duration_words(took) if took else "" for took in (step.worked_ms, step.waited_ms, step.undone_ms)),
+        html(known_by(step)),
+        html(step.message, 500),
+    )
 
 
 def _timeline(seen: ReportContent) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """The Markdown report: short enough for a comment on a pull request, with what a reviewer asks first.
 
-Pure. Every text of the run is escaped in safe_text.py: it makes no link, mentions no one and refers to no issue."""
+Pure. Every text of the run is escaped in safe_text.py: it makes no link and no mention and refers to no issue."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from handrail.domain.history.story import StoryKind
 from handrail.domain.plural import plural
 from handrail.engine.reading.step_view import StepView
 from handrail.engine.reading.time_view import duration_words
-from handrail.interfaces.reports.content import ReportContent
+from handrail.interfaces.reports.content import ReportContent, known_by
 from handrail.interfaces.reports.safe_text import markdown
 
 STEPS_MAX: Final = 40
@@ -56,10 +56,8 @@ def _steps(steps: Sequence[StepView]) -> Iterator[str]:
     yield "| step | state | by | tries | worked | known by |"
     yield "|---|---|---|---|---|---|"
     for step in steps[:STEPS_MAX]:
-        undone = {"": "", "none": "NOT undone"}.get(step.compensation, f"undone: {step.compensation}")
-        known = ", ".join(word for word in (step.proof, *step.checks, undone) if word)
         worked = duration_words(step.worked_ms) if step.worked_ms else ""
-        cells = (step.id, step.status.value, step.by, step.attempts or "", worked, known)
+        cells = (step.id, step.status.value, step.by, step.attempts or "", worked, known_by(step))
         yield f"| {' | '.join(markdown(cell) for cell in cells)} |"
     if len(steps) > STEPS_MAX:
         yield f"\nand {plural(len(steps) - STEPS_MAX, 'more step')}"
