@@ -76,6 +76,7 @@ class WebSite:
             exception_handlers={HTTPException: _no_such_route, Exception: _failed},
             lifespan=self._lifespan,
         )
+        # Else `/mcp/` would answer with a redirect, which clients follow without their token.
         self._starlette.router.redirect_slashes = False  # one address for each page
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

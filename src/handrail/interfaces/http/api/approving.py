@@ -20,7 +20,7 @@ from handrail.interfaces.http.contract import asked
 from handrail.interfaces.http.contract.given import approvals as given
 from handrail.interfaces.http.contract.given.journal import EventView
 from handrail.interfaces.http.contract.given.runs import Done
-from handrail.interfaces.http.edge.cursors import cursor_of, number_in
+from handrail.interfaces.http.edge.cursors import page_of
 
 ANSWER_KINDS: Final = frozenset({"approval_given", "approval_rejected", "approval_overridden", "approval_expired"})
 ANSWERED_SHOWN: Final = 20
@@ -38,16 +38,15 @@ async def list_approvals(call: ApiCall) -> given.ApprovalPage:
     pending = await program.approvals.pending(
         actor=caller.actor, channel=caller.channel, limit=APPROVALS_MAX, all_projects=is_all
     )
-    start = number_in(query.cursor) or 0
-    end = start + query.limit
+    page, cursor = page_of(pending, query.limit, query.cursor)
     project = None if is_all else program.run_reader.project
     answered = await program.writer.reader.ledger.query(
         Query(kinds=ANSWER_KINDS, limit=ANSWERED_SHOWN, project=project)
     )
     return given.ApprovalPage(
-        approvals=tuple(map(_view, pending[start:end])),
+        approvals=tuple(map(_view, page)),
         answered=tuple(EventView(**event_view(hit.record)) for hit in answered.hits),
-        cursor=cursor_of(end) if end < len(pending) else "",
+        cursor=cursor,
     )
 
 

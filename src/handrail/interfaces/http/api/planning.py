@@ -25,7 +25,7 @@ from handrail.interfaces.http.api.run_listing import newest_rows
 from handrail.interfaces.http.contract import asked
 from handrail.interfaces.http.contract.given import library as library_given
 from handrail.interfaces.http.contract.given import runs as runs_given
-from handrail.interfaces.http.edge.cursors import cursor_of, number_in
+from handrail.interfaces.http.edge.cursors import page_of
 from handrail.library.loading import Loaded, valid
 from handrail.library.shelf.search_words import matching
 from handrail.library.shelf.workflow_entry import WorkflowEntry
@@ -46,12 +46,11 @@ async def list_plans(call: ApiCall) -> library_given.PlanPage:
     rows = await reader.store.plans(limit=PLANS_MAX, project=reader.project.id)
     offered = [row for row in rows if query.retired or row.retired is None]
     found = matching(query.q, offered, heading=lambda row: row.id, text=lambda row: row.name)
-    start = number_in(query.cursor) or 0
-    end = start + query.limit
+    page, cursor = page_of(found, query.limit, query.cursor)
     return library_given.PlanPage(
-        plans=tuple(map(_plan, found[start:end])),
+        plans=tuple(map(_plan, page)),
         total=len(found),
-        cursor=cursor_of(end) if end < len(found) else "",
+        cursor=cursor,
     )
 
 
@@ -160,18 +159,17 @@ async def list_workflows(call: ApiCall) -> library_given.LibraryPage:
     query: asked.LibraryQuery = call.query
     library = call.program.library
     entries = library.search(query.q, category=query.category, tags=query.tag)
-    start = number_in(query.cursor) or 0
-    end = start + query.limit
+    page, cursor = page_of(entries, query.limit, query.cursor)
     runs: dict[str, list[str]] = {}
     for row in await newest_rows(call.program, None):
         runs.setdefault(row.workflow.partition("@")[0], []).append(row.status)
     broken = library.broken()[:BROKEN_SHOWN]
     return library_given.LibraryPage(
-        workflows=tuple(_workflow(entry, runs.get(entry.id, [])) for entry in entries[start:end]),
+        workflows=tuple(_workflow(entry, runs.get(entry.id, [])) for entry in page),
         total=len(entries),
         categories=tuple(sorted({entry.category for entry in library.entries() if entry.category})),
         broken=tuple(library_given.BrokenFile(file=one.file, message=one.message) for one in broken),
-        cursor=cursor_of(end) if end < len(entries) else "",
+        cursor=cursor,
     )
 
 

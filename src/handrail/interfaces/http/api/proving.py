@@ -146,6 +146,7 @@ async def run_bundle(call: ApiCall) -> bytes:
 
 async def verify_bundle(call: ApiCall) -> Account:
     """What a bundle proves."""
+    # In a thread: a large bundle has many thousand hashes and signatures.
     return await asyncio.to_thread(lambda: account_of(check_bundle(call.body)))
 
 

@@ -28,7 +28,7 @@ async def run_timeline(call: ApiCall) -> RunTimeline:
 
 
 async def run_story(call: ApiCall) -> RunStory:
-    """What happened, told, and why the run is where it is."""
+    """What happened as a story, and why the run is where it is."""
     return await call.program.run_reader.story(call.run)
 
 

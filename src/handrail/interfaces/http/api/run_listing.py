@@ -60,9 +60,7 @@ async def list_runs(call: ApiCall) -> RunPage:
     looked_at = 0
     async for one in _listed(program, _after(rows, place), fits, all_projects=project is None):
         looked_at += 1
-        if query.state and one.status.value not in query.state:
-            continue
-        if query.by and not _is_by(query.by, await starter_of(program, one.run)):
+        if not await _is_wanted(program, query, one):
             continue
         if len(found) == query.limit:
             last = next(row for row in rows if row.id == found[-1].run)
@@ -133,7 +131,7 @@ def _fitting(program: Assembly, query: RunsQuery) -> Callable[[RunRow], bool]:
     words = query.q.lower().split()
 
     def fits(row: RunRow) -> bool:
-        is_named = not query.workflow or query.workflow in (row.workflow, row.workflow.partition("@")[0])
+        is_named = query.workflow in ("", row.workflow, row.workflow.partition("@")[0])
         is_found = all(word in f"{row.id} {row.workflow} {row.goal}".lower() for word in words)
         # Whether an open run waits is only known once it is read.
         is_in_state = not query.state or row.status in query.state or row.status in RUN_UNENDED
@@ -142,8 +140,14 @@ def _fitting(program: Assembly, query: RunsQuery) -> Callable[[RunRow], bool]:
     return fits
 
 
-def _is_by(asked: str, actor: str) -> bool:
-    return asked in (actor, name_of(actor))
+async def _is_wanted(program: Assembly, query: RunsQuery, one: RunSummary) -> bool:
+    """Whether a run matches, once its state is known."""
+    if query.state and one.status.value not in query.state:
+        return False
+    if not query.by:
+        return True
+    starter = await starter_of(program, one.run)
+    return query.by in (starter, name_of(starter))
 
 
 # --- home -----------------------------------------------------------------------------------------

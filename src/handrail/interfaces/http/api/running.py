@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import msgspec
@@ -29,7 +30,7 @@ from handrail.interfaces.http.api.call import ApiCall, Handler
 from handrail.interfaces.http.contract import asked
 from handrail.interfaces.http.contract.given import runs as given
 from handrail.interfaces.http.contract.run_routes import CONTROLS
-from handrail.interfaces.http.edge.cursors import cursor_of, number_in
+from handrail.interfaces.http.edge.cursors import page_of
 
 WAIT_S = 5.0
 """How long an answer to a submission waits for handrail's own steps; after that it answers, and they continue."""
@@ -115,16 +116,12 @@ async def list_steps(call: ApiCall) -> given.StepPage:
         if (not query.state or one.status.value in query.state)
         and all(word in f"{one.id} {one.title} {one.message}".lower() for word in words)
     ]
-    start = number_in(query.cursor) or 0
-    end = start + query.limit
-    counts: dict[str, int] = {}
-    for one in steps:
-        counts[one.status.value] = counts.get(one.status.value, 0) + 1
+    page, cursor = page_of(fitting, query.limit, query.cursor)
     return given.StepPage(
-        steps=tuple(fitting[start:end]),
+        steps=page,
         total=len(fitting),
-        counts=counts,
-        cursor=cursor_of(end) if end < len(fitting) else "",
+        counts=Counter(one.status.value for one in steps),
+        cursor=cursor,
     )
 
 

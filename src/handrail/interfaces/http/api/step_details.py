@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from handrail.assembly.checks import inputs_checked, rules_of
 from handrail.assembly.opening import Assembly
+from handrail.domain.checks.rule import RuleCard
 from handrail.domain.definition.authoring import definition_data
 from handrail.domain.definition.model import Approve, Check, Definition, Prompt, Step, Tool
 from handrail.domain.definition.model import Call as CallWorkflow
@@ -109,16 +110,16 @@ async def _checks(program: Assembly, step: Step, judged: JudgedOutput | None) ->
         if known is not None:
             left.remove(known)
         card = await shelf.card(check.rule)
-        looks_at = known.looks_at.value if known is not None else card.looks_at.value if card is not None else ""
-        views.append(_check(check, known, looks_at))
+        views.append(_check(check, known, card))
     return tuple(views)
 
 
-def _check(check: Check, known: JudgedCheck | None, looks_at: str) -> CheckView:
-    view = CheckView(rule=check.rule, severity=check.severity.value, looks_at=looks_at, parameters=check.parameters)
+def _check(check: Check, known: JudgedCheck | None, card: RuleCard | None) -> CheckView:
+    view = CheckView(rule=check.rule, severity=check.severity.value, parameters=check.parameters)
     if known is None:
-        return view
-    return replace(view, passed=known.passed, evidence=known.evidence, findings=known.findings)
+        return replace(view, looks_at=card.looks_at.value) if card is not None else view
+    looks_at = known.looks_at.value
+    return replace(view, looks_at=looks_at, passed=known.passed, evidence=known.evidence, findings=known.findings)
 
 
 def _undo(

@@ -20,7 +20,7 @@ from handrail.interfaces.http.api.instants import instant_of, shown
 from handrail.interfaces.http.contract import asked
 from handrail.interfaces.http.contract.given import tools as given
 from handrail.interfaces.http.contract.given.tools import ServerState
-from handrail.interfaces.http.edge.cursors import cursor_of, number_in
+from handrail.interfaces.http.edge.cursors import page_of
 from handrail.library.shelf.search_words import matching
 
 FIGURES_SINCE: Final = "24h"
@@ -35,15 +35,14 @@ async def list_tools(call: ApiCall) -> given.ToolPage:
     specs = [spec for spec in known.specs if not query.server or spec.server == query.server]
     found = matching(query.q, specs, heading=lambda spec: spec.name, text=lambda spec: spec.description)
     off = tools_off(program.writer.reader.settings)
-    start = number_in(query.cursor) or 0
-    end = start + query.limit
+    page, cursor = page_of(found, query.limit, query.cursor)
     servers = [one for one in await _servers(call, FIGURES_SINCE) if not query.server or one.server == query.server]
     return given.ToolPage(
         servers=tuple(servers),
-        tools=tuple(_tool(spec, off) for spec in found[start:end]),
+        tools=tuple(_tool(spec, off) for spec in page),
         total=len(found),
         broken=dict(program.toolbox.broken),
-        cursor=cursor_of(end) if end < len(found) else "",
+        cursor=cursor,
     )
 
 

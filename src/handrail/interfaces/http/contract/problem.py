@@ -83,21 +83,18 @@ def problem_of(
 def _next(error: HandrailError, run: str) -> NextRequest | None:
     if isinstance(error, NotFound):
         found = next((path for word, path in LISTS.items() if str(error).startswith(f"there is no {word}")), "")
-        if found == STEPS:
-            return NextRequest(method="GET", path=f"{API}/runs/{run}/steps") if run else None
-        return NextRequest(method="GET", path=API + found) if found else None
-    if isinstance(error, Conflict) and run:
-        return NextRequest(method="GET", path=f"{API}/runs/{run}")
-    return None
+        path = found.format(run=run) if run or "{run}" not in found else ""
+    else:
+        path = f"/runs/{run}" if isinstance(error, Conflict) and run else ""
+    return NextRequest(method="GET", path=API + path) if path else None
 
 
-STEPS: Final = "steps"
 LISTS: Final[Mapping[str, str]] = {
     "run": "/runs",
     "workflow": "/library",
     "plan": "/plans",
     "rule": "/rules",
     "server": "/tools",
-    "step": STEPS,
+    "step": "/runs/{run}/steps",
     "stream": "/journal",
 }

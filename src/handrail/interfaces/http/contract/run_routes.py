@@ -135,7 +135,7 @@ RUNS: Final = (
         method=GET,
         path="/runs/{run}/story",
         name="run_story",
-        summary="What happened in a run, told; and why it is where it is",
+        summary="What happened in a run as a story, and why it is where it is",
         gives=RunStory,
         tag="runs",
     ),

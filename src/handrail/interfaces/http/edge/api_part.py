@@ -131,6 +131,7 @@ class ApiPart:
             return await self._file(route, call)
         if route.method is Method.POST:
             return await self._write(route, call, request, body)
+        # Before the answer is made: what is written meanwhile must not be missed by who continues from here.
         at, _ = await program.writer.reader.store.heads(after=FAR_BEHIND)
         content = msgspec.json.encode(await self._made(route, call))
         return _tagged(content, at, request.headers.get("if-none-match", ""))
@@ -138,6 +139,7 @@ class ApiPart:
     async def _body(self, route: Route, request: Request) -> bytes | None:
         if route.method is not Method.POST:
             return b""
+        # A form can only send three types, and JSON is none of them: that alone stops forms of other sites.
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind != (MediaType.BUNDLE if route.takes_bytes else MediaType.JSON).value:
             expected = (MediaType.BUNDLE if route.takes_bytes else MediaType.JSON).value
@@ -166,6 +168,7 @@ class ApiPart:
         if not call.key or not route.is_write:
             made, is_repeated = await make(), False
         else:
+            # The path and the query belong to the request: the same body can be sent to pause and to cancel.
             asked = b"\0".join((request.url.path.encode(), request.url.query.encode(), body))
             made, is_repeated = await self._answers.once(call.key, call.caller.actor, asked, make)
         response = Response(made.body, made.status, media_type=made.media_type)
@@ -183,6 +186,7 @@ class ApiPart:
     def _events(self, request: Request, query: Any, caller: ApiCaller) -> Response:
         wanted = Wanted(runs=frozenset(query.run), project=query.project, kinds=kinds_named(query.kind))
         after = _last_event_id(request.headers.get("last-event-id", ""))
+        # Here, not in the stream: once it has started, nothing can be refused any more.
         if self.server.feed.is_full:
             raise Limited("too many readers receive the live feed", hint="close other windows, then try again")
 

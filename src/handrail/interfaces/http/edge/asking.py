@@ -29,7 +29,7 @@ def query_of(kind: type[Asked], pairs: Iterable[tuple[str, str]]) -> Asked:
         elif name in given:
             raise Invalid(f"{name!r} is given twice", hint="give it once")
         else:
-            given[name] = FLAGS.get(value.lower(), value) if isinstance(defaults[name], bool) else value
+            given[name] = _plain(value, defaults[name])
     return _converted(given, kind)
 
 
@@ -43,6 +43,10 @@ def body_of(route: Route, body: bytes) -> Any:
         return msgspec.json.decode(body or b"{}", type=route.body)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
         raise Invalid(f"the body is not what {route.name} takes: {error}", hint=_hint(route.body)) from error
+
+
+def _plain(value: str, default: Any) -> Any:
+    return FLAGS.get(value.lower(), value) if isinstance(default, bool) else value
 
 
 def _converted(given: Mapping[str, Any], kind: type[Asked]) -> Asked:

@@ -52,6 +52,7 @@ class ConsolePart:
             *(Starred(path, partial(self._file, file)) for path, file in self._files.files.items()),
             *(Starred(_twin(route), self._api.endpoint(route)) for route in pages),
             *(Starred(page, self._page) for page in (*(route.page for route in pages), *PAGES_ONLY)),
+            # Last, because it matches everything.
             Starred("/{rest:path}", self._nothing),
         ]
 
@@ -78,6 +79,7 @@ class ConsolePart:
         wanted = request.query_params.get("to", "/")
         page = wanted if PAGE.fullmatch(wanted) else "/"  # never to another site
         response = RedirectResponse(f"{page}#key={new.key}", 303)
+        # Not `Secure`: loopback has no TLS, and some browsers would drop the cookie.
         response.set_cookie(
             callers.cookie_name, new.cookie, max_age=SESSION_S, path="/", httponly=True, samesite="strict"
         )

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import base64
 import binascii
-from typing import Final
+from collections.abc import Sequence
+from typing import Final, TypeVar
 
 import msgspec
 
 from handrail.domain.errors import Invalid
 
 CURSOR_LENGTH_MAX: Final = 500
+
+Item = TypeVar("Item")
 
 
 def cursor_of(*place: str | int) -> str:
@@ -36,6 +39,13 @@ def number_in(cursor: str) -> int | None:
     """The number in a cursor; None without a cursor."""
     place = place_in(cursor, int)
     return int(place[0]) if place is not None else None
+
+
+def page_of(every: Sequence[Item], limit: int, cursor: str) -> tuple[tuple[Item, ...], str]:
+    """One page of a list, and the cursor of the next; the cursor is empty after the last page."""
+    start = number_in(cursor) or 0
+    end = start + limit
+    return tuple(every[start:end]), cursor_of(end) if end < len(every) else ""
 
 
 def _none_of_ours() -> Invalid:

@@ -50,6 +50,7 @@ class IdempotentAnswers:
         if known is not None:
             if known.request != request:
                 raise Conflict("this key was used for another request", hint="use a new key for a new request")
+            # Shielded: a client that leaves must not take the answer from the others.
             return await asyncio.shield(known.answer), True
         answer: asyncio.Future[KeptAnswer] = asyncio.get_running_loop().create_future()
         self._kept.put(place, _Kept(request, answer), weight=OVERHEAD)
@@ -60,6 +61,7 @@ class IdempotentAnswers:
             _fail(answer, error)
             raise
         answer.set_result(made)
+        # What failed on our side may work the next time.
         if made.status >= 500:
             self._kept.pop(place)
         elif self._kept.get(place) is not None:

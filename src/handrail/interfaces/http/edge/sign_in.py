@@ -70,6 +70,7 @@ class SignIn:
     def redeem(self, ticket: str) -> NewSession | None:
         """A new session for a ticket; None if it was used, is too old or was never given."""
         self._drop_old()
+        # Taken out before anything else: two requests with one ticket must not both get in.
         if self._tickets.pop(_hash(ticket), None) is None:
             return None
         new = NewSession(secrets.token_urlsafe(SECRET_BYTES), secrets.token_urlsafe(SECRET_BYTES))

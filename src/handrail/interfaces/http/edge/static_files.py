@@ -56,6 +56,7 @@ class StaticFiles(Struct, frozen=True):
 
 def read_static_files(folder: Path = FOLDER) -> StaticFiles:
     """Read the files of the console; without any, a page that says so."""
+    # No links: who could put one there could show any file of the user.
     found = [file for file in sorted(folder.rglob("*")) if file.is_file() and not file.is_symlink()]
     files = {f"/{file.relative_to(folder).as_posix()}": _read(file) for file in found[:FILES_MAX]}
     files.setdefault(INDEX, _as_file(MISSING, ".html"))

@@ -133,6 +133,7 @@ class EventFeed:
         """Wait until there are new events; False if there are none within this time."""
         if self._changed is None or self._changed.done():
             self._changed = asyncio.get_running_loop().create_future()
+        # One future for all: setting it wakes every reader, and none of them can cancel it.
         waiting = self._changed
         done, _ = await asyncio.wait({waiting}, timeout=within_s)
         return bool(done)
@@ -206,5 +207,6 @@ class EventFeed:
             return plan_in(stream)[0]
         if stream.startswith(SERVER_PREFIX):
             return server_in(stream)[0]
+        # Only what is found is kept: a run gets its row in the same transaction as its first event.
         row = await program.writer.reader.store.run(stream) if stream.startswith(RUN_PREFIX) else None
         return self._projects.put(stream, row.project) if row is not None else ""
