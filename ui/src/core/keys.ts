@@ -44,7 +44,9 @@ export function listenForKeys(): void {
     if (event.defaultPrevented || event.isComposing || event.altKey) return;
     const pressed = name(event);
     const always = pressed.startsWith('mod+') || pressed === 'Escape';
-    if (!always && (inField(event.target) || keysOn.value === 'off' || document.querySelector('dialog[open]'))) return;
+    const isInDialog = !!document.querySelector('dialog[open]');
+    if (isInDialog && pressed === 'Escape') return; // the dialog closes itself
+    if (!always && (isInDialog || inField(event.target) || keysOn.value === 'off')) return;
     const sequence = first && event.timeStamp - firstAt < SEQUENCE_MS ? `${first} ${pressed}` : '';
     first = pressed === 'g' ? 'g' : '';
     firstAt = event.timeStamp;

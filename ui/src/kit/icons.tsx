@@ -195,7 +195,6 @@ export function Icon({ name, size = 16, label, tone }: IconProps): JSX.Element {
   const named = label ? { role: 'img' as const, 'aria-label': label } : { 'aria-hidden': true as const };
   return (
     <svg class={`icon${tone ? ` c-${tone}` : ''}`} width={size} height={size} viewBox="0 0 16 16" {...named}>
-      {label ? <title>{label}</title> : null}
       {DRAWN[name]}
     </svg>
   );

@@ -73,7 +73,7 @@ export function ApprovalsPage({ params }: PageProps): JSX.Element {
           </div>
           <div class="split-main">
             {isChosen ? (
-              <Approval key={`${params.run} ${params.step}`} run={params.run!} step={params.step!} />
+              <Approval key={`${params.run} ${params.step}`} run={params.run!} step={params.step!} digest={all.find((one) => one.run === params.run && one.step === params.step)?.digest ?? ''} />
             ) : (
               <Empty icon="completed" tone="ok" title="No pending approvals">
                 When a run asks a person, the question stands here. You can close this page: runs go on without it.
@@ -122,9 +122,11 @@ function Answered({ one }: { one: EventView }): JSX.Element {
   );
 }
 
-function Approval({ run, step }: { run: string; step: string }): JSX.Element {
-  const given = useRead<ApprovalView>(`/approvals/${enc(run)}/${enc(step)}`, { run });
+/** `digest` is of the question in the list of those that wait; empty if it is not one of them. */
+function Approval({ run, step, digest }: { run: string; step: string; digest: string }): JSX.Element {
+  const given = useRead<ApprovalView>(digest ? `/approvals/${enc(run)}/${enc(step)}` : null);
   const data = given.data;
+  useEffect(() => given.again(), [digest]);
   /** What the reader saw first: if the server's question changes, the card says so and asks again. */
   const seen = useRef('');
   const [changed, setChanged] = useState('');
@@ -133,16 +135,14 @@ function Approval({ run, step }: { run: string; step: string }): JSX.Element {
     if (!seen.current) seen.current = data.digest;
     else if (seen.current !== data.digest) setChanged(data.digest);
   }, [data?.digest]);
-  if (!data) {
-    if (given.error && given.error.status !== 401 && given.error.status !== 0) {
-      return (
-        <Empty icon="approvals" title="This question is not open" actions={<Button href={`/runs/${enc(run)}/journal?show=decisions`}>See what was answered</Button>}>
-          {given.error.message}. {given.error.problem.hint}
-        </Empty>
-      );
-    }
-    return <NoAnswer {...given} />;
+  if (!digest) {
+    return (
+      <Empty icon="approvals" title="This question is not open" actions={<Button href={`/runs/${enc(run)}/journal?show=decisions`}>See who answered</Button>}>
+        Somebody has answered it, it has expired, or the run has moved on.
+      </Empty>
+    );
   }
+  if (!data) return <NoAnswer {...given} />;
   return (
     <article class="approval">
       <div class="row wrap">
