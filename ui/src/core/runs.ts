@@ -1,8 +1,8 @@
 /** What a run is called and what it says in one line, from what the API gives. */
-import { actor, clock, count, duration, instant, spaced } from './words';
+import { clock, count, duration, instant, spaced } from './words';
 import type { Look } from '../states';
 import { runLook } from '../states';
-import type { RunSummary, Status, WaitingItem } from './contract';
+import type { RunSummary, RunView } from './contract';
 
 type Named = { run: string; workflow: string; goal?: string; name?: string; label?: string; title?: string };
 
@@ -27,6 +27,16 @@ export function titled(workflow: string): string {
   return words ? words.charAt(0).toUpperCase() + words.slice(1) : workflow;
 }
 
+/** The input that tells this run from others of its workflow: the first short one. */
+export function labelOf(view: RunView | undefined): string {
+  const given = (view as { label?: string } | undefined)?.label;
+  if (given) return given;
+  for (const value of Object.values(view?.inputs ?? {})) {
+    if (typeof value === 'string' && value && value.length <= 40 && !value.includes('\n')) return value;
+  }
+  return '';
+}
+
 export const waitingKind = (one: { waiting_for?: readonly { kind: string }[] | null }): string | undefined => one.waiting_for?.[0]?.kind;
 export const lookOf = (one: { status: string; waiting_for?: readonly { kind: string }[] | null }): Look => runLook(one.status, waitingKind(one));
 
@@ -49,11 +59,3 @@ export function whyOf(one: RunSummary & { why?: string; now?: string; reason?: s
   if (one.exceptions) return count(one.exceptions, 'exception');
   return one.ended ? `ended ${clock(one.ended, false)}` : '';
 }
-
-export function failureWords(status: Status): string {
-  const failure = status.failure;
-  if (!failure) return status.reason ?? '';
-  return failure.message + (failure.category ? ` (${spaced(failure.category)})` : '');
-}
-
-export const askedName = (item: WaitingItem): string => (item.by?.length ? item.by.map(actor).join(', ') : '');

@@ -28,7 +28,7 @@ export function Shell({ crumbs, title, actions, json, flush, children }: ShellPr
   const waiting = useStore(waitingForMe);
   const live = useStore(isLive);
   useTitle(title, waiting);
-  const twin = json ?? `${location.pathname === '/' ? '/index' : location.pathname}.json${location.search}`;
+  const twin = json ?? twinOf(location.pathname, location.search);
   return (
     <div class="main">
       <header class="top">
@@ -66,6 +66,18 @@ export function Shell({ crumbs, title, actions, json, flush, children }: ShellPr
       </main>
     </div>
   );
+}
+
+/** Names in the address that only say how a page shows its answer. */
+const SHOWN_ONLY = ['view', 'show', 'find', 'tab', 'only', 'try'];
+
+/** The address of the answer that a page shows: its own, with `.json`. */
+function twinOf(path: string, search: string): string {
+  const query = new URLSearchParams(search);
+  for (const name of SHOWN_ONLY) query.delete(name);
+  if (/^\/(library|plans)\/./.test(path)) query.delete('q');
+  const text = query.toString();
+  return `${path === '/' ? '/index' : path.replace(/\/start$/, '')}.json${text ? `?${text}` : ''}`;
 }
 
 function NotLive(): JSX.Element {

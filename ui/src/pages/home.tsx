@@ -2,13 +2,13 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { useRead } from '../core/api';
-import type { Home, RunSummary, WaitingItem } from '../core/contract';
+import type { Home, RunSummary, RunView, WaitingItem } from '../core/contract';
 import { useKeys } from '../core/keys';
 import { isLive } from '../core/live';
 import { enc, go } from '../core/router';
-import { lookOf, runHref, runName, took, whyOf } from '../core/runs';
+import { labelOf, lookOf, runHref, runName, took, whyOf } from '../core/runs';
 import { useStore } from '../core/store';
-import { actor, clock, count, instant, listed, number, spaced, when } from '../core/words';
+import { actor, clock, count, instant, listed, number, said, spaced, when } from '../core/words';
 import { NoAnswer, Shell } from '../frame/shell';
 import { Icon } from '../kit/icons';
 import { Bar, Button, Empty, Kbd, Pill, StateIcon, Time, copyText } from '../kit/kit';
@@ -136,15 +136,18 @@ function Waiting({ items, live }: { items: readonly Item[]; live: boolean }): JS
 function WaitingRow({ item, first, live }: { item: Item; first: boolean; live: boolean }): JSX.Element {
   const look = WAITING[item.kind] ?? RUN.waiting!;
   const isQuestion = item.kind === 'approval' || item.kind === 'confirmation';
-  const name = runName({ run: item.run, workflow: item.workflow, goal: item.goal, name: item.name, label: item.label });
-  const step = item.title || spaced(item.step);
-  const cause = item.why || (isQuestion ? '' : item.text) || '';
+  const about = useRead<RunView>(item.name ? null : `/runs/${enc(item.run)}`, { run: item.run }).data;
+  const name = runName({ run: item.run, workflow: item.workflow, goal: item.goal, name: item.name || about?.name, label: item.label || labelOf(about) });
+  const failure = about?.status.failure?.step === item.step ? about.status.failure : undefined;
+  const words = said(failure?.message);
+  const step = item.title || spaced(item.step.replace(/^.*\./, ''));
+  const cause = item.why || (failure ? `${words.text} (${[words.code, failure.category && spaced(failure.category)].filter(Boolean).join(', ')})` : isQuestion ? '' : item.text) || '';
   return (
     <div class={`line wait-row${first ? ' first' : ''}`} data-row>
       <StateIcon look={look} />
       <div class="grow">
         <a class="title" href={hrefOf(item)}>
-          {isQuestion ? item.text || `Approve “${step}”` : `${name}: “${step}” ${item.kind === 'decision' ? 'needs a decision' : 'waits'}`}
+          {isQuestion ? item.text || `Approve “${step}”` : `${name}: ${step} ${item.kind === 'decision' ? (failure?.category ? 'failed' : 'needs a decision') : 'waits'}`}
         </a>
         <p class="cause">
           <b class={`c-${look.tone}`}>{look.word}</b>
@@ -226,7 +229,13 @@ function AgentRow({ item }: { item: Item }): JSX.Element {
           ) : null}
         </p>
         <p class="meta">
-          {item.workflow} · <Time at={item.since} />
+          {item.workflow}
+          {item.since ? (
+            <>
+              {' '}
+              · <Time at={item.since} />
+            </>
+          ) : null}
         </p>
       </div>
       <div class="row acts-row">

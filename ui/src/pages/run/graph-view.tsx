@@ -310,6 +310,7 @@ function Loop({ run, unit, at: place, selected, tabStop }: { run: string; unit: 
   const inner = unit.inner!;
   const over = [...unit.rounds!.values()].filter((list) => list.every((one) => one.look.tone === 'ok' || one.look.tone === 'undo' || one.step.status === 'skipped')).length;
   const known = row.step.rounds || unit.rounds!.size;
+  const shared = sharedStart([...unit.rounds!.values()].map((list) => worstOf(list).title));
   return (
     <section class="loop" style={at(place)} aria-label={row.title}>
       <header>
@@ -331,7 +332,7 @@ function Loop({ run, unit, at: place, selected, tabStop }: { run: string; unit: 
             ) : (
               <a key={index} class={`tile ${bad.look.tone}`} {...link}>
                 <StateIcon look={bad.look} size={14} named />
-                <span class="cut">{bad.title}</span>
+                <span class="cut">{bad.title.slice(shared)}</span>
                 <span class="num">{(bad.step.attempts ?? 0) > 1 ? `${bad.step.attempts} tries` : bad.took}</span>
               </a>
             );
@@ -340,6 +341,14 @@ function Loop({ run, unit, at: place, selected, tabStop }: { run: string; unit: 
       )}
     </section>
   );
+}
+
+/** How many letters all titles begin with, up to a space: tiles leave them out. */
+function sharedStart(titles: readonly string[]): number {
+  const first = titles[0] ?? '';
+  let at = 0;
+  while (at < first.length && titles.every((title) => title[at] === first[at])) at++;
+  return titles.length > 1 ? first.slice(0, at).lastIndexOf(' ') + 1 : 0;
 }
 
 /** Where every box that can have the focus stands. */

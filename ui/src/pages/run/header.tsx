@@ -171,7 +171,8 @@ function Counts({ rows, unknown = 0 }: { rows: readonly Row[]; unknown?: number 
 /** Many steps: one cell each, drawn as one picture; the list below is its twin in words. */
 function Cells({ run, rows, progress }: { run: string; rows: readonly Row[]; progress: RunView['status']['progress'] }): JSX.Element {
   const parts = rows.filter((row) => !isContainer(row.step));
-  const total = Math.max(parts.length, (progress as { known_total?: number }).known_total ?? progress.total);
+  // The server counts a loop as a step of its own; here only what does something has a cell.
+  const total = Math.max(parts.length, (progress.known_total ?? progress.total) - (rows.length - parts.length));
   const columns = total > 1_200 ? 200 : 100;
   const size = 10;
   const paths = new Map<string, string>();

@@ -10,6 +10,8 @@ import { stepLook, type Look, type Tone } from '../../states';
 
 export const PAGE = 500;
 export const MANY = 60;
+/** How long a run of many pages rests between two reads while it changes. */
+const LONG_RUN_MS = 500;
 
 /** What newer answers add; older ones leave it out. */
 export type Step = StepView & {
@@ -66,6 +68,7 @@ export function useSteps(run: string): { steps: readonly Step[] | undefined; err
     let gone = false;
     let busy = false;
     let dirty = false;
+    let many = false;
     setSteps(known(first));
     const load = async (): Promise<void> => {
       if (busy) {
@@ -74,8 +77,10 @@ export function useSteps(run: string): { steps: readonly Step[] | undefined; err
       }
       busy = true;
       try {
-        const pages = await readPages(first);
+        // Of a long run the first page is shown while the others come.
+        const pages = await readPages(first, (page) => !gone && !seen.current.length && setSteps(page.steps ?? []));
         if (gone) return;
+        many = pages.length > 1;
         if (pages.some((page, index) => page !== seen.current[index]) || pages.length !== seen.current.length) {
           seen.current = pages;
           setSteps(pages.flatMap((page) => page.steps ?? []));
@@ -88,13 +93,15 @@ export function useSteps(run: string): { steps: readonly Step[] | undefined; err
       }
       if (dirty && !gone) {
         dirty = false;
-        void load();
+        timer = window.setTimeout(() => void load(), many ? LONG_RUN_MS : 0);
       }
     };
+    let timer = 0;
     void load();
     const stop = watchEvents({ run }, () => void load());
     return () => {
       gone = true;
+      clearTimeout(timer);
       stop();
     };
   }, [first]);
@@ -106,12 +113,13 @@ const known = (path: string): readonly Step[] | undefined => {
   return page && !page.cursor ? page.steps ?? [] : undefined;
 };
 
-async function readPages(first: string): Promise<readonly StepPage[]> {
+async function readPages(first: string, early: (page: StepPage) => void): Promise<readonly StepPage[]> {
   const pages: StepPage[] = [];
   let next = first;
   while (next) {
     const page: StepPage = await read<StepPage>(next);
     pages.push(page);
+    if (pages.length === 1 && page.cursor) early(page);
     next = page.cursor ? `${first}&cursor=${encodeURIComponent(page.cursor)}` : '';
   }
   return pages;

@@ -5,7 +5,7 @@ import type { RunView } from '../../core/contract';
 import { useKeys } from '../../core/keys';
 import { isLive } from '../../core/live';
 import { enc, go, usePlace } from '../../core/router';
-import { runName, titled, waitingKind } from '../../core/runs';
+import { labelOf, runName, titled, waitingKind } from '../../core/runs';
 import { useStore } from '../../core/store';
 import { number } from '../../core/words';
 import { useCommands } from '../../frame/commands';
@@ -133,16 +133,6 @@ function tabOf(params: Record<string, string>, asked: string | null): Tab {
 
 export const tabHref = (run: string, tab: Tab | string): string => `/runs/${enc(run)}${tab === 'steps' ? '' : `/${tab}`}`;
 export const openStep = (run: string, step: string, tab: string): void => go(stepHref(run, step, tab === 'steps' ? '' : `?tab=${tab}`));
-
-/** The input that tells this run from others of its workflow: the first short one. */
-export function labelOf(view: RunView | undefined): string {
-  const given = (view as { label?: string } | undefined)?.label;
-  if (given) return given;
-  for (const value of Object.values(view?.inputs ?? {})) {
-    if (typeof value === 'string' && value && value.length <= 40 && !value.includes('\n')) return value;
-  }
-  return '';
-}
 
 const titles = (view: RunView): { name?: string; label?: string } => ({ name: view.name || undefined, label: labelOf(view) || undefined });
 

@@ -167,7 +167,7 @@ function LaneBars({ lane, top, scale, end }: { lane: Lane; top: number; scale: S
         );
       })}
       {last && bars.length < 20 ? (
-        <span class="took" style={{ left: percent(scale.x(last.end ? instant(last.end) : end)), top: `${top + 4}px` }}>
+        <span class={`took${scale.x(last.end ? instant(last.end) : end) > 0.95 ? ' left' : ''}`} style={{ left: percent(scale.x(last.end ? instant(last.end) : end)), top: `${top + 4}px` }}>
           {last.kind === 'person_wait' ? '' : row.took}
         </span>
       ) : null}
