@@ -176,7 +176,7 @@ async def as_actor(folder: Path, actor: str) -> AsyncIterator[tuple[httpx.AsyncC
 
         site = WebSite([part], ready=ready, guard=guard, limits=limits)
         headers = {"authorization": "Bearer " + "k" * 43}
-        transport = httpx.ASGITransport(app=site)  # type: ignore[arg-type]
+        transport = httpx.ASGITransport(app=site)
         async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1", headers=headers) as client:
             yield client, parts
 

@@ -30,7 +30,9 @@ READERS_MAX: Final = 400
 LOOK_S: Final = 0.1
 """How often writes of other processes are looked for."""
 GATHER_S: Final = 0.03
-"""How long events are gathered before readers are woken: waking 200 of them for each event would cost the engine."""
+GATHER_S_A_READER: Final = 0.0006
+"""How long events are gathered before readers are woken again; longer with more readers, so that what they cost stays
+about the same: waking 200 of them for each event would cost more than the engine's own work."""
 BATCH: Final = 500
 CATCHING_UP_MAX: Final = 4
 """How many readers that are far behind read the store at once."""
@@ -156,7 +158,7 @@ class EventFeed:
             self._wake.clear()
             try:
                 if await self._read_new():
-                    await asyncio.sleep(GATHER_S)
+                    await asyncio.sleep(GATHER_S + GATHER_S_A_READER * self._readers)
             except HandrailError as error:
                 log.debug("can't look for events: %s", error)
 
