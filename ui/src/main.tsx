@@ -72,7 +72,7 @@ function findRoute(path: string): { route: Route; params: Record<string, string>
 function Nowhere({ path }: { path: string }): JSX.Element {
   return (
     <Shell crumbs={[{ word: 'Not found' }]} title="Not found" json={false}>
-      <Empty title="There is no such page" actions={<Button href="/">Home</Button>}>
+      <Empty whole title="There is no such page" actions={<Button href="/">Home</Button>}>
         Nothing is at {path}.
       </Empty>
     </Shell>

@@ -112,16 +112,17 @@ interface AnswerProps {
   error: Refused | undefined;
   again?: () => void;
   rows?: number;
-  children?: ComponentChildren;
+  /** Whether it stands for the whole page; a part of a page has no title of its own. */
+  whole?: boolean;
 }
 
 /** What to show instead of an answer: grey rows, or why there is none. */
-export function NoAnswer({ loading, error, again, rows }: AnswerProps): JSX.Element | null {
+export function NoAnswer({ loading, error, again, rows, whole = true }: AnswerProps): JSX.Element | null {
   if (loading) return <Bones rows={rows} />;
   if (!error) return null;
   if (error.status === 401) {
     return (
-      <Empty icon="lock" title="This page needs its key">
+      <Empty whole icon="lock" title="This page needs its key">
         Open the link that <code>handrail serve</code> printed; it carries the key to this page.
       </Empty>
     );
@@ -129,6 +130,7 @@ export function NoAnswer({ loading, error, again, rows }: AnswerProps): JSX.Elem
   const isGone = error.status === 404;
   return (
     <Empty
+      whole={whole}
       icon={isGone ? 'search' : 'warning'}
       tone={isGone ? '3' : 'wait'}
       title={error.message}

@@ -103,13 +103,15 @@ export interface EmptyProps {
   title: string;
   children?: ComponentChildren;
   actions?: ComponentChildren;
+  /** It is all that the page has: its title is the page's. */
+  whole?: boolean;
 }
 
-export function Empty({ icon = 'search', tone = '3', title, children, actions }: EmptyProps): JSX.Element {
+export function Empty({ icon = 'search', tone = '3', title, children, actions, whole }: EmptyProps): JSX.Element {
   return (
     <div class="empty">
       <Icon name={icon} size={24} tone={tone} />
-      <h2>{title}</h2>
+      {whole ? <h1>{title}</h1> : <h2>{title}</h2>}
       {children ? <p>{children}</p> : null}
       {actions ? <div class="row">{actions}</div> : null}
     </div>

@@ -44,7 +44,7 @@ export function LibraryPage({ params }: PageProps): JSX.Element {
         <div class="split-list">
           {chosen ? null : <h1 class="sr">Library</h1>}
           <Find value={find} label="Find a workflow" onInput={(text) => go(withQuery({ q: text }), true)} />
-          {all.data ? null : <NoAnswer {...all} rows={10} />}
+          {all.data ? null : <NoAnswer whole={false} {...all} rows={10} />}
           <nav aria-label="Workflows">
             {list.map((one) => (
               <Pick key={one.id} one={one} chosen={one.id === chosen.replace(/@.*/, '')} />

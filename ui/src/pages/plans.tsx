@@ -27,7 +27,7 @@ export function PlansPage({ params }: PageProps): JSX.Element {
         <div class="split-list">
           {chosen ? null : <h1 class="sr">Plans</h1>}
           <Find value={find} label="Find a plan" onInput={(text) => go(withQuery({ q: text }), true)} />
-          {list.data ? null : <NoAnswer {...list} />}
+          {list.data ? null : <NoAnswer whole={false} {...list} />}
           <nav aria-label="Plans">
             {plans.map((one) => (
               <a class="pick" key={one.id} href={`/plans/${enc(one.id)}`} aria-current={one.id === chosen ? 'true' : undefined}>

@@ -70,7 +70,7 @@ export function ProofPage({ params }: PageProps): JSX.Element {
       ) : proof.data ? (
         <Whole proof={proof.data} again={proof.again} />
       ) : (
-        <NoAnswer {...proof} />
+        <NoAnswer whole={false} {...proof} />
       )}
     </Shell>
   );

@@ -67,7 +67,7 @@ export function RunsPage(_props: PageProps): JSX.Element {
       </div>
       {!list.data ? (
         <div class="card">
-          <NoAnswer {...list} rows={10} />
+          <NoAnswer whole={false} {...list} rows={10} />
         </div>
       ) : !runs.length ? (
         <div class="card">{isFiltered ? <NoMatch text={wordsOf(query)} /> : <None />}</div>

@@ -125,7 +125,7 @@ function Doctor(): JSX.Element {
           ))}
         </div>
       ) : (
-        <NoAnswer {...report} rows={8} />
+        <NoAnswer whole={false} {...report} rows={8} />
       )}
       <Footer />
     </>
@@ -157,7 +157,7 @@ function Clients({ kinds, title }: { kinds: readonly string[]; title: string }):
         {isWorkers ? 'Processes that execute the runs of this project.' : 'Agents and people: connected now, or last heard in the journal.'}
       </p>
       {!list.data ? (
-        <NoAnswer {...list} />
+        <NoAnswer whole={false} {...list} />
       ) : shown.length ? (
         <div class="card">
           {shown.map((one) => (
@@ -199,7 +199,7 @@ function Projects(): JSX.Element {
         Every run belongs to the folder it was started in; only processes of that project execute it.
       </p>
       {!list.data ? (
-        <NoAnswer {...list} />
+        <NoAnswer whole={false} {...list} />
       ) : (
         <div class="card">
           {(list.data.projects ?? []).map((one) => (
@@ -239,7 +239,7 @@ function Configuration(): JSX.Element {
         The settings in effect, and where each comes from. {data?.trust} {data?.hint}
       </p>
       {!data ? (
-        <NoAnswer {...list} rows={10} />
+        <NoAnswer whole={false} {...list} rows={10} />
       ) : (
         <div class="card grid-wrap">
           <table class="table">

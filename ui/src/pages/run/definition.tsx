@@ -13,7 +13,7 @@ import type { TabProps } from './run';
 export function Definition({ run }: TabProps): JSX.Element {
   const given = useRead<DefinitionView>(runPath(run, '/definition'));
   const data = given.data;
-  if (!data) return <NoAnswer {...given} rows={10} />;
+  if (!data) return <NoAnswer whole={false} {...given} rows={10} />;
   const text = JSON.stringify(data.definition ?? {}, null, 2);
   return (
     <div class="picture" style={{ paddingTop: '16px' }}>

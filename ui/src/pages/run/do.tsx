@@ -127,7 +127,7 @@ export function DoPanel({ run, view, rows, action, step, tab }: DoProps): JSX.El
           return (
             <div key={one.action + one.step} class="option" role="radio" aria-checked={isChosen} tabIndex={isChosen ? 0 : -1} onClick={() => go(actionHref(run, one.action, one.step), true)} onKeyDown={(event) => moveOption(event, run, options, action, step)}>
               <b>{optionTitle(one, rows)}</b>
-              {isChosen ? given ? <PreviewBody given={given} rows={rows} view={view} /> : <NoAnswer {...preview} rows={3} /> : <span class="meta">{optionNote(one, view, rows)}</span>}
+              {isChosen ? given ? <PreviewBody given={given} rows={rows} view={view} /> : <NoAnswer whole={false} {...preview} rows={3} /> : <span class="meta">{optionNote(one, view, rows)}</span>}
             </div>
           );
         })}

@@ -86,7 +86,7 @@ export function Journal({ run, rows, entry }: TabProps & { entry?: string }): JS
     found?.scrollIntoView({ block: 'nearest' });
     found?.focus({ preventScroll: true });
   }, [chosen, !!events]);
-  if (!events) return <NoAnswer loading={!error} error={error} rows={10} />;
+  if (!events) return <NoAnswer whole={false} loading={!error} error={error} rows={10} />;
   return (
     <div class="story-body">
       <div class="story">
@@ -239,7 +239,7 @@ function Intact({ run }: { run: string }): JSX.Element {
 function Raw({ run, n }: { run: string; n: number }): JSX.Element {
   const entry = useRead<EventView>(runPath(run, `/journal/${n}`));
   const data = entry.data;
-  if (!data) return <NoAnswer {...entry} rows={4} />;
+  if (!data) return <NoAnswer whole={false} {...entry} rows={4} />;
   const facts: readonly (readonly [string, string])[] = [
     ['Kind', data.kind],
     ['At', exact(data.at)],

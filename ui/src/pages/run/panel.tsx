@@ -39,7 +39,7 @@ export function StepPanel({ run, step, rows, tab }: PanelProps): JSX.Element {
     return (
       <>
         <PanelHead run={run} tab={tab} note="" title={step} />
-        <NoAnswer {...detail} />
+        <NoAnswer whole={false} {...detail} />
       </>
     );
   }
@@ -69,7 +69,7 @@ export function StepPanel({ run, step, rows, tab }: PanelProps): JSX.Element {
           </p>
         </div>
       ) : null}
-      {data ? <Detail run={run} data={data} view={view} tries={tries} chosen={chosen} /> : <NoAnswer {...detail} rows={5} />}
+      {data ? <Detail run={run} data={data} view={view} tries={tries} chosen={chosen} /> : <NoAnswer whole={false} {...detail} rows={5} />}
     </>
   );
 }

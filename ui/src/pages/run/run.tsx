@@ -140,6 +140,7 @@ function NoRun({ run, hint }: { run: string; hint?: string }): JSX.Element {
   const near = /run_[a-z0-9]+/.exec(hint ?? '')?.[0];
   return (
     <Empty
+      whole
       title={`No run ${run}`}
       actions={
         <>

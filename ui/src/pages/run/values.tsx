@@ -116,7 +116,7 @@ function Differences({ run, a, b, mode, rows }: { run: string; a: string; b: str
   const wholeB = useRead<StepDetail>(mode === 'steps' && b ? runPath(run, `/steps/${enc(b)}`) : null).data;
   const only = query.get('only') === '1';
   const data = given.data;
-  if (!data) return <NoAnswer {...given} rows={6} />;
+  if (!data) return <NoAnswer whole={false} {...given} rows={6} />;
   const differences = data.differences ?? [];
   const same = mode === 'steps' && wholeA && wholeB && !only ? equalLines(wholeA.output, wholeB.output) : [];
   const title = (name: string): string => rows.find((row) => row.step.id === cut(name)[0] || row.step.id === name)?.title ?? name;
@@ -203,7 +203,7 @@ function TwoRuns({ run, other }: { run: string; other: string }): JSX.Element {
   const given = useRead<RunComparison>(other ? runPath(run, `/compare/${enc(other)}`) : null);
   const data = given.data;
   if (!other) return <Empty title="With which run?">Choose another run of the same workflow above.</Empty>;
-  if (!data) return <NoAnswer {...given} rows={6} />;
+  if (!data) return <NoAnswer whole={false} {...given} rows={6} />;
   return (
     <div class="picture">
       <p style={{ marginBottom: '12px' }}>
