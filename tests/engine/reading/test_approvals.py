@@ -8,6 +8,7 @@ from engine.stage import ADA, Stage, inputs_checked, plan, puppet
 from handrail.domain.definition.model import Effect
 from handrail.domain.errors import NotFound
 from handrail.domain.policy.answering import AnswerRules
+from handrail.domain.run.command import SetVars
 from handrail.domain.run.legal_controls import Action
 from handrail.engine.reading.approvals import Approvals, PendingApproval
 from handrail.engine.reading.control_previews import ControlPreviews
@@ -61,3 +62,23 @@ def test_an_approval_that_was_given_waits_no_longer() -> None:
     assert seen_by(ADA, "person:bo", ADA) == []
     with pytest.raises(NotFound):
         seen_by(ADA, "person:bo", ADA, step="go")
+
+
+def test_answers_to_an_earlier_question_do_not_count_any_longer() -> None:
+    async def scene() -> PendingApproval:
+        stage = Stage(say=RULES)
+        what = plan({"id": "go", "approve": "Go with {{ vars.what }}?", "approvals": 2}, {"id": "do", "tool": "x.do"})
+        await stage.open()
+        run = await stage.start(what, vars={"what": "one"})
+        await stage.worker.settled(run.id)
+        await stage.control.act(run.id, Action.APPROVE, actor="person:bo", reason="one is fine")
+        await stage.worker.dispatch.grant(run.id, SetVars(vars={"what": "two"}), actor="agent:bo")
+        await stage.worker.settled(run.id)
+        await stage.control.act(run.id, Action.APPROVE, actor="person:eve", reason="two is fine")
+        reader = RunReader(stage.store, stage.clock)
+        approvals = Approvals(ControlPreviews(reader, stage.worker.dispatch.policy, inputs_checked, stage.box))
+        return await approvals.one(run.id, "go", actor=ADA)
+
+    one = in_virtual_time(scene)
+    assert one.asked.text == "Go with two?"
+    assert [answer.by for answer in one.answers] == ["person:eve"]

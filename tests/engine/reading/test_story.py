@@ -9,7 +9,7 @@ import pytest
 
 from engine.guided_runs import led
 from engine.reading.test_control_previews import Planner, stage_of, to_the_end
-from engine.stage import ADA, Stage, always, plan, puppet
+from engine.stage import ADA, Stage, always, failing, plan, puppet
 from handrail.domain.definition.model import Category, Effect
 from handrail.domain.history.story import StoryKind
 from handrail.domain.run.command import RecordDecision
@@ -68,6 +68,7 @@ def test_people_are_told_in_their_own_words_and_the_routine_is_one_sentence() ->
         (StoryKind.END, "The run is undone, except mail, notes", ""),
     ]
     assert story.lines[3].facts["digest"] == story.lines[2].facts["digest"]
+    assert story.lines[5].last == story.lines[5].first + 1  # the try that failed, and that it was the last
 
 
 def test_the_why_line_says_what_failed_in_the_tools_words_who_decided_and_what_is_left() -> None:
@@ -87,6 +88,21 @@ def test_a_run_that_waits_says_for_whom_and_one_that_is_completed_nothing() -> N
     assert undecided.why[-1].text == "Somebody has to decide what becomes of it."
     done = plan({"id": "a", "tool": "x.do"})
     assert told(what=done).why == ()
+
+
+def test_a_failure_that_somebody_resolved_is_no_reason_any_longer() -> None:
+    async def scene() -> tuple[RunStory, RunStory]:
+        stage = Stage(puppet("x.once", failing(Category.PERMISSION)))
+        run = await stage.play(plan({"id": "a", "tool": "x.once"}, {"id": "go", "approve": "Go?"}))
+        reader = RunReader(stage.store, stage.clock)
+        before = await reader.story(run.id)
+        await stage.control.act(run.id, Action.RETRY, actor=ADA, reason="the token is new")
+        await stage.worker.settled(run.id)
+        return before, await reader.story(run.id)
+
+    before, after = in_virtual_time(scene)
+    assert before.why[0].text.startswith("A (a) failed")
+    assert [one.text for one in after.why] == ["Go (go) waits for a person's answer."]
 
 
 def test_a_step_that_was_tried_often_says_so_and_a_refused_output_names_its_findings() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from engine.stage import ADA, Stage, always, plan, puppet, taking
-from handrail.domain.definition.model import Category
+from handrail.domain.definition.model import Category, Effect
 from handrail.domain.history.spans import SpanFold, SpanKind, TryOutcome
 from handrail.domain.journal.codec import entry_of
 from handrail.domain.run.command import CompleteStep, HandOutStep, RefuseOutput
@@ -70,6 +70,13 @@ def test_an_undone_step_has_its_work_and_its_undo_apart_from_the_time_in_between
     assert (steps["a"].worked_ms, steps["a"].waited_ms, steps["a"].undone_ms) == (2_000, 0, 2_000)
     assert steps["bad"].waited_ms == pytest.approx(26_000, abs=50)
     assert (timeline.worked_ms, timeline.undone_ms) == (2_000, 2_000)
+
+
+def test_a_short_call_without_effect_counts_with_what_it_took_though_its_start_is_written_with_its_end() -> None:
+    stage = Stage(puppet("x.look", taking(0.03), Effect.NONE))
+    steps, _, reader, run = seen_of(stage, plan({"id": "a", "tool": "x.look"}))
+    assert steps["a"].worked_ms == 30
+    assert [one.took_ms for one in tries_of(reader, run, "a")] == [30]
 
 
 def test_tries_have_their_start_end_outcome_category_and_the_wait_before_the_next() -> None:

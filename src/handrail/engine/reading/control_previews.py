@@ -4,9 +4,10 @@ Async only because the run is read. What a preview says is decided in domain/pre
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from handrail.domain.definition.model import Definition
 from handrail.domain.policy.table import DEFAULT_POLICY, OwnerPolicy
@@ -16,6 +17,9 @@ from handrail.domain.preview.values import ControlPreview
 from handrail.domain.scheduling.step_start import InputCheck
 from handrail.engine.reading.run_reader import RunReader
 from handrail.engine.tool import Toolbox
+
+AT_ONCE_MAX: Final = 200
+"""Up to how many steps a preview is computed on the spot."""
 
 
 def as_given(_definition: Definition, given: Mapping[str, Any]) -> tuple[Mapping[str, Any], Sequence[str]]:
@@ -38,7 +42,10 @@ class ControlPreviews:
         run = await self.reader.run(run_id)
         await self.reader.require_own(run_id)
         definition = await self.reader.definition(run)
-        return preview_of(run, definition, asked, self.policy, self._now())
+        if len(run.steps) <= AT_ONCE_MAX:
+            return preview_of(run, definition, asked, self.policy, self._now())
+        # In a thread: undoing thousands of steps in thought takes seconds, and runs must go on meanwhile.
+        return await asyncio.to_thread(preview_of, run, definition, asked, self.policy, self._now())
 
     def _now(self) -> Now:
         specs = self.toolbox.specs() if self.toolbox is not None else ()
