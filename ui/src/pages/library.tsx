@@ -176,7 +176,7 @@ function Start({ data, focus, blocked }: { data: WorkflowView; focus: boolean; b
       }}
     >
       <h2>Start it</h2>
-      {data.preconditions?.length ? <p class="meta" style={{ marginBottom: '8px' }}>Before you start: {data.preconditions.join('; ')}</p> : null}
+      {data.preconditions?.length ? <p class="meta" style={{ marginBottom: '8px' }}>Before you start: {data.preconditions.join(' ')}</p> : null}
       <Fields schema={schema} values={values} onChange={setValues} />
       <div class="field" style={{ marginBottom: '12px' }}>
         <label for="goal">

@@ -58,7 +58,7 @@ export function Header({ run, view, rows, name, tab }: HeaderProps): JSX.Element
             <a href={`/proof/${enc(run)}`}>{count(view.n, 'event')}</a>
           </Labelled>
         ) : null}
-        {status.goal ? <Labelled name="said">{status.goal}</Labelled> : null}
+        {status.goal && status.goal !== name ? <Labelled name="said">{status.goal}</Labelled> : null}
       </p>
       {rows.length > MANY ? <Cells run={run} rows={rows} progress={status.progress} /> : <Segments rows={rows} />}
       {tab === 'journal' || tab === 'values' || tab === 'definition' ? null : <Why run={run} view={view} rows={rows} />}
@@ -230,7 +230,7 @@ function Line({ icon, tone, children, entry, run }: { icon: 'failed' | 'undone' 
 }
 
 /** The entries that the lines link to. */
-const DECIDED = '/journal?kind=step_failed&kind=step_became_uncertain&kind=compensation_started&kind=run_cancelled&kind=run_paused&limit=200';
+const DECIDED = '/journal?kind=step_failed&kind=step_became_uncertain&kind=compensation_started&kind=run_cancelled&kind=run_paused&kind=output_refused&limit=200';
 
 /** What failed, in the tool's own words; whether it was retried; who decided then; what is left behind. */
 function Why({ run, view, rows }: { run: string; view: RunView; rows: readonly Row[] }): JSX.Element | null {
@@ -267,13 +267,16 @@ function Why({ run, view, rows }: { run: string; view: RunView; rows: readonly R
     if (waits.kind === 'decision' || lines.length > 3) continue;
     const agent = waits.kind === 'agent';
     const text = waits.text || title(waits.step);
+    const refused = agent ? decided.findLast((one) => one.kind === 'output_refused' && one.step === waits.step) : undefined;
+    const wrong = [...new Set(((refused?.data?.findings ?? []) as { rule?: string }[]).map((one) => String(one.rule ?? '')))];
     lines.push(
-      <Line key={waits.kind + waits.step} run={run} icon={agent ? 'robot' : 'person'} tone="wait">
+      <Line key={waits.kind + waits.step} run={run} icon={agent ? 'robot' : 'person'} tone="wait" entry={refused?.n}>
         {agent ? (
           <>
             <b>
-              {waits.by?.length ? `${listed(waits.by.map(actor))} is to submit` : 'An agent is to submit'} “{title(waits.step)}”.
+              {waits.by?.length ? `${listed(waits.by.map(actor))} is to submit` : 'An agent is to submit'} “{title(waits.step)}”{refused ? ' again' : ''}.
             </b>{' '}
+            {wrong.length ? `${count(wrong.length, 'check')} failed: ${listed(wrong)}. ` : ''}
             <button type="button" class="link" onClick={() => void copyText(`Go on with handrail run ${run}`)}>
               Copy resume line
             </button>

@@ -212,12 +212,13 @@ function Tries({ tries, run, chosen }: { tries: readonly TryView[]; run: string;
   );
 }
 
-function Findings({ findings }: { findings: readonly Record<string, any>[] }): JSX.Element {
+function Findings({ findings, of }: { findings: readonly Record<string, any>[]; of: string }): JSX.Element {
   return (
     <ul class="more">
       {findings.slice(0, 20).map((one, index) => (
         <li key={index}>
-          <b>{String(one.rule ?? '')}</b> {String(one.message ?? '')}
+          {one.rule && one.rule !== of ? <b>{String(one.rule)}: </b> : null}
+          {String(one.message ?? '')}
           {one.fix ? (
             <>
               {' '}
@@ -246,7 +247,7 @@ function Checks({ checks }: { checks: readonly CheckView[] }): JSX.Element {
               </p>
               <span class="meta">{check.looks_at === 'words' ? 'form only' : check.passed === false ? check.severity : check.looks_at === 'world' ? 'looked at the world' : check.severity}</span>
             </div>
-            {check.findings?.length ? <Findings findings={check.findings} /> : null}
+            {check.findings?.length ? <Findings findings={check.findings} of={check.rule} /> : null}
             {check.looks_at === 'words' && check.passed ? <p class="more">The agent’s own words, only compared.</p> : null}
             {proof.ran || proof.tree || proof.digest ? <Evidence proof={proof} rule={check.rule} /> : null}
           </li>
@@ -299,7 +300,9 @@ const HOW: Record<string, string> = { executed: 'Executed by handrail', by_agent
 function Undo({ undo, run, view }: { undo: UndoView; run: string; view: Step }): JSX.Element | null {
   const call = undo.call;
   const did = !!undo.how && undo.how !== 'none';
-  if (!call && !did && !undo.tries?.length && undo.how !== 'none') return null;
+  // What would undo a step is of interest once it has happened.
+  const isPlan = !did && !undo.tries?.length && undo.how !== 'none';
+  if (isPlan && (!call || call.effect === 'none' || !['completed', 'uncertain', 'failed'].includes(view.status))) return null;
   const words = call ? (call.own_undo ? `${call.tool ?? ''} puts back what was there` : [call.tool || call.workflow, callArgs(call.args)].filter(Boolean).join(' ') || call.text) : '';
   return (
     <Section title="Undo" note={call?.by === 'agent' ? 'handed to the agent' : call?.effect ? effectWords(call.effect) : undefined}>
