@@ -24,6 +24,7 @@ from handrail.domain.journal.event import ActionKind, ActionRecorded, How, Outco
 from handrail.domain.json import digest
 from handrail.domain.plan import Plan
 from handrail.domain.policy.actor import name_of
+from handrail.domain.preview.control_preview import ControlAsked
 from handrail.domain.rehearsal.dry_run import rehearse
 from handrail.domain.run.command import FailUndo, RecordAction, StartRun
 from handrail.domain.run.legal_controls import Action
@@ -145,6 +146,8 @@ async def control(lazy: LazyProgram, caller: Caller, given: args.ControlArgument
     """Control a run: the action that the caller chose, or the user's answer to an approval."""
     program = await lazy.open()
     await program.writer.dispatch.own(given.run)  # first: the user must not be asked about another project's run
+    if given.dry_run:
+        return await _previewed(program, caller, given)
     reason = f"{given.reason} (for {given.by})" if given.by else given.reason
     actor = caller.actor
     action = given.action
@@ -167,6 +170,17 @@ async def control(lazy: LazyProgram, caller: Caller, given: args.ControlArgument
         raise
     more = {"repeated": True} if (run.id, run.n) == (before.id, before.n) else {}
     return status_reply(await program.run_reader.status(run.id), **more)
+
+
+async def _previewed(program: Assembly, caller: Caller, given: args.ControlArguments) -> ToolReply:
+    """What the action would do; nothing is changed, and the user is not asked."""
+    channel = f"agent:{name_of(caller.actor)}"
+    asked = ControlAsked(action=given.action, actor=caller.actor, step=given.step, channel=channel)
+    seen = await program.previews.of(given.run, asked)
+    calls = [f"{'undo' if one.is_undo else 'then'} {one.step}: {one.tool or one.by.value}" for one in seen.calls]
+    lines = [seen.means or seen.message, seen.why, *calls, *(f"stays: {one.step}" for one in seen.stays), *seen.notes]
+    data = {**msgspec.to_builtins(seen), "status": "dry_run"}
+    return reply(data, "\n".join(compact(line) for line in lines if line))
 
 
 async def _was_done_before(
