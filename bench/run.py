@@ -9,7 +9,17 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-BENCHES = ("loading.py", "language.py", "journal.py", "engines.py", "agents.py", "guidance.py", "tools.py", "gates.py")
+BENCHES = (
+    "loading.py",
+    "language.py",
+    "journal.py",
+    "engines.py",
+    "agents.py",
+    "guidance.py",
+    "tools.py",
+    "gates.py",
+    "console.py",
+)
 
 
 def main() -> int:

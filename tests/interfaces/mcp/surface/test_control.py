@@ -227,3 +227,15 @@ async def test_accept_settles_a_step_whose_effect_is_unknown(place: Place) -> No
         await agent.call("control", run=run, action="accept", step="s", reason="I saw it", output={"body": "there"})
         resumed = await agent.call("workflow_next", run=run)
         assert resumed["step"]["prompt"] == "It was there."
+
+
+async def test_a_dry_run_says_what_an_action_would_do_and_changes_nothing(place: Place) -> None:
+    async with place.agent() as agent:
+        run = await started(agent, BROKEN)
+        before = await agent.call("status", run=run)
+        seen = await agent.call("control", run=run, action="compensate", reason="r", dry_run=True)
+        assert (seen["status"], seen["legal"], seen["allowed"]) == ("dry_run", True, True)
+        assert [(one["step"], one["tool"], one["is_undo"]) for one in seen["calls"]] == [("w", "file.write", True)]
+        refused = await agent.call("control", run=run, action="approve", step="r", reason="r", dry_run=True)
+        assert (refused["legal"], refused["allowed"]) == (False, False)
+        assert await agent.call("status", run=run) == before

@@ -44,7 +44,7 @@ ARGUMENTS = {
     "save_plan": {"plan", "note"},
     "execute_plan": {"plan", "workflow", "definition", "inputs", "dry_run", "wait", "idempotency_key"},
     "status": {"run", "detail"},
-    "control": {"run", "action", "step", "reason", "by", "output"},
+    "control": {"run", "action", "step", "reason", "by", "output", "dry_run"},
     "record_compensation": {"run", "step", "description", "outcome", "details"},
     "record_plan": {"plan"},
     "record_execution_start": {"plan", "inputs", "note"},

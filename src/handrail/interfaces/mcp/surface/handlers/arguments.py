@@ -108,6 +108,7 @@ class ControlArguments(ToolArguments, frozen=True):
     step: StepPath = ""
     by: Annotated[Name, Meta(description="who asked for it")] = ""
     output: Annotated[Any, Meta(description="with accept; with approve: the answer asked for")] = UNSET
+    dry_run: bool = False
 
 
 class RecordCompensationArguments(ToolArguments, frozen=True):
