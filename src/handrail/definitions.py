@@ -7,18 +7,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from handrail.domain.analysis.fitness import require_fit
 from handrail.domain.analysis.local import Survey
+from handrail.domain.checks.finding import blocks
 from handrail.domain.definition.model import Definition
-from handrail.domain.definition.work_items import tools_in
-from handrail.domain.errors import NotFound
+from handrail.domain.definition.work_items import tools_in, tools_named
+from handrail.domain.errors import Invalid, NotFound
 from handrail.domain.suggestion import did_you_mean
 from handrail.engine.journal import ProjectionReader
 from handrail.engine.plans import Plans
 from handrail.engine.tool import Toolbox
 from handrail.foundation.plain_file import NotPlain, read_plain, root_around
 from handrail.library.documents.document import DOCUMENT_BYTES_MAX
+from handrail.library.inputs import check_inputs
 from handrail.library.loading import FolderCatalog, Loaded, load_definition, valid
 from handrail.library.shelf.catalog import SUFFIXES
 from handrail.library.shelf.workflow_library import WorkflowLibrary
@@ -47,6 +50,34 @@ class Definitions:
         await self._load(name, self.survey)
         await self.require_runnable(definition)
         return definition, pins
+
+    async def chosen(
+        self, *, plan: str = "", workflow: str = "", definition: Mapping[str, Any] | None = None
+    ) -> tuple[Definition, Mapping[str, str]]:
+        """The one plan, workflow or definition that a call names, and the pins of its tools if it is a saved plan.
+
+        For callers that must not name files. Connects the servers of its tools."""
+        if [bool(plan), bool(workflow), bool(definition)].count(True) != 1:
+            hint = "give exactly one of plan, workflow and definition"
+            raise Invalid("a call runs one plan, workflow or definition", hint=hint)
+        if definition:
+            await self.toolbox.connect(tools_named(definition))
+            return valid(self.library.load_plan(definition, survey=self.survey), "the definition"), {}
+        pins: Mapping[str, str] = {}
+        if workflow:
+            found = valid(self.library.load(workflow), workflow)
+        else:
+            found, pins = await self.plans.newest(plan)
+        await self.toolbox.connect(tools_in(found))
+        return found, pins
+
+    def inputs(self, definition: Definition, given: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The inputs with defaults filled in; Invalid if they, or the definition, can't be run here."""
+        require_fit(definition, self.survey)
+        inputs, findings = check_inputs(definition, dict(given))
+        if blocks(findings):
+            raise Invalid(f"{definition.id} can't start with these inputs", findings=findings)
+        return inputs
 
     async def require_runnable(self, definition: Definition) -> None:
         """Refuse a definition that can't run here: Invalid with all findings. Connects the servers of its tools."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from handrail.domain.instant import instant_text
 from handrail.domain.journal.chain import Head, first_break
 from handrail.domain.journal.codec import FORMAT, entry_of
 from handrail.domain.journal.event import AttemptStarted, DecisionRecorded, Event, RunPaused
 from handrail.domain.secrets.scrubbing import SecretScrubber
-from handrail.engine.clock import ID_ALPHABET, instant_text, new_id, system_clock, system_entropy
+from handrail.engine.clock import ID_ALPHABET, new_id, system_clock, system_entropy
 from handrail.engine.known_secrets import KnownSecrets
 from support import START, record_writer, seeded_entropy
 

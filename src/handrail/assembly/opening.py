@@ -16,6 +16,7 @@ from handrail.assembly.checks import gate_of, inputs_checked, misfits_in, observ
 from handrail.assembly.people import passphrase_of, people_of, policy_of
 from handrail.assembly.secrets import guard_logs, known_secrets_of
 from handrail.assembly.tools import library_of, survey_of, toolbox_of
+from handrail.definitions import Definitions
 from handrail.domain.analysis.local import Survey
 from handrail.domain.definition.duration import duration_ms
 from handrail.domain.definition.model_hint import Model
@@ -36,6 +37,8 @@ from handrail.engine.proving.checkpointing_journal import CheckpointingJournal
 from handrail.engine.proving.erasure import Within, erase_payload
 from handrail.engine.proving.projection_repair import WholeStore, rebuild
 from handrail.engine.proving.witness_courier import CopyState, Witness, WitnessCourier
+from handrail.engine.reading.approvals import Approvals
+from handrail.engine.reading.control_previews import ControlPreviews
 from handrail.engine.reading.ledger import Ledger
 from handrail.engine.reading.run_reader import RunReader
 from handrail.engine.record_writer import RecordWriter
@@ -93,6 +96,14 @@ class StoreReader:
         """Reads runs as the project of these settings sees them."""
         find = ProjectRegistry(self.settings.home).find
         return RunReader(self.store, system_clock, toolbox, project=self.project.id, find_project=find)
+
+    def previews(self, toolbox: Registry | None = None) -> ControlPreviews:
+        """Says what controls would do, and who may, by the policy of these settings."""
+        return ControlPreviews(self.run_reader(toolbox), policy_of(self.settings), inputs_checked, toolbox)
+
+    def approvals(self, toolbox: Registry | None = None) -> Approvals:
+        """Reads what waits for the answer of a person."""
+        return Approvals(self.previews(toolbox))
 
 
 @dataclass(frozen=True)
@@ -242,6 +253,22 @@ class Assembly:
     toolbox: Registry
     models: tuple[Model, ...]
     survey: Survey
+
+    @property
+    def definitions(self) -> Definitions:
+        """Finds what can be run here."""
+        reader = self.writer.reader
+        return Definitions(self.library, self.writer.plans, reader.store, self.toolbox, self.survey)
+
+    @property
+    def previews(self) -> ControlPreviews:
+        """Says what controls would do."""
+        return ControlPreviews(self.run_reader, self.writer.dispatch.policy, inputs_checked, self.toolbox)
+
+    @property
+    def approvals(self) -> Approvals:
+        """Reads what waits for the answer of a person."""
+        return Approvals(self.previews)
 
 
 @asynccontextmanager

@@ -7,7 +7,6 @@ import os
 import secrets
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import Final, TypeAlias
 
 Clock: TypeAlias = Callable[[], int]
@@ -94,10 +93,3 @@ def _letters(number: int, length: int) -> str:
         number, letter = divmod(number, len(ID_ALPHABET))
         letters.append(ID_ALPHABET[letter])
     return "".join(reversed(letters))
-
-
-def instant_text(milliseconds: int) -> str:
-    """An instant as RFC 3339 in UTC: `2026-11-15T18:04:11.250Z`."""
-    instant = datetime.fromtimestamp(milliseconds // 1_000, UTC)
-    fraction = f".{milliseconds % 1_000:03d}" if milliseconds % 1_000 else ""
-    return f"{instant:%Y-%m-%dT%H:%M:%S}{fraction}Z"

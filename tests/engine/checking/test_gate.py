@@ -14,7 +14,7 @@ from engine.guided_runs import gate_of, led
 from engine.stage import Stage, always, plan, puppet
 from handrail.domain.checks.finding import Finding, Severity
 from handrail.domain.checks.judgement import Judgement
-from handrail.domain.checks.rule import CheckOutcome, Evidence, Reads, RuleCard
+from handrail.domain.checks.rule import CheckOutcome, Evidence, LooksAt, Reads, RuleCard
 from handrail.domain.definition.model import Category, Definition, Prompt
 from handrail.domain.errors import Conflict
 from handrail.domain.journal.event import AttemptFailed, How, OutputRefused, Proof, StepCompleted
@@ -98,7 +98,7 @@ def test_a_check_that_finds_nothing_passes_and_leaves_evidence() -> None:
     judgement = of(gate_of(Puppet()), {"rule": "look"})
     assert judgement.is_good
     assert judgement.passed == ("look",)
-    assert judgement.evidence == (Evidence(rule="look", version="1.0.0", passed=True),)
+    assert judgement.evidence == (Evidence(rule="look", version="1.0.0", passed=True, looks_at=LooksAt.WORLD),)
 
 
 WORDS, WORLD = {"rule": "contains", "text": "text"}, {"rule": "look"}

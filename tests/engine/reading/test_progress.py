@@ -8,13 +8,18 @@ import msgspec
 
 from domain.facts import after, fresh, plan
 from handrail.domain.definition.model import Definition, Effect
+from handrail.domain.journal.event import How
 from handrail.domain.run.command import (
     Command,
+    CompensateStep,
     CompleteStep,
+    FinishCompensation,
     OpenStep,
     SkipStep,
     StartAttempt,
+    StartCompensation,
     StartRound,
+    StartUndo,
 )
 from handrail.domain.run.state import Run
 from handrail.engine.reading.progress import Progress, progress_of
@@ -110,3 +115,47 @@ def test_a_list_that_can_not_be_evaluated_counts_as_one_step() -> None:
     for items in ("inputs.names", "7"):
         definition = plan({"id": "build", "each": items, "steps": [MAKE]}, REST)
         assert progress_of(fresh(definition), definition) == Progress(done=0, total=2)
+
+
+# --- what only becomes known while it runs, and what is undone ---------------------------------------------------
+
+
+def full(run: Run, definition: Definition) -> Progress:
+    return progress_of(run, definition, is_full=True)
+
+
+def test_a_full_view_counts_the_rounds_that_became_known_and_says_the_same_at_every_step_from_then_on() -> None:
+    items = {"id": "list", "tool": "x.y"}
+    definition = plan(items, {"id": "all", "each": "steps.list.output", "steps": [MAKE]}, REST)
+    run = after(
+        fresh(definition), [*done("list"), OpenStep(step="all", rounds=500, values=list(range(500)))], definition
+    )
+    totals = set()
+    for number in range(5):
+        seen_now = full(run, definition)
+        totals.add(seen_now.known_total)
+        assert seen_now.known_done == 1 + number
+        run = after(run, done(f"all[{number}].make"), definition)
+    assert totals == {503}
+    assert progress_of(run, definition).known_total == 0  # a short view does not count them
+
+
+def test_a_run_that_is_undone_says_how_much_of_it_is_and_what_is_left() -> None:
+    undo = {"tool": "x.undo"}
+    definition = plan(
+        {"id": "a", "tool": "x.do", "effect": "compensatable", "undo": undo},
+        {"id": "b", "tool": "x.do", "effect": "irreversible"},
+        {"id": "c", "tool": "x.do", "effect": "compensatable", "undo": undo},
+    )
+    steps = [
+        command
+        for name in ("a", "b", "c")
+        for command in (StartAttempt(step=name, effect=Effect.COMPENSATABLE), CompleteStep(step=name))
+    ]
+    run = after(
+        fresh(definition), [*steps[:4], SkipStep(step="c", reason="no"), StartCompensation(reason="x")], definition
+    )
+    assert seen(run, definition)["undone"] == {"done": 0, "of": 1, "not_undone": 1}
+    run = after(run, [StartUndo(step="a"), CompensateStep(step="a", how=How.EXECUTED)], definition)
+    run = after(run, [FinishCompensation()], definition)
+    assert seen(run, definition)["undone"] == {"done": 1, "of": 1, "not_undone": 1}

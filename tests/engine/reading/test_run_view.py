@@ -444,3 +444,42 @@ async def test_steps_that_reach_no_server_are_held_by_none() -> None:
 
 def test_given_facts_are_shown_as_they_are() -> None:
     assert seen(given(), CHAIN).workflow == "a-plan"
+
+
+# --- loops in which only somebody else can go on -----------------------------------------------------------------
+
+
+def each_of_two(*more: Any, **keys: Any) -> Definition:
+    inner = [{"id": "a", "tool": "x.y"}, *more]
+    return plan({"id": "all", "each": "[1, 2]", "parallel": 2, "steps": inner}, **keys)
+
+
+def steps_seen(definition: Definition, *commands: Any) -> dict[str, StepView]:
+    run = facts.after(fresh(definition), list(commands), definition)
+    return {one.id: one for one in status_of(run, definition, now=NOW, detail=Detail.FULL).steps}
+
+
+OPENED = OpenStep(step="all", rounds=2, values=[1, 2])
+ROUND_FAILED = (
+    StartAttempt(step="all[0].a", effect=Effect.NONE),
+    FailAttempt(step="all[0].a", category=Category.PERMISSION, message="no"),
+)
+OTHER_ROUND = (StartAttempt(step="all[1].a", effect=Effect.NONE), CompleteStep(step="all[1].a"))
+
+
+def test_a_loop_whose_rounds_are_over_but_one_that_failed_waits_for_a_decision() -> None:
+    steps = steps_seen(each_of_two(), OPENED, *ROUND_FAILED, *OTHER_ROUND)
+    assert steps["all"].status == "waiting"
+    assert steps["all"].waits_for == (PostponedView(kind=Why.DECISION, step="all[0].a"),)
+
+
+def test_a_loop_in_which_another_round_goes_on_is_running() -> None:
+    steps = steps_seen(each_of_two(), OPENED, *ROUND_FAILED, OTHER_ROUND[0])
+    assert (steps["all"].status, steps["all"].waits_for) == ("running", ())
+
+
+def test_a_loop_that_waits_for_an_agent_says_so() -> None:
+    prompts = plan({"id": "all", "each": "[1]", "steps": [{"id": "say", "prompt": "Say."}]})
+    steps = steps_seen(prompts, OpenStep(step="all", rounds=1, values=[1]))
+    assert steps["all"].status == "waiting"
+    assert steps["all"].waits_for[0].kind is Why.AGENT

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from rich.cells import cell_len
 
-from handrail.engine.clock import instant_text
+from handrail.domain.instant import instant_text
 from handrail.interfaces.cli.words.table import Column, elided, line_text, placed
 from handrail.interfaces.cli.words.times import TimeFormat
 from interfaces.shell import Shell

@@ -9,10 +9,10 @@ import secrets
 import sys
 
 from handrail.interfaces.mcp.http.app import app_of
-from handrail.interfaces.mcp.http.guard import guard_of
-from handrail.interfaces.mcp.http.listen_address import listen_on, resolve_address
-from handrail.interfaces.mcp.http.uvicorn_runner import run
 from handrail.interfaces.mcp.shell import build
+from handrail.interfaces.web.guard import guard_of
+from handrail.interfaces.web.listen_address import listen_on, resolve_address
+from handrail.interfaces.web.uvicorn_runner import run
 from outside.conformance.beyond import go_beyond
 from outside.conformance.fixture_surface import FixtureSurface
 

@@ -218,7 +218,11 @@ def judgement_of(
     return Judgement(
         findings=tuple(_excerpts_once(findings[:FINDINGS_MAX])),
         passed=tuple(dict.fromkeys(check.rule for check, outcome in outcomes if outcome.passed)),
-        evidence=tuple(outcome.evidence for _, outcome in outcomes if outcome.evidence is not None),
+        evidence=tuple(
+            replace(outcome.evidence, looks_at=outcome.looks_at)
+            for _, outcome in outcomes
+            if outcome.evidence is not None
+        ),
         bar=work.bar,
         notes=tuple(found for _, outcome in outcomes if outcome.is_not_run for found in outcome.findings),
         looks_at=LooksAt.WORLD if any(one.looks_at is LooksAt.WORLD for one in passing) else LooksAt.WORDS,

@@ -133,6 +133,8 @@ class Evidence(Struct, frozen=True, kw_only=True, omit_defaults=True):
     excerpt: str = ""
     cached: bool = False
     """Whether the outcome was reused from an earlier run on identical inputs."""
+    looks_at: LooksAt = LooksAt.WORDS
+    """What the rule looked at, or those of its parts that decided; journals written before do not say."""
     is_settled: bool = True
     """Whether identical inputs give the same outcome again; not if a program was missing or the rule crashed."""
 
@@ -161,6 +163,12 @@ class CheckOutcome(Struct, frozen=True, kw_only=True):
     def is_not_run(self) -> bool:
         """Whether the check was left out here; elsewhere it might pass or fail."""
         return not self.was_run and not self.is_unapplied
+
+
+def looked_at(evidence: Mapping[str, Any]) -> LooksAt:
+    """What a check looked at, by its stored evidence; if older evidence has a digest or a command, it was the world."""
+    is_of_world = any(evidence.get(key) for key in ("tree", "digest", "ran"))
+    return LooksAt(evidence.get("looks_at") or (LooksAt.WORLD if is_of_world else LooksAt.WORDS))
 
 
 def evidence_data(evidence: Evidence) -> Mapping[str, Any]:

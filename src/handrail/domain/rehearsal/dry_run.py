@@ -58,14 +58,14 @@ def _rehearsed(step: Step, run: Run, lane: Lane, effects: Mapping[str, Effect]) 
     fields: dict[str, Any] = {}
     match step.work:
         case Tool() as work:
-            fields = {"tool": work.tool, "args": _known(work.args, run, lane)}
+            fields = {"tool": work.tool, "args": known_part(work.args, run, lane)}
             fields["effect"] = step.effect or effects.get(work.tool)
         case Prompt() as work:
-            fields = {"prompt": _known(work.prompt, run, lane)}
+            fields = {"prompt": known_part(work.prompt, run, lane)}
         case Approve() as work:
-            fields = {"approve": _known(work.approve, run, lane)}
+            fields = {"approve": known_part(work.approve, run, lane)}
         case Call() as work:
-            fields = {"workflow": work.workflow, "args": _known(work.with_, run, lane)}
+            fields = {"workflow": work.workflow, "args": known_part(work.with_, run, lane)}
         case Each() | Repeat():
             fields = {"steps": tuple(one.id for one in step.body)}
     return Rehearsed(
@@ -73,12 +73,12 @@ def _rehearsed(step: Step, run: Run, lane: Lane, effects: Mapping[str, Effect]) 
     )
 
 
-def _known(value: Any, run: Run, lane: Lane) -> Any:
+def known_part(value: Any, run: Run, lane: Lane) -> Any:
     """A value with its templates filled in, where no step has to run first."""
     if isinstance(value, Mapping):
-        return {key: _known(one, run, lane) for key, one in value.items()}
+        return {key: known_part(one, run, lane) for key, one in value.items()}
     if isinstance(value, list | tuple):
-        return [_known(one, run, lane) for one in value]
+        return [known_part(one, run, lane) for one in value]
     if not has_templates(value) or {path[0] for path in spoken_of(value, lane)} - {"inputs"}:
         return value
     try:

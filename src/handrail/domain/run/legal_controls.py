@@ -30,6 +30,10 @@ class Action(StrEnum):
     FORK = "fork"
 
 
+ANSWERS: Final = frozenset({Action.APPROVE, Action.REJECT})
+"""The actions that answer an approval."""
+
+
 class Legal(Struct, frozen=True):
     """An action that is legal now; on a step, or on the run as a whole."""
 

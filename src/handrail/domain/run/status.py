@@ -176,6 +176,8 @@ RUN_SHOWN_ASKING: Final = RUN_IN_PROGRESS | {RunStatus.WAITING}
 """A person may be asked for an approval in it, in shown states."""
 RUN_UNDOING: Final = frozenset({RunStatus.COMPENSATING, RunStatus.COMPENSATED, RunStatus.COMPENSATION_FAILED})
 """Its work is being undone, was undone, or could not all be undone."""
+RUN_ENDED_BADLY: Final = frozenset({RunStatus.FAILED, RunStatus.COMPENSATION_FAILED})
+"""Ended, and somebody should look."""
 RUN_BROKEN_OFF: Final = RUN_UNDOING | {RunStatus.FAILED, RunStatus.CANCELLED}
 """It stopped before all of its steps were done, and will not go on with them."""
 RUN_WITH_REASON: Final = RUN_BROKEN_OFF | {RunStatus.PAUSED}

@@ -15,6 +15,7 @@ from typing import Final
 from msgspec import Struct
 
 from handrail.domain.errors import IntegrityBroken, NotFound
+from handrail.domain.instant import instant_text
 from handrail.domain.journal.chain import Break, Head, Record, first_break
 from handrail.domain.journal.chain_walk import NEVER, Trail
 from handrail.domain.journal.checkpoint import (
@@ -29,7 +30,6 @@ from handrail.domain.journal.codec import entry_of
 from handrail.domain.journal.event import STORE_STREAM, Entry
 from handrail.domain.journal.store_event import JournalAccepted, PayloadErased, StoreCreated
 from handrail.domain.journal.witnessed import Copies
-from handrail.engine.clock import instant_text
 from handrail.engine.proving import evidence
 from handrail.engine.proving.checkpointer import CheckpointLog, Verifier, signature_problem, store_created
 from handrail.engine.proving.projection_repair import ChangeOf, WholeStore

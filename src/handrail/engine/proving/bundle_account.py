@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from handrail.domain.definition.authoring import definition_from
 from handrail.domain.definition.model import Definition, Kind
 from handrail.domain.errors import HandrailError
+from handrail.domain.instant import instant_text
 from handrail.domain.journal.event import Entry, OutputRefused, StepCarried, StepCompleted
 from handrail.domain.journal.proof_bundle import APPROVAL, broken
 from handrail.domain.run.state import Run, replay
@@ -23,7 +24,6 @@ from handrail.domain.run.status import RUN_BROKEN_OFF, RUN_ENDED, RunStatus, Ste
 from handrail.domain.run.step_path import locate
 from handrail.domain.run.step_state import StepState
 from handrail.domain.scheduling.compensation import not_undone
-from handrail.engine.clock import instant_text
 from handrail.engine.proving.bundle_check import Proven
 from handrail.engine.reading.run_view import ExceptionView, exceptions_of
 from handrail.engine.reading.step_view import Shown

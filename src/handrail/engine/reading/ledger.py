@@ -11,10 +11,10 @@ import msgspec
 from msgspec import Struct
 
 from handrail.domain.errors import NotFound
+from handrail.domain.instant import instant_text
 from handrail.domain.journal.chain import GENESIS, Record
 from handrail.domain.journal.event import PLAN_PREFIX, RUN_PREFIX, SERVER_PREFIX
 from handrail.domain.project import plan_in, scoped, server_in
-from handrail.engine.clock import instant_text
 from handrail.engine.journal import FAR_BEHIND, Archive, Journal, Placed, ProjectionReader
 
 SHOWN_MAX: Final = 1_000

@@ -9,13 +9,24 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
+from msgspec.structs import replace
+
 from handrail.domain.definition.model import Call, Definition, Each, Repeat, Step
 from handrail.domain.errors import Invalid
 from handrail.domain.run.scope import evaluate, read_by
 from handrail.domain.run.state import Run
-from handrail.domain.run.status import STEP_SATISFIED, StepStatus
+from handrail.domain.run.status import RUN_UNDOING, STEP_SATISFIED, RunStatus, StepStatus
 from handrail.domain.run.step_path import UNDO, top_lane
+from handrail.domain.scheduling.compensation import not_compensated, not_undone, undo_order
 from handrail.engine.reading.step_view import Shown
+
+
+class UndoneProgress(Shown, frozen=True):
+    """How far undoing is: `done` of `of` steps are undone, and `not_undone` effects remain, or may."""
+
+    done: int
+    of: int
+    not_undone: int
 
 
 class Progress(Shown, frozen=True):
@@ -29,10 +40,63 @@ class Progress(Shown, frozen=True):
     rounds: Mapping[str, str] = {}
     """By loop in progress: the latest round, and how many there are."""
     in_rounds: int = 0
+    known_done: int = 0
+    known_total: int = 0
+    """With the steps of all rounds that are known by now, and how many of those are over: in full views, where that is
+    not the same."""
+    undone: UndoneProgress | None = None
+    """Of a run that is or was undone."""
 
 
-def progress_of(run: Run, definition: Definition) -> Progress:
-    """How far a run is."""
+def progress_of(run: Run, definition: Definition, *, is_full: bool = False) -> Progress:
+    """How far a run is; `is_full` also counts the rounds that only became known while it ran."""
+    progress = _progress(run, definition)
+    if run.status in RUN_UNDOING:
+        progress = replace(progress, undone=_undone(run, definition))
+    if not is_full:
+        return progress
+    known_total, known_done = _KnownCount(run, definition).counted(definition.steps, "")
+    is_same = (known_total, known_done) == (progress.total, progress.done)
+    return progress if is_same else replace(progress, known_total=known_total, known_done=known_done)
+
+
+def _undone(run: Run, definition: Definition) -> UndoneProgress:
+    done = sum(state.status is StepStatus.COMPENSATED for state in run.steps.values())
+    left = undo_order(run, definition)
+    lasting = (not_compensated if run.status is RunStatus.COMPENSATING else not_undone)(run, definition)
+    return UndoneProgress(done=done, of=done + len(left), not_undone=len(lasting))
+
+
+class _KnownCount:
+    """Counts everything that is known by now, every round of every loop."""
+
+    def __init__(self, run: Run, definition: Definition) -> None:
+        self.run, self.definition = run, definition
+        self.rounds = dict(_known_rounds(run, definition))
+
+    def counted(self, steps: Sequence[Step], prefix: str) -> tuple[int, int]:
+        """How many steps there are, and how many of them are over."""
+        total = over = 0
+        for step in steps:
+            path = prefix + step.id
+            inside = [self.counted(inner, place) for inner, place in self._inside(step, path)]
+            all_of_it = 1 + sum(one for one, _ in inside)
+            is_over = self.run.step(path).status in STEP_SATISFIED
+            total += all_of_it
+            over += all_of_it if is_over else sum(done for _, done in inside)
+        return total, over
+
+    def _inside(self, step: Step, path: str) -> Iterator[tuple[Sequence[Step], str]]:
+        if isinstance(step.work, Call):
+            yield self.definition.pinned[step.work.workflow].steps, f"{path}."
+            return
+        state = self.run.step(path)
+        started = state.round + 1 if state.rounds is None else state.rounds
+        for number in range(max(started, self.rounds.get(path, 0)) if step.body else 0):
+            yield step.body, f"{path}[{number}]."
+
+
+def _progress(run: Run, definition: Definition) -> Progress:
     if not any(step.body or Call in (type(step.work), type(step.undo)) for step in definition.steps):
         skipped = sum(state.status is StepStatus.SKIPPED for state in run.steps.values())
         return Progress(done=run.done, total=len(definition.steps), skipped=skipped)

@@ -14,6 +14,8 @@ from msgspec.structs import replace
 
 from handrail.domain.definition.model import Definition, Tool
 from handrail.domain.errors import HandrailError, NotFound
+from handrail.domain.history.spans import SpanFold
+from handrail.domain.instant import instant_text
 from handrail.domain.journal.codec import entry_of
 from handrail.domain.journal.event import AttemptFailed, UndoFailed
 from handrail.domain.journal.projection import RunRow
@@ -24,9 +26,10 @@ from handrail.domain.run.step_path import locate
 from handrail.domain.scheduling.breaker import Breaker, BreakerStatus, replay_breaker
 from handrail.domain.scheduling.step_start import CallTool, start_of
 from handrail.domain.suggestion import did_you_mean
-from handrail.engine.clock import Clock, instant_text
+from handrail.engine.clock import Clock
 from handrail.engine.journal import Journal, ProjectionReader
 from handrail.engine.reading.agenda_cache import AgendaCache
+from handrail.engine.reading.check_view import JUDGED, JudgedOutput, judged_output
 from handrail.engine.reading.run_view import (
     Detail,
     ProjectView,
@@ -39,6 +42,7 @@ from handrail.engine.reading.run_view import (
 )
 from handrail.engine.reading.step_view import NOTHING, LiveState, PostponedView, Why
 from handrail.engine.reading.stored_runs import StoredRuns
+from handrail.engine.reading.time_view import RunTimeline, TryView, timed_steps, timeline_of, tries_view
 from handrail.engine.stream_pages import entries_of, pages_of
 from handrail.engine.tool import Toolbox
 from handrail.foundation.bounded_cache import BoundedCache
@@ -47,8 +51,12 @@ READ_IN_FULL_MAX: Final = 1_000
 """How many open runs of a list are read in full."""
 RUNS_KEPT: Final = 100
 """How many ended runs are cached, so that they are not read again for each call."""
+SPANS_KEPT: Final = 20
+"""Of how many runs it is cached where their time went."""
+SPANS_SHOWN: Final = 20_000
 TRIES_SHOWN: Final = 5
 TRY_LENGTH_MAX: Final = 300
+JUDGED_SHOWN: Final = 50
 FAILING: Final = frozenset({"attempt_failed", "undo_failed"})
 POSTPONED_MAX: Final = 50
 """For how many ready steps the circuit breaker of their server is looked up."""
@@ -74,6 +82,7 @@ class RunReader:
     _ended: BoundedCache[str, Run] = field(default_factory=lambda: BoundedCache(RUNS_KEPT))
     _tried: BoundedCache[str, tuple[int, str, tuple[Try, ...]]] = field(default_factory=lambda: BoundedCache(RUNS_KEPT))
     """By run: the attempts of the failed step, as of this event."""
+    _spans: BoundedCache[str, SpanFold] = field(default_factory=lambda: BoundedCache(SPANS_KEPT))
 
     def __post_init__(self) -> None:
         self._agendas = self.agenda_cache or AgendaCache(StoredRuns(self.store))
@@ -109,9 +118,40 @@ class RunReader:
         prospect = self._agendas.prospect(run, definition, now=now)
         seen = status_of(run, definition, now=now, detail=detail, within=within, prospect=prospect)
         seen = replace(seen, project=self._other_project(run.id, run.project))
+        if seen.steps:
+            seen = replace(seen, steps=timed_steps(seen.steps, await self.spans(run), now=now))
         if seen.failure is None:
             return seen
         return replace(seen, failure=replace(seen.failure, tries=await self._tries(run, seen.failure.step)))
+
+    async def spans(self, run: Run) -> SpanFold:
+        """Where the time of a run went so far; only new events are read."""
+        fold = self._spans.get(run.id) or SpanFold()
+        async for page in pages_of(self.store, run.id, after=fold.n):
+            for record in page:
+                fold.take(entry_of(record))
+        return self._spans.put(run.id, fold)
+
+    async def timeline(self, run_id: str, *, at_most: int = SPANS_SHOWN) -> RunTimeline:
+        """What happened when in a run, and the steps that decided how long it took."""
+        run = await self.run(run_id)
+        return timeline_of(run, await self.definition(run), await self.spans(run), now=self.clock(), at_most=at_most)
+
+    async def tries(self, run_id: str, step: str) -> tuple[TryView, ...]:
+        """All tries of a step, and of its undo, in order; NotFound if there is no such step."""
+        run = await self.run(run_id)
+        locate(await self.definition(run), step)
+        return tries_view([one for one in (await self.spans(run)).tries if one.step == step])
+
+    async def judged(self, run_id: str, step: str) -> tuple[JudgedOutput, ...]:
+        """The outputs of a step that went through checks, the latest of them, each check with its evidence."""
+        run = await self.run(run_id)
+        locate(await self.definition(run), step)
+        found: deque[JudgedOutput] = deque(maxlen=JUDGED_SHOWN)
+        async for page in pages_of(self.store, run.id):
+            chosen = (record for record in page if record.step == step and record.kind in JUDGED)
+            found += [one for record in chosen if (one := judged_output(entry_of(record))) is not None]
+        return tuple(found)
 
     async def require_own(self, run_id: str) -> None:
         """Refuse a run of another project: before a person is shown what it asks."""

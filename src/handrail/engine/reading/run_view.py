@@ -8,11 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 from itertools import islice
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
+from msgspec import Meta
 from msgspec.structs import replace
 
 from handrail.domain.definition.model import Category, Definition, Kind, Step, Tool
+from handrail.domain.instant import instant_text
 from handrail.domain.journal.event import EffectAhead, Mode
 from handrail.domain.journal.projection import RunRow
 from handrail.domain.policy.act import act_of
@@ -28,7 +30,6 @@ from handrail.domain.run.status import RUN_OPEN, RUN_UNDOING, RUN_WITH_REASON, S
 from handrail.domain.run.step_path import locate
 from handrail.domain.run.step_state import ExceptionKind, StepState
 from handrail.domain.scheduling.compensation import not_compensated, not_undone, undo_order
-from handrail.engine.clock import instant_text
 from handrail.engine.reading.progress import Progress as Progress
 from handrail.engine.reading.progress import progress_of
 from handrail.engine.reading.prospect import Prospect, prospect_of
@@ -90,7 +91,8 @@ class Remedy(StrEnum):
 class RecoveryOption(Shown, frozen=True):
     """A way to resolve a failure: the action, its step if it has one, and what it does."""
 
-    action: Action | Remedy
+    # An Action or a Remedy: msgspec can't describe a union of two enums.
+    action: Annotated[Any, Meta(extra_json_schema={"enum": [*Action, *Remedy]})]
     means: str
     step: str = ""
     by: str = ""
@@ -228,7 +230,7 @@ def status_of(
         run=run.id,
         workflow=run.workflow,
         status=shown_status(run, prospect),
-        progress=progress_of(run, definition),
+        progress=progress_of(run, definition, is_full=detail is Detail.FULL),
         goal=run.goal,
         waiting_for=waiting_for(run, prospect, definition),
         failure=_failure(run, definition, prospect),

@@ -10,13 +10,15 @@ from typing import Final
 
 from msgspec import Struct
 
+from handrail.domain.checks.rule import LooksAt
 from handrail.domain.definition.model import Call, Category, Definition, Each, Kind, Prompt, Repeat, Step, title_of
+from handrail.domain.instant import instant_text
 from handrail.domain.journal.event import Mode
 from handrail.domain.run.state import Run
 from handrail.domain.run.status import STEP_SATISFIED, RunStatus, StepStatus
-from handrail.domain.run.step_path import UNDO
+from handrail.domain.run.step_path import UNDO, container_of
 from handrail.domain.run.step_state import StepState
-from handrail.engine.clock import instant_text
+from handrail.domain.scheduling.agenda import Agenda
 from handrail.engine.reading.prospect import Prospect
 
 TEXT_LENGTH_MAX: Final = 300
@@ -78,6 +80,8 @@ class StepView(Shown, frozen=True):
     """Those who have approved, if several must."""
     proof: str = ""
     checks: tuple[str, ...] = ()
+    looks_at: Mapping[str, LooksAt] = {}
+    """By check that its latest output went through: the world, or only the words that were submitted."""
     compensation: str = ""
     category: Category | None = None
     message: str = ""
@@ -86,6 +90,11 @@ class StepView(Shown, frozen=True):
     round: int = 0
     rounds: int = 0
     waits_for: tuple[PostponedView, ...] = ()
+    worked_ms: int = 0
+    """What its tries took; `waited_ms` is what it waited for a retry, a time, an agent, a person or a decision, and
+    `undone_ms` what its undo took. Between `started` and `ended` there can be more: what others did."""
+    waited_ms: int = 0
+    undone_ms: int = 0
 
 
 def steps_of(
@@ -113,6 +122,28 @@ class _StepLister:
         may_begin = run.status is RunStatus.RUNNING and prospect.agenda.halt is None
         self.ready = prospect.agenda.ready if may_begin else frozenset()
         self.touched = {path.rpartition(".")[0] for path in run.steps}
+        self.moving = self._containers_of(self._moving(prospect.agenda))
+        """Containers in which something goes on by itself."""
+        self.awaited = self._awaited(prospect)
+        """By container: what somebody has to do inside it."""
+
+    def _moving(self, agenda: Agenda) -> Iterator[str]:
+        yield from agenda.busy
+        yield from (path for path in agenda.ready_steps.calls if path in self.ready)
+        timed = (path for path in agenda.waiting if not self.run.step(path).digest and path not in self.for_agent)
+        yield from (path for path in timed if self.run.step(path).due is not None)
+
+    def _awaited(self, prospect: Prospect) -> dict[str, PostponedView]:
+        awaited: dict[str, PostponedView] = {}
+        sorts = ((Why.DECISION, prospect.undecided), (Why.APPROVAL, prospect.asked), (Why.AGENT, prospect.for_agent))
+        for why, path in ((why, path) for why, paths in sorts for path in paths):
+            for container in _containers(path):
+                awaited.setdefault(container, PostponedView(kind=why, step=path))
+        return awaited
+
+    @staticmethod
+    def _containers_of(paths: Iterator[str]) -> frozenset[str]:
+        return frozenset(container for path in paths for container in _containers(path))
 
     def views(self, steps: Sequence[Step], prefix: str) -> Iterator[StepView]:
         is_open = not prefix or prefix in self.lanes
@@ -146,7 +177,7 @@ class _StepLister:
 
     def _view(self, step: Step, path: str, prefix: str) -> StepView:
         state = self.run.step(path)
-        status = StepStatus.READY if state.status is StepStatus.PENDING and path in self.ready else state.status
+        status = self._status(path, state)
         return StepView(
             id=path,
             kind=step.kind,
@@ -171,6 +202,13 @@ class _StepLister:
             waits_for=tuple(self._waits(step, path, prefix, state, status)),
         )
 
+    def _status(self, path: str, state: StepState) -> StepStatus:
+        """The status to show: a loop in which only somebody else can go on is not running, but waiting."""
+        if state.status is StepStatus.PENDING and path in self.ready:
+            return StepStatus.READY
+        is_held = state.status is StepStatus.RUNNING and path in self.awaited and path not in self.moving
+        return StepStatus.WAITING if is_held else state.status
+
     def _waits(
         self, step: Step, path: str, prefix: str, state: StepState, status: StepStatus
     ) -> Iterator[PostponedView]:
@@ -180,6 +218,9 @@ class _StepLister:
             yield PostponedView(kind=Why.DECISION)
         if path in self.postponed:
             yield self.postponed[path]
+        if state.status is StepStatus.RUNNING and status is StepStatus.WAITING:
+            yield self.awaited[path]
+            return
         if status is StepStatus.PENDING:
             open_needs = (name for name in step.after if self.run.step(prefix + name).status not in STEP_SATISFIED)
             yield from (PostponedView(kind=Why.STEP, step=prefix + name) for name in open_needs)
@@ -187,6 +228,11 @@ class _StepLister:
             yield PostponedView(kind=Why.APPROVAL, until=_instant(state.due))
         elif state.due is not None and path not in self.for_agent and path not in self.postponed:
             yield _timer(step, state)
+
+
+def _containers(path: str) -> Iterator[str]:
+    while path := container_of(path):
+        yield path
 
 
 def recorded_text(run: Run, step: Step) -> str:

@@ -17,12 +17,11 @@ from handrail.domain.policy.answering import AnswerBy, AnswerRules, may_answer, 
 from handrail.domain.policy.verdict import require_allowed
 from handrail.domain.run.approval import asked_in, asked_of
 from handrail.domain.run.command import GiveApproval, RejectApproval
+from handrail.domain.run.legal_controls import ANSWERS as ANSWERS
 from handrail.domain.run.legal_controls import Action
 from handrail.domain.run.state import Run
 from handrail.engine.clock import Clock
 from handrail.engine.running.attempt import SchemaCheck
-
-ANSWERS: Final = frozenset({Action.APPROVE, Action.REJECT})
 
 log = logging.getLogger(__name__)
 

@@ -18,12 +18,13 @@ from handrail.domain.definition.model import Definition
 from handrail.domain.definition.tool_pin import pins_of, texts_of
 from handrail.domain.definition.work_items import tools_in
 from handrail.domain.errors import Conflict, HandrailError, OtherProject
+from handrail.domain.instant import instant_text
 from handrail.domain.journal.event import Mode
 from handrail.domain.run.command import StartRun
 from handrail.domain.run.state import Run
 from handrail.domain.run.status import RUN_FINAL, RUN_WORKING
 from handrail.domain.scheduling.step_start import InputCheck
-from handrail.engine.clock import Clock, instant_text
+from handrail.engine.clock import Clock
 from handrail.engine.dispatch import PLAIN_START, Dispatch
 from handrail.engine.journal import FAR_BEHIND, Archive
 from handrail.engine.reading.agenda_cache import AgendaCache

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import getpass
 from collections.abc import Sequence
+from typing import Any
 
 import click
 
 from handrail.assembly.opening import open_reader
 from handrail.assembly.people import answer_rules, passphrase_of
 from handrail.domain.errors import Forbidden, Invalid
-from handrail.domain.run.status import RUN_SHOWN_ASKING
-from handrail.engine.reading.run_view import WaitingKind
-from handrail.interfaces.cli.program import json_option, reports_errors, settings_of
+from handrail.domain.policy.answering import TERMINAL
+from handrail.engine.reading.approvals import PendingApproval
+from handrail.interfaces.cli.program import json_option, person, reports_errors, settings_of
+from handrail.interfaces.cli.run.answering import COMMAND
 from handrail.interfaces.cli.words.all_projects import all_projects_option, with_project_column
 from handrail.interfaces.cli.words.answer import answer, listing
 from handrail.interfaces.cli.words.asking import can_ask
@@ -33,28 +35,11 @@ async def command(ctx: click.Context, limit: int, all_projects: bool, is_utc: bo
     """List all pending approvals: the question of each and, with --json, the effects that follow and the digest."""
     if ctx.invoked_subcommand is not None:
         return
+    channel = TERMINAL if can_ask() else COMMAND
     async with open_reader(settings_of(ctx)) as look:
-        rows = await look.run_reader().runs(status=RUN_SHOWN_ASKING, limit=limit, all_projects=all_projects)
-    asked = [(row, one) for row in rows for one in row.waiting_for if one.kind is WaitingKind.APPROVAL]
-    data = [
-        {
-            "run": row.run,
-            "step": one.step,
-            "text": one.text,
-            "effects": one.effects,
-            "unshown": one.unshown,
-            "digest": one.digest,
-            "workflow": row.workflow,
-            "by": one.by,
-            "approvals": one.approvals,
-            "approved_by": one.approved_by,
-            "not_by": one.not_by or None,
-            "since": one.since,
-            "expires": one.expires or None,
-            **({"project": row.project} if row.project is not None else {}),
-        }
-        for row, one in asked
-    ]
+        waiting = look.approvals()
+        asked = await waiting.pending(actor=person(), channel=channel, limit=limit, all_projects=all_projects)
+    data = [_data(one) for one in asked]
 
     def print_text() -> None:
         if not data:
@@ -71,21 +56,48 @@ async def command(ctx: click.Context, limit: int, all_projects: bool, is_utc: bo
         ]
         cells: list[Sequence[object]] = [
             (
-                row.run,
+                one.run,
                 one.step,
-                ", ".join(one.by),
-                shown.ago(one.since),
-                expiry_words(one.expires, shown),
-                plain(one.text),
+                ", ".join(one.asked.by),
+                shown.ago(one.asked.since),
+                expiry_words(one.asked.expires, shown),
+                plain(one.asked.text),
             )
-            for row, one in asked
+            for one in asked
         ]
         if all_projects:
-            head, cells = with_project_column(head, cells, [row.project for row, _ in asked])
+            head, cells = with_project_column(head, cells, [one.project for one in asked])
         print_table(head, cells)
         say("to answer: handrail approve RUN STEP    (or: handrail reject ...)", err=True)
 
     answer(listing("approvals", data), as_json=as_json, as_text=print_text)
+
+
+def _data(one: PendingApproval) -> dict[str, Any]:
+    """A pending approval as data: what is asked, what a yes lets happen, and whether this person may answer."""
+    asked = one.asked
+    return {
+        "run": one.run,
+        "step": one.step,
+        "text": asked.text,
+        "effects": asked.effects,
+        "unshown": asked.unshown,
+        "digest": asked.digest,
+        "workflow": one.workflow,
+        "by": asked.by,
+        "approvals": asked.approvals,
+        "approved_by": asked.approved_by,
+        "not_by": asked.not_by or None,
+        "since": asked.since,
+        "expires": asked.expires or None,
+        "ahead": one.ahead,
+        "done": one.done,
+        "answers": one.answers,
+        "may_answer": one.may_answer,
+        **({"why_not": one.why_not, "who_may": one.who_may} if not one.may_answer else {}),
+        **({"passphrase": True} if one.passphrase else {}),
+        **({"project": one.project} if one.project is not None else {}),
+    }
 
 
 @command.command()

@@ -11,10 +11,10 @@ from handrail.assembly.opening import open_reader, open_writer, projects_of
 from handrail.domain.definition.authoring import definition_data
 from handrail.domain.definition.graph import waves
 from handrail.domain.errors import NotFound
+from handrail.domain.instant import instant_text
 from handrail.domain.plan import Plan
 from handrail.domain.project import scoped
 from handrail.domain.suggestion import did_you_mean
-from handrail.engine.clock import instant_text
 from handrail.engine.plans import version_of
 from handrail.engine.reading.run_view import plan_project_view
 from handrail.interfaces.cli.program import json_option, person, reports_errors, settings_of

@@ -10,13 +10,12 @@ from typing import Any, Final
 
 import click
 import msgspec
-from msgspec import Struct
 
 from handrail.assembly.opening import StoreReader, StoreWriter, open_reader, open_writer, projects_of
 from handrail.domain.errors import Conflict, HandrailError, Invalid
 from handrail.domain.journal.projection import RunRow
 from handrail.domain.plural import plural
-from handrail.domain.project import Project, refusal
+from handrail.domain.project import refusal
 from handrail.domain.run.status import RUN_ENDED
 from handrail.interfaces.cli.program import json_option, person, reports_errors, settings_of
 from handrail.interfaces.cli.words.answer import answer, listing
@@ -25,23 +24,12 @@ from handrail.interfaces.cli.words.completion import complete_run
 from handrail.interfaces.cli.words.table import Column, print_table
 from handrail.interfaces.cli.words.terminal_edge import say
 from handrail.interfaces.pictures.caption import plain
+from handrail.interfaces.project_rows import ProjectRow, project_rows
 
 PAGE: Final = 500
 ADOPTED_MAX: Final = 100_000
 SHOWN_MAX: Final = 20
 REASON: Final = "adopted by hand"
-
-
-class _ProjectRow(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A project in the list; one that was forgotten, or none, is there if it has runs."""
-
-    id: str
-    name: str
-    folder: str = ""
-    is_here: bool = False
-    exists: bool = False
-    open: int = 0
-    runs: int = 0
 
 
 @click.group()
@@ -56,10 +44,9 @@ def command() -> None:
 async def list_(ctx: click.Context, as_json: bool) -> None:
     """List the projects of this home, with how many runs each has."""
     async with open_reader(settings_of(ctx)) as look:
-        rows = await _rows(look)
+        rows = await project_rows(look)
     data = [
-        {**msgspec.to_builtins(row), "exists": row.exists, "open": row.open, "runs": row.runs, "is_here": row.is_here}
-        for row in rows
+        {name: value for name, value in msgspec.to_builtins(row).items() if name != "folder" or value} for row in rows
     ]
 
     def print_text() -> None:
@@ -77,34 +64,7 @@ async def list_(ctx: click.Context, as_json: bool) -> None:
     answer(listing("projects", data), as_json=as_json, as_text=print_text)
 
 
-async def _rows(look: StoreReader) -> list[_ProjectRow]:
-    runs: dict[str, tuple[int, int]] = {}
-    for count in await look.store.run_counts():
-        is_open = count.status not in RUN_ENDED
-        opened, all_ = runs.get(count.project, (0, 0))
-        runs[count.project] = (opened + count.runs * is_open, all_ + count.runs)
-    known = projects_of(look.settings).all()
-    registered = [_row(project, look.project, *runs.pop(project.id, (0, 0))) for project in known]
-    strays = [
-        _ProjectRow(id=project, name="(forgotten)" if project else "(none)", open=opened, runs=all_)
-        for project, (opened, all_) in sorted(runs.items())
-    ]
-    return registered + strays
-
-
-def _row(project: Project, here: Project, opened: int, runs: int) -> _ProjectRow:
-    return _ProjectRow(
-        id=project.id,
-        name=project.name,
-        folder=project.folder,
-        is_here=project.id == here.id,
-        exists=Path(project.folder).is_dir(),
-        open=opened,
-        runs=runs,
-    )
-
-
-def _where(row: _ProjectRow) -> str:
+def _where(row: ProjectRow) -> str:
     if not row.folder:
         return ""
     return plain(row.folder) if row.exists else f"{plain(row.folder)}  GONE"

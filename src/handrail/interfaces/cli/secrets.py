@@ -10,7 +10,7 @@ import click
 
 from handrail.assembly.secrets import secrets_of
 from handrail.domain.errors import Invalid
-from handrail.engine.clock import instant_text
+from handrail.domain.instant import instant_text
 from handrail.engine.secrets import SecretCard
 from handrail.interfaces.cli.program import json_option, reports_errors, settings_of
 from handrail.interfaces.cli.words.answer import answer, listing

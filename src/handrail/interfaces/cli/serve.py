@@ -1,25 +1,39 @@
-"""`handrail serve`: MCP over HTTP, for clients that don't start a server themselves. Prints its URL and token file.
+"""`handrail serve`: MCP, the API and the console on one port. Prints its address, and how to connect.
 
-The token itself is printed only at a terminal: output that goes elsewhere ends up in logs."""
+Secrets are printed only at a terminal: output that goes elsewhere ends up in logs. One server serves a home; a second
+start says where the first one is."""
 
 from __future__ import annotations
 
+import asyncio
 import shlex
 import sys
-from functools import partial
-from typing import Final
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final
 
 import click
 import msgspec
 
+from handrail.assembly.sole_server import RunningServer, running_server, sole_server
+from handrail.engine.clock import system_clock
 from handrail.interfaces.cli.program import json_option, reports_errors, settings_of
 from handrail.interfaces.cli.run.execution import Stopped, stoppable
+from handrail.interfaces.cli.words.browser import fresh_link, show_in_browser
 from handrail.interfaces.cli.words.terminal_edge import say
-from handrail.interfaces.mcp.http.http_server import Endpoint, ServeOptions, serve
-from handrail.interfaces.mcp.serving import open_server_and_readiness
+from handrail.interfaces.http.api.call import Connected
+from handrail.interfaces.http.opening import OpenedConsole, open_console
+from handrail.interfaces.mcp.http.app import MCP_PATH, McpPart
+from handrail.interfaces.mcp.serving import open_server_and_program
 from handrail.interfaces.mcp.surface.offer import Toolset
+from handrail.interfaces.web.http_server import Endpoint, ServeOptions, serve
+from handrail.interfaces.web.limits import HttpLimits
+from handrail.interfaces.web.site import Ready, SitePart
+from handrail.settings import Settings
 
 TOOLSETS: Final = tuple(one.value for one in Toolset)
+PORT: Final = 7420
 
 
 def _toolsets(_: click.Context, __: click.Parameter, listed: str | None) -> tuple[str, ...]:
@@ -31,7 +45,11 @@ def _toolsets(_: click.Context, __: click.Parameter, listed: str | None) -> tupl
 
 @click.command()
 @click.option("--host", metavar="ADDRESS", default="127.0.0.1", show_default=True, help="The address to listen on.")
-@click.option("--port", type=click.IntRange(0, 65_535), default=7420, show_default=True, help="0: any free port.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65_535),
+    help=f"0: any free port. Default: {PORT}, or any free port if that is in use.",
+)
 @click.option("--allow-host", "allowed", metavar="NAME", multiple=True, help="Accept this host name, too.")
 @click.option(
     "--toolsets",
@@ -40,44 +58,120 @@ def _toolsets(_: click.Context, __: click.Parameter, listed: str | None) -> tupl
     callback=_toolsets,
     help=f"Which tools to offer: {', '.join(TOOLSETS)}, separated by commas (HANDRAIL_TOOLSETS; default: all).",
 )
-@click.option("--no-token", is_flag=True, help="Accept requests without a token; only on loopback.")
+@click.option("--no-token", is_flag=True, help="Accept MCP requests without a token; only on loopback.")
+@click.option("--open", "opens", is_flag=True, help="Open the console in a browser.")
 @json_option
 @click.pass_context
 @reports_errors
 async def command(
     ctx: click.Context,
     host: str,
-    port: int,
+    port: int | None,
     allowed: tuple[str, ...],
     toolsets: tuple[str, ...],
     no_token: bool,
+    opens: bool,
     as_json: bool,
 ) -> None:
-    """Serve MCP over HTTP until stopped."""
+    """Serve MCP, the API and the console over HTTP until stopped.
+
+    The console and the API are only on loopback, for the user who started the server."""
     settings = settings_of(ctx)
-    options = ServeOptions(home=settings.home, host=host, port=port, allowed=allowed, needs_token=not no_token)
-    with stoppable() as stop:
-        show = _show_json if as_json else _show
-        await serve(options, partial(open_server_and_readiness, settings, toolsets), stop=stop, on_ready=show)
+    options = ServeOptions(
+        home=settings.home,
+        host=host,
+        port=PORT if port is None else port,
+        allowed=allowed,
+        needs_token=not no_token,
+        takes_any=port is None,
+    )
+    await serve_here(settings, options, toolsets, opens=opens, as_json=as_json)
+
+
+async def serve_here(
+    settings: Settings, options: ServeOptions, toolsets: Sequence[str], *, opens: bool, as_json: bool
+) -> None:
+    """Serve until stopped; if this home has a server already, say where it is."""
+    if (running := running_server(settings)) is not None:
+        await _show_running(settings, running, opens=opens, as_json=as_json)
+        return
+    with sole_server(settings) as announce, stoppable() as stop:
+        serving = _Serving(settings, toolsets, announce, opens=opens, as_json=as_json)
+        await serve(options, serving.parts, stop=stop, on_ready=serving.show)
         if stop.done() and isinstance(stop.exception(), Stopped):
             say("server stopped", err=True)
 
 
-def _show(endpoint: Endpoint) -> None:
-    say(f"serving MCP at {endpoint.url}; Ctrl-C stops it", err=True)
-    header = ""
-    if endpoint.token is not None:
-        shown = endpoint.token if sys.stderr.isatty() else f"$(cat {shlex.quote(str(endpoint.token_file))})"
-        header = f' --header "Authorization: Bearer {shown}"'
-        say(f"  clients need the token in {endpoint.token_file}, which only you can read", err=True)
-    say(f"  claude mcp add --transport http handrail {endpoint.url}{header}", err=True)
+@dataclass
+class _Serving:
+    """A server that starts, and what it says when it has."""
+
+    settings: Settings
+    toolsets: Sequence[str]
+    announce: Callable[[str], None]
+    opens: bool = field(kw_only=True)
+    as_json: bool = field(kw_only=True)
+    console: OpenedConsole | None = None
+
+    @asynccontextmanager
+    async def parts(self, endpoint: Endpoint, limits: HttpLimits) -> AsyncIterator[tuple[Sequence[SitePart], Ready]]:
+        """MCP; and on loopback the API and the console."""
+        async with open_server_and_program(self.settings, self.toolsets) as opened:
+            mcp = McpPart(opened.server, guard=endpoint.guard, limits=limits)
+            parts: list[SitePart] = [mcp]
+            if endpoint.is_loopback:
+                self.console = open_console(
+                    self.settings, endpoint, limits, opened.open_program, lambda: _connected(mcp)
+                )
+                parts += [self.console.api, self.console.console]
+            yield parts, opened.ready
+
+    def show(self, endpoint: Endpoint) -> None:
+        """Say where the server is, and how to connect."""
+        self.announce(endpoint.url)
+        if self.as_json:
+            say(msgspec.json.encode(_data(endpoint, has_console=self.console is not None)).decode())
+        else:
+            self._print(endpoint)
+        if self.console is not None and self.opens:
+            show_in_browser(self.console.link())
+
+    def _print(self, endpoint: Endpoint) -> None:
+        say(f"serving MCP at {endpoint.url}{MCP_PATH}; Ctrl-C stops it", err=True)
+        header = ""
+        if endpoint.guard.token is not None:
+            is_shown = sys.stderr.isatty()
+            shown = endpoint.guard.token if is_shown else f"$(cat {shlex.quote(str(endpoint.token_file))})"
+            header = f' --header "Authorization: Bearer {shown}"'
+            say(f"  clients need the token in {endpoint.token_file}, which only you can read", err=True)
+        say(f"  claude mcp add --transport http handrail {endpoint.url}{MCP_PATH}{header}", err=True)
+        if self.console is not None and not self.opens:
+            link = self.console.link() if sys.stderr.isatty() else f"{endpoint.url}/ (`handrail open` opens it)"
+            say(f"the console is at {link}", err=True)
 
 
-def _show_json(endpoint: Endpoint) -> None:
-    """Print one line of JSON: a program that started the server reads it while it runs, and the token from its file."""
+def _connected(mcp: McpPart) -> list[Connected]:
+    now = system_clock()
+    return [Connected(name=name, heard=now - int(ago * 1_000), transport="http") for name, ago in mcp.clients()]
+
+
+def _data(endpoint: Endpoint, *, has_console: bool) -> dict[str, Any]:
+    """One line of JSON: a program that started the server reads it while it runs, and the token from its file."""
     known = {
-        "url": endpoint.url,
+        "url": endpoint.url + MCP_PATH,
         "token_file": endpoint.token_file and str(endpoint.token_file),
-        "token": endpoint.token if sys.stdout.isatty() else None,
+        "token": endpoint.guard.token if sys.stdout.isatty() else None,
+        "console": f"{endpoint.url}/" if has_console else None,
     }
-    say(msgspec.json.encode({name: value for name, value in known.items() if value}).decode())
+    return {name: value for name, value in known.items() if value}
+
+
+async def _show_running(settings: Settings, running: RunningServer, *, opens: bool, as_json: bool) -> None:
+    link = await asyncio.to_thread(fresh_link, settings.home, running.url) if opens else f"{running.url}/"
+    if as_json:
+        data = {"url": running.url + MCP_PATH, "console": link, "pid": running.pid, "running": True}
+        say(msgspec.json.encode(data).decode())
+    else:
+        say(f"already serving at {running.url} since {running.started}, in {running.project}", err=True)
+    if opens:
+        show_in_browser(link)

@@ -12,6 +12,7 @@ import click
 
 from handrail.assembly.tools import trust_decisions, trust_items
 from handrail.domain.errors import Conflict, NotFound
+from handrail.domain.instant import instant_text
 from handrail.domain.trust.decision import (
     ItemChange,
     TrustDecision,
@@ -19,7 +20,7 @@ from handrail.domain.trust.decision import (
     TrustState,
     changes,
 )
-from handrail.engine.clock import instant_text, system_clock
+from handrail.engine.clock import system_clock
 from handrail.interfaces.cli.program import json_option, person, reports_errors, settings_of
 from handrail.interfaces.cli.words.answer import Exit, answer, listing
 from handrail.interfaces.cli.words.excerpt import printable

@@ -18,10 +18,11 @@ from handrail.assembly.opening import open_reader, open_store, witness_states
 from handrail.assembly.people import answer_rules, passphrase_of
 from handrail.assembly.tools import toolbox_of
 from handrail.domain.errors import HandrailError
+from handrail.domain.instant import instant_text
 from handrail.domain.journal.checkpoint import Checkpoint, checkpoint_digest
 from handrail.domain.plural import plural
 from handrail.domain.trust.decision import COMMAND, off_words
-from handrail.engine.clock import instant_text, system_clock
+from handrail.engine.clock import system_clock
 from handrail.engine.journal import FAR_BEHIND
 from handrail.engine.proving.witness_courier import CopyState
 from handrail.interfaces.clients.check import DoctorCheck, fail, ok, warn

@@ -8,12 +8,13 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any, TypeAlias
 
 from mcp.server.lowlevel.server import Server
 
-from handrail.assembly.opening import carrying_key
+from handrail.assembly.opening import Assembly, carrying_key
 from handrail.domain.errors import HandrailError
 from handrail.interfaces.mcp.shell import build
 from handrail.interfaces.mcp.surface.handrail_surface import surface_of
@@ -28,15 +29,22 @@ Ready: TypeAlias = Callable[[], Awaitable[None]]
 @asynccontextmanager
 async def open_server(settings: Settings, toolsets: Collection[str]) -> AsyncIterator[Server[Any]]:
     """A server with these toolsets; closed when the context ends."""
-    async with open_server_and_readiness(settings, toolsets) as (server, _):
-        yield server
+    async with open_server_and_program(settings, toolsets) as opened:
+        yield opened.server
+
+
+@dataclass(frozen=True)
+class OpenedServer:
+    """A server, and the program that it shares with others on the same port."""
+
+    server: Server[Any]
+    ready: Ready
+    open_program: Callable[[], Awaitable[Assembly]]
 
 
 @asynccontextmanager
-async def open_server_and_readiness(
-    settings: Settings, toolsets: Collection[str]
-) -> AsyncIterator[tuple[Server[Any], Ready]]:
-    """The same, together with a readiness check."""
+async def open_server_and_program(settings: Settings, toolsets: Collection[str]) -> AsyncIterator[OpenedServer]:
+    """The same, together with the program and a readiness check."""
     program = LazyProgram(settings)
 
     async def ready() -> None:
@@ -45,7 +53,7 @@ async def open_server_and_readiness(
     surface = surface_of(program, version=version("handrail"), toolsets=[Toolset(name) for name in toolsets])
     opening = asyncio.get_running_loop().create_task(_open(program))
     try:
-        yield build(surface, keys=[carrying_key(settings)]), ready
+        yield OpenedServer(build(surface, keys=[carrying_key(settings)]), ready, program.open)
     finally:
         opening.cancel()
         await asyncio.gather(opening, return_exceptions=True)

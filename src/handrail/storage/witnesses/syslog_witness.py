@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Final
 
 from handrail.domain.errors import Unavailable
+from handrail.domain.instant import instant_text
 from handrail.domain.journal.checkpoint import SealedCheckpoint
 from handrail.domain.journal.witnessed import short_line
-from handrail.engine.clock import instant_text
 
 PRIORITY: Final = 16 * 8 + 6
 """Facility local0, severity informational."""

@@ -14,10 +14,12 @@ import mcp_types as mt
 from mcp.server.lowlevel.server import Server
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
 
-from handrail.interfaces.mcp.http.app import App, HttpLimits, app_of
-from handrail.interfaces.mcp.http.guard import guard_of
-from handrail.interfaces.mcp.http.listen_address import listen_on, resolve_address
-from handrail.interfaces.mcp.http.uvicorn_runner import run
+from handrail.interfaces.mcp.http.app import McpPart, app_of
+from handrail.interfaces.web.guard import guard_of
+from handrail.interfaces.web.limits import HttpLimits
+from handrail.interfaces.web.listen_address import listen_on, resolve_address
+from handrail.interfaces.web.site import WebSite
+from handrail.interfaces.web.uvicorn_runner import run
 
 PATIENCE_S = 10.0
 TOKEN = "t" * 43
@@ -36,7 +38,8 @@ INITIALIZE = {
 class LiveServer:
     """A running server: its address, and what its tools do."""
 
-    app: App
+    app: WebSite
+    mcp: McpPart
     port: int
     stop: asyncio.Future[None]
     calls: Calls
@@ -150,7 +153,9 @@ async def opened(limits: HttpLimits | None = None, **changes: Any) -> AsyncItera
     running = asyncio.ensure_future(run(app, listener, stop=stop, on_started=started.set))
     await asyncio.wait_for(started.wait(), PATIENCE_S)
     try:
-        yield LiveServer(app, port, stop, calls)
+        (part,) = app.parts
+        assert isinstance(part, McpPart)
+        yield LiveServer(app, part, port, stop, calls)
     finally:
         if not stop.done():
             stop.set_result(None)

@@ -10,8 +10,8 @@ import httpx
 import pytest
 
 from handrail.domain.errors import Unavailable
-from handrail.interfaces.mcp.http.app import HttpLimits
-from handrail.interfaces.mcp.http.guard import Guard, guard_of
+from handrail.interfaces.web.guard import Guard, guard_of
+from handrail.interfaces.web.limits import HttpLimits
 from interfaces.mcp.http.live_server import INITIALIZE, TOKEN, body_of, get, opened, status_of
 
 PATHS = ("/", "/livez", "/readyz", "/mcp", "/nothing")

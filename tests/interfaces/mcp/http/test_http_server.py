@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from mcp.server.lowlevel.server import Server
 
 from handrail.domain.errors import Forbidden, HandrailError, Invalid, Unavailable
-from handrail.interfaces.mcp.http.app import Ready
-from handrail.interfaces.mcp.http.http_server import Endpoint, ServeOptions, serve
-from handrail.interfaces.mcp.http.listen_address import ListenAddress, listen_on, resolve_address
+from handrail.interfaces.mcp.http.app import McpPart
+from handrail.interfaces.web.http_server import Endpoint, ServeOptions, serve
+from handrail.interfaces.web.limits import HttpLimits
+from handrail.interfaces.web.listen_address import ListenAddress, listen_on, resolve_address
+from handrail.interfaces.web.site import Ready, SitePart
 from interfaces.mcp.http.live_server import PATIENCE_S, Calls, always_ready
 
 ASKED = 400
@@ -24,12 +25,12 @@ ASKED = 400
 
 
 @asynccontextmanager
-async def open_server() -> AsyncIterator[tuple[Server[Any], Ready]]:
-    yield Calls().server(), always_ready
+async def open_server(endpoint: Endpoint, limits: HttpLimits) -> AsyncIterator[tuple[Sequence[SitePart], Ready]]:
+    yield [McpPart(Calls().server(), guard=endpoint.guard, limits=limits)], always_ready
 
 
 @asynccontextmanager
-async def never() -> AsyncIterator[tuple[Server[Any], Ready]]:
+async def never(_: Endpoint, __: HttpLimits) -> AsyncIterator[tuple[Sequence[SitePart], Ready]]:
     raise AssertionError("nothing may be opened")
     yield
 
@@ -117,21 +118,21 @@ async def test_beyond_loopback_a_token_is_asked_for_and_a_warning_given(
 ) -> None:
     options = ServeOptions(home=tmp_path, host="0.0.0.0", port=0, allowed=["rail.example"])
     async with served(options) as endpoint, httpx.AsyncClient(trust_env=False) as client:
-        assert (await client.get(endpoint.url)).status_code == 401
-        shown = {"authorization": f"Bearer {endpoint.token}"}
-        assert (await client.get(endpoint.url, headers=shown)).status_code == ASKED
+        assert (await client.get(f"{endpoint.url}/mcp")).status_code == 401
+        shown = {"authorization": f"Bearer {endpoint.guard.token}"}
+        assert (await client.get(f"{endpoint.url}/mcp", headers=shown)).status_code == ASKED
         page = {"host": "rail.example", "origin": "https://rail.example", **shown}
-        assert (await client.get(endpoint.url, headers=page)).status_code == ASKED
-        assert (await client.get(endpoint.url, headers={"host": "other.example", **shown})).status_code == 421
+        assert (await client.get(f"{endpoint.url}/mcp", headers=page)).status_code == ASKED
+        assert (await client.get(f"{endpoint.url}/mcp", headers={"host": "other.example", **shown})).status_code == 421
     assert "nothing is encrypted" in caplog.text
     assert "--allow-host" not in caplog.text
 
 
 async def test_on_loopback_the_token_may_be_left_out(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     async with served(ServeOptions(home=tmp_path, port=0, needs_token=False)) as endpoint:
-        assert (endpoint.token, endpoint.token_file) == (None, None)
+        assert (endpoint.guard.token, endpoint.token_file) == (None, None)
         async with httpx.AsyncClient(trust_env=False) as client:
-            assert (await client.get(endpoint.url)).status_code == ASKED
+            assert (await client.get(f"{endpoint.url}/mcp")).status_code == ASKED
     assert not list(tmp_path.iterdir())
     assert not [record for record in caplog.records if record.levelname == "WARNING"]
 

@@ -10,8 +10,8 @@ from dataclasses import replace
 
 import pytest
 
-from handrail.interfaces.mcp.http.app import HttpLimits
-from handrail.interfaces.mcp.http.connection import SPARE
+from handrail.interfaces.web.connection import SPARE
+from handrail.interfaces.web.limits import HttpLimits
 from interfaces.mcp.http.live_server import (
     ACCEPT,
     INITIALIZE,

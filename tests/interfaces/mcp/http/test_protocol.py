@@ -13,7 +13,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 from mcp_types import TextContent
 
-from handrail.interfaces.mcp.http.app import HttpLimits
+from handrail.interfaces.web.limits import HttpLimits
 from interfaces.mcp.http.live_server import INITIALIZE, PATIENCE_S, TOKEN, LiveServer, opened, until
 from interfaces.mcp.stdio.test_envelope import REFUSED
 

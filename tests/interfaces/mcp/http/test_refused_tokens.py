@@ -8,8 +8,8 @@ import time
 import httpx
 import pytest
 
-from handrail.interfaces.mcp.http.app import HttpLimits
-from handrail.interfaces.mcp.http.refused_tokens import ADDRESSES_MAX, FORGET_S, FREE, WAITING_MAX, RefusedTokens
+from handrail.interfaces.web.limits import HttpLimits
+from handrail.interfaces.web.refused_tokens import ADDRESSES_MAX, FORGET_S, FREE, WAITING_MAX, RefusedTokens
 from interfaces.mcp.http.live_server import INITIALIZE, LiveServer, opened, until
 
 GUESS = "guess-" * 8
@@ -44,18 +44,18 @@ async def test_after_a_few_wrong_tokens_their_answers_wait_and_right_ones_do_not
         await refused(live, FREE)
         started = time.monotonic()
         slow = asyncio.ensure_future(refused(live, 3))
-        await until(lambda: live.app.refused_tokens.waiting == 1)
+        await until(lambda: live.mcp.refusals.tokens.waiting == 1)
         assert (await client.post("/mcp", json=INITIALIZE)).status_code == 200
         assert not slow.done()
         assert await slow == [401] * 3
         assert time.monotonic() - started >= 0.1 + 0.2 + 0.4
-        assert live.app.refused_tokens.waiting == 0
+        assert live.mcp.refusals.tokens.waiting == 0
 
 
 async def test_when_too_many_answers_wait_the_next_is_refused_at_once() -> None:
     async with opened() as live:
         await refused(live, FREE)
-        live.app.refused_tokens.waiting = WAITING_MAX
+        live.mcp.refusals.tokens.waiting = WAITING_MAX
         async with httpx.AsyncClient(trust_env=False) as client:
             answer = await client.get(f"{live.url}/mcp")
         assert (answer.status_code, answer.json()["name"]) == (429, "limited")

@@ -94,10 +94,10 @@ def test_without_a_terminal_it_prints_where_the_token_is_and_never_the_token(she
     assert f"clients need the token in {file}" in err
     assert f'http://127.0.0.1:{port}/mcp --header "Authorization: Bearer $(cat {file})"' in err
     logs = "".join(one.read_text(encoding="utf-8") for one in (shell.home / "logs").iterdir())
-    assert f"http://127.0.0.1:{port}/mcp" in logs
+    assert f"http://127.0.0.1:{port}" in logs
     assert token not in logs + err
     with serving(shell) as (_, endpoint):
-        assert set(endpoint) == {"url", "token_file"}
+        assert set(endpoint) == {"url", "token_file", "console"}
 
 
 @posix
@@ -133,7 +133,7 @@ def is_alive(port: int) -> bool:
 
 def test_without_a_token_it_serves_this_machine(shell: Shell) -> None:
     with serving(shell, "--no-token") as (_, endpoint), client(endpoint) as http:
-        assert set(endpoint) == {"url"}
+        assert set(endpoint) == {"url", "console"}
         assert http.post(endpoint["url"], json=INITIALIZE).status_code == 200
         assert http.post(endpoint["url"], json=INITIALIZE, headers={"host": "evil.example"}).status_code == 421
         assert http.get(endpoint["url"].replace("/mcp", "/readyz")).json() == {"status": "ok"}

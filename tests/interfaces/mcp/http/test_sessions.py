@@ -9,11 +9,11 @@ from typing import Any
 import httpx
 import pytest
 
-from handrail.interfaces.mcp.http.app import HttpLimits
-from handrail.interfaces.mcp.http.responses import Receive, Scope, Send
 from handrail.interfaces.mcp.http.session_book import HELLO_BYTES_MAX, HttpSession, SessionBook
 from handrail.interfaces.mcp.http.sessions import Sessions
 from handrail.interfaces.mcp.stdio.envelope import read_envelope
+from handrail.interfaces.web.limits import HttpLimits
+from handrail.interfaces.web.responses import Receive, Scope, Send
 from interfaces.mcp.http.live_server import INITIALIZE, LiveServer, opened, until
 
 INITIALIZED = {"jsonrpc": "2.0", "method": "notifications/initialized"}
@@ -35,7 +35,7 @@ async def ping(client: httpx.AsyncClient, session: dict[str, str], number: int =
 
 
 def asleep(live: LiveServer) -> int:
-    return len(live.app.sessions.book) - live.app.sessions.book.awake
+    return len(live.mcp.sessions.book) - live.mcp.sessions.book.awake
 
 
 async def test_the_session_that_was_idle_for_the_longest_gives_way_to_a_new_one() -> None:
@@ -44,7 +44,7 @@ async def test_the_session_that_was_idle_for_the_longest_gives_way_to_a_new_one(
         assert await ping(client, first) == 200
         third = await hello(client)
         assert [await ping(client, one) for one in (first, second, third)] == [200, 404, 200]
-        assert len(live.app.sessions.book) == 2
+        assert len(live.mcp.sessions.book) == 2
 
 
 async def test_a_busy_session_stays_and_who_finds_no_place_is_told_when_to_try_again() -> None:
@@ -56,7 +56,7 @@ async def test_a_busy_session_stays_and_who_finds_no_place_is_told_when_to_try_a
             assert (refused.status_code, refused.json()["name"]) == (503, "unavailable")
             assert int(refused.headers["retry-after"]) > 0
             assert await ping(client, first) == 200
-        await until(lambda: live.app.sessions.book.oldest_idle() is not None)
+        await until(lambda: live.mcp.sessions.book.oldest_idle() is not None)
         await hello(client)
         assert await ping(client, first) == 404
 
@@ -117,7 +117,7 @@ async def test_a_session_that_is_left_alone_ends_whether_it_sleeps_or_not() -> N
         await asyncio.sleep(0.4)
         assert [await ping(client, one) for one in (sleeping, awake)] == [404, 404]
         await hello(client)
-        assert len(live.app.sessions.book) == 1
+        assert len(live.mcp.sessions.book) == 1
 
 
 async def test_a_session_that_its_client_ends_makes_room() -> None:
@@ -127,7 +127,7 @@ async def test_a_session_that_its_client_ends_makes_room() -> None:
         for session in (first, second):  # one that sleeps, and one that does not
             assert (await client.delete("/mcp", headers=session)).status_code == 200
             assert await ping(client, session) == 404
-        assert len(live.app.sessions.book) == 0
+        assert len(live.mcp.sessions.book) == 0
 
 
 async def test_a_session_with_subscriptions_or_a_huge_handshake_does_not_sleep() -> None:
@@ -141,7 +141,7 @@ async def test_a_session_with_subscriptions_or_a_huge_handshake_does_not_sleep()
         await hello(client)
         await until(lambda: asleep(live) == 1)
         awake = {one["mcp-session-id"] for one in sessions}
-        assert all(live.app.sessions.book.find(one, 0.0).is_awake for one in awake)  # type: ignore[union-attr]
+        assert all(live.mcp.sessions.book.find(one, 0.0).is_awake for one in awake)  # type: ignore[union-attr]
 
 
 async def test_a_request_that_opens_no_session_takes_no_place() -> None:
@@ -150,7 +150,7 @@ async def test_a_request_that_opens_no_session_takes_no_place() -> None:
         assert (await client.post("/mcp", json=PING)).status_code == 400
         assert (await client.post("/mcp", json=INITIALIZE, headers={"accept": "text/plain"})).status_code == 406
         assert (await client.post("/mcp", json=PING, headers={"mcp-session-id": "nobody"})).status_code == 404
-        assert live.app.sessions.book.opening == 0
+        assert live.mcp.sessions.book.opening == 0
         assert await ping(client, first) == 404  # it gave way to the request that was then not acceptable
         await hello(client)
 

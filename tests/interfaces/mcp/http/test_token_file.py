@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from handrail.domain.errors import Invalid, Unavailable
-from handrail.interfaces.mcp.http.token_file import TOKEN_FILE, open_token
+from handrail.interfaces.web.token_file import TOKEN_FILE, open_token
 
 posix = pytest.mark.skipif(os.name != "posix", reason="permissions as POSIX knows them")
 

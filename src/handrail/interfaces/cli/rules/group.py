@@ -13,9 +13,9 @@ import msgspec
 from handrail.assembly.checks import rule_memory_of, rules_of
 from handrail.domain.checks.rule import RuleCard
 from handrail.domain.errors import Invalid, NotFound
+from handrail.domain.instant import instant_text
 from handrail.domain.plural import plural
 from handrail.domain.suggestion import did_you_mean
-from handrail.engine.clock import instant_text
 from handrail.interfaces.cli.program import json_option, reports_errors, settings_of
 from handrail.interfaces.cli.rules.check import check
 from handrail.interfaces.cli.rules.new import new

@@ -11,21 +11,27 @@ from typing import Any, Final
 import click
 import msgspec
 
-from handrail.assembly.opening import Assembly, open_assembly, open_writer
+from handrail.assembly.opening import Assembly, open_assembly, open_reader, open_writer
+from handrail.assembly.tools import toolbox_of
 from handrail.domain.errors import Conflict
+from handrail.domain.policy.answering import TERMINAL
+from handrail.domain.preview.control_preview import ControlAsked
 from handrail.domain.run.legal_controls import Action
 from handrail.domain.run.status import RUN_WORKING
 from handrail.engine.reading.run_view import Status, WaitingKind
 from handrail.engine.running.answers import ANSWERS, NO_MORE, AnswerGiven
 from handrail.interfaces.cli.program import json_option, person, reports_errors, settings_of
-from handrail.interfaces.cli.run.answering import TypedAnswer, asked_person, overriding
+from handrail.interfaces.cli.run.answering import COMMAND, TypedAnswer, asked_person, overriding
 from handrail.interfaces.cli.run.execution import end_with, execute
+from handrail.interfaces.cli.run.preview_view import print_preview
 from handrail.interfaces.cli.run.view import print_status, status_data
 from handrail.interfaces.cli.words.answer import answer
+from handrail.interfaces.cli.words.asking import can_ask
 from handrail.interfaces.cli.words.completion import complete_run, every_step, in_trouble, steps_completer, waiting_for
 from handrail.interfaces.cli.words.json_value import json_value
 from handrail.interfaces.cli.words.reason import reason_option
 from handrail.interfaces.cli.words.terminal_edge import say
+from handrail.interfaces.control_twins import preview_data
 
 ON_RUN: Final = frozenset({Action.PAUSE, Action.RESUME, Action.CANCEL, Action.COMPENSATE})
 AT_ONCE: Final = frozenset({Action.PAUSE, Action.CANCEL})
@@ -59,6 +65,10 @@ def control_command(action: Action) -> click.Command:
         text, option = more.get("output"), "--answer" if action is Action.APPROVE else "--output"
         output = json_value(text, option) if text is not None else None
         step, given = more.get("step") or "", NO_MORE
+        if more.get("dry_run"):
+            asked = ControlAsked(action=action, actor=person(), step=step, digest=more.get("digest") or "")
+            await _preview(ctx, run_id, asked, as_json=as_json)
+            return
         if action in ANSWERS:
             typed = TypedAnswer(
                 action=action,
@@ -80,8 +90,22 @@ def control_command(action: Action) -> click.Command:
     return click.command(action.value, help=HELP[action])(_with_options(action, click.pass_context(act)))
 
 
+async def _preview(ctx: click.Context, run_id: str, asked: ControlAsked, *, as_json: bool) -> None:
+    settings = settings_of(ctx)
+    toolbox = toolbox_of(settings)
+    asked = msgspec.structs.replace(asked, channel=TERMINAL if can_ask() else COMMAND)
+    try:
+        async with open_reader(settings) as look:
+            seen = await look.previews(toolbox).of(run_id, asked)
+    finally:
+        await toolbox.close()
+    answer(preview_data(seen), as_json=as_json, as_text=lambda: print_preview(seen))
+
+
 def _with_options(action: Action, call: Callable[..., Any]) -> Callable[..., Any]:
     call = json_option(call)
+    text = "Only show what would happen; change nothing."
+    call = click.option("--dry-run", is_flag=True, is_eager=True, help=text)(call)  # eager: then it needs no reason
     if action not in AT_ONCE:
         call = click.option("--detach", is_flag=True, help="Do not execute it here; a worker does.")(call)
         call = click.option("--watch", "is_watched", is_flag=True, help="Show what happens.")(call)

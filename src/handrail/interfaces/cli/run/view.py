@@ -127,7 +127,10 @@ def print_status(status: Status, *, is_utc: bool = False) -> None:
 
 
 def progress_words(progress: Progress) -> str:
-    """How far a run is; skipped steps do not count as done."""
+    """How far a run is, or its undo; skipped steps do not count as done."""
+    if (undone := progress.undone) is not None:
+        left = f", {plural(undone.not_undone, 'effect')} NOT undone" if undone.not_undone else ""
+        return f"{undone.done} of {plural(undone.of, 'step')} undone{left}"
     skipped = f", {progress.skipped} skipped" if progress.skipped else ""
     rounds = "".join(f", {loop}: round {words}" for loop, words in progress.rounds.items())
     return f"{progress.done - progress.skipped} of {plural(progress.total, 'step')} done{skipped}{rounds}"
@@ -249,6 +252,8 @@ WAITS: Final = {"agent": "the agent", "decision": "a decision", "approval": "a p
 
 def took(one: StepView | Status, now: str = "") -> str:
     """How long a step or a run took; with `now`, how long it has been running."""
+    if isinstance(one, StepView) and one.undone_ms:  # its end is that of its undo, and others worked in between
+        return duration_words((one.worked_ms + one.waited_ms) / 1_000)
     end = one.ended or now
     if not one.started or not end:
         return ""

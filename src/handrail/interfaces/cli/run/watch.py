@@ -16,9 +16,9 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from handrail.domain.instant import instant_text
 from handrail.domain.journal.event import Entry
 from handrail.domain.run.status import STEP_QUIET, StepStatus
-from handrail.engine.clock import instant_text
 from handrail.engine.reading.run_reader import RunReader
 from handrail.engine.reading.run_view import Detail, Status
 from handrail.engine.reading.step_view import LiveState, StepView

@@ -17,10 +17,11 @@ from handrail.assembly.opening import open_reader
 from handrail.assembly.tools import toolbox_of, tools_off
 from handrail.domain.definition.model import Effect
 from handrail.domain.errors import Forbidden, HandrailError, NotFound, Unavailable
+from handrail.domain.instant import instant_text
 from handrail.domain.scheduling.breaker import Breaker, BreakerStatus
 from handrail.domain.suggestion import did_you_mean
 from handrail.domain.trust.decision import COMMAND
-from handrail.engine.clock import instant_text, system_clock
+from handrail.engine.clock import system_clock
 from handrail.engine.reading.tool_stats import breakers_of
 from handrail.engine.tool import ToolSpec
 from handrail.interfaces.cli.program import json_option, reports_errors, settings_of

@@ -12,9 +12,10 @@ import msgspec
 
 from handrail.assembly.opening import open_reader
 from handrail.domain.definition.duration import duration_ms
+from handrail.domain.instant import instant_text
 from handrail.domain.plural import plural
 from handrail.domain.suggestion import did_you_mean
-from handrail.engine.clock import instant_text, system_clock
+from handrail.engine.clock import system_clock
 from handrail.engine.reading.tool_stats import ToolReport, tool_figures
 from handrail.engine.reading.tool_tally import Outage, ToolFigures
 from handrail.interfaces.cli.program import json_option, reports_errors, settings_of

@@ -1,4 +1,4 @@
-"""The option `--reason`. A terminal asks for a missing one; scripts must give it."""
+"""The option `--reason`. A terminal asks for a missing one; scripts must give it, except with `--dry-run`."""
 
 from __future__ import annotations
 
@@ -17,4 +17,5 @@ def reason_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _given_or_asked(ctx: click.Context, _parameter: click.Parameter, value: str | None) -> str | None:
-    return value if ctx.resilient_parsing else required_reason(value or "")
+    is_free = ctx.resilient_parsing or ctx.params.get("dry_run")
+    return value if is_free else required_reason(value or "")

@@ -11,8 +11,9 @@ from typing import Any, Final, TypeAlias
 import click
 from msgspec import Struct
 
+from handrail.domain.instant import instant_text
 from handrail.domain.plural import plural
-from handrail.engine.clock import instant_text, system_clock
+from handrail.engine.clock import system_clock
 
 Instant: TypeAlias = int | str
 """Milliseconds since 1970, as in events, or RFC 3339 text, as in views; empty: unknown."""

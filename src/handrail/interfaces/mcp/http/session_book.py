@@ -73,6 +73,10 @@ class SessionBook:
         """How many sessions the SDK has."""
         return sum(session.is_awake for session in self._sessions.values())
 
+    def all(self) -> list[HttpSession]:
+        """Every session, the one used longest ago first."""
+        return list(self._sessions.values())
+
     def find(self, session_id: str, now: float) -> HttpSession | None:
         """The session with this id; None if there is none, or its time is over."""
         session = self._sessions.get(session_id)

@@ -11,11 +11,16 @@ import logging
 from collections.abc import Iterable
 from typing import Final
 
+import msgspec
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from handrail.domain.errors import Unavailable
-from handrail.interfaces.mcp.http.limits import HttpLimits
-from handrail.interfaces.mcp.http.responses import (
+from handrail.interfaces.mcp.http.session_book import HELLO_BYTES_MAX, HttpSession, SessionBook
+from handrail.interfaces.mcp.stdio.envelope import Envelope, Notification, Request
+from handrail.interfaces.mcp.stdio.replies import INVALID_REQUEST, error_line, key_of
+from handrail.interfaces.mcp.stdio.request_gate import Admission
+from handrail.interfaces.web.limits import HttpLimits
+from handrail.interfaces.web.responses import (
     Application,
     Header,
     JsonResponse,
@@ -26,16 +31,15 @@ from handrail.interfaces.mcp.http.responses import (
     error_response,
     send_response,
 )
-from handrail.interfaces.mcp.http.session_book import HELLO_BYTES_MAX, HttpSession, SessionBook
-from handrail.interfaces.mcp.stdio.envelope import Envelope, Notification, Request
-from handrail.interfaces.mcp.stdio.replies import INVALID_REQUEST, error_line, key_of
-from handrail.interfaces.mcp.stdio.request_gate import Admission
 
 SESSION_ID: Final = b"mcp-session-id"
 PROTOCOL_VERSION: Final = b"mcp-protocol-version"
 RETRY_AFTER_S: Final = 10
 """When a client may try again that found every session busy."""
 WAKE_S: Final = 10.0
+PRESENT_S: Final = 300.0
+"""For how long after its last request a client counts as connected."""
+NAME_LENGTH_MAX: Final = 100
 INITIALIZED: Final = b'{"jsonrpc":"2.0","method":"notifications/initialized"}'
 OWN_HEADERS: Final[tuple[Header, ...]] = (
     (b"accept", b"application/json, text/event-stream"),
@@ -61,6 +65,12 @@ class Sessions:
         )
         self._changing = asyncio.Lock()
         """Held while a session is woken or ended, so that two requests don't wake one session twice."""
+
+    def clients(self) -> list[tuple[str, float]]:
+        """The clients that have a stream open or were just heard: their names, and how many seconds ago that was."""
+        now = _now()
+        heard = [(session.hello, 0.0 if session.requests else now - session.used) for session in self.book.all()]
+        return [(_client_name(hello), ago) for hello, ago in heard if ago <= PRESENT_S]
 
     async def handle(self, scope: Scope, receive: Receive, send: Send, message: Envelope | None, body: bytes) -> None:
         """Let the SDK handle a request, in its session if it has one; `message` is what its body says."""
@@ -188,6 +198,15 @@ class Sessions:
         async with asyncio.timeout(WAKE_S):
             await self._sdk(_scope(method, self._path, headers), receive, send)
         return opened
+
+
+def _client_name(hello: bytes) -> str:
+    """What a client calls itself in its handshake."""
+    try:
+        name = msgspec.json.decode(hello)["params"]["clientInfo"]["name"]
+    except (msgspec.MsgspecError, LookupError, TypeError):
+        return "unnamed"
+    return str(name)[:NAME_LENGTH_MAX]
 
 
 def _duplicate(request: Request) -> JsonResponse:

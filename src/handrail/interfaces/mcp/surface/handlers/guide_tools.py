@@ -13,11 +13,8 @@ import msgspec
 from msgspec import UNSET
 
 from handrail.assembly.opening import Assembly
-from handrail.domain.analysis.fitness import require_fit
-from handrail.domain.checks.finding import blocks
 from handrail.domain.definition.authoring import definition_data
 from handrail.domain.definition.model import Definition, Prompt, title_of
-from handrail.domain.definition.work_items import tools_in
 from handrail.domain.errors import Invalid
 from handrail.domain.journal.event import Mode, Outcome
 from handrail.domain.json import digest
@@ -44,7 +41,6 @@ from handrail.interfaces.mcp.surface.handlers import arguments as args
 from handrail.interfaces.mcp.surface.lazy_program import LazyProgram
 from handrail.interfaces.mcp.surface.refusal import finding_data, finding_words
 from handrail.interfaces.mcp.surface.runs.run_list import open_runs
-from handrail.library.inputs import check_inputs
 from handrail.library.loading import valid
 
 BEAT_S: Final = 3.0
@@ -144,20 +140,11 @@ async def _run_to_check(program: Assembly, given: args.WorkflowValidateArguments
     return Run(id="run_"), valid(program.library.load(given.workflow), given.workflow)
 
 
-def checked_inputs(program: Assembly, definition: Definition, given: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The inputs with defaults filled in; Invalid if they, or the definition, can't be run here."""
-    require_fit(definition, program.survey)
-    inputs, findings = check_inputs(definition, dict(given))
-    if blocks(findings):
-        raise Invalid(f"{definition.id} can't start with these inputs", findings=findings)
-    return inputs
-
-
 async def _start(lazy: LazyProgram, caller: Caller, given: args.WorkflowNextArguments, actor: str) -> ToolReply:
     program = await lazy.open()
-    definition = valid(program.library.load(given.workflow), given.workflow)
-    await program.toolbox.connect(tools_in(definition))
-    inputs = checked_inputs(program, definition, given.inputs)
+    definitions = program.definitions
+    definition, _ = await definitions.chosen(workflow=given.workflow)
+    inputs = definitions.inputs(definition, given.inputs)
     run = await program.worker.start(definition, inputs, actor=actor, ask=StartRun(goal=given.goal, vars=given.vars))
     seen = await _next(program, caller, run.id, given.agent, actor)
     return _guide_reply(lazy, program, seen, ReplyContext(is_first=True))

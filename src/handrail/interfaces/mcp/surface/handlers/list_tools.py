@@ -9,9 +9,9 @@ from typing import Any, Final
 
 from handrail.assembly.opening import Assembly
 from handrail.domain.errors import Invalid
+from handrail.domain.instant import instant_text
 from handrail.domain.journal.projection import PlanRow
 from handrail.domain.trust.decision import COMMAND
-from handrail.engine.clock import instant_text
 from handrail.engine.tool import ToolSpec
 from handrail.interfaces.mcp.surface.answering import compact, reply
 from handrail.interfaces.mcp.surface.caller import Caller, ToolReply

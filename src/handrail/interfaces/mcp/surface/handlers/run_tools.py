@@ -18,8 +18,8 @@ from handrail.domain.definition.duration import duration_ms
 from handrail.domain.definition.graph import waves
 from handrail.domain.definition.model import Category, Definition
 from handrail.domain.definition.tool_pin import NO_CARDS, Card
-from handrail.domain.definition.work_items import tools_in, tools_named
-from handrail.domain.errors import Conflict, Forbidden, Invalid, Limited
+from handrail.domain.definition.work_items import tools_named
+from handrail.domain.errors import Conflict, Forbidden, Limited
 from handrail.domain.journal.event import ActionKind, ActionRecorded, How, Outcome, StepCompensated
 from handrail.domain.json import digest
 from handrail.domain.plan import Plan
@@ -38,7 +38,6 @@ from handrail.interfaces.mcp.surface.answering import compact, only_offered, rep
 from handrail.interfaces.mcp.surface.approval import approval_answer, approval_question
 from handrail.interfaces.mcp.surface.caller import Caller, Response, TaskView, ToolReply
 from handrail.interfaces.mcp.surface.handlers import arguments as args
-from handrail.interfaces.mcp.surface.handlers.guide_tools import checked_inputs
 from handrail.interfaces.mcp.surface.lazy_program import LazyProgram
 from handrail.interfaces.mcp.surface.refusal import finding_data
 from handrail.interfaces.mcp.surface.runs.repetition import OF_UNDO, was_granted, was_recorded
@@ -88,8 +87,9 @@ async def execute_plan(lazy: LazyProgram, caller: Caller, given: args.ExecutePla
     wait_ms = duration_ms(given.wait)
     if wait_ms > WAIT_MS_MAX:
         raise Limited("a call waits at most 25s", hint="leave `wait` out and use status: the run continues")
-    definition, pins = await _definition(program, given)
-    inputs = checked_inputs(program, definition, given.inputs)
+    definitions = program.definitions
+    definition, pins = await definitions.chosen(plan=given.plan, workflow=given.workflow, definition=given.definition)
+    inputs = definitions.inputs(definition, given.inputs)
     if given.dry_run:
         shown, _ = redact_inputs(inputs, definition.inputs)
         steps = msgspec.to_builtins(rehearse(definition, shown, program.toolbox.effects()))
@@ -104,26 +104,6 @@ async def execute_plan(lazy: LazyProgram, caller: Caller, given: args.ExecutePla
     await _wait_until_settled(program, caller, run.id, wait_ms / 1_000)
     more = {"repeated": True} if known else {}
     return status_reply(await program.run_reader.status(run.id), **more)
-
-
-async def _definition(program: Assembly, given: args.ExecutePlanArguments) -> tuple[Definition, Mapping[str, str]]:
-    """The definition to run, and the pinned descriptions of its tools if it is a saved plan."""
-    named = [name for name in ("plan", "workflow", "definition") if getattr(given, name)]
-    if len(named) != 1:
-        raise Invalid(
-            "a call runs one plan, workflow or definition", hint="give exactly one of plan, workflow and definition"
-        )
-    if given.definition is not None:
-        await program.toolbox.connect(tools_named(given.definition))
-        loaded = program.library.load_plan(given.definition, survey=program.survey)
-        return valid(loaded, "the definition"), {}
-    if given.workflow:
-        definition = valid(program.library.load(given.workflow), given.workflow)
-        await program.toolbox.connect(tools_in(definition))
-        return definition, {}
-    definition, pins = await program.writer.plans.newest(given.plan)
-    await program.toolbox.connect(tools_in(definition))
-    return definition, pins
 
 
 async def _wait_until_settled(program: Assembly, caller: Caller, run: str, within_s: float) -> None:

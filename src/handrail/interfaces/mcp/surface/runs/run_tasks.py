@@ -10,10 +10,10 @@ from typing import Final
 
 from handrail.assembly.opening import Assembly, carrying_key
 from handrail.domain.errors import Conflict, Forbidden, NotFound
+from handrail.domain.instant import instant_text
 from handrail.domain.policy.actor import name_of
 from handrail.domain.run.legal_controls import Action
 from handrail.domain.run.status import RUN_IN_PROGRESS, RunStatus
-from handrail.engine.clock import instant_text
 from handrail.engine.reading.run_view import Status, WaitingFor, WaitingKind
 from handrail.engine.running.answers import AnswerGiven
 from handrail.interfaces.mcp.surface.answering import reply, status_data, status_words

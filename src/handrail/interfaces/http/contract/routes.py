@@ -1,0 +1,24 @@
+"""The table of routes: it drives routing, permission, the `.json` twins of pages and the OpenAPI document.
+
+Order counts: of two paths that match, the first is taken."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from handrail.interfaces.http.contract.library_routes import APPROVALS, LIBRARY, PLANS, TOOLS
+from handrail.interfaces.http.contract.route import Route
+from handrail.interfaces.http.contract.run_routes import HOME, RUNS
+from handrail.interfaces.http.contract.server_routes import JOURNAL, SERVER
+
+ROUTES: Final[tuple[Route, ...]] = (*HOME, *RUNS, *APPROVALS, *PLANS, *LIBRARY, *TOOLS, *JOURNAL, *SERVER)
+
+PAGES_ONLY: Final = (
+    "/settings",
+    "/settings/workers",
+    "/settings/secrets",
+    "/settings/look",
+    "/settings/keyboard",
+    "/library/{workflow:path}/start",
+)
+"""Pages of the console that have no answer of their own."""

@@ -1,0 +1,246 @@
+"""The API as a part of the site: from the table of routes to answers.
+
+For every route the same: who calls, whether the policy lets them, what is asked, the handler within its time, and the
+answer with its ETag; errors become problem details. No handler is reached in any other way."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any, Final
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import BaseRoute
+from starlette.routing import Route as Starred
+
+from handrail.assembly.opening import Assembly
+from handrail.domain.errors import HandrailError, Invalid, Limited, Unavailable
+from handrail.domain.journal.kind_name import kinds_named
+from handrail.domain.policy.table import may
+from handrail.domain.policy.verdict import Allowed, PolicyVerdict, require_allowed
+from handrail.engine.journal import FAR_BEHIND
+from handrail.interfaces.http.api.call import ApiCall, Handler, ServerFacts
+from handrail.interfaces.http.contract.openapi import AT, FILE, IDEMPOTENCY
+from handrail.interfaces.http.contract.problem import PROBLEM, ProblemDetails, problem_of
+from handrail.interfaces.http.contract.route import API, MediaType, Method, Route
+from handrail.interfaces.http.edge.asking import body_of, query_of
+from handrail.interfaces.http.edge.callers import ApiCaller, Callers, NotSignedIn
+from handrail.interfaces.http.edge.idempotency import IdempotentAnswers, KeptAnswer
+from handrail.interfaces.http.feed.event_feed import OpenProgram
+from handrail.interfaces.http.feed.event_stream import Wanted, event_stream
+from handrail.interfaces.web.limits import HttpLimits
+from handrail.interfaces.web.request_body import read_body
+from handrail.interfaces.web.responses import JsonResponse
+from handrail.interfaces.web.slow_refusals import SlowRefusals
+
+JSON: Final = MediaType.JSON.value
+PLACE_DIGITS_MAX: Final = 18
+EVENTS: Final = f"{API}/events"
+DISCONNECTED: Final = 499
+
+log = logging.getLogger(__name__)
+
+
+class ApiPart:
+    """The part of a site that is the API."""
+
+    def __init__(
+        self,
+        table: Sequence[Route],
+        handlers: Mapping[str, Handler],
+        *,
+        callers: Callers,
+        server: ServerFacts,
+        open_program: OpenProgram,
+        limits: HttpLimits,
+    ) -> None:
+        self.table, self.handlers = table, handlers
+        self.callers, self.server = callers, server
+        self._open_program, self._limits = open_program, limits
+        self._answers = IdempotentAnswers()
+        self._refusals = SlowRefusals(limits)
+        self._document = FILE.read_bytes()
+
+    @property
+    def routes(self) -> Sequence[BaseRoute]:
+        """The table, and its document."""
+        return [
+            Starred(f"{API}/openapi.json", self._openapi),
+            *(Starred(API + route.path, self.endpoint(route), methods=[route.method.value]) for route in self.table),
+        ]
+
+    @property
+    def streams(self) -> frozenset[str]:
+        """The live feed."""
+        return frozenset({EVENTS})
+
+    @asynccontextmanager
+    async def lifespan(self) -> AsyncIterator[None]:
+        """Nothing is opened before it is needed."""
+        yield
+
+    async def close(self) -> None:
+        """Stop the feed."""
+        await self.server.feed.close()
+        self._refusals.close()
+
+    def endpoint(self, route: Route) -> Callable[[Request], Any]:
+        """What answers a route."""
+        return partial(self._answer, route)
+
+    async def _openapi(self, _: Request) -> Response:
+        return Response(self._document, media_type=JSON)
+
+    async def _answer(self, route: Route, request: Request) -> Response:
+        try:
+            caller = self.callers.caller(request.headers, is_write=route.method is Method.POST)
+            return await self._answer_to(route, request, caller)
+        except NotSignedIn as error:
+            problem = self._problem(error, request, status=401)
+            refused = JsonResponse(401, bytes(problem.body))
+            made = await self._refusals.after_a_while(refused, request.scope)
+            return problem if made is refused else Response(made.body, made.status, media_type=JSON)
+        except HandrailError as error:
+            return self._problem(error, request)
+
+    async def _answer_to(self, route: Route, request: Request, caller: ApiCaller) -> Response:
+        query = query_of(route.query, request.query_params.multi_items())
+        body = await self._body(route, request)
+        if body is None:
+            return Response(status_code=DISCONNECTED)
+        program = await self._open_program()
+        require_act(route, caller.actor, program)
+        if route.form is MediaType.EVENTS:
+            return self._events(request, query, caller)
+        call = ApiCall(
+            program=program,
+            caller=caller,
+            server=self.server,
+            path=request.path_params,
+            query=query,
+            body=body_of(route, body),
+            key=request.headers.get(IDEMPOTENCY, ""),
+        )
+        if route.form is not MediaType.JSON:
+            return await self._file(route, call)
+        if route.method is Method.POST:
+            return await self._write(route, call, request, body)
+        at, _ = await program.writer.reader.store.heads(after=FAR_BEHIND)
+        content = msgspec.json.encode(await self._made(route, call))
+        return _tagged(content, at, request.headers.get("if-none-match", ""))
+
+    async def _body(self, route: Route, request: Request) -> bytes | None:
+        if route.method is not Method.POST:
+            return b""
+        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind != (MediaType.BUNDLE if route.takes_bytes else MediaType.JSON).value:
+            expected = (MediaType.BUNDLE if route.takes_bytes else MediaType.JSON).value
+            raise Invalid(f"the body is of type {kind[:60] or 'nothing'}", hint=f"send Content-Type: {expected}")
+        return await read_body(request.scope, request.receive, bytes_max=route.body_bytes)
+
+    async def _made(self, route: Route, call: ApiCall) -> Any:
+        try:
+            async with asyncio.timeout(route.within_s):
+                return await self.handlers[route.name](call)
+        except TimeoutError as error:
+            raise Unavailable(
+                f"this took longer than {route.within_s:g} s", hint="ask for less, or try again"
+            ) from error
+
+    async def _write(self, route: Route, call: ApiCall, request: Request, body: bytes) -> Response:
+        async def make() -> KeptAnswer:
+            try:
+                value = await self._made(route, call)
+            except HandrailError as error:
+                problem = self._problem(error, request)
+                return KeptAnswer(problem.status_code, bytes(problem.body), PROBLEM)
+            is_new = isinstance(value, route.gives) and not getattr(value, "repeated", False)
+            return KeptAnswer(route.status if is_new else 200, msgspec.json.encode(value), JSON)
+
+        if not call.key or not route.is_write:
+            made, is_repeated = await make(), False
+        else:
+            asked = b"\0".join((request.url.path.encode(), request.url.query.encode(), body))
+            made, is_repeated = await self._answers.once(call.key, call.caller.actor, asked, make)
+        response = Response(made.body, made.status, media_type=made.media_type)
+        if is_repeated:
+            response.headers["Idempotent-Replayed"] = "true"
+        return response
+
+    async def _file(self, route: Route, call: ApiCall) -> Response:
+        made = await self._made(route, call)
+        if isinstance(made, bytes):
+            name = f'attachment; filename="{call.path.get("run", "journal")}.bundle"'
+            return Response(made, media_type=route.form.value, headers={"content-disposition": name})
+        return StreamingResponse(_lines(made), media_type=route.form.value)
+
+    def _events(self, request: Request, query: Any, caller: ApiCaller) -> Response:
+        wanted = Wanted(runs=frozenset(query.run), project=query.project, kinds=kinds_named(query.kind))
+        after = _last_event_id(request.headers.get("last-event-id", ""))
+        if self.server.feed.is_full:
+            raise Limited("too many readers receive the live feed", hint="close other windows, then try again")
+
+        def may_stay() -> bool:
+            session = caller.session
+            return session is None or self.callers.is_open(session)
+
+        stream = event_stream(
+            self.server.feed, wanted, after=query.from_ if after is None else after, may_stay=may_stay
+        )
+        return StreamingResponse(stream, media_type=MediaType.EVENTS.value, headers={"x-accel-buffering": "no"})
+
+    def _problem(self, error: HandrailError, request: Request, *, status: int | None = None) -> Response:
+        run = str(request.path_params.get("run", ""))
+        is_large = isinstance(error, Limited) and "bytes" in str(error)
+        made = problem_of(error, status=413 if is_large else status, instance=request.url.path, run=run)
+        return problem_response(made)
+
+
+def problem_response(problem: ProblemDetails) -> Response:
+    """Problem details as a response."""
+    headers = {"retry-after": str(problem.retry_after)} if problem.retry_after else {}
+    return Response(msgspec.json.encode(problem), problem.status, headers, PROBLEM)
+
+
+def require_act(route: Route, actor: str, program: Assembly) -> None:
+    """Refuse what the policy lets this actor never do; whether it may now, dispatch asks again, knowing the run."""
+    if not route.acts:
+        return
+    policy = program.writer.dispatch.policy
+    verdicts: list[PolicyVerdict] = [may(actor, act, policy) for act in route.acts]
+    if not any(isinstance(one, Allowed) for one in verdicts):
+        require_allowed(verdicts[0])
+
+
+def _tagged(content: bytes, at: int, seen: str) -> Response:
+    """An answer with the tag of its content; without the content if the client has it."""
+    etag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
+    headers = {"etag": etag, AT: str(at)}
+    if etag in {one.strip().removeprefix("W/") for one in seen.split(",")}:
+        return Response(status_code=304, headers=headers)
+    return Response(content, media_type=JSON, headers=headers)
+
+
+async def _lines(views: AsyncIterator[Any]) -> AsyncIterator[bytes]:
+    """Values as lines of JSON, many in one piece."""
+    gathered: list[bytes] = []
+    async for view in views:
+        gathered.append(msgspec.json.encode(view) + b"\n")
+        if len(gathered) >= 100:
+            yield b"".join(gathered)
+            gathered = []
+    yield b"".join(gathered)
+
+
+def _last_event_id(text: str) -> int | None:
+    if not text:
+        return None
+    if not (text.isascii() and text.isdigit() and len(text) <= PLACE_DIGITS_MAX):
+        raise Invalid("Last-Event-ID is no place of this store", hint="leave it out, and take a fresh snapshot")
+    return int(text)

@@ -1,0 +1,136 @@
+"""The console as a part of the site: its files, its pages with their `.json` twins, and the way in and out.
+
+Files need no session: they hold nothing but the program. All that they show comes from the API."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Final
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import BaseRoute
+from starlette.routing import Route as Starred
+
+from handrail.domain.errors import HandrailError, NotFound
+from handrail.interfaces.http.contract.given import server as given
+from handrail.interfaces.http.contract.problem import problem_of
+from handrail.interfaces.http.contract.route import API, MediaType, Route
+from handrail.interfaces.http.contract.routes import PAGES_ONLY
+from handrail.interfaces.http.edge.api_part import ApiPart, problem_response
+from handrail.interfaces.http.edge.callers import COMMAND, NotSignedIn
+from handrail.interfaces.http.edge.sign_in import SESSION_S, TICKET_S
+from handrail.interfaces.http.edge.static_files import StaticFile, StaticFiles
+from handrail.interfaces.web.responses import REVALIDATED
+
+ENTER: Final = "/enter"
+HOME_TWIN: Final = "/index.json"
+HTML: Final = "text/html"
+TICKET_LENGTH_MAX: Final = 200
+PAGE: Final = re.compile(r"/(?!/)[A-Za-z0-9/_@.!~-]{0,300}")
+"""A page that a link may open."""
+
+
+class ConsolePart:
+    """The part of a site that is the console."""
+
+    def __init__(self, api: ApiPart, files: StaticFiles) -> None:
+        self._api, self._files = api, files
+
+    @property
+    def routes(self) -> Sequence[BaseRoute]:
+        """The way in and out, files, twins before pages, then everything else."""
+        pages = [route for route in self._api.table if route.page]
+        return [
+            Starred(ENTER, self._enter),
+            Starred(f"{API}/ticket", self._ticket, methods=["POST"]),
+            Starred(f"{API}/logout", self._logout, methods=["POST"]),
+            *(Starred(path, partial(self._file, file)) for path, file in self._files.files.items()),
+            *(Starred(_twin(route), self._api.endpoint(route)) for route in pages),
+            *(Starred(page, self._page) for page in (*(route.page for route in pages), *PAGES_ONLY)),
+            Starred("/{rest:path}", self._nothing),
+        ]
+
+    @property
+    def streams(self) -> frozenset[str]:
+        """None."""
+        return frozenset()
+
+    @asynccontextmanager
+    async def lifespan(self) -> AsyncIterator[None]:
+        """Everything was read before."""
+        yield
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+    async def _enter(self, request: Request) -> Response:
+        """Turn a ticket into a session: the cookie for the browser, and the page key behind the #, which no server
+        ever sees."""
+        callers = self._api.callers
+        new = callers.sign_in.redeem(request.query_params.get("ticket", "")[:TICKET_LENGTH_MAX])
+        if new is None:
+            return self._html(self._files.index, status=401)
+        wanted = request.query_params.get("to", "/")
+        page = wanted if PAGE.fullmatch(wanted) else "/"  # never to another site
+        response = RedirectResponse(f"{page}#key={new.key}", 303)
+        response.set_cookie(
+            callers.cookie_name, new.cookie, max_age=SESSION_S, path="/", httponly=True, samesite="strict"
+        )
+        return response
+
+    async def _ticket(self, request: Request) -> Response:
+        """A new link, for who has the key of scripts: `handrail open` asks for it."""
+        try:
+            caller = self._api.callers.caller(request.headers, is_write=True)
+            if caller.channel != COMMAND:
+                raise NotSignedIn("only a script with the key gets a link")
+        except HandrailError as error:
+            return problem_response(problem_of(error, status=401, instance=request.url.path))
+        link = f"{self._api.server.url}{ENTER}?ticket={self._api.callers.sign_in.new_ticket()}"
+        return Response(msgspec.json.encode(given.Ticket(url=link, seconds=TICKET_S)), media_type=MediaType.JSON.value)
+
+    async def _logout(self, request: Request) -> Response:
+        callers = self._api.callers
+        try:
+            caller = callers.caller(request.headers, is_write=True)
+        except HandrailError as error:
+            status = 401 if isinstance(error, NotSignedIn) else None
+            return problem_response(problem_of(error, status=status, instance=request.url.path))
+        if caller.session is not None:
+            callers.sign_in.end(caller.session)
+        response = Response(
+            msgspec.json.encode(given.Ended(ended=caller.session is not None)), media_type=MediaType.JSON.value
+        )
+        response.delete_cookie(callers.cookie_name, path="/", httponly=True, samesite="strict")
+        return response
+
+    async def _file(self, file: StaticFile, request: Request) -> Response:
+        if file is self._files.index:
+            return self._html(file)
+        headers = {"etag": file.etag, "cache-control": REVALIDATED.decode()}
+        if request.headers.get("if-none-match") == file.etag:
+            return Response(status_code=304, headers=headers)
+        return Response(file.content, media_type=file.media_type, headers=headers)
+
+    async def _page(self, _: Request) -> Response:
+        return self._html(self._files.index)
+
+    async def _nothing(self, request: Request) -> Response:
+        """A page for people who followed a wrong link; an error for programs."""
+        if HTML in request.headers.get("accept", ""):
+            return self._html(self._files.index, status=404)
+        missing = NotFound("there is nothing at this path", hint=f"the API is at {API}/openapi.json, MCP at /mcp")
+        return problem_response(problem_of(missing, instance=request.url.path))
+
+    def _html(self, file: StaticFile, *, status: int = 200) -> Response:
+        headers = {"content-security-policy": self._files.policy}
+        return Response(file.content, status, headers, file.media_type)
+
+
+def _twin(route: Route) -> str:
+    return HOME_TWIN if route.page == "/" else f"{route.page}.json"

@@ -1,0 +1,153 @@
+"""The site: one ASGI application for everything on the port. Checks host, origin and sizes, then routes to its parts.
+
+Starlette routes; the parts (MCP, the API, the console) bring their routes and don't know each other. Starlette's own
+host and body checks are not used: they compare without the port, and answer in plain text.
+The socket is served in uvicorn_runner.py; time limits for clients are in connection.py."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from typing import Any, Final, Protocol
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from handrail.domain.errors import HandrailError, Invalid, Limited, NotFound, Unavailable
+from handrail.interfaces.web.guard import Guard
+from handrail.interfaces.web.limits import HttpLimits
+from handrail.interfaces.web.open_requests import FAILED, OpenRequests
+from handrail.interfaces.web.responses import (
+    CLOSE,
+    JsonResponse,
+    Receive,
+    Scope,
+    Send,
+    error_response,
+    json_response,
+    send_response,
+    with_safe_headers,
+)
+
+HEALTH: Final = ("/livez", "/readyz", "/healthz")
+
+Ready = Callable[[], Awaitable[None]]
+"""Returns if calls can be answered, and otherwise raises the reason."""
+
+
+class SitePart(Protocol):
+    """A part of the site."""
+
+    @property
+    def routes(self) -> Sequence[BaseRoute]:
+        """What it answers; the first that matches is taken."""
+        ...
+
+    @property
+    def streams(self) -> frozenset[str]:
+        """The paths whose GET is an endless stream: at shutdown it ends at once."""
+        ...
+
+    def lifespan(self) -> AbstractAsyncContextManager[None]:
+        """Open while the server runs."""
+        ...
+
+    async def close(self) -> None:
+        """The process is shutting down, and no request is open any more."""
+        ...
+
+
+class WebSite:
+    """An ASGI application made of parts."""
+
+    def __init__(self, parts: Sequence[SitePart], *, ready: Ready, guard: Guard, limits: HttpLimits) -> None:
+        self.parts, self.ready, self.guard, self.limits = parts, ready, guard, limits
+        self.open_requests = OpenRequests(frozenset().union(*(part.streams for part in parts)))
+        self._starlette = Starlette(
+            routes=[
+                *(Route(path, self._health) for path in HEALTH),
+                *(route for part in parts for route in part.routes),
+                Route("/", self._index),
+            ],
+            exception_handlers={HTTPException: _no_such_route, Exception: _failed},
+            lifespan=self._lifespan,
+        )
+        self._starlette.router.redirect_slashes = False  # one address for each page
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle one request, or the server's startup and shutdown."""
+        if scope["type"] == "lifespan":
+            await self._starlette(scope, receive, send)
+        else:
+            await self.open_requests.run(self._answer, scope, receive, with_safe_headers(send))
+
+    async def close(self) -> None:
+        """End the open requests, because the process is shutting down."""
+        await self.open_requests.close(within_s=self.limits.shutdown_s)
+        for part in self.parts:
+            await part.close()
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if refused := self._refused(scope):
+            await send_response(refused, send)
+        else:
+            await self._starlette(scope, receive, send)
+
+    def _refused(self, scope: Scope) -> JsonResponse | None:
+        if refused := self.guard.check_host_and_origin(scope["headers"]):
+            return refused
+        if sum(len(name) + len(value) for name, value in scope["headers"]) > self.limits.header_bytes:
+            limited = Limited(f"the request headers may have at most {self.limits.header_bytes:,} bytes")
+            return error_response(431, limited, CLOSE)
+        return None
+
+    @asynccontextmanager
+    async def _lifespan(self, _: Any) -> AsyncIterator[None]:
+        async with AsyncExitStack() as opened:
+            for part in self.parts:
+                await opened.enter_async_context(part.lifespan())
+            yield
+
+    async def _index(self, _: Request) -> Response:
+        return as_response(json_response(200, {"name": "handrail", "mcp": "/mcp", "health": list(HEALTH)}))
+
+    async def _health(self, request: Request) -> Response:
+        """Whether the process lives; for the others, whether it can answer calls."""
+        if request.url.path == HEALTH[0]:
+            return as_response(json_response(200, {"status": "ok"}))
+        try:
+            async with asyncio.timeout(self.limits.ready_s):
+                await self.ready()
+        except TimeoutError:
+            late = Unavailable(f"the store has not answered within {self.limits.ready_s:g} s")
+            return as_response(error_response(503, late))
+        except HandrailError as error:
+            return as_response(error_response(503, error))
+        return as_response(json_response(200, {"status": "ok"}))
+
+
+def as_response(made: JsonResponse) -> Response:
+    """A response of ours as one of Starlette's."""
+    response = Response(made.body, made.status, media_type="application/json")
+    for name, value in made.more_headers:
+        response.headers[name.decode("latin-1")] = value.decode("latin-1")
+    return response
+
+
+async def _no_such_route(_: Request, error: Exception) -> Response:
+    """Nothing at this path, or not by this method; 404 without a token, too: clients look for OAuth metadata."""
+    status = error.status_code if isinstance(error, HTTPException) else 500
+    if status == 405 and isinstance(error, HTTPException):
+        allowed = ", ".join(sorted((error.headers or {}).get("Allow", "").split(", ")))
+        refused = error_response(405, Invalid("this can't be done here", hint=f"use {allowed}"))
+        return as_response(JsonResponse(405, refused.body, ((b"allow", allowed.encode()),)))
+    return as_response(error_response(404, NotFound("there is nothing at this path", hint="MCP is at /mcp")))
+
+
+async def _failed(_: Request, __: Exception) -> Response:
+    """A bug in one handler; Starlette raises it again, and open_requests.py logs it."""
+    return as_response(FAILED)

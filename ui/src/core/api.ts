@@ -1,0 +1,200 @@
+/** Reads and writes of the API. A read is kept with its ETag, shown at once the next time and asked for again;
+ * a write carries a key, so that the same click can't happen twice. */
+import { useEffect, useReducer, useRef } from 'preact/hooks';
+import { isLive, startFrom, watchEvents, type Wanted } from './live';
+import type { Problem } from './contract';
+
+export const API = '/api/v1';
+const KEPT_MAX = 200;
+const LATE_MS = 2_000;
+
+/** An error as the API says it, or that there was no answer. */
+export class Refused extends Error {
+  readonly problem: Partial<Problem>;
+  constructor(problem: Partial<Problem>) {
+    super(problem.detail ?? problem.title ?? 'handrail does not answer');
+    this.problem = problem;
+  }
+  get status(): number {
+    return this.problem.status ?? 0;
+  }
+  get name(): string {
+    return this.problem.name ?? 'no_answer';
+  }
+}
+
+interface Kept {
+  etag: string;
+  data: unknown;
+  at: number;
+}
+
+const memory = new Map<string, Kept>();
+const underWay = new Map<string, Promise<unknown>>();
+
+export const remembered = <T>(path: string): T | undefined => memory.get(path)?.data as T | undefined;
+
+/** Read a path below /api/v1; two readers of one path at once share the request. */
+export function read<T>(path: string): Promise<T> {
+  const shared = underWay.get(path);
+  if (shared) return shared as Promise<T>;
+  const asked = fetchJson(path).finally(() => underWay.delete(path));
+  underWay.set(path, asked);
+  return asked as Promise<T>;
+}
+
+async function fetchJson(path: string): Promise<unknown> {
+  const known = memory.get(path);
+  const headers: Record<string, string> = { Accept: 'application/json' };
+  if (known?.etag) headers['If-None-Match'] = known.etag;
+  const answer = await send(path, { headers });
+  if (answer.status === 304 && known) {
+    known.at = Date.now();
+    return known.data;
+  }
+  if (!answer.ok) throw new Refused(await problemOf(answer));
+  startFrom(answer.headers.get('Handrail-At') ?? '');
+  const data: unknown = await answer.json();
+  memory.delete(path);
+  memory.set(path, { etag: answer.headers.get('ETag') ?? '', data, at: Date.now() });
+  if (memory.size > KEPT_MAX) memory.delete(memory.keys().next().value!);
+  return data;
+}
+
+async function send(path: string, options: RequestInit): Promise<Response> {
+  try {
+    return await fetch(API + path, { credentials: 'same-origin', cache: 'no-store', ...options });
+  } catch {
+    throw new Refused({ status: 0, name: 'no_answer', detail: `handrail at ${location.host} does not answer` });
+  }
+}
+
+async function problemOf(answer: Response): Promise<Partial<Problem>> {
+  try {
+    return { ...((await answer.json()) as Problem), status: answer.status };
+  } catch {
+    return { status: answer.status, name: 'no_answer', detail: `handrail answered ${answer.status}` };
+  }
+}
+
+const KEY = 'handrail.key';
+
+/** The key for writes comes with the one-time link, after `#`, and leaves the address at once. */
+export function takeKey(): void {
+  const found = /(?:^#|&)key=([\w-]+)/.exec(location.hash);
+  if (!found) return;
+  keepKey(found[1]!);
+  history.replaceState(null, '', location.pathname + location.search);
+}
+
+let pageKey = '';
+function keepKey(key: string): void {
+  pageKey = key;
+  try {
+    localStorage.setItem(KEY, key);
+  } catch {
+    return; // storage is off: the key lives as long as the page
+  }
+}
+
+function writeKey(): string {
+  try {
+    return localStorage.getItem(KEY) ?? pageKey;
+  } catch {
+    return pageKey;
+  }
+}
+
+export const newKey = (): string => crypto.randomUUID();
+
+/** Write. The caller keeps the key until there is an answer: a second try is then the same request. */
+export async function write<T>(path: string, body: unknown, key: string, onLate?: () => void): Promise<T> {
+  const late = onLate ? setTimeout(onLate, LATE_MS) : 0;
+  const isFile = body instanceof Blob;
+  try {
+    const answer = await send(path, {
+      method: 'POST',
+      headers: {
+        Accept: 'application/json',
+        'Content-Type': isFile ? 'application/octet-stream' : 'application/json',
+        'Idempotency-Key': key,
+        'X-Handrail-Key': writeKey(),
+      },
+      body: isFile ? body : JSON.stringify(body),
+    });
+    if (!answer.ok) throw new Refused(await problemOf(answer));
+    return (await answer.json()) as T;
+  } finally {
+    clearTimeout(late);
+  }
+}
+
+export interface Reading<T> {
+  data: T | undefined;
+  error: Refused | undefined;
+  /** Nothing to show yet, and no error. */
+  loading: boolean;
+  /** When what is shown was read. */
+  at: number;
+  again: () => void;
+}
+
+/** Read a path while a component is shown; read it again when an event that it is about comes in. */
+export function useRead<T>(path: string | null, wanted?: Wanted): Reading<T> {
+  const [, redraw] = useReducer((count: number) => count + 1, 0);
+  const state = useRef<{ path: string | null; error?: Refused; data?: T; busy?: boolean; dirty?: boolean }>({ path: null });
+  const now = state.current;
+  if (now.path !== path) {
+    state.current = { path, data: path ? remembered<T>(path) : undefined };
+  }
+  const load = (): void => {
+    const mine = state.current;
+    if (!mine.path) return;
+    if (mine.busy) {
+      mine.dirty = true;
+      return;
+    }
+    mine.busy = true;
+    read<T>(mine.path)
+      .then(
+        (data) => {
+          const same = data === mine.data && !mine.error;
+          mine.data = data;
+          mine.error = undefined;
+          return same;
+        },
+        (error: unknown) => {
+          mine.error = error instanceof Refused ? error : new Refused({ detail: String(error) });
+          return false;
+        },
+      )
+      .then((same) => {
+        mine.busy = false;
+        if (state.current !== mine) return;
+        if (!same) redraw(0 as never);
+        if (mine.dirty) {
+          mine.dirty = false;
+          load();
+        }
+      });
+  };
+  const key = wanted ? JSON.stringify(wanted) : '';
+  useEffect(() => {
+    load();
+    if (!path || !wanted) return undefined;
+    const stopEvents = watchEvents(wanted, load);
+    const stopLive = isLive.watch(() => isLive.value && load());
+    return () => {
+      stopEvents();
+      stopLive();
+    };
+  }, [path, key]);
+  const seen = state.current;
+  return {
+    data: seen.data,
+    error: seen.error,
+    loading: seen.data === undefined && !seen.error && !!path,
+    at: (path && memory.get(path)?.at) || 0,
+    again: load,
+  };
+}

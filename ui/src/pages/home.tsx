@@ -1,0 +1,401 @@
+/** Home: what waits for me comes first; then agents, what runs, and what ended. */
+import type { ComponentChildren, JSX } from 'preact';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { useRead } from '../core/api';
+import type { Home, RunSummary, WaitingItem } from '../core/contract';
+import { useKeys } from '../core/keys';
+import { isLive } from '../core/live';
+import { enc, go } from '../core/router';
+import { lookOf, runHref, runName, took, whyOf } from '../core/runs';
+import { useStore } from '../core/store';
+import { actor, clock, count, instant, listed, number, spaced, when } from '../core/words';
+import { NoAnswer, Shell } from '../frame/shell';
+import { Icon } from '../kit/icons';
+import { Bar, Button, Empty, Kbd, Pill, StateIcon, Time, copyText } from '../kit/kit';
+import { useNow } from '../kit/now';
+import type { PageProps } from '../routes';
+import { RUN, WAITING, type Look } from '../states';
+
+/** What newer answers add to an item. */
+type Item = WaitingItem & { name?: string; label?: string; title?: string; why?: string; category?: string; can_undo?: number; irreversible?: number; until?: string; refused?: readonly string[]; agent?: string; effects?: number };
+
+export function HomePage(_props: PageProps): JSX.Element {
+  const home = useRead<Home>('/home', { all: true });
+  const data = home.data;
+  const live = useStore(isLive);
+  const [at, setAt] = useState(0);
+  const list = useRef<HTMLDivElement>(null);
+  const mine = sorted(data?.waiting_for_me ?? []) as readonly Item[];
+  const agents = (data?.waiting_for_others ?? []).filter((one) => one.kind === 'agent') as readonly Item[];
+  const others = (data?.waiting_for_others ?? []).filter((one) => one.kind !== 'agent') as readonly Item[];
+  const move = (by: number): void => {
+    const links = [...(list.current?.querySelectorAll<HTMLElement>('[data-row]') ?? [])];
+    const next = Math.max(0, Math.min(links.length - 1, at + by));
+    setAt(next);
+    links[next]?.querySelector<HTMLElement>('a')?.focus();
+  };
+  useKeys({
+    j: () => move(1),
+    k: () => move(-1),
+    ArrowDown: () => move(1),
+    ArrowUp: () => move(-1),
+    Enter: () => mine[0] && go(hrefOf(mine[0])),
+    e: () => {
+      const first = mine.find((one) => one.kind !== 'decision');
+      if (first) go(hrefOf(first));
+    },
+    r: () => {
+      const first = mine.find((one) => one.kind === 'decision');
+      if (first) go(`${runHref(first.run)}/do/retry?step=${encodeURIComponent(first.step)}`);
+    },
+  });
+  useNotifications(mine);
+  return (
+    <Shell
+      crumbs={[{ word: 'Home' }]}
+      title="Home"
+      actions={
+        <Button kind="primary" small icon="play" kbd="S" href="/library">
+          Start a workflow
+        </Button>
+      }
+    >
+      {data ? (
+        <div class="home" ref={list}>
+          <div class="home-main">
+            <h1>{titleOf(mine.length)}</h1>
+            {isNew(data) ? <NoRuns /> : mine.length ? <Waiting items={mine} live={live} /> : <NothingWaits data={data} />}
+            {others.length ? <Section title="Waiting for others" number={others.length}>{others.map((one) => <OtherRow key={one.run + one.step} item={one} />)}</Section> : null}
+            {agents.length ? <Section title="Waiting for an agent" number={agents.length}>{agents.map((one) => <AgentRow key={one.run + one.step} item={one} />)}</Section> : null}
+            {data.running?.length ? <Section title="Running" number={data.running.length}>{data.running.map((run) => <RunningRow key={run.run} run={run} />)}</Section> : null}
+            <Ended data={data} />
+          </div>
+          <aside class="home-side">
+            <Today data={data} />
+            <Attention data={data} />
+            <p class="key-hints" aria-hidden>
+              <span>
+                <Kbd>j</Kbd> <Kbd>k</Kbd> move
+              </span>
+              <span>
+                <Kbd>↵</Kbd> open
+              </span>
+              <span>
+                <Kbd>r</Kbd> retry
+              </span>
+              <span>
+                <Kbd>e</Kbd> approve
+              </span>
+              <span>
+                <Kbd>?</Kbd> all keys
+              </span>
+            </p>
+          </aside>
+        </div>
+      ) : (
+        <NoAnswer {...home} rows={8} />
+      )}
+    </Shell>
+  );
+}
+
+const titleOf = (waiting: number): string => (waiting === 0 ? 'Nothing waits for you' : waiting === 1 ? '1 thing waits for you' : `${number(waiting)} things wait for you`);
+const isNew = (data: Home): boolean => !data.waiting_for_me?.length && !data.waiting_for_others?.length && !data.running?.length && !data.ended?.length && !data.failed?.length;
+
+/** Approvals, then decisions; what expires first comes first. */
+const RANK = ['approval', 'confirmation', 'decision', 'agent'];
+const sorted = (items: readonly WaitingItem[]): readonly WaitingItem[] =>
+  [...items].sort((a, b) => RANK.indexOf(a.kind) - RANK.indexOf(b.kind) || (instant(a.expires || a.since) || 0) - (instant(b.expires || b.since) || 0));
+
+const hrefOf = (item: WaitingItem): string => (item.kind === 'approval' || item.kind === 'confirmation' ? `/approvals/${enc(item.run)}/${enc(item.step)}` : item.kind === 'decision' ? runHref(item.run) : `${runHref(item.run)}/steps/${enc(item.step)}`);
+
+function Section({ title, number: value, children, more }: { title: string; number?: number; children: ComponentChildren; more?: ComponentChildren }): JSX.Element {
+  return (
+    <section>
+      <div class="row section-head">
+        <h2 class="grow">
+          {title} {value === undefined ? null : <span class="c-3">{number(value)}</span>}
+        </h2>
+        {more}
+      </div>
+      <div class="card">{children}</div>
+    </section>
+  );
+}
+
+function Waiting({ items, live }: { items: readonly Item[]; live: boolean }): JSX.Element {
+  return (
+    <div class="card">
+      {items.map((item, index) => (
+        <WaitingRow key={item.run + item.step} item={item} first={index === 0} live={live} />
+      ))}
+    </div>
+  );
+}
+
+function WaitingRow({ item, first, live }: { item: Item; first: boolean; live: boolean }): JSX.Element {
+  const look = WAITING[item.kind] ?? RUN.waiting!;
+  const isQuestion = item.kind === 'approval' || item.kind === 'confirmation';
+  const name = runName({ run: item.run, workflow: item.workflow, goal: item.goal, name: item.name, label: item.label });
+  const step = item.title || spaced(item.step);
+  const cause = item.why || (isQuestion ? '' : item.text) || '';
+  return (
+    <div class={`line wait-row${first ? ' first' : ''}`} data-row>
+      <StateIcon look={look} />
+      <div class="grow">
+        <a class="title" href={hrefOf(item)}>
+          {isQuestion ? item.text || `Approve “${step}”` : `${name}: “${step}” ${item.kind === 'decision' ? 'needs a decision' : 'waits'}`}
+        </a>
+        <p class="cause">
+          <b class={`c-${look.tone}`}>{look.word}</b>
+          {item.irreversible ? <b class="c-bad"> · {count(item.irreversible, 'step')} cannot be undone</b> : null}
+          {cause ? <span class="c-2"> · {cause}</span> : null}
+          {item.category ? <span class="c-3"> ({spaced(item.category)})</span> : null}
+        </p>
+        <p class="meta">
+          {isQuestion ? `${name} · asked ` : ''}
+          {item.can_undo ? `${count(item.can_undo, 'effect')} can be undone · ` : ''}
+          <Time at={item.since} />
+          {item.expires ? (
+            <>
+              {' '}
+              · expires <Time at={item.expires} />
+            </>
+          ) : null}
+          {item.project?.name ? ` · ${item.project.name}` : ''}
+        </p>
+      </div>
+      <div class="row acts-row">
+        {isQuestion ? (
+          <Button kind={first ? 'primary' : 'plain'} small href={hrefOf(item)} kbd={first ? '↵' : undefined}>
+            Review
+          </Button>
+        ) : (
+          <>
+            <Button small href={`${runHref(item.run)}/do/retry?step=${encodeURIComponent(item.step)}`} disabled={!live}>
+              Retry…
+            </Button>
+            <Button small href={`${runHref(item.run)}/do/compensate`} disabled={!live}>
+              Decide…
+            </Button>
+          </>
+        )}
+      </div>
+    </div>
+  );
+}
+
+function OtherRow({ item }: { item: Item }): JSX.Element {
+  const look = WAITING[item.kind] ?? RUN.waiting!;
+  return (
+    <div class="line wait-row" data-row>
+      <StateIcon look={look} />
+      <div class="grow">
+        <a class="title" href={hrefOf(item)}>
+          {item.text || spaced(item.step)}
+        </a>
+        <p class="meta">
+          {look.word} · {runName(item)} {item.by?.length ? `· needs ${listed(item.by.map(actor))}` : ''}
+        </p>
+      </div>
+    </div>
+  );
+}
+
+function AgentRow({ item }: { item: Item }): JSX.Element {
+  const agent = item.agent || item.by?.map(actor).join(', ');
+  const until = item.until || item.expires;
+  return (
+    <div class="line wait-row" data-row>
+      <StateIcon look={WAITING.agent!} />
+      <div class="grow">
+        <a class="title" href={runHref(item.run)}>
+          {runName(item)}
+        </a>
+        <p class="cause">
+          <b class="c-wait">Waiting for agent</b>
+          <span class="c-2">
+            {' '}
+            · {agent ? `${agent} holds` : 'nobody holds'} “{item.title || spaced(item.step)}”{until ? ` until ${clock(until, false)}` : ''}
+          </span>
+          {item.refused?.length ? (
+            <span>
+              {' '}
+              · <b class="c-bad">last submission refused</b>: {listed(item.refused)}
+            </span>
+          ) : null}
+        </p>
+        <p class="meta">
+          {item.workflow} · <Time at={item.since} />
+        </p>
+      </div>
+      <div class="row acts-row">
+        <Button small onClick={() => void copyText(`Go on with handrail run ${item.run}`, 'Copied: paste it into any agent')}>
+          Copy resume line
+        </Button>
+      </div>
+    </div>
+  );
+}
+
+type Moving = RunSummary & { total?: number; failed?: number; now?: string };
+
+function RunningRow({ run }: { run: Moving }): JSX.Element {
+  const now = useNow();
+  const total = run.total ?? 0;
+  const failed = run.failed ?? 0;
+  return (
+    <div class="line run-row" data-row>
+      <StateIcon look={lookOf(run)} />
+      <div class="cut">
+        <a class="title" href={runHref(run.run)}>
+          {runName(run)}
+        </a>
+        {run.now ? <p class="meta cut">now: {run.now}</p> : null}
+      </div>
+      <Pill look={lookOf(run)} />
+      <div class="grow">
+        {total ? <Bar label={`${run.done} of ${total} steps`} parts={[{ tone: 'ok', share: run.done / total }, { tone: 'bad', share: failed / total }]} /> : null}
+        {failed ? <p class="meta c-bad">{number(failed)} failed permanently</p> : null}
+      </div>
+      <div class="num">
+        {total ? `${number(run.done)} of ${number(total)}` : count(run.done, 'step')}
+        <p class="meta">{took(run, now)}</p>
+      </div>
+    </div>
+  );
+}
+
+function Ended({ data }: { data: Home }): JSX.Element | null {
+  const failed = data.failed ?? [];
+  const ended = [...failed, ...(data.ended ?? []).filter((one) => !failed.some((other) => other.run === one.run))];
+  if (!ended.length) return null;
+  return (
+    <Section title="Ended" number={ended.length} more={<a class="link" href="/runs">All runs</a>}>
+      {ended.slice(0, 12).map((run) => (
+        <div class="line end-row" key={run.run} data-row>
+          <StateIcon look={lookOf(run)} />
+          <a class="title cut" href={runHref(run.run)}>
+            {runName(run)}
+          </a>
+          <Pill look={lookOf(run)} />
+          <span class="c-2 cut grow">{whyOf(run)}</span>
+          <span class="num c-2">
+            <Time at={run.ended} />
+          </span>
+        </div>
+      ))}
+    </Section>
+  );
+}
+
+const OUTCOMES = ['completed', 'compensated', 'failed', 'compensation_failed', 'cancelled'];
+
+function Today({ data }: { data: Home }): JSX.Element | null {
+  const today = (data as { today?: Record<string, number> }).today;
+  const counts = today ?? data.counts ?? {};
+  const all = Object.values(counts).reduce((sum, one) => sum + one, 0);
+  if (!all) return null;
+  const over = OUTCOMES.filter((key) => counts[key]);
+  const sum = over.reduce((total, key) => total + counts[key]!, 0);
+  return (
+    <section>
+      <h2 class="section-head">{today ? 'Today' : 'So far'}</h2>
+      <div class="card today">
+        <p>
+          <span class="figure">{number(all)}</span> <span class="c-2">{all === 1 ? 'run' : 'runs'}</span>
+        </p>
+        {sum ? <Bar label={over.map((key) => `${counts[key]} ${RUN[key]!.word}`).join(', ')} parts={over.map((key) => ({ tone: RUN[key]!.tone, share: counts[key]! / sum }))} /> : null}
+        {over.map((key) => (
+          <a class="row today-row" key={key} href={`/runs?state=${key}`}>
+            <StateIcon look={RUN[key] as Look} />
+            <span class="grow">{RUN[key]!.word}</span>
+            <b class="num">{number(counts[key]!)}</b>
+          </a>
+        ))}
+      </div>
+    </section>
+  );
+}
+
+function Attention({ data }: { data: Home }): JSX.Element | null {
+  const items = (data.attention ?? []) as readonly (string | { text: string; href?: string; command?: string })[];
+  if (!items.length) return null;
+  return (
+    <section>
+      <h2 class="section-head">Needs a look</h2>
+      <div class="card">
+        {items.map((one) => {
+          const text = typeof one === 'string' ? one : one.text;
+          const href = (typeof one === 'string' ? '' : one.href) || (/server|call/i.test(text) ? '/tools' : /journal|checkpoint/i.test(text) ? '/proof' : '/settings/doctor');
+          return (
+            <div class="line row attention" key={text}>
+              <Icon name="warning" tone="wait" />
+              <span class="grow">{text}</span>
+              <a class="link" href={href}>
+                See
+              </a>
+            </div>
+          );
+        })}
+      </div>
+    </section>
+  );
+}
+
+function NoRuns(): JSX.Element {
+  return (
+    <div class="card">
+      <Empty
+        icon="runs"
+        title="No runs yet"
+        actions={
+          <>
+            <Button kind="primary" href="/library" kbd="S">
+              Start a workflow
+            </Button>
+            <Button onClick={() => void copyText('handrail demo')}>Copy “handrail demo”</Button>
+          </>
+        }
+      >
+        Start a workflow here, or say to your agent: “use handrail to fix issue 42”.
+      </Empty>
+    </div>
+  );
+}
+
+function NothingWaits({ data }: { data: Home }): JSX.Element {
+  const running = data.running?.length ?? 0;
+  return (
+    <div class="card">
+      <Empty icon="completed" tone="ok" title="All quiet" actions={running ? <Button href="/runs?state=running">See running</Button> : undefined}>
+        {running ? `${count(running, 'run')} ${running === 1 ? 'is' : 'are'} running. ` : ''}You can close this page: runs go on without it, and it shows up here when one needs you.
+      </Empty>
+    </div>
+  );
+}
+
+/** A browser notification for each new thing that waits, if the reader has switched them on; none for progress. */
+function useNotifications(items: readonly Item[]): void {
+  const known = useRef<Set<string> | null>(null);
+  const keys = items.map((one) => `${one.run} ${one.step}`).join('\n');
+  useEffect(() => {
+    const before = known.current;
+    known.current = new Set(items.map((one) => `${one.run} ${one.step}`));
+    let on = false;
+    try {
+      on = localStorage.getItem('handrail.notify') === 'on';
+    } catch {
+      on = false; // storage is off: nobody can have switched them on
+    }
+    if (!before || !on || !('Notification' in window) || Notification.permission !== 'granted') return;
+    for (const item of items) {
+      if (before.has(`${item.run} ${item.step}`)) continue;
+      const note = new Notification(WAITING[item.kind]?.word ?? 'Waits for you', { body: item.text || `${runName(item)}: ${item.step}, ${when(item.since)}`, tag: `${item.run} ${item.step}` });
+      note.onclick = () => {
+        focus();
+        go(hrefOf(item));
+      };
+    }
+  }, [keys]);
+}

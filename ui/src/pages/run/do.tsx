@@ -1,0 +1,350 @@
+/** Decide: every control first shows what it would do, as the server computes it; asks for a reason; and is done when the receipt is back. */
+import type { JSX } from 'preact';
+import { useRef, useState } from 'preact/hooks';
+import { newKey, Refused, useRead, write } from '../../core/api';
+import type { Done, LegalAction, RunView } from '../../core/contract';
+import { mod, useKeys } from '../../core/keys';
+import { isLive } from '../../core/live';
+import { enc, go } from '../../core/router';
+import { useStore } from '../../core/store';
+import { count, listed, number, spaced } from '../../core/words';
+import { NoAnswer } from '../../frame/shell';
+import { Icon } from '../../kit/icons';
+import { Button, Copy, Twin, toast } from '../../kit/kit';
+import { RUN } from '../../states';
+import { ACTIONS, actionHref, commandOf } from './actions';
+import { curl } from './header';
+import { runPath, type Row } from './model';
+import { callArgs } from './panel';
+import { tabHref } from './run';
+
+/** A preview, as the server gives it. */
+interface Ahead {
+  order?: number;
+  step: string;
+  title?: string;
+  tool?: string;
+  workflow?: string;
+  args?: unknown;
+  text?: string;
+  by?: string;
+  own_undo?: boolean;
+  is_undo?: boolean;
+  problem?: string;
+  effect?: string | null;
+  can_be_undone?: boolean;
+}
+interface Left {
+  step: string;
+  title?: string;
+  why?: string;
+}
+export interface PreviewGiven {
+  run: string;
+  action: string;
+  step?: string;
+  legal?: boolean;
+  is_legal?: boolean;
+  allowed?: boolean;
+  message?: string;
+  refusal?: string;
+  hint?: string;
+  why?: string;
+  who_may?: string;
+  passphrase?: boolean;
+  means?: string;
+  becomes?: string | null;
+  ends?: string | null;
+  calls?: readonly Ahead[];
+  unshown?: number;
+  stays?: readonly Left[];
+  changes?: readonly { step: string; title?: string; was: string; becomes: string }[];
+  in_progress?: readonly string[];
+  fork?: { carried?: readonly string[]; again?: readonly string[] } | null;
+  notes?: readonly string[];
+  warnings?: readonly string[];
+  command?: string;
+}
+
+export interface DoProps {
+  run: string;
+  view: RunView;
+  rows: readonly Row[];
+  action: string;
+  step: string;
+  tab: string;
+}
+
+const RETRIED = new Set(['transient', 'timeout', 'rate_limited']);
+
+export function DoPanel({ run, view, rows, action, step, tab }: DoProps): JSX.Element {
+  const path = runPath(run, `/do/${action}${step ? `?step=${encodeURIComponent(step)}` : ''}`);
+  const preview = useRead<PreviewGiven>(path, { run });
+  const [reason, setReason] = useState('');
+  const [passphrase, setPassphrase] = useState('');
+  const [state, setState] = useState<'' | 'sending' | 'late'>('');
+  const [refused, setRefused] = useState<Refused | null>(null);
+  const key = useRef({ of: '', key: '' });
+  const live = useStore(isLive);
+  const given = preview.data;
+  const options = optionsOf(view.actions ?? [], action, step);
+  const legal = given ? (given.legal ?? given.is_legal ?? false) && (given.allowed ?? true) : false;
+  const isReady = live && legal && !!reason.trim() && state === '' && (!given?.passphrase || !!passphrase);
+
+  const send = async (): Promise<void> => {
+    if (!isReady || !given) return;
+    const body = { reason: reason.trim(), step: step || '', ...(given.passphrase ? { passphrase } : {}) };
+    const same = JSON.stringify([path, body]);
+    // The key is kept as long as the request is the same: a second click can't be a second control.
+    if (key.current.of !== same) key.current = { of: same, key: newKey() };
+    setState('sending');
+    setRefused(null);
+    try {
+      const done = await write<Done>(runPath(run, `/${action}`), body, key.current.key, () => setState('late'));
+      const entry = Number(done.receipt.split(':')[0]);
+      const words = ACTIONS[action]?.word ?? action;
+      toast({ text: `${doneWords(action)}${done.repeated ? ' (it was done before)' : ''}.`, href: entry ? `/runs/${enc(done.run)}/journal/${entry}` : undefined, link: entry ? `Entry ${number(entry)}` : words });
+      go(action === 'fork' ? tabHref(done.run, 'steps') : tabHref(run, tab));
+    } catch (error) {
+      setState('');
+      setRefused(error instanceof Refused ? error : new Refused({ detail: String(error) }));
+      preview.again();
+    }
+  };
+  useKeys({ 'mod+Enter': () => void send() });
+  return (
+    <>
+      <header>
+        <div class="grow">
+          <h2>{options.length > 1 ? 'What should happen?' : `${ACTIONS[action]?.word ?? action}?`}</h2>
+          <p class="meta">Nothing moves until you choose. Your choice goes into the journal.</p>
+        </div>
+        <Button kind="quiet" small icon="close" label="Not now" href={tabHref(run, tab)} />
+      </header>
+      <div class="options" role="radiogroup" aria-label="What should happen">
+        {options.map((one) => {
+          const isChosen = one.action === action && (one.step ?? '') === step;
+          return (
+            <div key={one.action + one.step} class="option" role="radio" aria-checked={isChosen} tabIndex={isChosen ? 0 : -1} onClick={() => go(actionHref(run, one.action, one.step), true)} onKeyDown={(event) => moveOption(event, run, options, action, step)}>
+              <b>{optionTitle(one, rows)}</b>
+              {isChosen ? given ? <PreviewBody given={given} rows={rows} view={view} /> : <NoAnswer {...preview} rows={3} /> : <span class="meta">{optionNote(one, view, rows)}</span>}
+            </div>
+          );
+        })}
+      </div>
+      {refused ? <NotDone refused={refused} word={ACTIONS[action]?.word ?? action} run={run} /> : null}
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          void send();
+        }}
+      >
+        <div class="field" style={{ marginTop: '16px' }}>
+          <label for="reason">
+            Reason <span>(required)</span>
+          </label>
+          <textarea id="reason" rows={2} maxLength={2000} value={reason} onInput={(event) => setReason(event.currentTarget.value)} />
+        </div>
+        {given?.passphrase ? (
+          <div class="field" style={{ marginTop: '8px' }}>
+            <label for="passphrase">
+              Passphrase <span>(this goes past an approval)</span>
+            </label>
+            <input id="passphrase" type="password" autocomplete="off" value={passphrase} onInput={(event) => setPassphrase(event.currentTarget.value)} />
+          </div>
+        ) : null}
+        <div class="acts">
+          <Button type="submit" kind={action === 'compensate' ? 'undo' : 'primary'} icon={ACTIONS[action]?.icon} kbd={`${mod} ↵`} disabled={!isReady}>
+            {state ? 'Sending…' : buttonWords(action, step, given, rows)}
+          </Button>
+          <Button href={tabHref(run, tab)}>Not now</Button>
+        </div>
+        {state === 'late' ? <p class="meta">handrail has not answered yet; it is safe to wait. The same click cannot happen twice.</p> : null}
+        {!live ? <p class="meta">Actions are back when the page is live.</p> : null}
+      </form>
+      <div class="row">
+        <div class="grow">
+          <Twin command={commandOf(run, action, step, reason.trim() || '…')} label="Copy as CLI" />
+        </div>
+        <Copy text={curlOf(run, action, step, reason)} label="Copy as curl" />
+      </div>
+    </>
+  );
+}
+
+const curlOf = (run: string, action: string, step: string, reason: string): string =>
+  `${curl(`/api/v1/runs/${enc(run)}/${action}`)} -H 'Content-Type: application/json' -d '${JSON.stringify({ reason: reason || '…', ...(step ? { step } : {}) }).replace(/'/g, `'\\''`)}'`;
+
+function moveOption(event: KeyboardEvent, run: string, options: readonly LegalAction[], action: string, step: string): void {
+  const by = { ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1 }[event.key];
+  if (!by || (event.target as HTMLElement).getAttribute('role') !== 'radio') return;
+  event.preventDefault();
+  event.stopPropagation();
+  const here = options.findIndex((one) => one.action === action && (one.step ?? '') === step);
+  const next = options[(here + by + options.length) % options.length];
+  if (!next) return;
+  go(actionHref(run, next.action, next.step), true);
+  requestAnimationFrame(() => document.querySelector<HTMLElement>('.option[aria-checked=true]')?.focus());
+}
+
+/** The controls to choose from: those of this step and of the run; what only pauses or forks stands alone. */
+function optionsOf(actions: readonly LegalAction[], action: string, step: string): readonly LegalAction[] {
+  const alone = new Set(['pause', 'resume', 'fork']);
+  const asked = { action, step } as LegalAction;
+  if (alone.has(action)) return [asked];
+  const about = step || actions.find((one) => one.action === 'retry' || one.action === 'skip' || one.action === 'accept')?.step || '';
+  const fit = actions.filter((one) => ACTIONS[one.action] && !alone.has(one.action) && (!one.step || one.step === about));
+  const list = fit.some((one) => one.action === action && (one.step ?? '') === step) ? fit : [asked, ...fit];
+  return [...list].sort((a, b) => (ACTIONS[a.action]?.rank ?? 9) - (ACTIONS[b.action]?.rank ?? 9));
+}
+
+const named = (step: string | undefined, rows: readonly Row[]): string => rows.find((row) => row.step.id === step)?.title ?? step ?? '';
+
+function optionTitle(one: LegalAction, rows: readonly Row[]): string {
+  const step = named(one.step, rows);
+  switch (one.action) {
+    case 'retry':
+      return `Retry “${step}”`;
+    case 'skip':
+      return `Skip “${step}” and go on`;
+    case 'accept':
+      return `“${step}” did happen`;
+    case 'compensate':
+      return 'Undo what this run did';
+    case 'cancel':
+      return 'Cancel and keep everything';
+    case 'pause':
+      return 'Start no new steps';
+    case 'resume':
+      return 'Go on';
+    case 'fork':
+      return `A new run from “${step}” on`;
+    default:
+      return one.action;
+  }
+}
+
+function optionNote(one: LegalAction, view: RunView, rows: readonly Row[]): string {
+  const means = [...(view.status.failure?.options ?? []), ...(view.status.options ?? [])].find((option) => option.action === one.action)?.means;
+  if (one.action === 'retry') {
+    const category = rows.find((row) => row.step.id === one.step)?.step.category;
+    if (category && !RETRIED.has(category)) return `Same key. A ${spaced(category)} error rarely heals by itself.`;
+  }
+  return means ?? '';
+}
+
+function PreviewBody({ given, rows, view }: { given: PreviewGiven; rows: readonly Row[]; view: RunView }): JSX.Element {
+  const calls = given.calls ?? [];
+  const stays = given.stays ?? [];
+  const notes = [...(given.notes ?? []), ...(given.warnings ?? [])];
+  const refusal = given.refusal || given.message || (given.allowed === false ? given.why : '');
+  const isUndo = given.action === 'compensate';
+  const category = rows.find((row) => row.step.id === given.step)?.step.category;
+  return (
+    <>
+      {refusal ? (
+        <span class="meta c-bad">
+          {refusal} {given.hint} {given.who_may ? `May: ${given.who_may}.` : ''}
+        </span>
+      ) : (
+        <span class="meta">{given.action === 'retry' && category && !RETRIED.has(category) ? `Same key. A ${spaced(category)} error rarely heals by itself.` : given.means || (isUndo ? `${count(calls.length, 'step')}, newest first.` : '')}</span>
+      )}
+      {given.in_progress?.length ? <span class="meta">{count(given.in_progress.length, 'step')} being executed now end{given.in_progress.length === 1 ? 's' : ''} first: {listed(given.in_progress.map((one) => named(one, rows)))}.</span> : null}
+      {calls.length ? (
+        <ol class="ahead">
+          {calls.slice(0, 60).map((call, index) => (
+            <li key={`${call.step} ${index}`}>
+              <span class="n" style={isUndo ? undefined : { color: 'var(--text3)' }}>
+                {number(call.order ?? index + 1)}
+              </span>
+              <span class="cut" title={call.title || call.step}>
+                {call.title || named(call.step, rows)}
+                {call.by && call.by !== 'handrail' ? <span class="c-wait"> · by {call.by === 'agent' ? 'the agent' : 'a person'}</span> : null}
+                {call.problem ? <span class="c-bad"> · would fail: {call.problem}</span> : null}
+              </span>
+              <code class="cut c-2" title={callArgs(call.args)}>
+                {callText(call)}
+              </code>
+            </li>
+          ))}
+        </ol>
+      ) : null}
+      {given.unshown || calls.length > 60 ? <span class="meta">and {number((given.unshown ?? 0) + Math.max(0, calls.length - 60))} more</span> : null}
+      {given.fork ? <span class="meta">{count(given.fork.carried?.length ?? 0, 'step')} carried over, {count(given.fork.again?.length ?? 0, 'step')} done again.</span> : null}
+      {refusal ? null : stays.length ? (
+        <div class="stays c-bad">
+          <Icon name="warning" size={14} />
+          <span>
+            <b>What stays behind:</b> {listed(stays.map((one) => (one.title || named(one.step, rows)) + staysWhy(one.why)), 8)}
+          </span>
+        </div>
+      ) : isUndo || given.action === 'cancel' ? (
+        <div class="stays">
+          <Icon name="completed" tone="ok" size={14} />
+          <span>Nothing stays behind.</span>
+        </div>
+      ) : null}
+      {notes.map((note) => (
+        <span class="meta" key={note}>
+          {note}
+        </span>
+      ))}
+      {given.ends || given.becomes ? <span class="meta">The run is then {(RUN[given.ends ?? given.becomes ?? '']?.word ?? spaced(given.ends ?? given.becomes ?? '')).toLowerCase()}{view.status.status === given.becomes ? ', as it is now' : ''}.</span> : null}
+    </>
+  );
+}
+
+const STAYS: Record<string, string> = { no_undo: ' (nothing says how to undo it)', unknown: ' (nobody knows whether it happened)', given_up: ' (its undo was given up)', undo_fails: ' (its undo would fail)', not_undone: '' };
+const staysWhy = (why: string | undefined): string => (why ? STAYS[why] ?? ` (${why})` : '');
+
+function callText(call: Ahead): string {
+  if (call.own_undo) return `${call.tool ?? ''} puts back what was there`;
+  return [call.tool || call.workflow, callArgs(call.args)].filter(Boolean).join(' ') || call.text || '';
+}
+
+function buttonWords(action: string, step: string, given: PreviewGiven | undefined, rows: readonly Row[]): string {
+  const calls = given?.calls?.length ?? 0;
+  switch (action) {
+    case 'compensate':
+      return `Undo ${count(calls, 'step')}`;
+    case 'retry':
+      return `Retry ${named(step, rows) || 'step'}`;
+    case 'skip':
+      return `Skip ${named(step, rows) || 'step'}`;
+    case 'accept':
+      return 'Say it did happen';
+    case 'cancel':
+      return 'Cancel this run';
+    case 'pause':
+      return 'Pause this run';
+    case 'resume':
+      return 'Resume this run';
+    case 'fork':
+      return 'Start the new run';
+    default:
+      return action;
+  }
+}
+
+const doneWords = (action: string): string =>
+  ({ compensate: 'Undo started', retry: 'Retry started', skip: 'Skipped', accept: 'Accepted', cancel: 'Cancelled', pause: 'Paused', resume: 'Resumed', fork: 'New run started' })[action] ?? 'Done';
+
+/** What happened instead, in one sentence; the typed reason is kept. */
+export function NotDone({ refused, word, run }: { refused: Refused; word: string; run?: string }): JSX.Element {
+  const entry = /\bentry (\d+)|\b(\d+):[0-9a-f]{8,}/.exec(refused.message);
+  const n = entry?.[1] ?? entry?.[2];
+  return (
+    <div class="said-no" role="alert">
+      <Icon name="failed" tone="bad" />
+      <p class="grow">
+        <b>{word} did not happen.</b> {refused.message} <span class="c-2">({refused.name})</span>
+        {refused.problem.hint ? <> {refused.problem.hint}</> : null} Your reason is kept.
+      </p>
+      {n && run ? (
+        <a class="link nowrap" href={`/runs/${enc(run)}/journal/${n}`}>
+          See entry {n}
+        </a>
+      ) : null}
+    </div>
+  );
+}
