@@ -5,7 +5,7 @@ BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 READY := $(VENV)/ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long test-outside judges check format lint types contracts tidy pytest simulate docs manifests bench lock clean
+.PHONY: help setup demo test test-long test-outside judges check format lint types contracts tidy pytest simulate docs manifests ui bench lock clean
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -70,6 +70,9 @@ docs: $(READY) ## write docs/reference/ anew from the code
 
 manifests: $(READY) ## write docs/clients/ anew from the code
 	@$(BIN)/python docs/manifests.py
+
+ui: $(READY) ## build the console from ui/ (installs Node and what it needs into build/)
+	@cd tests && ../$(BIN)/python -m outside.console_build
 
 bench: $(READY) ## measure the figures of bench/ (minutes)
 	@$(BIN)/python bench/run.py

@@ -12,6 +12,7 @@ from typing import Any, Final, get_args
 
 import click
 import msgspec
+from msgspec.structs import fields
 
 from handrail.domain import errors
 from handrail.domain.checks.composition import COMPOSITIONS
@@ -24,6 +25,9 @@ from handrail.domain.run.status import MOVES, RUN_MEANINGS, RUN_MOVES, STEP_MEAN
 from handrail.domain.trust.reach import REACH_MEANINGS, REACHES, setting_name
 from handrail.interfaces.cli.program import COMMANDS, program
 from handrail.interfaces.cli.words.answer import Exit
+from handrail.interfaces.http.contract.openapi import AT, IDEMPOTENCY, PAGE_KEY
+from handrail.interfaces.http.contract.route import API, Route
+from handrail.interfaces.http.contract.routes import ROUTES
 from handrail.interfaces.mcp.surface.handlers.catalog import INSTRUCTIONS, TOOLS
 from handrail.interfaces.mcp.surface.offer import ToolOffer, Toolset
 from handrail.library.documents.printing import yaml_text
@@ -44,6 +48,7 @@ def pages() -> dict[str, str]:
         "errors.md": page("Errors and exit codes", error_lines()),
         "command-line.md": page("The command line", command_lines()),
         "agent-tools.md": page("The tools for agents", tool_lines()),
+        "api.md": page("The HTTP API", api_lines()),
         "policy.md": page("Who may do what", policy_lines()),
         "rules.md": page("The rules for checks", rule_lines()),
         "settings.md": page("Settings, and what a project may set", setting_lines()),
@@ -67,6 +72,62 @@ def policy_lines() -> Iterator[str]:
     yield "*If agents may skip checks* and *if agents may approve* are choices of the owner of `HANDRAIL_HOME`"
     yield "(`agents_may_skip_checks` in `[policy]`, and `agents_may_approve`); a project can't make them. Who may"
     yield "answer one particular approval is also limited by its `by`, `not_by` and `approvals`."
+
+
+API_PROSE: Final = f"""\
+`handrail serve` has everything on one port, on loopback: the console at `/`, MCP at `/mcp`, this API at
+`{API}`, and `/livez`, `/readyz`, `/healthz`. The whole contract with all types is the OpenAPI 3.1
+document at `{API}/openapi.json`; it is made from the same table as this page.
+
+- **Getting in.** A browser comes in by the one-time link of `handrail open`: a cookie that scripts
+  can't read, and a key for the page itself, sent as `{PAGE_KEY}` with every POST. A script sends
+  `Authorization: Bearer` with the content of `console-key` in `HANDRAIL_HOME`. The token for MCP is no
+  key here: agents have it. Everything is done as the person who runs the server, by the channel
+  `console`, or `command` for scripts; [the policy](policy.md) decides. `POST {API}/ticket` (with the
+  key) gives a link, `POST {API}/logout` ends a session.
+- **Errors** are problem details (`application/problem+json`): `detail` says what is wrong, `hint` what
+  to do, `name` and `code` are [those of every interface](errors.md), `next` is a request that shows
+  what there is.
+- **Reads** carry an `ETag`, and `{AT}`: the number of the store that they are at least from. Lists have
+  a `cursor`.
+- **Writes** take JSON, and `{IDEMPOTENCY}`: the same key with the same request is answered as before.
+  With `dry_run=1` a control answers with a preview, and changes nothing.
+- **Live**: `{API}/events` sends the journal's own events (`text/event-stream`), each with its number in
+  the store as id; `Last-Event-ID` or `from` resumes without a gap. A `beat` says every 15 s how far the
+  store is; a reader that is too slow gets `gone`, and comes back with its last id.
+- **Twins**: the address of a page of the console with `.json` behind it is the answer that the page
+  shows.
+- **Limits**: a body 1 MB (4 MB where it holds a definition), headers 32 kB, a list 500 items, an answer
+  30 s, 400 readers of the feed. What is larger or slower is refused with a hint.
+""".splitlines()
+
+
+def api_lines() -> Iterator[str]:
+    """The routes of the API, from the table that routes them."""
+    yield from API_PROSE
+    tags = dict.fromkeys(route.tag for route in ROUTES)
+    for tag in tags:
+        yield ""
+        yield f"## {tag.capitalize()}"
+        yield ""
+        yield "| | path | what | takes | gives | page |"
+        yield "|---|---|---|---|---|---|"
+        for route in ROUTES:
+            if route.tag == tag:
+                yield _route_row(route)
+
+
+def _route_row(route: Route) -> str:
+    takes = [field.encode_name for field in fields(route.query)]
+    takes += [f"**{field.encode_name}**" for field in (fields(route.body) if route.body is not None else ())]
+    gives = route.gives.__name__ + (f" or {route.dry.__name__}" if route.dry is not None else "")
+    page = f"`{_plain_path(route.page)}`" if route.page else ""
+    path = f"`{_plain_path(route.path)}`"
+    return f"| {route.method.value} | {path} | {route.summary} | {', '.join(takes)} | {gives} | {page} |"
+
+
+def _plain_path(path: str) -> str:
+    return path.replace(":path}", "}").replace(":int}", "}")
 
 
 def tool_lines() -> Iterator[str]:

@@ -17,7 +17,7 @@ export default defineConfig({
     rollupOptions: {
       output: {
         entryFileNames: 'app/app.js',
-        chunkFileNames: 'app/[name].js',
+        chunkFileNames: (chunk) => (chunk.facadeModuleId?.includes('/pages/') ? 'app/pages/[name].js' : 'app/[name].js'),
         assetFileNames: (file) => (file.names.some((name) => name.endsWith('.css')) ? 'app/app.css' : 'app/[name][extname]'),
       },
     },

@@ -25,7 +25,7 @@ ROOT_FILES = {
     "pyproject.toml",
     "requirements.lock",
 }
-ROOT_FOLDERS = {".ci", "bench", "docs", "examples", "src", "tests"}
+ROOT_FOLDERS = {".ci", "bench", "docs", "examples", "src", "tests", "ui"}
 DECISION_LINES_MAX = 40
 ARCHITECTURE_LINES_MAX = 150
 

@@ -2,7 +2,7 @@
  * a write carries a key, so that the same click can't happen twice. */
 import { useEffect, useReducer, useRef } from 'preact/hooks';
 import { isLive, startFrom, watchEvents, type Wanted } from './live';
-import type { Problem } from './contract';
+import type { ProblemDetails } from './contract';
 
 export const API = '/api/v1';
 const KEPT_MAX = 200;
@@ -10,8 +10,8 @@ const LATE_MS = 2_000;
 
 /** An error as the API says it, or that there was no answer. */
 export class Refused extends Error {
-  readonly problem: Partial<Problem>;
-  constructor(problem: Partial<Problem>) {
+  readonly problem: Partial<ProblemDetails>;
+  constructor(problem: Partial<ProblemDetails>) {
     super(problem.detail ?? problem.title ?? 'handrail does not answer');
     this.problem = problem;
   }
@@ -69,9 +69,9 @@ async function send(path: string, options: RequestInit): Promise<Response> {
   }
 }
 
-async function problemOf(answer: Response): Promise<Partial<Problem>> {
+async function problemOf(answer: Response): Promise<Partial<ProblemDetails>> {
   try {
-    return { ...((await answer.json()) as Problem), status: answer.status };
+    return { ...((await answer.json()) as ProblemDetails), status: answer.status };
   } catch {
     return { status: answer.status, name: 'no_answer', detail: `handrail answered ${answer.status}` };
   }

@@ -1,6 +1,6 @@
 /* Written by types.mjs from the OpenAPI document; not by hand. */
 
-export interface About {
+export interface AboutServer {
   channels?: readonly string[];
   events?: number;
   home: string;
@@ -75,18 +75,31 @@ export interface ApprovalPage {
   cursor?: string;
 }
 
+export interface ApprovalSoFar {
+  at: string;
+  behalf?: string;
+  by: string;
+  channel?: string;
+  n: number;
+  reason?: string;
+}
+
 export interface ApprovalView {
+  ahead?: readonly CallAhead[];
+  ahead_unshown?: number;
+  answers?: readonly ApprovalSoFar[];
   approvals?: number;
   approved_by?: readonly string[];
   by?: readonly string[];
   digest: string;
   done?: readonly StepView[];
   effects?: readonly EffectAhead[];
+  effects_done?: readonly EffectDone[];
   expires?: string;
   goal?: string;
   hint?: string;
-  may_answer?: boolean;
-  needs_passphrase?: boolean;
+  may_answer: boolean;
+  needs_passphrase: boolean;
   not_by?: string;
   project?: ProjectView | null;
   run: string;
@@ -142,6 +155,7 @@ export interface CheckView {
   evidence?: Readonly<Record<string, any>>;
   findings?: readonly (Readonly<Record<string, any>>)[];
   looks_at?: string;
+  parameters?: Readonly<Record<string, any>>;
   passed?: boolean | null;
   rule: string;
   severity?: string;
@@ -174,19 +188,12 @@ export interface ClientList {
 }
 
 export interface ClientView {
-  client?: string;
   connected?: boolean;
   heard?: string;
   kind: string;
   name: string;
-  transport?: string;
-}
-
-export interface Comparison {
-  a: string;
-  b: string;
-  differences?: readonly ValueDifference[];
-  is_cut?: boolean;
+  run?: string;
+  step?: string;
 }
 
 export interface CompensationBody {
@@ -275,6 +282,15 @@ export interface EffectAhead {
   when?: string;
 }
 
+export interface EffectDone {
+  by?: string;
+  can_be_undone?: boolean;
+  effect?: Effect | null;
+  step: string;
+  title?: string;
+  tool?: string;
+}
+
 export interface EffectLeft {
   can_be_undone?: boolean;
   effect?: Effect | null;
@@ -320,9 +336,16 @@ export interface Failure {
   category?: Category | null;
   message: string;
   options?: readonly RecoveryOption[];
+  parts?: FailureParts | null;
   step: string;
   tool?: string;
   tries?: readonly Try[];
+}
+
+export interface FailureParts {
+  host?: string;
+  said: string;
+  status?: number;
 }
 
 export interface Finding {
@@ -411,6 +434,33 @@ export interface Home {
   waiting_for_others?: readonly WaitingItem[];
 }
 
+export interface JournalProof {
+  checkpoints?: readonly CheckpointView[];
+  events: number;
+  key?: string;
+  signed_events?: number;
+  streams?: readonly StreamHead[];
+  witnesses?: readonly WitnessView[];
+}
+
+export interface JudgedCheck {
+  evidence?: Readonly<Record<string, any>>;
+  findings?: readonly (Readonly<Record<string, any>>)[];
+  looks_at: LooksAt;
+  passed: boolean;
+  rule: string;
+}
+
+export interface JudgedOutput {
+  accepted: boolean;
+  at: string;
+  by: string;
+  checks?: readonly JudgedCheck[];
+  findings?: readonly (Readonly<Record<string, any>>)[];
+  n: number;
+  proof?: Proof | null;
+}
+
 export type Kind = "approve" | "each" | "prompt" | "repeat" | "tool" | "workflow";
 
 export type Lasting = "given_up" | "no_undo" | "not_undone" | "undo_fails" | "unknown";
@@ -427,6 +477,8 @@ export interface LibraryPage {
   total?: number;
   workflows?: readonly WorkflowSummary[];
 }
+
+export type LooksAt = "words" | "world";
 
 export interface NextRequest {
   method: string;
@@ -453,16 +505,6 @@ export interface PlanPage {
   cursor?: string;
   plans?: readonly PlanSummary[];
   total?: number;
-}
-
-export interface PlanSaved {
-  findings?: readonly Finding[];
-  hash: string;
-  plan: string;
-  receipt: string;
-  repeated?: boolean;
-  version: number;
-  waves?: readonly (readonly string[])[];
 }
 
 export interface PlanSummary {
@@ -536,7 +578,7 @@ export interface Preview {
   why?: string;
 }
 
-export interface Problem {
+export interface ProblemDetails {
   code: number;
   detail: string;
   findings?: readonly Finding[];
@@ -588,14 +630,7 @@ export interface ProjectView {
   name: string;
 }
 
-export interface Proof {
-  checkpoints?: readonly CheckpointView[];
-  events: number;
-  key?: string;
-  signed_events?: number;
-  streams?: readonly StreamHead[];
-  witnesses?: readonly WitnessView[];
-}
+export type Proof = "checked" | "claimed" | "verified";
 
 export type ProofKind = "approved" | "carried" | "checked" | "claimed" | "executed" | "verified";
 
@@ -691,6 +726,14 @@ export interface RunPage {
 
 export type RunStatus = "cancelled" | "compensated" | "compensating" | "compensation_failed" | "completed" | "failed" | "new" | "paused" | "running" | "waiting";
 
+export interface RunStory {
+  left_out?: number;
+  lines?: readonly StoryLine[];
+  n: number;
+  run: string;
+  why?: readonly WhyLine[];
+}
+
 export interface RunSummary {
   done: number;
   ended?: string;
@@ -733,6 +776,16 @@ export interface RunView {
   version?: string;
 }
 
+export interface SavedPlan {
+  findings?: readonly Finding[];
+  hash: string;
+  plan: string;
+  receipt: string;
+  repeated?: boolean;
+  version: number;
+  waves?: readonly (readonly string[])[];
+}
+
 export type ServerState = "half_open" | "open" | "unasked" | "untrusted" | "used";
 
 export interface ServerView {
@@ -744,12 +797,6 @@ export interface ServerView {
   tools?: readonly string[];
   until?: string;
   why?: string;
-}
-
-export interface Session {
-  channel: string;
-  expires?: string;
-  person: string;
 }
 
 export interface SettingList {
@@ -865,6 +912,7 @@ export interface StepDetail {
   definition?: Readonly<Record<string, any>>;
   events?: readonly EventView[];
   input?: any;
+  judged?: readonly JudgedOutput[];
   key?: string;
   output?: any;
   outputs?: Readonly<Record<string, any>>;
@@ -894,6 +942,7 @@ export interface StepView {
   ended?: string;
   id: string;
   kind: Kind;
+  looks_at?: Readonly<Record<string, LooksAt>>;
   message?: string;
   proof?: string;
   round?: number;
@@ -907,6 +956,21 @@ export interface StepView {
   waited_ms?: number;
   waits_for?: readonly PostponedView[];
   worked_ms?: number;
+}
+
+export type StoryKind = "action" | "approval" | "controlled" | "decision" | "end" | "failure" | "refused" | "routine" | "start" | "undo";
+
+export interface StoryLine {
+  actor?: string;
+  at: string;
+  facts?: Readonly<Record<string, string>>;
+  first: number;
+  kind: StoryKind;
+  last: number;
+  step?: string;
+  text: string;
+  until?: string;
+  words?: string;
 }
 
 export interface StreamHead {
@@ -979,6 +1043,7 @@ export interface TryView {
   message?: string;
   n: number;
   outcome?: TryOutcome | null;
+  parts?: FailureParts | null;
   started: string;
   step: string;
   took_ms?: number | null;
@@ -996,6 +1061,13 @@ export interface UndoneProgress {
   done: number;
   not_undone: number;
   of: number;
+}
+
+export interface ValueComparison {
+  a: string;
+  b: string;
+  differences?: readonly ValueDifference[];
+  is_cut?: boolean;
 }
 
 export interface ValueDifference {
@@ -1039,7 +1111,7 @@ export interface WaitingItem {
   expires?: string;
   goal?: string;
   kind: string;
-  may_answer?: boolean;
+  may_answer: boolean;
   project?: ProjectView | null;
   run: string;
   since?: string;
@@ -1050,7 +1122,18 @@ export interface WaitingItem {
 
 export type WaitingKind = "agent" | "approval" | "confirmation" | "decision";
 
+export interface WhoAsks {
+  channel: string;
+  expires?: string;
+  person: string;
+}
+
 export type Why = "agent" | "approval" | "breaker" | "decision" | "limit" | "retry" | "step" | "time";
+
+export interface WhyLine {
+  n?: number;
+  text: string;
+}
 
 export interface WitnessView {
   at?: string;

@@ -20,6 +20,8 @@ const SILENT_MS = 30_000;
 /** How long the first read may take before the feed starts without it. */
 const FIRST_READ_MS = 1_500;
 const BACKOFF_S = [1, 2, 5, 10];
+/** More missed events than this, and everything is read again. */
+const MISSED_MAX = 5_000;
 const CHANNEL = 'handrail.live';
 
 export const isLive = store(true);
@@ -140,12 +142,6 @@ function connect(): void {
   };
   source.onmessage = hear;
   source.addEventListener('beat', beat);
-  source.addEventListener('reload', (event) => {
-    // More was missed than is sent again: every reader asks for a fresh answer.
-    beat(event);
-    mark(false);
-    mark(true);
-  });
   source.onerror = () => {
     source?.close();
     mark(false);
@@ -169,7 +165,14 @@ function hear(event: MessageEvent<string>): void {
 }
 
 function beat(event: MessageEvent<string>): void {
-  if (event.lastEventId) lastId = event.lastEventId;
+  const missed = Number(event.lastEventId) - Number(lastId);
+  if (lastId && missed > MISSED_MAX) {
+    // Reading again what there is now is cheaper than hearing what happened since.
+    lastId = event.lastEventId;
+    mark(false);
+    connect();
+    return;
+  }
   mark(true);
 }
 

@@ -9,14 +9,20 @@ type Named = { run: string; workflow: string; goal?: string; name?: string; labe
 /** `Ship a release 2.4.0`: the name of its workflow, and the input or goal that tells it from the others. */
 export function runName(one: Named): string {
   if (one.title) return one.title;
+  if (one.goal) return one.goal;
   const name = one.name || titled(one.workflow);
-  const label = one.label || one.goal;
+  const label = one.label;
   if (!label) return name;
   return label.toLowerCase().startsWith(name.toLowerCase()) ? label : `${name} ${label}`;
 }
 
+/** What the library calls its workflows, by id; lists of runs only have the id. */
+export const workflowNames = new Map<string, string>();
+
 /** `ship-release@1.2.0` read as words: Ship release. */
 export function titled(workflow: string): string {
+  const known = workflowNames.get(workflow.replace(/@.*$/, ''));
+  if (known) return known;
   const words = workflow.replace(/@.*$/, '').replace(/^.*\//, '').replace(/[-_]+/g, ' ').trim();
   return words ? words.charAt(0).toUpperCase() + words.slice(1) : workflow;
 }

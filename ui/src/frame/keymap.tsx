@@ -21,7 +21,6 @@ const RUN: readonly (readonly [string, readonly string[]])[] = [
   ['Undo…', ['u']],
   ['Pause or resume…', ['p']],
   ['Previous, next try', ['[', ']']],
-  ['Step back, forward in time', [',', ';']],
   ['Copy link to this step or entry', ['y']],
 ];
 

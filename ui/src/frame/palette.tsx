@@ -1,7 +1,7 @@
 /** The palette: one field for runs, workflows, pages and actions. Results from memory at once; the server's below them. */
 import type { JSX } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { read, remembered, useRead } from '../core/api';
+import { read, useRead } from '../core/api';
 import type { EventPage, LibraryPage, RunPage } from '../core/contract';
 import { mod } from '../core/keys';
 import { go } from '../core/router';
@@ -190,7 +190,3 @@ function askServer(text: string, give: (found: readonly Found[]) => void): () =>
   }, SERVER_MS);
   return () => clearTimeout(timer);
 }
-
-export const warmPalette = (): void => {
-  if (remembered('/library?limit=100') === undefined) void read('/library?limit=100').catch(() => undefined);
-};

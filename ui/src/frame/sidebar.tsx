@@ -2,10 +2,10 @@
 import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { useRead } from '../core/api';
-import type { About, ApprovalPage, ClientList, Home, RunPage } from '../core/contract';
+import type { AboutServer, ApprovalPage, ClientList, Home, LibraryPage, RunPage } from '../core/contract';
 import { mod } from '../core/keys';
 import { isLive } from '../core/live';
-import { lookOf, runHref, runName } from '../core/runs';
+import { lookOf, runHref, runName, workflowNames } from '../core/runs';
 import { useStore } from '../core/store';
 import { toggleTheme } from '../core/theme';
 import { actor, number } from '../core/words';
@@ -17,6 +17,8 @@ import { overlay, waitingForMe } from './shell';
 
 const OPEN = '/runs?state=running&state=waiting&state=paused&state=compensating&limit=12';
 
+const LIBRARY = '/library?limit=100';
+
 export function useCounts(): { home: number; approvals: number } {
   const home = useRead<Home>('/home', { all: true }).data;
   const approvals = useRead<ApprovalPage>('/approvals', { all: true }).data;
@@ -27,9 +29,10 @@ export function useCounts(): { home: number; approvals: number } {
 
 export function Sidebar({ at, counts }: { at: Place | undefined; counts: Record<string, number> }): JSX.Element {
   const open = useRead<RunPage>(OPEN, { all: true }).data?.runs ?? [];
-  const about = useRead<About>('/about').data;
+  const about = useRead<AboutServer>('/about').data;
+  for (const flow of useRead<LibraryPage>(LIBRARY).data?.workflows ?? []) workflowNames.set(flow.id, flow.name);
   return (
-    <div class="side">
+    <aside class="side" aria-label="Sidebar">
       <a class="brand" href="/">
         <Mark />
         <b>handrail</b>
@@ -39,7 +42,7 @@ export function Sidebar({ at, counts }: { at: Place | undefined; counts: Record<
           </span>
         ) : null}
       </a>
-      <button class="find" type="button" aria-label="Search or go to" onClick={() => overlay.set('palette')}>
+      <button class="find" type="button" title="Search or go to…" onClick={() => overlay.set('palette')}>
         <Icon name="search" />
         <span>Search or go to…</span>
         <kbd aria-hidden>{mod === '⌘' ? '⌘K' : 'Ctrl K'}</kbd>
@@ -66,7 +69,7 @@ export function Sidebar({ at, counts }: { at: Place | undefined; counts: Record<
         </section>
       ) : null}
       <Trust about={about} />
-    </div>
+    </aside>
   );
 }
 
@@ -82,7 +85,7 @@ const Badge = ({ value }: { value: number }): JSX.Element => (
   </span>
 );
 
-function Trust({ about }: { about: About | undefined }): JSX.Element {
+function Trust({ about }: { about: AboutServer | undefined }): JSX.Element {
   const live = useStore(isLive);
   const clients = useRead<ClientList>('/clients', { all: true }).data?.clients ?? [];
   const agent = clients.find((one) => one.kind === 'agent' && one.connected) ?? clients.find((one) => one.kind === 'agent');
@@ -96,7 +99,7 @@ function Trust({ about }: { about: About | undefined }): JSX.Element {
       </a>
       <a href="/settings/clients">
         <Icon name="robot" tone={agent?.connected ? 'ok' : '3'} />
-        <span class="cut">{agent ? agent.client || actor(agent.name) : 'No agent'}</span>
+        <span class="cut">{agent ? actor(agent.name) : 'No agent'}</span>
         <span class="num">{agent?.connected ? 'connected' : agent ? 'not connected' : ''}</span>
       </a>
       <a href="/proof">

@@ -29,7 +29,7 @@ export function Flow({ graph }: { graph: Graph }): JSX.Element {
   const lines = wraps ? tops.slice(1).map((_, index) => bent(at(tops[index]!, index), at(tops[index + 1]!, index + 1))) : drawn.arrows.map((arrow) => arrow.path);
   const height = wraps ? Math.ceil(tops.length / columns) * (SIZE.height + 34) - 30 : drawn.height;
   return (
-    <div class="flow" ref={box}>
+    <div class="flow" ref={box} tabIndex={0} role="group" aria-label="Picture of the steps">
       <ol class="graph" aria-label="Steps in order" style={{ width: `${wraps ? width : drawn.width}px`, height: `${height}px`, margin: '0' }}>
         {tops.map((node, index) => {
           const place = at(node, index);
@@ -48,7 +48,7 @@ export function Flow({ graph }: { graph: Graph }): JSX.Element {
           );
         })}
         <li aria-hidden>
-          <svg width={drawn.width} height={height}>
+          <svg class="edges" width={drawn.width} height={height}>
             <defs>
               <marker id="flow-head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">
                 <path d="M1 1l6 3-6 3" fill="none" stroke="var(--ctl)" stroke-width="1.3" />

@@ -17,6 +17,7 @@ import type { PageProps } from '../routes';
 import { WAITING } from '../states';
 import { NotDone } from './run/do';
 import { lookOfStep, titleOf } from './run/model';
+import { callShort } from './run/panel';
 
 const hrefOf = (one: { run: string; step: string }): string => `/approvals/${enc(one.run)}/${enc(one.step)}`;
 
@@ -111,7 +112,7 @@ function Answered({ one }: { one: EventView }): JSX.Element {
     <a class="pick" href={`/runs/${enc(one.run)}/journal/${one.n}`}>
       <Icon name={isYes ? 'approvals' : 'failed'} tone={isYes ? 'ok' : 'bad'} />
       <div class="grow">
-        <p>{String(data.text ?? one.step)}</p>
+        <p>{data.text ? String(data.text) : `“${one.step}” of ${one.run}`}</p>
         <p class="meta">
           {actor(one.actor)} {isYes ? 'approved' : one.kind === 'approval_overridden' ? 'went past it' : 'rejected'}, {clock(one.at, false)}
           {data.reason ? ` · “${String(data.reason)}”` : ''}
@@ -228,7 +229,9 @@ function Effects({ effects, unshown }: { effects: readonly EffectAhead[]; unshow
             <Icon name={isFinal ? 'warning' : isSafe ? 'dot' : 'undo'} tone={isFinal ? 'bad' : isSafe ? 'off' : 'undo'} size={isSafe ? 10 : 16} />
             <div>
               <p class="title">{one.title || one.step}</p>
-              <code class="c-2">{[one.tool, one.args].filter(Boolean).join(' ')}</code>
+              <code class="c-2" title={one.args}>
+                {callOf(one)}
+              </code>
               {one.when ? <p class="meta">only if {one.when}</p> : null}
             </div>
             <span class={isFinal ? 'c-bad' : isSafe ? 'c-3' : 'c-undo'}>{isFinal ? 'Cannot be undone' : isSafe ? 'No effect' : 'Can be undone'}</span>
@@ -238,6 +241,15 @@ function Effects({ effects, unshown }: { effects: readonly EffectAhead[]; unshow
       {unshown ? <p class="line meta pad">and {count(unshown, 'more step', 'more steps')}</p> : null}
     </div>
   );
+}
+
+/** The call as a person reads it; the whole of it stands in the title. */
+function callOf(one: EffectAhead): string {
+  try {
+    return callShort(one.tool ?? '', JSON.parse(one.args ?? ''));
+  } catch {
+    return [one.tool, one.args].filter(Boolean).join(' '); // shortened text is no longer JSON
+  }
 }
 
 function MayNot({ data }: { data: ApprovalView }): JSX.Element {

@@ -2,7 +2,7 @@
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { newKey, Refused, read, useRead, write } from '../core/api';
-import type { Account, CheckpointMade, CheckpointView, Proof, Verified } from '../core/contract';
+import type { Account, CheckpointMade, CheckpointView, JournalProof, Verified } from '../core/contract';
 import { useKeys } from '../core/keys';
 import { isLive } from '../core/live';
 import { enc } from '../core/router';
@@ -20,7 +20,7 @@ export function ProofPage({ params }: PageProps): JSX.Element {
   const run = params.run ?? '';
   const path = run ? `/proof/${enc(run)}` : '/journal/verify';
   const verdict = useRead<Verified>(path);
-  const proof = useRead<Proof>('/proof', { all: true });
+  const proof = useRead<JournalProof>('/proof', { all: true });
   const [busy, setBusy] = useState(false);
   const verify = (): void => {
     setBusy(true);
@@ -103,7 +103,7 @@ function Broken({ data }: { data: Verified }): JSX.Element {
   );
 }
 
-function Whole({ proof, again }: { proof: Proof; again: () => void }): JSX.Element {
+function Whole({ proof, again }: { proof: JournalProof; again: () => void }): JSX.Element {
   const points = [...(proof.checkpoints ?? [])].sort((a, b) => a.number - b.number);
   const newest = points[points.length - 1];
   const live = useStore(isLive);
@@ -164,7 +164,9 @@ function Whole({ proof, again }: { proof: Proof; again: () => void }): JSX.Eleme
                 <th>Stream</th>
                 <th class="num">Events</th>
                 <th>Head</th>
-                <th />
+                <th>
+                  <span class="sr">Export</span>
+                </th>
               </tr>
             </thead>
             <tbody>
@@ -230,7 +232,7 @@ function Whole({ proof, again }: { proof: Proof; again: () => void }): JSX.Eleme
 const Link = ({ one }: { one: CheckpointView }): JSX.Element => (
   <li title={`${day(one.at)}, ${count(one.events, 'event')}`}>
     <span class="link-box">
-      <Icon name={one.is_restart ? 'warning' : 'approvals'} size={14} label={`Checkpoint ${one.number}`} />
+      <Icon name={one.is_restart ? 'warning' : 'tick'} size={14} label={`Checkpoint ${one.number}`} />
     </span>
     {number(one.number)}
   </li>

@@ -44,7 +44,7 @@ export function RunsPage(_props: PageProps): JSX.Element {
             go(urlOf(text, query));
           }}
         >
-          <Find value={text} label="Find runs: words, state:failed, workflow:…, by:…, since:7d" onInput={setText} />
+          <Find value={text} label="Find runs, or state:failed" onInput={setText} />
         </form>
         {NAMES.flatMap((name) =>
           query.getAll(name).filter(Boolean).map((value) => (
@@ -358,7 +358,13 @@ function gridRows(runs: readonly RunSummary[], steps: ReadonlyMap<string, readon
     }
   }
   const by = new Map(runs.map((run) => [run.run, new Map((steps.get(run.run) ?? []).map((step) => [step.id, step]))]));
-  return order.slice(0, ROWS_MAX).map((id) => ({ id, title: /\[/.test(id) ? id : titles.get(id)!, depth: id.includes('.') ? 1 : 0, cells: runs.map((run) => by.get(run.run)?.get(id)) }));
+  return order.slice(0, ROWS_MAX).map((id) => ({ id, title: roundTitle(id, titles.get(id)!), depth: id.includes('.') ? 1 : 0, cells: runs.map((run) => by.get(run.run)?.get(id)) }));
+}
+
+/** A title is written once for all rounds. */
+function roundTitle(id: string, title: string): string {
+  const round = /\[(\d+)\](?!.*\[)/.exec(id)?.[1];
+  return round === undefined ? title : `${title.replace(/\s*\{\{.*?\}\}/g, '')}, round ${Number(round) + 1}`;
 }
 
 function NoMatch({ text }: { text: string }): JSX.Element {

@@ -2,7 +2,7 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { newKey, Refused, useRead, write } from '../core/api';
-import type { About, ClientList, DoctorReport, ProjectList, SettingList } from '../core/contract';
+import type { AboutServer, ClientList, DoctorReport, ProjectList, SettingList } from '../core/contract';
 import { keysOn, useKeys } from '../core/keys';
 import { useStore } from '../core/store';
 import { density, theme } from '../core/theme';
@@ -133,7 +133,7 @@ function Doctor(): JSX.Element {
 }
 
 function Footer(): JSX.Element | null {
-  const about = useRead<About>('/about').data;
+  const about = useRead<AboutServer>('/about').data;
   if (!about) return null;
   return (
     <p class="meta row wrap" style={{ marginTop: '16px', gap: '4px 20px' }}>
@@ -161,9 +161,8 @@ function Clients({ kinds, title }: { kinds: readonly string[]; title: string }):
       ) : shown.length ? (
         <div class="card">
           {shown.map((one) => (
-            <Row key={one.name + one.kind} icon={one.kind === 'agent' ? 'robot' : one.kind === 'person' ? 'person' : 'bolt'} tone={one.connected ? 'ok' : '3'} name={one.client || one.name.replace(/^\w+:/, '')} action={<span class={one.connected ? 'c-ok' : 'c-3'}>{one.connected ? 'Connected' : 'Not connected'}</span>}>
-              {one.name}
-              {one.transport ? ` · ${one.transport}` : ''} {one.heard ? (
+            <Row key={one.name + one.kind} icon={one.kind === 'agent' ? 'robot' : one.kind === 'person' ? 'person' : 'bolt'} tone={one.connected ? 'ok' : '3'} name={one.name.replace(/^\w+:/, '')} action={<span class={one.connected ? 'c-ok' : 'c-3'}>{one.connected ? 'Connected' : 'Not connected'}</span>}>
+              {one.run ? <a class="link" href={`/runs/${one.run}`}>{one.run}</a> : one.name} {one.heard ? (
                 <>
                   · last heard <Time at={one.heard} />
                 </>
@@ -327,7 +326,7 @@ function Keyboard(): JSX.Element {
 }
 
 function AboutPart(): JSX.Element {
-  const given = useRead<About>('/about');
+  const given = useRead<AboutServer>('/about');
   const data = given.data;
   if (!data) return <NoAnswer {...given} />;
   const facts: readonly (readonly [string, ComponentChildren])[] = [

@@ -10,10 +10,10 @@ from typing import Final
 
 from msgspec import Struct
 
-from handrail.domain.definition.model import Call, Definition, Each, Repeat
+from handrail.domain.definition.model import Definition, Each
 from handrail.domain.history.spans import UNDOING, WORKING, Span
 from handrail.domain.run.state import Run
-from handrail.domain.run.step_path import is_in_undo, locate
+from handrail.domain.run.step_path import Located, is_in_undo, locate
 
 STEPS_MAX: Final = 10_000
 
@@ -60,15 +60,17 @@ class _Doing:
         self.inside: dict[str, list[str]] = {}
         """By container, with its round: the steps in it."""
         for span in spans:
-            if not span.step or span.kind in UNDOING or is_in_undo(span.step):
-                continue
-            end = now if span.end is None else span.end
-            self.starts[span.step] = min(self.starts.get(span.step, span.start), span.start)
-            self.ends[span.step] = max(self.ends.get(span.step, end), end)
-            self.spans.setdefault(span.step, []).append(span)
+            if span.step and span.kind not in UNDOING and not is_in_undo(span.step):
+                self._add(span)
         for step in self.starts:
             for around in _around(step):
                 self.inside.setdefault(around, []).append(step)
+
+    def _add(self, span: Span) -> None:
+        end = self.now if span.end is None else span.end
+        self.starts[span.step] = min(self.starts.get(span.step, span.start), span.start)
+        self.ends[span.step] = max(self.ends.get(span.step, end), end)
+        self.spans.setdefault(span.step, []).append(span)
 
     def timed(self, step: str, *, after: int) -> PathStep:
         """A step with its times."""
@@ -94,25 +96,19 @@ class _Doing:
         """The steps without others inside that have to end before this one can start."""
         while path:
             found = locate(self.definition, path)
-            if found.step.after:
-                names = [found.prefix + name for name in found.step.after]
-                return [one for name in names for one in (self.inside.get(name) or [name])]
-            earlier = self._round_before(found.lane.parent, found.prefix)
-            if earlier or not found.lane.parent:
-                return earlier
-            path = found.lane.parent
+            names = [found.prefix + name for name in found.step.after]
+            before = [one for name in names for one in (self.inside.get(name) or [name])]
+            if before or (before := self._round_before(found)):
+                return before
+            path = found.parent
         return ()
 
-    def _round_before(self, container: str, prefix: str) -> list[str]:
+    def _round_before(self, found: Located) -> list[str]:
         """The steps of the round before, in a loop whose rounds follow each other."""
-        if not container or not prefix.endswith("]."):
-            return []
-        work = locate(self.definition, container).step.work
+        number = found.lane.loops[-1].round if found.prefix.endswith("].") else 0
+        work = locate(self.definition, found.parent).step.work if number else None
         is_parallel = isinstance(work, Each) and work.parallel > 1
-        number = int(prefix[prefix.rindex("[") + 1 : -2])
-        if isinstance(work, Call) or not isinstance(work, Each | Repeat) or is_parallel or not number:
-            return []
-        return self.inside.get(f"{container}[{number - 1}]", [])
+        return [] if not number or is_parallel else self.inside.get(f"{found.parent}[{number - 1}]", [])
 
 
 def _around(path: str) -> Iterable[str]:

@@ -186,15 +186,15 @@ class SpanFold:
 
     def _of_wait(self, step: str, entry: Entry) -> None:
         match entry.event:
-            case StepHandedOut(agent=agent):
+            case StepHandedOut():
                 is_same = step in self._open and self.spans[self._open[step]].kind is SpanKind.AGENT_WAIT
                 if not is_same:
                     self._begin(step, SpanKind.AGENT_WAIT, entry)
-                    self._try(step, entry, by=f"agent:{agent}" if agent else entry.actor)
+                    self._try(step, entry)
             case OutputRefused(findings=findings, output=None):
                 self._tried(step, entry, TryOutcome.REFUSED, findings=len(findings))
                 self._begin(step, SpanKind.AGENT_WAIT, entry)
-                self._try(step, entry, by=entry.actor)
+                self._try(step, entry)
             case OutputRefused(findings=findings):
                 self._noted(step, findings=len(findings))
             case ApprovalRequested():
@@ -300,12 +300,12 @@ class SpanFold:
         start = min(span.start, at - took) if is_work else span.start
         self.spans[place] = replace(span, end=max(at, start), start=start, kind=kind or span.kind)
 
-    def _try(self, step: str, entry: Entry, *, attempt: int = 0, is_undo: bool = False, by: str = "") -> None:
+    def _try(self, step: str, entry: Entry, *, attempt: int = 0, is_undo: bool = False) -> None:
         self._handed[step] += not attempt
         number = attempt or self._handed[step]
         self._trying[step] = self._last[step] = len(self.tries)
         self.tries.append(
-            TryTaken(step=step, attempt=number, start=entry.at, n=entry.n, by=by or entry.actor, is_undo=is_undo)
+            TryTaken(step=step, attempt=number, start=entry.at, n=entry.n, by=entry.actor, is_undo=is_undo)
         )
 
     def _tried(

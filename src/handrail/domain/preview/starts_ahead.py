@@ -4,6 +4,7 @@ Pure: the same agenda, turns and decisions as a real run."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from msgspec import Struct
@@ -49,16 +50,29 @@ def start_forecast(run: Run, definition: Definition, now: Now) -> StartForecast:
         return StartForecast((), run)
     agenda = Agenda(definition, run)
     agenda.keep_up(now.at)
+    asked = _moved(agenda, now)
+    if agenda.run.status is not RunStatus.RUNNING:
+        return StartForecast((), agenda.run)
+    calls = next_turn(agenda, check=now.check, under_way=frozenset(agenda.busy)).calls
+    prompts = ready_for_agent(agenda, check=now.check) if agenda.halt is None else []
+    ahead = tuple(call_of(agenda.run, definition, path, now) for path in (*calls, *prompts, *asked))
+    return StartForecast(ahead, agenda.run)
+
+
+def _moved(agenda: Agenda, now: Now) -> list[str]:
+    """Grant what handrail does by itself without a call; the approvals that a person is then asked for."""
     asked: list[str] = []
     for _ in range(TURNS_MAX):
-        turn = next_turn(agenda, check=now.check, under_way=frozenset(agenda.busy))
-        for command in turn.commands:
-            after, events = granted(agenda.run, definition, command, at=now.at)
-            agenda.update(after, {path for path in map(step_of, events) if path is not None})
+        commands = next_turn(agenda, check=now.check, under_way=frozenset(agenda.busy)).commands
+        for command in commands:
+            after, events = granted(agenda.run, agenda.definition, command, at=now.at)
+            agenda.update(after, steps_touched(events))
             asked += [event.step for event in events if isinstance(event, ApprovalRequested)]
-        if not turn.commands or agenda.run.status is not RunStatus.RUNNING:
+        if not commands:
             break
-    is_on = agenda.run.status is RunStatus.RUNNING
-    prompts = ready_for_agent(agenda, check=now.check) if is_on and agenda.halt is None else []
-    paths = [*turn.calls, *prompts, *asked] if is_on else []
-    return StartForecast(tuple(call_of(agenda.run, definition, path, now) for path in paths), agenda.run)
+    return asked
+
+
+def steps_touched(events: Iterable[Event]) -> set[str]:
+    """The steps that these events concern."""
+    return {path for path in map(step_of, events) if path is not None}

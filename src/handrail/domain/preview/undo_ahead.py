@@ -19,7 +19,6 @@ from handrail.domain.journal.event import (
     How,
     StepHandedOut,
     UndoStarted,
-    step_of,
 )
 from handrail.domain.preview.calls_ahead import (
     Now,
@@ -28,7 +27,7 @@ from handrail.domain.preview.calls_ahead import (
     steps_of_undo,
     undo_call_of,
 )
-from handrail.domain.preview.starts_ahead import granted
+from handrail.domain.preview.starts_ahead import granted, steps_touched
 from handrail.domain.preview.values import CallAhead, EffectLeft, Lasting
 from handrail.domain.run.command import (
     Command,
@@ -137,7 +136,7 @@ class _Undoing:
     def _grant(self, command: Command) -> None:
         after, events = granted(self.run, self.definition, command, at=self.at)
         self.events += events
-        self.agenda.update(after, {path for path in map(step_of, events) if path is not None})
+        self.agenda.update(after, steps_touched(events))
 
 
 def _calls(run: Run, after: Run, definition: Definition, event: Event, now: Now) -> list[CallAhead]:

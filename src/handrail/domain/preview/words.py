@@ -21,29 +21,31 @@ NAMED_MAX: Final = 10
 
 def means_of(seen: ControlPreview, definition: Definition) -> str:
     """What the control does, in one phrase."""
-    undos = plural(sum(one.is_undo and not is_in_undo(one.step) for one in seen.calls), "step")
     if any(one.is_undo for one in seen.calls):
-        first = {Action.REJECT: "reject it, then undo ", Action.SKIP: "give this undo up, then undo "}
-        return f"{first.get(seen.action, 'undo ')}{undos}"
-    match seen.action:
-        case Action.PAUSE:
-            return f"start nothing new; {plural(len(seen.in_progress), 'call')} in progress end and are recorded"
-        case Action.RESUME:
-            return f"go on: {plural(len(seen.calls), 'step')} start"
-        case Action.CANCEL:
-            return f"end the run; {plural(len(seen.stays), 'effect')} stay"
-        case Action.RETRY:
-            return f"try it again: {locate(definition, seen.step).step.kind.value} step"
-        case Action.SKIP:
-            return "continue without it"
-        case Action.ACCEPT:
-            return "count it as completed: it did happen"
-        case Action.COMPENSATE:
-            return "undo nothing: no step has an effect that can be undone"
-        case Action.APPROVE:
-            return _approved(seen)
-        case _:
-            return "say no: the step fails"
+        undos = sum(one.is_undo and not is_in_undo(one.step) for one in seen.calls)
+        return f"{THEN_UNDO.get(seen.action, 'undo')} {plural(undos, 'step')}"
+    if seen.action is Action.APPROVE:
+        return _approved(seen)
+    kind = locate(definition, seen.step).step.kind.value if seen.step else ""
+    return PHRASES[seen.action].format(
+        going=plural(len(seen.in_progress), "call"),
+        calls=plural(len(seen.calls), "step"),
+        stays=plural(len(seen.stays), "effect"),
+        kind=kind,
+    )
+
+
+THEN_UNDO: Final = {Action.REJECT: "reject it, then undo", Action.SKIP: "give this undo up, then undo"}
+PHRASES: Final = {
+    Action.PAUSE: "start nothing new; {going} in progress end and are recorded",
+    Action.RESUME: "go on: {calls} start",
+    Action.CANCEL: "end the run; {stays} stay",
+    Action.RETRY: "try it again: {kind} step",
+    Action.SKIP: "continue without it",
+    Action.ACCEPT: "count it as completed: it did happen",
+    Action.COMPENSATE: "undo nothing: no step has an effect that can be undone",
+    Action.REJECT: "say no: the step fails",
+}
 
 
 def _approved(seen: ControlPreview) -> str:
@@ -58,12 +60,16 @@ def notes_of(seen: ControlPreview, run: Run, end: Run) -> Iterator[str]:
         yield from _retried(run.step(seen.step))
     if seen.becomes is RunStatus.PAUSED and seen.action is not Action.PAUSE:
         yield "the run is paused: nothing starts until it is resumed"
+    yield from _left(seen)
+    if end.status is RunStatus.COMPENSATING and run.mode is not Mode.RECORD:
+        yield "somebody has to decide before all of it is undone"
+
+
+def _left(seen: ControlPreview) -> Iterator[str]:
     if seen.action is Action.CANCEL and any(one.can_be_undone for one in seen.stays):
         yield "what was done can still be undone afterwards"
     if any(one.why is Lasting.NO_UNDO for one in seen.stays):
         yield "what has no undo stays behind"
-    if end.status is RunStatus.COMPENSATING and seen.calls and run.mode is not Mode.RECORD:
-        yield "somebody has to decide before all of it is undone"
     if uncertain := [one.step for one in seen.changes if one.becomes is StepStatus.UNCERTAIN]:
         yield f"cut short, so that the outcome is unknown: {', '.join(uncertain[:NAMED_MAX])}"
 

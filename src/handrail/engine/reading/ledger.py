@@ -14,6 +14,7 @@ from handrail.domain.errors import NotFound
 from handrail.domain.instant import instant_text
 from handrail.domain.journal.chain import GENESIS, Record
 from handrail.domain.journal.event import PLAN_PREFIX, RUN_PREFIX, SERVER_PREFIX
+from handrail.domain.journal.event_times import INSTANTS
 from handrail.domain.project import plan_in, scoped, server_in
 from handrail.engine.journal import FAR_BEHIND, Archive, Journal, Placed, ProjectionReader
 
@@ -201,11 +202,19 @@ def event_view(record: Record) -> dict[str, Any]:
         "actor": record.actor,
         "step": record.step,
         "attempt": record.attempt,
-        "data": {key: value for key, value in body.items() if key not in HEADER_KEYS},
+        "data": {key: value for key, value in _readable(record.kind, body).items() if key not in HEADER_KEYS},
         "hash": record.hash.hex(),
         "erased": record.erased is not None,
     }
     return {key: value for key, value in view.items() if value is not None and value is not False}
+
+
+def _readable(kind: str, body: dict[str, Any]) -> dict[str, Any]:
+    """The content of an event with its instants as text; the stored bytes keep their milliseconds."""
+    instants = INSTANTS.get(kind, ())
+    return {
+        key: instant_text(value) if key in instants and isinstance(value, int) else value for key, value in body.items()
+    }
 
 
 def export_view(record: Record, prev: bytes) -> dict[str, Any]:
@@ -223,7 +232,7 @@ def export_view(record: Record, prev: bytes) -> dict[str, Any]:
 
 def summary(record: Record) -> str:
     """An event in one line: the values of its body, shortened."""
-    body = msgspec.json.decode(record.body)
+    body = _readable(record.kind, msgspec.json.decode(record.body))
     shown = [
         f"{key}={_short(value)}" for key, value in body.items() if key not in HEADER_KEYS and value not in ("", [])
     ]

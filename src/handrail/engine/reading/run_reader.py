@@ -20,7 +20,7 @@ from handrail.domain.journal.codec import entry_of
 from handrail.domain.journal.event import AttemptFailed, UndoFailed
 from handrail.domain.journal.projection import RunRow
 from handrail.domain.project import FindProject, refusal, server_stream, unknown_project
-from handrail.domain.run.state import Run
+from handrail.domain.run.state import Run, replay
 from handrail.domain.run.status import RUN_ENDED, RUN_UNENDED, RunStatus
 from handrail.domain.run.step_path import locate
 from handrail.domain.scheduling.breaker import Breaker, BreakerStatus, replay_breaker
@@ -42,6 +42,7 @@ from handrail.engine.reading.run_view import (
 )
 from handrail.engine.reading.step_view import NOTHING, LiveState, PostponedView, Why
 from handrail.engine.reading.stored_runs import StoredRuns
+from handrail.engine.reading.story_view import RunStory, run_story
 from handrail.engine.reading.time_view import RunTimeline, TryView, timed_steps, timeline_of, tries_view
 from handrail.engine.stream_pages import entries_of, pages_of
 from handrail.engine.tool import Toolbox
@@ -140,8 +141,28 @@ class RunReader:
     async def tries(self, run_id: str, step: str) -> tuple[TryView, ...]:
         """All tries of a step, and of its undo, in order; NotFound if there is no such step."""
         run = await self.run(run_id)
-        locate(await self.definition(run), step)
-        return tries_view([one for one in (await self.spans(run)).tries if one.step == step])
+        definition = await self.definition(run)
+        locate(definition, step)
+        return tries_view([one for one in (await self.spans(run)).tries if one.step == step], definition)
+
+    async def story(self, run_id: str) -> RunStory:
+        """What happened in a run, as a story, and why it is where it is."""
+        entries = await entries_of(self.store, run_id)
+        if not entries:
+            raise await self._no_such(run_id)
+        run = replay(entries, Run(id=run_id))
+        return run_story(run, await self.definition(run), entries)
+
+    async def evidence(self, run_id: str) -> tuple[tuple[str, JudgedOutput], ...]:
+        """The latest output of each step that went through checks, in the order of the journal."""
+        await self.run(run_id)
+        found: dict[str, JudgedOutput] = {}
+        async for page in pages_of(self.store, run_id):
+            for record in page:
+                one = judged_output(entry_of(record)) if record.kind in JUDGED and record.step else None
+                if one is not None and record.step is not None:
+                    found[record.step] = one
+        return tuple(found.items())
 
     async def judged(self, run_id: str, step: str) -> tuple[JudgedOutput, ...]:
         """The outputs of a step that went through checks, the latest of them, each check with its evidence."""

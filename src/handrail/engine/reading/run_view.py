@@ -14,6 +14,7 @@ from msgspec import Meta
 from msgspec.structs import replace
 
 from handrail.domain.definition.model import Category, Definition, Kind, Step, Tool
+from handrail.domain.history.failure_parts import FailureParts, failure_parts
 from handrail.domain.instant import instant_text
 from handrail.domain.journal.event import EffectAhead, Mode
 from handrail.domain.journal.projection import RunRow
@@ -122,6 +123,8 @@ class Failure(Shown, frozen=True):
     tries: tuple[Try, ...] = ()
     """Its last attempts, from the journal."""
     options: tuple[RecoveryOption, ...] = ()
+    parts: FailureParts | None = None
+    """Status, host and words apart, in full views."""
 
 
 class ForkView(Shown, frozen=True):
@@ -233,7 +236,7 @@ def status_of(
         progress=progress_of(run, definition, is_full=detail is Detail.FULL),
         goal=run.goal,
         waiting_for=waiting_for(run, prospect, definition),
-        failure=_failure(run, definition, prospect),
+        failure=_failure(run, definition, prospect, detail),
         options=_options(run, definition) if run.status is RunStatus.CANCELLED else (),
         reason=run.reason if run.status in RUN_WITH_REASON else "",
         priority=run.priority,
@@ -337,15 +340,17 @@ def _origin(run: Run) -> ForkView | None:
     return ForkView(run=fork.run, step=fork.step, effects=fork.effects) if fork else None
 
 
-def _failure(run: Run, definition: Definition, prospect: Prospect) -> Failure | None:
+def _failure(run: Run, definition: Definition, prospect: Prospect, detail: Detail) -> Failure | None:
     path = _failed_step(run, prospect)
     if path is None:
         return None
     state = run.step(path)
     is_undo = is_undo_undecided(run, state)
+    tool = _tool_of(locate(definition, path).step, is_undo=is_undo)
     return Failure(
         step=path,
-        tool=_tool_of(locate(definition, path).step, is_undo=is_undo),
+        tool=tool,
+        parts=failure_parts(state.message, tool) if detail is Detail.FULL and tool and state.message else None,
         category=None if state.status is StepStatus.UNCERTAIN else state.category,
         message=_undo_message(run, definition, state) if is_undo else _message(state),
         attempts=state.undo_attempts if is_undo else state.attempts,

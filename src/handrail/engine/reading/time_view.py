@@ -8,9 +8,20 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from handrail.domain.definition.model import Category, Definition, title_of
+from handrail.domain.definition.model import Category, Definition, Tool, title_of
 from handrail.domain.history.critical_path import PathStep, critical_path
-from handrail.domain.history.spans import UNDOING, WORKING, Span, SpanFold, SpanKind, StepTimes, TryOutcome, TryTaken
+from handrail.domain.history.failure_parts import FailureParts, failure_parts
+from handrail.domain.history.spans import (
+    UNDOING,
+    WAITING,
+    WORKING,
+    Span,
+    SpanFold,
+    SpanKind,
+    StepTimes,
+    TryOutcome,
+    TryTaken,
+)
 from handrail.domain.instant import instant_text
 from handrail.domain.plural import plural
 from handrail.domain.run.state import Run
@@ -38,6 +49,8 @@ class TryView(Shown, frozen=True):
     is_undo: bool = False
     findings: int = 0
     ended_n: int = 0
+    parts: FailureParts | None = None
+    """Status, host and words of a failure apart."""
 
 
 class SpanView(Shown, frozen=True):
@@ -100,9 +113,15 @@ def timed_steps(steps: Sequence[StepView], fold: SpanFold, *, now: int) -> tuple
     )
 
 
-def tries_view(tries: Sequence[TryTaken]) -> tuple[TryView, ...]:
+def tries_view(tries: Sequence[TryTaken], definition: Definition) -> tuple[TryView, ...]:
     """Tries as readers see them."""
-    return tuple(_try(one) for one in tries)
+    return tuple(replace(_try(one), parts=_parts(one, definition)) for one in tries)
+
+
+def _parts(one: TryTaken, definition: Definition) -> FailureParts | None:
+    step = locate(definition, one.step).step
+    work = step.undo if one.is_undo and step.undo is not None else step.work
+    return failure_parts(one.message, work.tool) if one.message and isinstance(work, Tool) else None
 
 
 def _try(one: TryTaken) -> TryView:
@@ -143,10 +162,14 @@ def timeline_of(run: Run, definition: Definition, fold: SpanFold, *, now: int, a
         critical=tuple(_on_path(one, definition) for one in path),
         says=_cost(path, definition),
         took_ms=max(0, end - run.started),
-        worked_ms=sum(sums[kind] for kind in WORKING),
-        undone_ms=sum(sums[kind] for kind in UNDOING),
-        waited_ms=sum(took for kind, took in sums.items() if kind not in WORKING | UNDOING | {SpanKind.PAUSED}),
+        worked_ms=_spent(fold, WORKING, end),
+        undone_ms=_spent(fold, UNDOING, end),
+        waited_ms=_spent(fold, WAITING, end),
     )
+
+
+def _spent(fold: SpanFold, kinds: frozenset[SpanKind], end: int) -> int:
+    return sum(span.lasted(end) for span in fold.spans if span.kind in kinds)
 
 
 def _span(span: Span, now: int) -> SpanView:

@@ -152,7 +152,7 @@ class _Serving:
 
 def _connected(mcp: McpPart) -> list[Connected]:
     now = system_clock()
-    return [Connected(name=name, heard=now - int(ago * 1_000), transport="http") for name, ago in mcp.clients()]
+    return [Connected(name=name, heard=now - int(ago * 1_000)) for name, ago in mcp.clients()]
 
 
 def _data(endpoint: Endpoint, *, has_console: bool) -> dict[str, Any]:

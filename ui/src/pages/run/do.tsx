@@ -7,7 +7,7 @@ import { mod, useKeys } from '../../core/keys';
 import { isLive } from '../../core/live';
 import { enc, go } from '../../core/router';
 import { useStore } from '../../core/store';
-import { count, listed, number, spaced } from '../../core/words';
+import { capital, count, listed, number, spaced } from '../../core/words';
 import { NoAnswer } from '../../frame/shell';
 import { Icon } from '../../kit/icons';
 import { Button, Copy, Twin, toast } from '../../kit/kit';
@@ -15,7 +15,7 @@ import { RUN } from '../../states';
 import { ACTIONS, actionHref, commandOf } from './actions';
 import { curl } from './header';
 import { runPath, type Row } from './model';
-import { callArgs } from './panel';
+import { callArgs, callShort } from './panel';
 import { tabHref } from './run';
 
 /** A preview, as the server gives it. */
@@ -230,8 +230,10 @@ function optionNote(one: LegalAction, view: RunView, rows: readonly Row[]): stri
     const category = rows.find((row) => row.step.id === one.step)?.step.category;
     if (category && !RETRIED.has(category)) return `Same key. A ${spaced(category)} error rarely heals by itself.`;
   }
-  return means ?? '';
+  return sentence(means);
 }
+
+const sentence = (words: string | undefined): string => (words ? capital(words).replace(/\.?$/, '.') : '');
 
 function PreviewBody({ given, rows, view }: { given: PreviewGiven; rows: readonly Row[]; view: RunView }): JSX.Element {
   const calls = given.calls ?? [];
@@ -247,7 +249,7 @@ function PreviewBody({ given, rows, view }: { given: PreviewGiven; rows: readonl
           {refusal} {given.hint} {given.who_may ? `May: ${given.who_may}.` : ''}
         </span>
       ) : (
-        <span class="meta">{given.action === 'retry' && category && !RETRIED.has(category) ? `Same key. A ${spaced(category)} error rarely heals by itself.` : given.means || (isUndo ? `${count(calls.length, 'step')}, newest first.` : '')}</span>
+        <span class="meta">{given.action === 'retry' && category && !RETRIED.has(category) ? `Same key. A ${spaced(category)} error rarely heals by itself.` : isUndo ? `${count(calls.length, 'step')}, newest first.` : sentence(given.means)}</span>
       )}
       {given.in_progress?.length ? <span class="meta">{count(given.in_progress.length, 'step')} being executed now end{given.in_progress.length === 1 ? 's' : ''} first: {listed(given.in_progress.map((one) => named(one, rows)))}.</span> : null}
       {calls.length ? (
@@ -257,8 +259,8 @@ function PreviewBody({ given, rows, view }: { given: PreviewGiven; rows: readonl
               <span class="n" style={isUndo ? undefined : { color: 'var(--text3)' }}>
                 {number(call.order ?? index + 1)}
               </span>
-              <span class="cut" title={call.title || call.step}>
-                {call.title || named(call.step, rows)}
+              <span class="cut" title={call.step}>
+                {named(call.step, rows) || call.title}
                 {call.by && call.by !== 'handrail' ? <span class="c-wait"> · by {call.by === 'agent' ? 'the agent' : 'a person'}</span> : null}
                 {call.problem ? <span class="c-bad"> · would fail: {call.problem}</span> : null}
               </span>
@@ -275,7 +277,7 @@ function PreviewBody({ given, rows, view }: { given: PreviewGiven; rows: readonl
         <div class="stays c-bad">
           <Icon name="warning" size={14} />
           <span>
-            <b>What stays behind:</b> {listed(stays.map((one) => (one.title || named(one.step, rows)) + staysWhy(one.why)), 8)}
+            <b>What stays behind:</b> {listed(stays.map((one) => (named(one.step, rows) || one.title) + staysWhy(one.why)), 8)}
           </span>
         </div>
       ) : isUndo || given.action === 'cancel' ? (
@@ -299,7 +301,7 @@ const staysWhy = (why: string | undefined): string => (why ? STAYS[why] ?? ` (${
 
 function callText(call: Ahead): string {
   if (call.own_undo) return `${call.tool ?? ''} puts back what was there`;
-  return [call.tool || call.workflow, callArgs(call.args)].filter(Boolean).join(' ') || call.text || '';
+  return callShort(call.tool || call.workflow || '', call.args) || call.text || '';
 }
 
 function buttonWords(action: string, step: string, given: PreviewGiven | undefined, rows: readonly Row[]): string {

@@ -224,7 +224,7 @@ function Drawing({ run, rows, units, drawn, nodes, selected, scale, down }: Draw
           if (!unit.inner) return null;
           return <Loop key={unit.id} run={run} unit={unit} at={at} selected={selected} tabStop={tabStop} />;
         })}
-        <svg width={drawn.width} height={height} aria-hidden>
+        <svg class="edges" width={drawn.width} height={height} aria-hidden>
           <defs>
             <marker id="head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">
               <path d="M1 1l6 3-6 3" fill="none" stroke="var(--ctl)" stroke-width="1.3" />
@@ -278,11 +278,16 @@ function Node({ run, row, at: place, order, selected, tab }: { run: string; row:
   const tries = (step.attempts ?? 0) > 1 ? `${step.attempts} tries` : '';
   const note = step.status === 'pending' ? 'not started' : [look.tone === 'ok' || look.tone === 'undo' ? row.took : look.tone === 'bad' && step.category ? step.category.replace(/_/g, ' ') : look.word, tries].filter(Boolean).join(' · ');
   return (
-    <a class={`node ${tone}`} href={stepHref(run, step.id, '?tab=graph')} data-step={step.id} style={at(place)} tabIndex={tab ? 0 : -1} aria-current={selected ? 'true' : undefined} aria-label={`${row.title}, ${look.word}${tries ? `, ${tries}` : ''}, ${row.took}${order ? `, undone ${order}.` : ''}`} title={row.title}>
-      <StateIcon look={look} size={14} />
+    <a class={`node ${tone}`} href={stepHref(run, step.id, '?tab=graph')} data-step={step.id} style={at(place)} tabIndex={tab ? 0 : -1} aria-current={selected ? 'true' : undefined} title={row.title}>
+      <StateIcon look={look} size={14} named />
       <b>{row.title}</b>
       <span class="meta">{note}</span>
-      {order ? <span class="order">{number(order)}</span> : null}
+      {order ? (
+        <span class="order">
+          <span class="sr">undone as number </span>
+          {number(order)}
+        </span>
+      ) : null}
     </a>
   );
 }
@@ -292,7 +297,7 @@ function Folded({ run, rows, at: place }: { run: string; rows: readonly Row[]; a
   const from = instant(first.step.started);
   const to = instant(rows[rows.length - 1]!.step.ended);
   return (
-    <a class="node" href={stepHref(run, first.step.id, '?tab=graph')} data-step={first.step.id} style={at(place)} aria-label={`${count(rows.length, 'step')} completed`}>
+    <a class="node" href={stepHref(run, first.step.id, '?tab=graph')} data-step={first.step.id} style={at(place)}>
       <Icon name="completed" tone="ok" size={14} />
       <b>{count(rows.length, 'step')} completed</b>
       <span class="meta">{duration(to - from)}</span>
@@ -320,13 +325,13 @@ function Loop({ run, unit, at: place, selected, tabStop }: { run: string; unit: 
             const bad = worstOf(list);
             const open = bad.step.id;
             const name = `Round ${index + 1}: ${bad.title}, ${bad.look.word}`;
-            const link = { href: stepHref(run, open, '?tab=graph'), 'data-step': open, tabIndex: open === tabStop ? 0 : -1, 'aria-label': name, title: name, 'aria-current': open === selected ? ('true' as const) : undefined };
+            const link = { href: stepHref(run, open, '?tab=graph'), 'data-step': open, tabIndex: open === tabStop ? 0 : -1, title: name, ...(inner.kind === 'cells' ? { 'aria-label': name } : {}), 'aria-current': open === selected ? ('true' as const) : undefined };
             return inner.kind === 'cells' ? (
               <a key={index} class={`f-${bad.look.tone}`} style={{ height: '12px', borderRadius: '2px' }} {...link} />
             ) : (
               <a key={index} class={`tile ${bad.look.tone}`} {...link}>
-                <StateIcon look={bad.look} size={14} />
-                <span class="cut">Round {number(index + 1)}</span>
+                <StateIcon look={bad.look} size={14} named />
+                <span class="cut">{bad.title}</span>
                 <span class="num">{(bad.step.attempts ?? 0) > 1 ? `${bad.step.attempts} tries` : bad.took}</span>
               </a>
             );

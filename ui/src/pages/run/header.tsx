@@ -10,7 +10,7 @@ import { actor, clock, count, duration, listed, number, roughly, said, spaced, i
 import { Icon, Labelled } from '../../kit/icons';
 import { Button, Menu, Pill, Time, copyText } from '../../kit/kit';
 import { useNow } from '../../kit/now';
-import { runLook } from '../../states';
+import { STEP, runLook } from '../../states';
 import { ACTIONS, actionHref } from './actions';
 import { MANY, isContainer, runPath, tally, type Row } from './model';
 
@@ -90,7 +90,7 @@ function Controls({ run, actions }: { run: string; actions: readonly LegalAction
   const front = sorted.filter((one) => one.action !== 'fork').slice(0, 4);
   const rest = sorted.filter((one) => !front.includes(one));
   return (
-    <div class="row controls">
+    <div class={`row controls${front.length ? '' : ' idle'}`}>
       {front.map((one) => (
         <Button key={one.action} href={actionHref(run, one.action, one.step)} kbd={ACTIONS[one.action]!.key?.toUpperCase()} disabled={!live}>
           {ACTIONS[one.action]!.word}…
@@ -150,10 +150,13 @@ function Segments({ rows }: { rows: readonly Row[] }): JSX.Element | null {
   );
 }
 
-function Counts({ rows }: { rows: readonly Row[] }): JSX.Element {
+function Counts({ rows, unknown = 0 }: { rows: readonly Row[]; unknown?: number }): JSX.Element {
+  const known = tally(rows);
+  const open = known.find((one) => one.word === STEP.pending!.word);
+  const all = !unknown ? known : [...known.filter((one) => one !== open), { word: STEP.pending!.word, tone: 'off', count: (open?.count ?? 0) + unknown }];
   return (
     <p class="counts">
-      {tally(rows).map((one, index) => (
+      {all.map((one, index) => (
         <span key={one.word}>
           {index ? ' · ' : ''}
           <span class={one.tone === 'ok' || one.tone === 'off' ? '' : `c-${one.tone}`}>
@@ -199,7 +202,7 @@ function Cells({ run, rows, progress }: { run: string; rows: readonly Row[]; pro
           </b>{' '}
           steps done
         </p>
-        <Counts rows={rows} />
+        <Counts rows={rows} unknown={total - parts.length} />
       </div>
       <svg viewBox={`0 0 ${columns * (size + 1)} ${height}`} role="img" aria-label={`${number(done)} of ${number(total)} steps done; the list below names them`} onClick={pick}>
         {[...paths].map(([tone, d]) => (
@@ -238,8 +241,8 @@ function Why({ run, view, rows }: { run: string; view: RunView; rows: readonly R
   const decided = useRead<EventPage>(runPath(run, DECIDED), { run }).data?.events ?? [];
   const entryOf = (kind: string, step?: string): number | undefined => decided.findLast((one) => one.kind === kind && (!step || one.step === step))?.n;
   const whoDid = (kind: string): string => actor(decided.findLast((one) => one.kind === kind)?.actor);
-  if (failure) {
-    const words = said(failure.message);
+  if (failure && !(failed.length && rows.some((row) => row.step.id === failure.step && isContainer(row.step)))) {
+    const words = failure.parts ? { text: failure.parts.said, code: String(failure.parts.status ?? ''), host: failure.parts.host ?? '' } : said(failure.message);
     const code = [words.code, failure.category && spaced(failure.category)].filter(Boolean).join(', ');
     const tries = (failure.attempts ?? 1) > 1 ? `tried ${number(failure.attempts)} times` : 'not retried';
     const unknown = !failure.category && rows.some((row) => row.step.id === failure.step && row.step.status === 'uncertain');
@@ -299,7 +302,7 @@ function Why({ run, view, rows }: { run: string; view: RunView; rows: readonly R
     const ended = status.status === 'compensated';
     lines.push(
       <Line key="undo" run={run} icon={couldNot.length ? 'undo_failed' : ended ? 'undone' : 'undoing'} tone={couldNot.length ? 'bad' : 'undo'} entry={entryOf('compensation_started')}>
-        <b>{couldNot.length ? `${count(couldNot.length, 'effect')} could not be undone.` : `${whoDid('compensation_started') || 'handrail'} ${ended || couldNot.length ? 'chose to undo' : 'is undoing'}${status.reason ? ':' : ''}`}</b>
+        <b>{couldNot.length ? `${count(couldNot.length, 'effect')} could not be undone.` : !whoDid('compensation_started') ? 'Undone:' : `${whoDid('compensation_started')} ${ended || couldNot.length ? 'chose to undo' : 'is undoing'}${status.reason ? ':' : ''}`}</b>
         {status.reason ? <> “{status.reason}”</> : null}{' '}
         <span class="c-3">
           · {count(undone.length, 'step')} undone, {left.length ? `still there: ${listed(left.map(title))}` : 'nothing left behind'}

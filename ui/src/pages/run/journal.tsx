@@ -134,7 +134,7 @@ function StoryLine({ run, one, chosen }: { run: string; one: Chapter; chosen: bo
             Copy link
           </Button>
         ) : null}
-        <a class="n" href={href} aria-label={one.from === one.to ? `Entry ${one.from}` : `Entries ${one.from} to ${one.to}`}>
+        <a class="n" href={href} title={one.from === one.to ? `Entry ${one.from}` : `Entries ${one.from} to ${one.to}`}>
           #{one.from === one.to ? one.from : `${one.from}–${one.to}`}
         </a>
       </span>
@@ -156,7 +156,7 @@ function EntryLine({ run, event, title, chosen }: { run: string; event: EventVie
           <b>{spaced(event.kind)}</b> {event.step ? title(event.step) : ''} {event.attempt && event.attempt > 1 ? `, try ${event.attempt}` : ''} <span class="c-3">{actor(event.actor)}</span> {words ? <span class="c-2">{String(words).slice(0, 300)}</span> : null}
         </p>
       </div>
-      <a class="n" href={`/runs/${enc(run)}/journal/${event.n}${location.search}`} aria-label={`Entry ${event.n}`}>
+      <a class="n" href={`/runs/${enc(run)}/journal/${event.n}${location.search}`}>
         #{event.n}
       </a>
     </article>
@@ -176,7 +176,7 @@ function Side({ run, events, story, show, find, chosen }: { run: string; events:
   ];
   return (
     <aside class="story-side" aria-label="Filter and proof">
-      <h3>Show</h3>
+      <h2>Show</h2>
       <nav class="show-list" aria-label="Show">
         {list.map(([key, word, value]) => (
           <a key={key} href={withQuery({ show: key === 'story' ? undefined : key }, `/runs/${enc(run)}/journal`)} aria-current={key === show ? 'true' : undefined}>
@@ -199,7 +199,7 @@ function Intact({ run }: { run: string }): JSX.Element {
   const data = proof.data;
   return (
     <>
-      <h3>Is it intact?</h3>
+      <h2>Is it intact?</h2>
       {data ? (
         <>
           <p class={`labelled ${data.ok ? 'c-ok' : 'c-bad'}`}>
@@ -251,7 +251,7 @@ function Raw({ run, n }: { run: string; n: number }): JSX.Element {
   ];
   return (
     <>
-      <h3>Entry {number(n)}</h3>
+      <h2>Entry {number(n)}</h2>
       <dl class="facts">
         {facts
           .filter(([, value]) => value)
@@ -264,7 +264,7 @@ function Raw({ run, n }: { run: string; n: number }): JSX.Element {
             </>
           ))}
       </dl>
-      <h3>Its data</h3>
+      <h2>Its data</h2>
       <Value value={data.data} empty={data.erased ? 'Erased. The chain still holds.' : 'None.'} />
     </>
   );

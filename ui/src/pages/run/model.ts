@@ -197,7 +197,7 @@ export function waitOf(step: StepView): string | undefined {
 
 export function lookOfStep(step: StepView): Look {
   const wait = waitOf(step);
-  if (step.status === 'waiting') return stepLook('waiting', wait);
+  if (step.status === 'waiting' || (step.status === 'ready' && wait === 'agent')) return stepLook('waiting', wait);
   return stepLook(step.status);
 }
 
@@ -220,7 +220,12 @@ export function rowsOf(steps: readonly Step[], facts: ReadonlyMap<string, Facts>
   });
 }
 
-export const titleOf = (step: StepView): string => step.title || step.id;
+/** Without the items of its loop: `Build {{ target }}` is `Build 3` in the third round. */
+export const titleOf = (step: StepView): string => {
+  const round = /\[(\d+)\](?!.*\[)/.exec(step.id)?.[1];
+  const title = step.title || step.id;
+  return round === undefined ? title : title.replace(/\{\{.*?\}\}/g, String(Number(round) + 1));
+};
 
 function doneBy(step: Step, fact: Facts | undefined): Row['by'] {
   if (step.kind === 'each' || step.kind === 'repeat') return { icon: 'loop', word: roundsOf(step) };
@@ -260,7 +265,9 @@ function effectOf(step: Step, fact: Facts | undefined): Row['effect'] {
 }
 
 export function tookOf(step: Step, now: number): string {
-  if (typeof step.worked_ms === 'number') return duration(step.worked_ms + (step.waited_ms ?? 0));
+  // A step that failed waits for a decision from then on: that is not how long it took.
+  const isOver = step.status === 'failed' || step.status === 'uncertain';
+  if (typeof step.worked_ms === 'number' || typeof step.waited_ms === 'number') return duration((step.worked_ms ?? 0) + (isOver ? 0 : step.waited_ms ?? 0));
   const from = instant(step.started);
   if (Number.isNaN(from)) return '–';
   const to = step.ended ? instant(step.ended) : now;

@@ -134,10 +134,15 @@ function Detail({ run, data, view, tries, chosen }: { run: string; data: StepDet
   const shown = tries[chosen - 1];
   const output = shown && chosen !== tries.length ? data.outputs?.[String(shown.attempt)] : data.output;
   const prompt = typeof data.input === 'string' ? data.input : undefined;
+  const judged = data.judged?.at(-1);
   return (
     <>
-      {data.checks?.length ? (
-        <Section title="Checks handrail ran" note={count(data.checks.length, 'check')}>
+      {judged?.checks?.length ? (
+        <Section title={`Checks handrail ran, ${judged.accepted ? 'accepted' : 'not accepted'}`} note={<EntryLink run={run} n={judged.n} />}>
+          <Checks checks={judged.checks.map((one) => ({ ...one, severity: data.checks?.find((other) => other.rule === one.rule)?.severity }))} />
+        </Section>
+      ) : data.checks?.length ? (
+        <Section title="Checks" note={count(data.checks.length, 'check')}>
           <Checks checks={data.checks} />
         </Section>
       ) : null}
@@ -165,6 +170,12 @@ function Detail({ run, data, view, tries, chosen }: { run: string; data: StepDet
   );
 }
 
+const EntryLink = ({ run, n }: { run: string; n: number }): JSX.Element => (
+  <a class="link" href={`/runs/${enc(run)}/journal/${n}`}>
+    entry {number(n)}
+  </a>
+);
+
 const look = (view: Step): string => lookOfStep(view).tone;
 
 function Tries({ tries, run, chosen }: { tries: readonly TryView[]; run: string; chosen: number }): JSX.Element {
@@ -185,24 +196,15 @@ function Tries({ tries, run, chosen }: { tries: readonly TryView[]; run: string;
               <p class="grow" style={{ overflowWrap: 'anywhere' }}>
                 {said(one.message).text || (one.outcome === 'completed' ? 'worked' : isOpen ? 'running' : one.outcome)}
                 {one.category ? <span class="c-3"> · {spaced(one.category)}</span> : null}
-                {one.by ? <span class="c-3"> · {actor(one.by)}</span> : null}
+                {one.by && actor(one.by) !== 'handrail' ? <span class="c-3"> · {actor(one.by)}</span> : null}
               </p>
               <span class="num c-2">{typeof one.took_ms === 'number' ? duration(one.took_ms) : one.ended ? duration(instant(one.ended) - instant(one.started)) : ''}</span>
             </div>
             {one.findings ? <p class="wait">{count(one.findings, 'finding')}</p> : null}
-            {next && waited > 0 ? (
-              <p class="wait">
-                waited {duration(waited)}
-                {one.due ? ', as scheduled' : ''}
-              </p>
-            ) : one.due && !next ? (
-              <p class="wait">next try at {clock(one.due)}</p>
-            ) : null}
-            {one.n ? (
-              <a class="link wait" href={`/runs/${enc(run)}/journal/${one.n}`}>
-                entry {number(one.n)}
-              </a>
-            ) : null}
+            <p class="wait">
+              {next && waited > 0 ? `waited ${duration(waited)}${one.due ? ', as scheduled' : ''} · ` : one.due && !next ? `next try at ${clock(one.due)} · ` : ''}
+              <EntryLink run={run} n={one.ended_n || one.n} />
+            </p>
           </li>
         );
       })}
@@ -333,6 +335,14 @@ export function callArgs(args: unknown): string {
   if (typeof args === 'string') return args;
   const entries = Object.entries(args as object);
   return entries.map(([name, value]) => `${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`).join(' ');
+}
+
+/** A call in few words: `DELETE …/store/upload?macos`, `delete notes.md`. */
+export function callShort(tool: string, args: unknown): string {
+  const given = (args && typeof args === 'object' ? args : {}) as Record<string, unknown>;
+  if (typeof given.url === 'string') return `${String(given.method ?? 'GET')} ${given.url.replace(/^https?:\/\/[^/]+/, '…')}`;
+  if (typeof given.path === 'string') return `${tool.replace(/^.*\./, '')} ${given.path}`;
+  return [tool, callArgs(args)].filter(Boolean).join(' ');
 }
 
 function Small({ run, data, view }: { run: string; data: StepDetail; view: Step }): JSX.Element {

@@ -139,7 +139,7 @@ export function labelOf(view: RunView | undefined): string {
   const given = (view as { label?: string } | undefined)?.label;
   if (given) return given;
   for (const value of Object.values(view?.inputs ?? {})) {
-    if ((typeof value === 'string' && value.length <= 40 && value && !value.includes('\n')) || typeof value === 'number') return String(value);
+    if (typeof value === 'string' && value && value.length <= 40 && !value.includes('\n')) return value;
   }
   return '';
 }

@@ -3,7 +3,7 @@ import type { JSX } from 'preact';
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { useKeys } from '../../core/keys';
 import { go, place, withQuery } from '../../core/router';
-import { count, number } from '../../core/words';
+import { count, number, said } from '../../core/words';
 import { Icon } from '../../kit/icons';
 import { Button, Empty, Find, StateIcon } from '../../kit/kit';
 import { actionHref } from './actions';
@@ -60,7 +60,7 @@ export function StepList(props: TabProps & { many: boolean }): JSX.Element {
           <header class="row wrap">
             <Icon name="failed" tone="bad" />
             <p class="grow">
-              <b>{number(group.rows.length)} failed for one reason:</b> {group.message}
+              <b>{number(group.rows.length)} failed for one reason:</b> {said(group.message).text} <span class="c-3">{said(group.message).code}</span>
             </p>
             {view.actions?.some((one) => one.action === 'retry' && one.step === group.rows[0]!.step.id) ? (
               <Button small href={actionHref(run, 'retry', group.rows[0]!.step.id)}>
@@ -78,7 +78,7 @@ export function StepList(props: TabProps & { many: boolean }): JSX.Element {
               <span />
               <span>Step</span>
               <span class="by">Done by</span>
-              <span class="num tries">{isAgents ? 'Submitted' : 'Tries'}</span>
+              <span class="num tries">Tries</span>
               <span class="effect">{isAgents ? 'How it is known' : 'Effect'}</span>
               <span class="num">Took</span>
             </div>
@@ -128,7 +128,7 @@ function useOpening(run: string, rows: readonly Row[], selected: string, many: b
 const RANK = ['uncertain', 'compensation_failed', 'failed', 'waiting', 'running', 'compensating'];
 export function worst(rows: readonly Row[]): Row | undefined {
   for (const status of RANK) {
-    const found = rows.find((row) => row.step.status === status && row.step.kind !== 'each' && row.step.kind !== 'repeat' && row.step.kind !== 'workflow');
+    const found = rows.find((row) => (row.step.status === status || (status === 'waiting' && row.look.tone === 'wait')) && row.step.kind !== 'each' && row.step.kind !== 'repeat' && row.step.kind !== 'workflow');
     if (found) return found;
   }
   return undefined;
@@ -257,16 +257,15 @@ function StepRow({ run, row, selected, plain, undo, ends }: StepRowProps): JSX.E
   const { step, look } = row;
   const tries = step.attempts ?? 0;
   const known = step.kind === 'prompt' && step.status === 'completed' ? KNOWN[step.proof ?? ''] : undefined;
-  const name = `${row.title}, ${look.word}${tries > 1 ? `, ${tries} tries` : ''}, ${row.took}`;
   const dim = step.status === 'pending' || step.status === 'skipped' ? ' dim' : '';
-  const note = step.says || (plain || look.tone === 'bad' || step.status === 'skipped' ? step.message : '') || '';
+  const note = step.says || (plain || look.tone === 'bad' || step.status === 'skipped' ? said(step.message).text : '') || '';
   return (
     <li class={`${undo}${ends}${dim}`}>
-      <a class={`step-row${plain ? ' plain' : ''}`} href={stepHref(run, step.id)} data-step={step.id} aria-current={selected ? 'true' : undefined} aria-label={name}>
+      <a class={`step-row${plain ? ' plain' : ''}`} href={stepHref(run, step.id)} data-step={step.id} aria-current={selected ? 'true' : undefined}>
         <span class="rail-icon">
-          <StateIcon look={look} />
+          <StateIcon look={look} named />
         </span>
-        <span class="what cut" style={{ paddingLeft: `${row.depth * 18}px` }}>
+        <span class="what cut" title={row.title} style={{ paddingLeft: `${row.depth * 18}px` }}>
           <span class={row.depth ? '' : 'strong'}>{row.title}</span> <code class="c-3">{step.id}</code>
         </span>
         {plain ? (

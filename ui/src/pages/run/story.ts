@@ -1,6 +1,6 @@
 /** The journal as a story: routine entries are folded into sentences; what people, checks and failures said stands alone. Pure. */
 import type { EventView } from '../../core/contract';
-import { actor, capital, count, duration, listed, number, spaced } from '../../core/words';
+import { actor, capital, count, duration, listed, number, said, spaced } from '../../core/words';
 import type { IconName } from '../../kit/icons';
 import type { Tone } from '../../states';
 
@@ -49,12 +49,27 @@ export function storyOf(events: readonly EventView[], title: (step: string) => s
       if (routine.length) close();
       undo.push(event);
     } else {
+      const own = event.kind === 'step_failed' ? takeOwn(routine, event.step ?? '') : [];
       close();
-      chapters.push(cardOf(event, title));
+      chapters.push(own.length ? withTries(cardOf(event, title), own) : cardOf(event, title));
     }
   }
   close();
   return chapters;
+}
+
+/** The tries of a step that then failed belong to its card. */
+function takeOwn(routine: EventView[], step: string): readonly EventView[] {
+  const own: EventView[] = [];
+  while (routine.length && routine[routine.length - 1]!.step === step) own.unshift(routine.pop()!);
+  return own;
+}
+
+function withTries(card: Chapter, own: readonly EventView[]): Chapter {
+  const tries = own.filter((event) => event.kind === 'attempt_failed');
+  const took = tries.reduce((sum, event) => sum + Number((event.data as Data)?.took ?? 0), 0);
+  const words = tries.length ? [count(tries.length, 'try', 'tries'), took ? duration(took) : ''].filter(Boolean).join(', ') : '';
+  return { ...card, from: own[0]!.n, at: own[0]!.at, small: [card.small, words].filter(Boolean).join(' · '), kinds: new Set([...card.kinds, ...own.map((event) => event.kind)]) };
 }
 
 const base = (events: readonly EventView[]): Pick<Chapter, 'from' | 'to' | 'at' | 'kinds' | 'actors'> => ({
@@ -75,8 +90,8 @@ function routineChapters(events: readonly EventView[], title: (step: string) => 
     if (event.kind === 'attempt_failed') failed.set(event.step!, [...(failed.get(event.step!) ?? []), event]);
   }
   const parts: string[] = [];
-  if (done.length) parts.push(`Completed ${listed(distinct(done.map((event) => title(event.step!))), 4)}`);
-  if (skipped.length) parts.push(`skipped ${listed(distinct(skipped.map((event) => title(event.step!))), 3)}`);
+  if (done.length) parts.push(`Completed ${listed(distinct(done.map((event) => `“${title(event.step!)}”`)), 4)}`);
+  if (skipped.length) parts.push(`skipped ${listed(distinct(skipped.map((event) => `“${title(event.step!)}”`)), 3)}`);
   const handed = events.filter((event) => event.kind === 'step_handed_out');
   if (handed.length) parts.push(`${parts.length ? 'handed' : 'Handed'} ${listed(distinct(handed.map((event) => title(event.step!))), 3)} to ${listed(distinct(handed.map((event) => actor(String((event.data as Data)?.agent ?? event.actor)) || 'an agent')))}`);
   const acts = events.filter((event) => event.kind === 'action_recorded');
@@ -89,7 +104,7 @@ function routineChapters(events: readonly EventView[], title: (step: string) => 
   for (const [step, list] of failed) {
     const last = list[list.length - 1]!;
     const works = done.some((event) => event.step === step && event.n > last.n);
-    chapters.push({ ...base(list), icon: 'clock', tone: 'wait', isCard: false, lead: `${title(step)} failed ${times(list.length)}:`, text: String((last.data as Data)?.message ?? '') + (works ? '. Then it worked.' : ''), small: spaced(String((last.data as Data)?.category ?? '')) });
+    chapters.push({ ...base(list), icon: 'clock', tone: 'wait', isCard: false, lead: `${title(step)} failed ${times(list.length)}:`, text: said(String((last.data as Data)?.message ?? '')).text + (works ? '. Then it worked.' : ''), small: spaced(String((last.data as Data)?.category ?? '')) });
   }
   return chapters;
 }
@@ -101,7 +116,7 @@ const HOW: Record<string, string> = { executed: 'executed by handrail', by_agent
 function undoChapter(events: readonly EventView[], title: (step: string) => string): Chapter {
   const done = events.filter((event) => event.kind === 'step_compensated');
   const how = distinct(done.map((event) => HOW[String((event.data as Data)?.how ?? '')] ?? ''));
-  const text = done.length ? `Undid ${listed(done.map((event) => title(event.step!)), 6)}` : `Started to undo ${listed(distinct(events.map((event) => title(event.step!))), 4)}`;
+  const text = done.length ? `Undid ${listed(done.map((event) => `“${title(event.step!)}”`), 6)}` : `Started to undo ${listed(distinct(events.map((event) => title(event.step!))), 4)}`;
   return { ...base(events), icon: 'undo', tone: 'undo', isCard: false, lead: '', text: `${text}${how.length === 1 && how[0] ? `, each ${how[0]}` : how.length ? `: ${listed(how.filter(Boolean))}` : ''}`, small: events.length > 2 ? count(events.length, 'entry', 'entries') : undefined };
 }
 
@@ -128,10 +143,10 @@ const CARDS: Record<string, (data: Data, who: string, step: string) => Words> = 
   approval_withdrawn: (data, _who, step) => card('warning', 'wait', `The question “${step}” no longer holds`, { text: `Changed since: ${listed([data.changed ?? ''].flat().map(String))}. It is asked again.` }),
   decision_recorded: (data, who) => card('said', '2', `${who} decided:`, { text: String(data.decision ?? ''), quote: reasonOf(data), small: data.alternatives?.length ? `Also considered: ${listed(data.alternatives.map(String))}` : undefined }),
   output_refused: (data, who, step) => card('failed', 'bad', `“${step}” was not accepted`, { text: (data.findings ?? []).slice(0, 5).map((one: Data) => `${one.rule}: ${one.message}`).join('; '), small: `submitted by ${who}` }),
-  step_failed: (data, _who, step) => card('failed', 'bad', `${step} failed permanently`, { text: String(data.message ?? ''), small: spaced(String(data.category ?? '')) }),
+  step_failed: (data, _who, step) => card('failed', 'bad', `${step} failed permanently:`, { text: said(String(data.message ?? '')).text, small: [said(String(data.message ?? '')).code, spaced(String(data.category ?? ''))].filter(Boolean).join(', ') }),
   step_became_uncertain: (_data, _who, step) => card('uncertain', 'unc', `Nobody knows whether “${step}” happened`, { text: 'handrail was stopped in the middle.' }),
   undo_became_uncertain: (_data, _who, step) => card('uncertain', 'unc', `Nobody knows whether “${step}” is undone`),
-  undo_failed: (data, _who, step) => card('undo_failed', 'bad', `Undo of ${step} failed${data.final ? ' permanently' : ''}`, { text: String(data.message ?? ''), small: spaced(String(data.category ?? '')) }),
+  undo_failed: (data, _who, step) => card('undo_failed', 'bad', `Undo of ${step} failed${data.final ? ' permanently' : ''}:`, { text: said(String(data.message ?? '')).text, small: spaced(String(data.category ?? '')) }),
   step_skipped: (data, who, step) => card('skipped', 'off', `${who} skipped “${step}”`, { quote: reasonOf(data) }),
   step_retried: (data, who, step) => card('running', 'run', `${who} chose to retry “${step}”`, { quote: reasonOf(data) }),
   step_accepted: (data, who, step) => card('completed', 'ok', `${who} said that “${step}” did happen`, { quote: reasonOf(data) }),

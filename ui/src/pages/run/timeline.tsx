@@ -109,9 +109,13 @@ function Drawing({ run, lanes, scale, end, critical }: { run: string; lanes: rea
       </div>
       <div onKeyDown={move}>
         {lanes.map((lane, index) => (
-          <a key={lane.row.step.id} class={`lane-name${lane.isCritical ? ' critical' : ''}`} href={stepHref(run, lane.row.step.id, '?tab=timeline')} tabIndex={index === focus ? 0 : -1} style={{ paddingLeft: `${lane.row.depth * 14}px` }} aria-label={`${lane.row.title}, ${lane.row.look.word}, ${lane.row.took}${lane.isCritical ? ', on the critical path' : ''}`}>
-            <StateIcon look={lane.row.look} size={14} />
+          <a key={lane.row.step.id} class={`lane-name${lane.isCritical ? ' critical' : ''}`} href={stepHref(run, lane.row.step.id, '?tab=timeline')} tabIndex={index === focus ? 0 : -1} style={{ paddingLeft: `${lane.row.depth * 14}px` }}>
+            <StateIcon look={lane.row.look} size={14} named />
             <span class="cut">{lane.row.title}</span>
+            <span class="sr">
+              {lane.row.took}
+              {lane.isCritical ? ', on the critical path' : ''}
+            </span>
           </a>
         ))}
       </div>

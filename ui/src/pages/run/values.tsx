@@ -1,7 +1,7 @@
 /** Compare values: two steps, two tries, before and after a step, two runs. The signs + and - say it, the tint only repeats it. */
 import type { JSX } from 'preact';
 import { useRead } from '../../core/api';
-import type { Comparison, RunComparison, RunPage, StepDetail, ValueDifference } from '../../core/contract';
+import type { RunComparison, RunPage, StepDetail, ValueComparison, ValueDifference } from '../../core/contract';
 import { enc, go, match, usePlace, withQuery } from '../../core/router';
 import { lookOf, runName } from '../../core/runs';
 import { count, duration } from '../../core/words';
@@ -25,7 +25,7 @@ export function Values(props: TabProps): JSX.Element {
   const other = match('/runs/:run/compare/:other', path)?.other ?? query.get('run') ?? '';
   const mode = other ? 'runs' : query.get('mode') ?? 'steps';
   const withOutput = rows.filter((row) => !isContainer(row.step) && row.step.started);
-  const tried = rows.filter((row) => (row.step.attempts ?? 0) > 1);
+  const tried = rows.filter((row) => row.step.kind === 'prompt' && (row.step.attempts ?? 0) > 1);
   const choices = mode === 'tries' ? tried : withOutput;
   const a = query.get('a') ?? (mode === 'tries' ? (choices[0] ? `${choices[0].step.id}:1` : '') : choices[0]?.step.id ?? '');
   const b = query.get('b') ?? (mode === 'tries' ? (choices[0] ? `${choices[0].step.id}:${choices[0].step.attempts}` : '') : choices[1]?.step.id ?? '');
@@ -42,7 +42,7 @@ export function Values(props: TabProps): JSX.Element {
           ))}
         </nav>
       </div>
-      {mode === 'runs' ? <TwoRuns run={run} other={other} /> : !a ? <Empty title={mode === 'tries' ? 'No step was tried twice' : 'No step has an output yet'}>Choose another way to compare.</Empty> : <Differences run={run} a={a} b={mode === 'around' ? '' : b} mode={mode} rows={rows} />}
+      {mode === 'runs' ? <TwoRuns run={run} other={other} /> : !a ? <Empty title={mode === 'tries' ? 'Nothing was submitted twice' : 'No step has an output yet'}>Choose another way to compare.</Empty> : <Differences run={run} a={a} b={mode === 'around' ? '' : b} mode={mode} rows={rows} />}
     </>
   );
 }
@@ -111,7 +111,7 @@ const cut = (name: string): readonly [string, string] => {
 function Differences({ run, a, b, mode, rows }: { run: string; a: string; b: string; mode: string; rows: readonly Row[] }): JSX.Element {
   const { query } = usePlace();
   const asked = new URLSearchParams({ mode, a, ...(b ? { b } : {}) });
-  const given = useRead<Comparison>(runPath(run, `/values?${asked}`), { run });
+  const given = useRead<ValueComparison>(runPath(run, `/values?${asked}`), { run });
   const wholeA = useRead<StepDetail>(mode === 'steps' ? runPath(run, `/steps/${enc(a)}`) : null).data;
   const wholeB = useRead<StepDetail>(mode === 'steps' && b ? runPath(run, `/steps/${enc(b)}`) : null).data;
   const only = query.get('only') === '1';

@@ -21,6 +21,7 @@ from handrail.interfaces.cli.run.compensated import compensated
 from handrail.interfaces.cli.run.control import CONTROLS
 from handrail.interfaces.cli.run.execution import Stopped, end_with, execute, first_of, stoppable
 from handrail.interfaces.cli.run.guided_view import print_how_to_submit
+from handrail.interfaces.cli.run.report import report
 from handrail.interfaces.cli.run.runnable import definition_of, inputs_of
 from handrail.interfaces.cli.run.submit import submit
 from handrail.interfaces.cli.run.view import EXIT_OF_STATUS, print_runs, print_status, status_data
@@ -42,7 +43,7 @@ def command() -> None:
     """Start, list, show, watch, submit and control runs."""
 
 
-for one in (*CONTROLS, compensated, submit):
+for one in (*CONTROLS, compensated, submit, report):
     command.add_command(one)
 
 

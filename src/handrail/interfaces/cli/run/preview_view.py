@@ -7,6 +7,7 @@ from typing import Final
 
 import msgspec
 
+from handrail.domain.definition.model import Effect
 from handrail.domain.preview.values import CallAhead, ControlPreview, EffectLeft, Hand, Lasting
 from handrail.interfaces.cli.words.terminal_edge import say
 from handrail.interfaces.control_twins import command_twin
@@ -51,11 +52,19 @@ def _lines(seen: ControlPreview) -> Iterator[str]:
 def _call(one: CallAhead) -> str:
     verb = "undo" if one.is_undo else "then"
     args = msgspec.json.encode(one.args).decode() if one.args else ""
-    what = one.tool or one.workflow or (one.text if one.by is not Hand.HANDRAIL else "")
-    who = "" if one.by is Hand.HANDRAIL else f" by {one.by.value}"
-    back = "" if one.is_undo or one.can_be_undone or one.effect in {None, "none"} else " (CAN'T be undone)"
     trouble = f" FAILS: {one.problem}" if one.problem else ""
-    return f"{one.order}. {verb} {one.step}{who}: {what} {args}{back}{trouble}".rstrip()
+    return f"{one.order}. {verb} {one.step}{_doer(one)} {args}{_no_way_back(one)}{trouble}".rstrip()
+
+
+def _doer(one: CallAhead) -> str:
+    if one.by is Hand.HANDRAIL:
+        return f": {one.tool or one.workflow}"
+    return f" by {one.by.value}: {one.tool or one.text}"
+
+
+def _no_way_back(one: CallAhead) -> str:
+    has_effect = one.effect is not None and one.effect is not Effect.NONE
+    return " (CAN'T be undone)" if has_effect and not one.is_undo and not one.can_be_undone else ""
 
 
 def _left(one: EffectLeft) -> str:

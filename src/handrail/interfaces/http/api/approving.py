@@ -4,83 +4,63 @@ Whether an answer counts is decided in the engine (engine/running/answers.py) fo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
-from msgspec import Struct
+from msgspec.structs import replace
 
-from handrail.domain.errors import HandrailError, Invalid, NotFound
+from handrail.domain.errors import Invalid
 from handrail.domain.run.legal_controls import Action
-from handrail.domain.run.status import RUN_SHOWN_ASKING, StepStatus
+from handrail.domain.run.status import StepStatus
+from handrail.engine.reading.approvals import PendingApproval
 from handrail.engine.reading.ledger import Query, event_view
-from handrail.engine.reading.run_view import Detail, RunSummary, Status, WaitingFor, WaitingKind
-from handrail.engine.reading.step_view import StepView
-from handrail.engine.running.answer_trial import AnswerTrial
+from handrail.engine.reading.run_view import Detail
 from handrail.engine.running.answers import AnswerGiven
 from handrail.interfaces.http.api.call import ApiCall
 from handrail.interfaces.http.contract import asked
-from handrail.interfaces.http.contract.given import approvals as approvals_given
-from handrail.interfaces.http.contract.given import journal as journal_given
-from handrail.interfaces.http.contract.given import runs as runs_given
-from handrail.interfaces.http.edge.cursors import cursor_of, place_in
+from handrail.interfaces.http.contract.given import approvals as given
+from handrail.interfaces.http.contract.given.journal import EventView
+from handrail.interfaces.http.contract.given.runs import Done
+from handrail.interfaces.http.edge.cursors import cursor_of, number_in
 
 ANSWER_KINDS: Final = frozenset({"approval_given", "approval_rejected", "approval_overridden", "approval_expired"})
 ANSWERED_SHOWN: Final = 20
+APPROVALS_MAX: Final = 1_000
+"""In how many runs approvals are looked for."""
 DONE_SHOWN: Final = 50
 ALL: Final = "*"
 
 
-class Whether(Struct, frozen=True, kw_only=True):
-    """Whether the caller may answer; if not, why, and what to do."""
-
-    may_answer: bool
-    why_not: str = ""
-    hint: str = ""
-
-
-async def whether_i_may(call: ApiCall, run_id: str, step: str) -> Whether:
-    """Whether a yes of this caller would count now."""
-    writer = call.program.writer
-    way = AnswerGiven(channel=call.caller.channel)
-    try:
-        trial = AnswerTrial(writer.control.answers, writer.dispatch, await writer.dispatch.own(run_id))
-        await trial.require_counts(Action.REJECT, step, actor=call.caller.actor, content=None, given=way)
-    except HandrailError as error:
-        return Whether(may_answer=False, why_not=str(error), hint=error.hint)
-    return Whether(may_answer=True)
-
-
-async def list_approvals(call: ApiCall) -> approvals_given.ApprovalPage:
+async def list_approvals(call: ApiCall) -> given.ApprovalPage:
     """What waits for an answer, and the latest answers."""
     query: asked.ApprovalsQuery = call.query
-    reader = call.program.run_reader
-    place = place_in(query.cursor, str)
-    rows = await reader.runs(
-        status=RUN_SHOWN_ASKING,
-        after=str(place[0]) if place else "",
-        limit=query.limit,
-        all_projects=query.project == ALL,
+    program, caller = call.program, call.caller
+    is_all = query.project == ALL
+    pending = await program.approvals.pending(
+        actor=caller.actor, channel=caller.channel, limit=APPROVALS_MAX, all_projects=is_all
     )
-    waiting = [(row, one) for row in rows for one in row.waiting_for if one.kind is WaitingKind.APPROVAL]
-    ledger = call.program.writer.reader.ledger
-    project = None if query.project == ALL else query.project or reader.project
-    answered = await ledger.query(Query(kinds=ANSWER_KINDS, limit=ANSWERED_SHOWN, project=project))
-    return approvals_given.ApprovalPage(
-        approvals=tuple([await _view(call, row, one) for row, one in waiting]),
-        answered=tuple(journal_given.EventView(**event_view(hit.record)) for hit in answered.hits),
-        cursor=cursor_of(rows[-1].run) if len(rows) == query.limit else "",
+    start = number_in(query.cursor) or 0
+    end = start + query.limit
+    project = None if is_all else program.run_reader.project
+    answered = await program.writer.reader.ledger.query(
+        Query(kinds=ANSWER_KINDS, limit=ANSWERED_SHOWN, project=project)
+    )
+    return given.ApprovalPage(
+        approvals=tuple(map(_view, pending[start:end])),
+        answered=tuple(EventView(**event_view(hit.record)) for hit in answered.hits),
+        cursor=cursor_of(end) if end < len(pending) else "",
     )
 
 
-async def show_approval(call: ApiCall) -> approvals_given.ApprovalView:
+async def show_approval(call: ApiCall) -> given.ApprovalView:
     """What a person is asked at one step, with what is done already."""
+    step, caller = str(call.path["step"]), call.caller
+    pending = await call.program.approvals.one(call.run, step, actor=caller.actor, channel=caller.channel)
     seen = await call.program.run_reader.status(call.run, detail=Detail.FULL)
-    one = _asked(seen, str(call.path["step"]))
-    done = [step for step in seen.steps if step.status is StepStatus.COMPLETED]
-    return await _view(call, seen, one, done[-DONE_SHOWN:])
+    done = [one for one in seen.steps if one.status is StepStatus.COMPLETED]
+    return replace(_view(pending), done=tuple(done[-DONE_SHOWN:]))
 
 
-async def answer_approval(call: ApiCall) -> runs_given.Done:
+async def answer_approval(call: ApiCall) -> Done:
     """Record the answer of the person who calls."""
     answer: asked.AnswerBody = call.body
     step = str(call.path["step"])
@@ -97,27 +77,18 @@ async def answer_approval(call: ApiCall) -> runs_given.Done:
         given=way,
     )
     seen = await call.program.run_reader.status(run.id)
-    return runs_given.Done(run=run.id, status=seen.status, receipt=run.receipt, view=seen)
+    return Done(run=run.id, status=seen.status, receipt=run.receipt, view=seen)
 
 
-def _asked(seen: Status, step: str) -> WaitingFor:
-    found = next((one for one in seen.waiting_for if one.kind is WaitingKind.APPROVAL and one.step == step), None)
-    if found is None:
-        raise NotFound(f"step {step!r} of {seen.run} asks for no approval now", hint=f"see what {seen.run} waits for")
-    return found
-
-
-async def _view(
-    call: ApiCall, row: RunSummary | Status, one: WaitingFor, done: Sequence[StepView] = ()
-) -> approvals_given.ApprovalView:
-    may = await whether_i_may(call, row.run, one.step)
-    return approvals_given.ApprovalView(
-        run=row.run,
-        step=one.step,
-        workflow=row.workflow,
+def _view(pending: PendingApproval) -> given.ApprovalView:
+    one = pending.asked
+    return given.ApprovalView(
+        run=pending.run,
+        step=pending.step,
+        workflow=pending.workflow,
         text=one.text,
         digest=one.digest,
-        goal=row.goal,
+        goal=pending.goal,
         since=one.since,
         expires=one.expires,
         by=one.by,
@@ -127,10 +98,13 @@ async def _view(
         schema=one.schema,
         effects=one.effects,
         unshown=one.unshown,
-        done=tuple(done),
-        may_answer=may.may_answer,
-        why_not=may.why_not,
-        hint=may.hint,
-        needs_passphrase=call.program.writer.control.answers.rules.passphrase,
-        project=row.project,
+        ahead=pending.ahead,
+        ahead_unshown=pending.ahead_unshown,
+        effects_done=pending.done,
+        answers=pending.answers,
+        may_answer=pending.may_answer,
+        why_not=pending.why_not,
+        hint=pending.who_may,
+        needs_passphrase=pending.passphrase,
+        project=pending.project,
     )

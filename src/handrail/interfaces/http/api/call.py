@@ -19,7 +19,6 @@ class Connected(Struct, frozen=True, kw_only=True):
     name: str
     heard: int
     """In milliseconds since 1970."""
-    transport: str
 
 
 ConnectedClients: TypeAlias = Callable[[], Sequence[Connected]]

@@ -28,6 +28,7 @@ HANDLERS: Final[Mapping[str, Handler]] = {
     "show_step": step_details.show_step,
     "run_graph": run_details.run_graph,
     "run_timeline": run_details.run_timeline,
+    "run_story": run_details.run_story,
     "compare_values": comparing.compare_values,
     "compare_runs": comparing.compare_runs,
     "run_definition": run_details.run_definition,

@@ -1,4 +1,4 @@
-"""One run in detail: its graph, its timeline and the definition that it is pinned to."""
+"""One run in detail: its graph, its timeline, its story and the definition that it is pinned to."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from handrail.domain.definition.authoring import definition_data
 from handrail.domain.errors import HandrailError
 from handrail.domain.json import digest
 from handrail.engine.reading.run_view import Detail
+from handrail.engine.reading.story_view import RunStory
 from handrail.engine.reading.time_view import RunTimeline
 from handrail.interfaces.http.api.call import ApiCall
 from handrail.interfaces.http.api.drawing import run_graph_of
@@ -24,6 +25,11 @@ async def run_graph(call: ApiCall) -> given.Graph:
 async def run_timeline(call: ApiCall) -> RunTimeline:
     """What happened when."""
     return await call.program.run_reader.timeline(call.run)
+
+
+async def run_story(call: ApiCall) -> RunStory:
+    """What happened, told, and why the run is where it is."""
+    return await call.program.run_reader.story(call.run)
 
 
 async def run_definition(call: ApiCall) -> given.DefinitionView:

@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from handrail.assembly.opening import Assembly
-from handrail.domain.errors import HandrailError
+from handrail.domain.errors import HandrailError, NotFound
 from handrail.domain.journal.projection import RunRow
 from handrail.domain.policy.actor import name_of
 from handrail.domain.run.status import RUN_ENDED, RUN_ENDED_BADLY, RUN_UNENDED, RunStatus
@@ -22,7 +22,6 @@ from handrail.engine.journal import FAR_BEHIND
 from handrail.engine.reading.run_view import RunSummary, WaitingKind, listed, project_view
 from handrail.engine.reading.tool_stats import breakers_of
 from handrail.foundation.bounded_cache import BoundedCache
-from handrail.interfaces.http.api.approving import whether_i_may
 from handrail.interfaces.http.api.call import ApiCall
 from handrail.interfaces.http.api.instants import instant_of
 from handrail.interfaces.http.contract.asked import RunsQuery
@@ -186,7 +185,7 @@ async def _waiting(call: ApiCall, one: RunSummary) -> list[WaitingItem]:
     for waits in one.waiting_for:
         is_mine = is_own and waits.kind in WAITING_ON_PEOPLE
         if is_mine and waits.kind is WaitingKind.APPROVAL:
-            is_mine = (await whether_i_may(call, one.run, waits.step)).may_answer
+            is_mine = await _may_answer(call, one.run, waits.step)
         items.append(
             WaitingItem(
                 run=one.run,
@@ -203,6 +202,14 @@ async def _waiting(call: ApiCall, one: RunSummary) -> list[WaitingItem]:
             )
         )
     return items
+
+
+async def _may_answer(call: ApiCall, run: str, step: str) -> bool:
+    try:
+        seen = await call.program.approvals.one(run, step, actor=call.caller.actor, channel=call.caller.channel)
+    except NotFound:  # answered meanwhile
+        return False
+    return seen.may_answer
 
 
 async def _attention(program: Assembly) -> list[str]:

@@ -7,11 +7,11 @@ from collections import Counter
 from importlib.metadata import version
 from typing import Final
 
-from handrail.assembly.opening import Assembly
 from handrail.domain.journal.projection import RunRow
-from handrail.domain.policy.actor import ActorKind, kind_of, name_of
+from handrail.domain.policy.actor import AGENT_PREFIX, kind_of, name_of
 from handrail.domain.trust.decision import COMMAND as TRUST
 from handrail.engine.journal import FAR_BEHIND
+from handrail.engine.reading.heard import HeardReader, LiveSession
 from handrail.engine.reading.tool_stats import tool_figures
 from handrail.interfaces.clients.check import CheckLevel
 from handrail.interfaces.clients.home_checks import clocks, home_checks
@@ -26,8 +26,6 @@ from handrail.interfaces.setting_rows import project_file, setting_rows
 
 WORKFLOWS_SHOWN: Final = 100
 DAYS_SHOWN: Final = 60
-LOOKED_AT: Final = 5_000
-"""In how many of the latest events agents and people are looked for."""
 NOTE: Final = "a program that runs as you can act as you here"
 
 
@@ -132,26 +130,21 @@ async def list_projects(call: ApiCall) -> given.ProjectList:
 
 async def list_clients(call: ApiCall) -> given.ClientList:
     """Who is connected now, and who was last heard of in the journal."""
-    connected = [
-        given.ClientView(name=one.name, kind="agent", connected=True, heard=shown(one.heard), transport=one.transport)
-        for one in call.server.connected()
-    ]
-    names = {one.name for one in connected}
-    heard = [one for one in await _heard(call.program) if one.name not in names]
-    return given.ClientList(clients=(*connected, *heard))
-
-
-async def _heard(program: Assembly) -> list[given.ClientView]:
-    """The agents and people in the latest events, the last heard first."""
-    store = program.writer.reader.store
-    end, _ = await store.heads(after=FAR_BEHIND)
-    last: dict[str, int] = {}
-    async for batch in store.scan(after=max(0, end - LOOKED_AT)):
-        for placed in batch:
-            if kind_of(placed.record.actor) in (ActorKind.AGENT, ActorKind.PERSON):
-                last[placed.record.actor] = placed.record.at
-    latest = sorted(last.items(), key=lambda one: -one[1])
-    return [given.ClientView(name=name_of(actor), kind=kind_of(actor).value, heard=shown(at)) for actor, at in latest]
+    sessions = [LiveSession(actor=f"{AGENT_PREFIX}{one.name}", heard=one.heard) for one in call.server.connected()]
+    heard = await HeardReader(call.program.writer.reader.ledger).all(sessions)
+    return given.ClientList(
+        clients=tuple(
+            given.ClientView(
+                name=name_of(one.actor),
+                kind=kind_of(one.actor).value,
+                connected=one.is_connected,
+                heard=one.last,
+                run=one.run,
+                step=one.step,
+            )
+            for one in heard
+        )
+    )
 
 
 async def about(call: ApiCall) -> given.AboutServer:

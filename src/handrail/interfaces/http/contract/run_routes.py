@@ -8,6 +8,7 @@ from typing import Final
 from handrail.domain.policy.act import Act
 from handrail.domain.run.legal_controls import Action
 from handrail.engine.guiding.guide_view import Guided
+from handrail.engine.reading.story_view import RunStory
 from handrail.engine.reading.time_view import RunTimeline
 from handrail.interfaces.http.contract import asked
 from handrail.interfaces.http.contract.given import journal as journal_given
@@ -128,6 +129,14 @@ RUNS: Final = (
         summary="What happened when in a run: work, tries, waits, undo",
         gives=RunTimeline,
         page="/runs/{run}/timeline",
+        tag="runs",
+    ),
+    Route(
+        method=GET,
+        path="/runs/{run}/story",
+        name="run_story",
+        summary="What happened in a run, told; and why it is where it is",
+        gives=RunStory,
         tag="runs",
     ),
     Route(

@@ -5,23 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from handrail.domain.journal.event import EffectAhead
+from handrail.domain.preview.values import CallAhead
+from handrail.engine.reading.approvals import ApprovalSoFar, EffectDone
 from handrail.engine.reading.run_view import ProjectView
 from handrail.engine.reading.step_view import Shown, StepView
 from handrail.interfaces.http.contract.given.journal import EventView
 
 
-class AnsweredView(Shown, frozen=True):
-    """An answer that was given."""
-
-    by: str
-    answer: str
-    reason: str = ""
-    at: str = ""
-    channel: str = ""
-    n: int = 0
-
-
-class ApprovalView(Shown, frozen=True):
+class ApprovalView(Shown, frozen=True, kw_only=True):
     """What a person is asked, and whether you may answer."""
 
     run: str
@@ -41,12 +32,19 @@ class ApprovalView(Shown, frozen=True):
     effects: tuple[EffectAhead, ...] = ()
     """What a yes lets happen."""
     unshown: int = 0
+    ahead: tuple[CallAhead, ...] = ()
+    """The steps that a yes lets start, in order, each with its call as far as it is known."""
+    ahead_unshown: int = 0
     done: tuple[StepView, ...] = ()
-    """What is done already, in a single approval."""
-    may_answer: bool = False
+    """The steps that are completed already, in a single approval."""
+    effects_done: tuple[EffectDone, ...] = ()
+    """What the run has changed already."""
+    answers: tuple[ApprovalSoFar, ...] = ()
+    """Who has said yes, if several must."""
+    may_answer: bool
     why_not: str = ""
     hint: str = ""
-    needs_passphrase: bool = False
+    needs_passphrase: bool
     project: ProjectView | None = None
 
 

@@ -17,7 +17,7 @@ from handrail.engine.reading.time_view import TryView
 from handrail.interfaces.http.contract.given.journal import EventView
 
 
-class WaitingItem(Shown, frozen=True):
+class WaitingItem(Shown, frozen=True, kw_only=True):
     """Something that waits for a person or an agent."""
 
     run: str
@@ -29,7 +29,7 @@ class WaitingItem(Shown, frozen=True):
     expires: str = ""
     by: tuple[str, ...] = ()
     goal: str = ""
-    may_answer: bool = False
+    may_answer: bool
     """Whether it waits for the person who asks."""
     project: ProjectView | None = None
 

@@ -101,9 +101,9 @@ class ClientView(Shown, frozen=True):
     """agent, person, worker."""
     connected: bool = False
     heard: str = ""
-    client: str = ""
-    """What its MCP client calls itself."""
-    transport: str = ""
+    run: str = ""
+    """The run of its latest event, and the step."""
+    step: str = ""
 
 
 class ClientList(Shown, frozen=True):

@@ -18,6 +18,7 @@ from handrail.domain.definition.model import Definition, Prompt, title_of
 from handrail.domain.errors import Invalid
 from handrail.domain.journal.event import Mode, Outcome
 from handrail.domain.json import digest
+from handrail.domain.policy.agent_names import agent_actor
 from handrail.domain.run.command import StartRun
 from handrail.domain.run.state import Run
 from handrail.domain.run.step_path import locate
@@ -77,7 +78,7 @@ async def workflow_get(lazy: LazyProgram, _: Caller, given: args.WorkflowGetArgu
 async def workflow_next(lazy: LazyProgram, caller: Caller, given: args.WorkflowNextArguments) -> ToolReply:
     """Start, continue or resume a run."""
     program = await lazy.open()
-    actor = f"agent:{given.agent}" if given.agent else caller.actor
+    actor = agent_actor(given.agent, caller.actor)
     if given.workflow and given.run:
         raise Invalid("a call either starts a workflow or continues a run", hint="leave out `workflow` or `run`")
     if not given.run:
