@@ -28,6 +28,7 @@ from interfaces.clients.desk import Desk
 from interfaces.clients.fake_server import TOOLS
 from interfaces.clients.samples import ALL, broken, furnished, place_id
 from interfaces.shell import Shell
+from outside.debian import bubblewrap
 
 FAKE = Path(__file__).with_name("fake_server.py")
 OURS = version("handrail")
@@ -152,12 +153,25 @@ def test_what_is_turned_off_or_reached_otherwise_or_unreadable_is_reported(desk:
 
 def test_a_healthy_home_is_well_and_words_say_so(desk: Desk) -> None:
     desk.write(CLAUDE, Scope.USER, with_entry(CLAUDE, "", "handrail", fake()))
+    confined = f'[shell]\nbubblewrap = "{bubblewrap()}"\n' if sys.platform == "linux" else '[checks]\nsandbox = "off"\n'
+    desk.state.mkdir(exist_ok=True)
+    (desk.state / "config.toml").write_text(confined)
     result = desk.run("doctor")
     assert result.exit_code == 0, result.output
     assert "all checks passed" in result.stderr
-    assert "shell steps are off" in result.stdout
     for name in ("home", "disk", "store", "keys", "clock", "trust", "tools", "sandbox", "cache"):
         assert f" {name} " in result.stdout
+
+
+def test_commands_that_can_not_run_are_a_warning_with_a_way_out(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    (check,) = [one for one in examined(desk)["checks"] if one["name"] == "sandbox"]
+    assert check["level"] == "warn"
+    assert "checks and plans that run commands are off" in check["message"]
+    assert "bubblewrap" in check["fix"]
+    (desk.state / "config.toml").write_text('[checks]\nsandbox = "off"\n')
+    (check,) = [one for one in examined(desk)["checks"] if one["name"] == "sandbox"]
+    assert (check["level"], check["message"]) == ("ok", "off: config.toml says so")
 
 
 def test_what_a_project_wants_clients_to_start_is_started_only_if_it_is_this_handrail(

@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Final
 
+from handrail.assembly.checks import sandbox_of
 from handrail.assembly.opening import open_reader, open_store, witness_states
 from handrail.assembly.people import answer_rules, passphrase_of
 from handrail.assembly.tools import toolbox_of
@@ -37,6 +38,10 @@ TOKEN: Final = "http-token"  # noqa: S105 - the name of a file
 NO_WITNESS: Final = (
     "there is none: who can write HANDRAIL_HOME can replace key, checkpoints and journal together, unseen by verify"
 )
+WITHOUT_SANDBOX: Final = (
+    "install bubblewrap 0.8 or newer; where that can't be had, let checks run without a sandbox, as your own shell "
+    'does: [checks] sandbox = "off" in config.toml of HANDRAIL_HOME'
+)
 AHEAD_MS_MAX: Final = 5_000
 JUMP_S_MAX: Final = 1.0
 EARLIEST_S: Final = 1_750_000_000
@@ -56,7 +61,7 @@ async def home_checks(settings: Settings, *, started: tuple[float, float]) -> As
     yield _approvals(settings)
     for check in _tools(settings):
         yield check
-    yield _sandbox()
+    yield await _sandbox(settings)
     yield _cache(settings.home / "cache")
 
 
@@ -207,9 +212,16 @@ def _tools(settings: Settings) -> Iterator[DoctorCheck]:
         yield warn(f"tools: {name}", f"the plugin can't be used: {reason}", "fix or uninstall its package")
 
 
-def _sandbox() -> DoctorCheck:
-    found = shutil.which("bwrap")
-    return ok("sandbox", "bubblewrap is installed" if found else "bubblewrap is not installed: shell steps are off")
+async def _sandbox(settings: Settings) -> DoctorCheck:
+    """Whether the commands of checks can run: by the same trial that they go through."""
+    try:
+        flaw = await sandbox_of(settings).trial()
+    except HandrailError as error:
+        return fail("sandbox", str(error), error.hint)
+    if flaw:
+        return warn("sandbox", f"checks and plans that run commands are off: {flaw}", WITHOUT_SANDBOX)
+    is_off = settings.home_tables.get("checks", {}).get("sandbox") == "off"
+    return ok("sandbox", "off: config.toml says so" if is_off else "commands are confined: a trial could not escape")
 
 
 def _cache(folder: Path) -> DoctorCheck:
