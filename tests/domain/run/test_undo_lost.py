@@ -28,8 +28,8 @@ ONE = definition_from({"id": "d", "steps": [TAG]})
 def test_a_lost_undo_is_repeated_a_limited_number_of_times(idempotent: bool, losses: int, fact: type) -> None:
     undo = c.StartUndo(step="tag", idempotent=idempotent)
     start = c.StartRun(definition="sha256:0", workflow="d", vars={})
-    done = [c.StartAttempt(step="tag"), c.CompleteStep(step="tag"), c.StartCompensation(reason="x")]
-    lost = [undo, c.LoseUndo(step="tag")] * losses
+    done: list[c.Command] = [c.StartAttempt(step="tag"), c.CompleteStep(step="tag"), c.StartCompensation(reason="x")]
+    lost: list[c.Command] = [undo, c.LoseUndo(step="tag")] * losses
     run = after(Run(id=RUN), [start, *done, *lost, undo], ONE)
     (event,) = decide(run, c.LoseUndo(step="tag"), ONE)
     assert type(event) is fact
