@@ -163,7 +163,8 @@ async def test_an_honest_change_of_tests_passes(run: Setting) -> None:
 
 
 async def test_the_project_is_never_changed_for_a_comparison(run: Setting) -> None:
-    write(run.project, {"tests/test_calc.py": TESTS.replace("def test_adds", "def test_other"), "new.py": "x\n"})
+    other = TESTS.replace("def test_adds():\n    assert add(2, 2) == 4", "def test_other():\n    assert add(3, 0) == 3")
+    write(run.project, {"tests/test_calc.py": other, "new.py": "x\n"})
     before = {path: path.read_bytes() for path in run.project.rglob("*") if path.is_file() and ".git" not in path.parts}
     assert len(await said(tests_pass, run)) == 1
     after = {path: path.read_bytes() for path in run.project.rglob("*") if path.is_file() and ".git" not in path.parts}

@@ -72,11 +72,14 @@ class TestSuite:
             return [not_checked(self.card.name, f"the tests can't be compared: {error}", ALLOW)]
         if not old.contents:
             return []
-        findings = await asyncio.to_thread(lambda: list(emptied(self.card, old, project)))
+        findings: list[Finding] = []
         try:
-            return [*findings, *await self._lost_since(old, site), *await self._unheard(plan, site)]
+            findings += await self._lost_since(old, site)
+            findings += await self._unheard(plan, site)
         except NotStarted as error:
-            return [*findings, error.finding]
+            findings.append(error.finding)
+        lost = {one.where for one in findings}
+        return [*await asyncio.to_thread(lambda: list(emptied(self.card, old, project, lost))), *findings]
 
     async def _lost_since(self, old: OldFiles, site: Site) -> list[Finding]:
         """The tests that the project's command of that time ran on the files of that time, and that did not run now."""

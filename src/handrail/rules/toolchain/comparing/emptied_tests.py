@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 
 from handrail.domain.checks.finding import Finding
@@ -20,14 +20,15 @@ WORDS = {Checks.NOTHING: "checks nothing any more", Checks.RUNS: "asserts nothin
 _dotted = re.compile(r"^[\w.]+$")
 
 
-def emptied(card: RuleCard, old: OldFiles, project: ProjectFiles) -> Iterator[Finding]:
-    """The tests that checked something before and check less now, in their file or in another."""
+def emptied(card: RuleCard, old: OldFiles, project: ProjectFiles, lost: Container[str] = ()) -> Iterator[Finding]:
+    """The tests that checked something before and check less now, in their file or in another; not those that are
+    reported as lost."""
     before, now = _contents(old, project)
     known = {(path, test.name): test.checks for path, test in _each(before)}
     moved = {test.bare: test.checks for _, test in _each(before)}
     for path, test in _each(now):
         was = known.get((path, test.name), moved.get(test.bare, Checks.NOTHING))
-        if test.checks < was:
+        if test.checks < was and f"{path}::{test.name}" not in lost:
             yield found_at(card.name, f"{path}:{test.line}", f"{test.name} {WORDS[test.checks]}", RESTORE)
 
 

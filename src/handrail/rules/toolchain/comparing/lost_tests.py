@@ -31,8 +31,9 @@ def _bare(function: str) -> str:
 
 
 def skipped_since(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
-    """The tests that ran before and are skipped or expected to fail now."""
-    return [test for test, how in now.items() if how not in RAN and before.get(test) in RAN]
+    """The tests that ran before and are skipped or expected to fail now, also where they moved to another file."""
+    idle = {_bare(function_of(test)) for test, how in now.items() if how not in RAN}
+    return [test for test, how in before.items() if how in RAN and _bare(function_of(test)) in idle]
 
 
 def losses(
