@@ -17,8 +17,6 @@ from handrail.domain.run.step_state import StepState
 from outside.parts import COMPLETED, built_in_names, cast_of_play, whole_tests_of
 
 WAYS_MAX = 2
-UNPROVABLE = {("bug-fix-test-first", "reproduce")}
-"""Without its failing test nothing can prove the fix: its check refuses, and a person has to decide again."""
 ABOUT_THE_SCRIPT = ("the script", "was accepted that should have been refused")
 """A skip takes another way than the script was written for: what it lacks there is no fault of the workflow."""
 
@@ -36,7 +34,7 @@ def _with_a_skip(name: str) -> Iterator[tuple[str, Walked]]:
     for script in scripts:
         for step in _skippable(definition, script) if script.expect.end == COMPLETED else ():
             times[step] += 1
-            if times[step] <= WAYS_MAX and (name, step) not in UNPROVABLE:
+            if times[step] <= WAYS_MAX:
                 left_out = replace(script, outcomes={**script.outcomes, step: "skipped"})
                 yield step, walk_through(definition, left_out, cast_of_play())
 

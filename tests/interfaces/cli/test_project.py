@@ -26,7 +26,7 @@ steps:
   - {id: say, prompt: 'Say more.'}
   - {id: more, tool: file.write, args: {path: b.txt, text: b}}
 """
-READING = {"run show", "run watch"}
+READING = {"run report", "run show", "run watch"}
 """The commands that may look at another project's run."""
 
 

@@ -37,6 +37,20 @@ def test_a_run_becomes_one_html_file_and_markdown(shell: Shell) -> None:
     assert shell.run("run", "report", run, "--md", "-").stdout == printed
 
 
+def test_a_script_gets_json_that_says_what_was_written(shell: Shell) -> None:
+    run = shell.json("run", "start", shell.write(PLAN), code=9)["run"]
+    file = str(shell.folder / "report.html")
+    assert shell.json("run", "report", run, "--html", file) == {
+        "run": run,
+        "verified": True,
+        "files": [file],
+        "text": "",
+    }
+    printed = shell.json("run", "report", run)
+    assert printed["files"] == []
+    assert printed["text"].startswith("## Release it")
+
+
 def test_a_folder_that_is_not_there_is_an_error_that_says_what_to_do(shell: Shell) -> None:
     run = shell.json("run", "start", shell.write(PLAN), code=9)["run"]
     said = shell.run("run", "report", run, "--html", "nowhere/report.html").stderr

@@ -10,8 +10,8 @@ import click
 
 from handrail.assembly.opening import open_reader
 from handrail.domain.errors import Unavailable
-from handrail.interfaces.cli.program import reports_errors, settings_of
-from handrail.interfaces.cli.words.answer import Exit
+from handrail.interfaces.cli.program import json_option, reports_errors, settings_of
+from handrail.interfaces.cli.words.answer import Exit, answer
 from handrail.interfaces.cli.words.completion import complete_run
 from handrail.interfaces.cli.words.terminal_edge import say
 from handrail.interfaces.reports.content import report_content
@@ -25,28 +25,28 @@ STDOUT = "-"
 @click.argument("run_id", metavar="RUN", shell_complete=complete_run)
 @click.option("--html", "as_html", metavar="FILE", help="Write one HTML file with everything; - for stdout.")
 @click.option("--md", "as_md", metavar="FILE", help="Write Markdown for a comment; - for stdout.")
+@json_option
 @click.pass_context
 @reports_errors
-async def report(ctx: click.Context, run_id: str, as_html: str | None, as_md: str | None) -> None:
+async def report(ctx: click.Context, run_id: str, as_html: str | None, as_md: str | None, as_json: bool) -> None:
     """Write what happened in RUN into one file: story, decisions, approvals, times, evidence and verification.
 
     Without an option, Markdown is printed. Exit 7 if the journal of RUN was changed."""
     async with open_reader(settings_of(ctx)) as look:
         seen = await report_content(look, look.run_reader(), run_id)
     wanted = [(as_html, html_report), (as_md or (None if as_html else STDOUT), markdown_report)]
-    for target, made in wanted:
-        if target is not None:
-            _write(target, made(seen))
+    made = [(target, make(seen)) for target, make in wanted if target is not None]
+    written = [target for target, text in made if target != STDOUT and _written(Path(target), text)]
+    printed = "".join(text for target, text in made if target == STDOUT)
+    data = {"run": run_id, "verified": seen.verified.ok, "files": written, "text": printed}
+    answer(data, as_json=as_json, as_text=lambda: say(printed.encode("utf-8", "replace").decode(), nl=False))
     if not seen.verified.ok:
         say("the journal of this run was changed: the report says where", err=True)
         sys.exit(Exit.INTEGRITY)
 
 
-def _write(target: str, text: str) -> None:
-    if target == STDOUT:
-        say(text.encode("utf-8", "replace").decode(), nl=False)
-        return
-    file = Path(target)
+def _written(file: Path, text: str) -> bool:
+    """Write a report; Unavailable if that is not possible."""
     try:
         with file.open("w", encoding="utf-8", errors="replace", newline="\n") as stream:
             stream.write(text)
@@ -54,3 +54,4 @@ def _write(target: str, text: str) -> None:
         hint = "choose a folder that exists and can be written"
         raise Unavailable(f"{file} can't be written: {os.strerror(error.errno or 0)}", hint=hint) from error
     say(f"wrote {file}", err=True)
+    return True
