@@ -154,7 +154,7 @@ async def with_readers(bench: Bench, readers: int) -> tuple[float, float, float]
 
 async def ended(client: httpx.AsyncClient, run: str) -> None:
     for _ in range(1_200):
-        if (await client.get(f"/api/v1/runs/{run}")).json()["status"]["status"] != "running":
+        if (await client.get(f"/api/v1/runs/{run}")).json()["status"] != "running":
             return
         await asyncio.sleep(0.05)
 

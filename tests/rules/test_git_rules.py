@@ -12,10 +12,12 @@ import pytest
 
 from handrail.rules.files import diff_within as diff_within_module
 from handrail.rules.files import git as git_module
+from handrail.rules.files import git_process
 from handrail.rules.files.diff_within import diff_within
 from handrail.rules.files.files_changed import files_changed, files_unchanged
-from handrail.rules.files.git import GitUnavailable, changes, known_files, version_of
+from handrail.rules.files.git import changes, known_files, version_of
 from handrail.rules.files.git_clean import git_clean
+from handrail.rules.files.git_process import GitUnavailable
 from handrail.rules.files.no_secrets import no_secrets
 from handrail.rules.files.project import project_at
 from handrail.rules.function_rule import FunctionRule
@@ -266,7 +268,7 @@ async def test_nothing_that_a_repository_names_is_run(project: Path) -> None:
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes with a name are a matter of POSIX")
 async def test_a_pipe_that_a_repository_names_holds_nothing_up(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(git_module, "TIME_S", 3.0)
+    monkeypatch.setattr(git_process, "TIME_S", 3.0)
     pipe = project.parent / "pipe"
     os.mkfifo(pipe)
     git(project, "config", "core.excludesFile", str(pipe))
@@ -285,7 +287,7 @@ async def test_a_pipe_that_a_repository_names_holds_nothing_up(project: Path, mo
 async def test_a_pipe_in_place_of_patterns_is_named_instead_of_waited_for(
     name: str, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(git_module, "LOOK_S", 0.05)
+    monkeypatch.setattr(git_process, "LOOK_S", 0.05)
     os.mkfifo(project / name)
     write(project, {"src/a.py": "changed\n"})
     with pytest.raises(GitUnavailable, match=f"{name} is not a regular file"):
@@ -375,7 +377,7 @@ async def test_too_many_files_for_a_digest_are_reported(tmp_path: Path, monkeypa
 
 async def test_git_is_stopped_when_it_takes_or_says_too_much(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place = project_at(project, [])
-    monkeypatch.setattr(git_module, "OUTPUT_BYTES_MAX", 10)
+    monkeypatch.setattr(git_process, "OUTPUT_BYTES_MAX", 10)
     with pytest.raises(GitUnavailable, match="wrote more than 10 bytes"):
         await changes(place)
     monkeypatch.undo()
@@ -387,7 +389,7 @@ async def test_git_is_stopped_when_it_takes_or_says_too_much(project: Path, monk
     write(slow, {"git": "#!/bin/sh\nexec /bin/sleep 60\n"})
     (slow / "git").chmod(0o755)
     monkeypatch.setenv("PATH", str(slow))
-    monkeypatch.setattr(git_module, "TIME_S", 0.1)
+    monkeypatch.setattr(git_process, "TIME_S", 0.1)
     with pytest.raises(GitUnavailable, match="took longer"):
         await changes(place)
 

@@ -94,7 +94,7 @@ def wait_for_the_end(browser: urllib.request.OpenerDirector, address: str) -> No
     for _ in range(LOOKS_MAX):
         with browser.open(address) as answer:
             shown = json.load(answer)
-        if shown["status"]["status"] == "completed":
+        if shown["status"] == "completed":
             return
         time.sleep(PAUSE_S)
     pytest.fail(f"the run did not go on: {shown}")

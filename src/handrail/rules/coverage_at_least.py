@@ -19,7 +19,7 @@ from handrail.engine.checking.rule import PlannedCommand, Setting
 from handrail.engine.sandbox import WANTED_BYTES_MAX, Ran
 from handrail.rules.cards import COVERAGE_AT_LEAST as CARD
 from handrail.rules.files.changed_lines import changed_for, with_since
-from handrail.rules.files.git import GitUnavailable
+from handrail.rules.files.git_process import GitUnavailable
 from handrail.rules.files.project import PathRefused, project_of
 from handrail.rules.function_rule import (
     FunctionRule,

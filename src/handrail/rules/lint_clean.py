@@ -16,7 +16,7 @@ from handrail.domain.checks.rule import CheckOutcome
 from handrail.engine.checking.rule import PlannedCommand, Setting
 from handrail.rules.cards import LINT_CLEAN as CARD
 from handrail.rules.files.changed_lines import changed_for, existing, with_since
-from handrail.rules.files.git import GitUnavailable
+from handrail.rules.files.git_process import GitUnavailable
 from handrail.rules.files.project import PathRefused, project_of
 from handrail.rules.function_rule import FunctionRule, not_checked, note_outcome, unchecked_outcome
 from handrail.rules.toolchain.comparing.guarded import guarded

@@ -12,7 +12,7 @@ from handrail.domain.checks.rule import CheckOutcome, RuleCard
 from handrail.engine.checking.rule import Setting
 from handrail.rules.cards import TESTS_FAIL, TESTS_PROVE
 from handrail.rules.files.baseline import since_of
-from handrail.rules.files.git import GitUnavailable
+from handrail.rules.files.git_process import GitUnavailable
 from handrail.rules.files.project import PathRefused, is_in, project_of
 from handrail.rules.function_rule import FunctionRule, evidence_of, found_at, outcome, unchecked_outcome
 from handrail.rules.toolchain.comparing.lost_tests import function_of

@@ -88,7 +88,7 @@ class LiveConsole:
             answer = script.post("/api/v1/runs", json={"definition": plan, **more})
             assert answer.status_code == 201, answer.text
             run: str = answer.json()["run"]
-            until(lambda: script.get(f"/api/v1/runs/{run}").json()["status"]["status"] != "running")
+            until(lambda: script.get(f"/api/v1/runs/{run}").json()["status"] != "running")
         return run
 
 

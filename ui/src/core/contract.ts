@@ -765,15 +765,34 @@ export interface RunTimeline {
 
 export interface RunView {
   actions?: readonly LegalAction[];
+  deadline?: string;
   definition?: string;
+  ended?: string;
+  exceptions?: readonly ExceptionView[];
+  failure?: Failure | null;
+  fork?: ForkView | null;
+  goal?: string;
   inputs?: Readonly<Record<string, any>>;
   mode?: string;
   n?: number;
   name?: string;
+  not_compensated?: readonly string[];
+  options?: readonly RecoveryOption[];
+  outputs?: Readonly<Record<string, any>>;
+  priority?: number;
+  progress: Progress;
+  project?: ProjectView | null;
+  reason?: string;
+  receipt?: string;
+  run: string;
+  started?: string;
   starter?: string;
-  status: Status;
+  status: RunStatus;
+  steps?: readonly StepView[];
   vars?: Readonly<Record<string, any>>;
   version?: string;
+  waiting_for?: readonly WaitingFor[];
+  workflow: string;
 }
 
 export interface SavedPlan {

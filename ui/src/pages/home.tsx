@@ -138,7 +138,7 @@ function WaitingRow({ item, first, live }: { item: Item; first: boolean; live: b
   const isQuestion = item.kind === 'approval' || item.kind === 'confirmation';
   const about = useRead<RunView>(item.name ? null : `/runs/${enc(item.run)}`, { run: item.run }).data;
   const name = runName({ run: item.run, workflow: item.workflow, goal: item.goal, name: item.name || about?.name, label: item.label || labelOf(about) });
-  const failure = about?.status.failure?.step === item.step ? about.status.failure : undefined;
+  const failure = about?.failure?.step === item.step ? about.failure : undefined;
   const words = said(failure?.message);
   const step = item.title || spaced(item.step.replace(/^.*\./, ''));
   const cause = item.why || (failure ? `${words.text} (${[words.code, failure.category && spaced(failure.category)].filter(Boolean).join(', ')})` : isQuestion ? '' : item.text) || '';

@@ -16,7 +16,8 @@ from msgspec.structs import replace
 
 from handrail.domain.run.baseline import Baseline
 from handrail.engine.checking.rule import Setting
-from handrail.rules.files.git import Changed, Changes, GitUnavailable, changes, commit_of, present
+from handrail.rules.files.git import Changed, Changes, changes, commit_of, present
+from handrail.rules.files.git_process import GitUnavailable
 from handrail.rules.files.project import ProjectFiles, project_at
 from handrail.rules.files.tree import UNKNOWN, listed_digest, marks_of
 

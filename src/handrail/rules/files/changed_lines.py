@@ -11,7 +11,8 @@ from typing import Any, Final
 from handrail.domain.checks.changed_lines import ChangedLines, added_lines
 from handrail.engine.checking.rule import Setting
 from handrail.rules.files.baseline import Since, changes_since, since_of, state_of
-from handrail.rules.files.git import GitUnavailable, borrowed
+from handrail.rules.files.git import borrowed
+from handrail.rules.files.git_process import GitUnavailable
 from handrail.rules.files.project import ProjectFiles, project_of
 
 CHANGED: Final = "changed"

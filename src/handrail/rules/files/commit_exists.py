@@ -12,8 +12,9 @@ from handrail.domain.checks.rule import CheckOutcome
 from handrail.engine.checking.rule import Setting
 from handrail.rules.cards import COMMIT_EXISTS as CARD
 from handrail.rules.files.baseline import HEAD, Since, since_of
-from handrail.rules.files.git import EMPTY, GitUnavailable, commit_of, version_of
+from handrail.rules.files.git import EMPTY, commit_of, version_of
 from handrail.rules.files.git_history import is_ancestor
+from handrail.rules.files.git_process import GitUnavailable
 from handrail.rules.files.project import ProjectFiles, paths_of, project_of
 from handrail.rules.function_rule import FunctionRule, evidence_of, found_at, outcome, unchecked_outcome
 from handrail.rules.output.subject import unfit

@@ -14,9 +14,10 @@ from handrail.domain.language.pattern import linear_pattern
 from handrail.engine.checking.rule import Setting
 from handrail.rules.cards import COMMITS_SINCE as CARD
 from handrail.rules.files.baseline import since_of
-from handrail.rules.files.git import GitUnavailable, version_of
+from handrail.rules.files.git import version_of
 from handrail.rules.files.git_history import Commit
 from handrail.rules.files.git_history import commits_since as commits_of
+from handrail.rules.files.git_process import GitUnavailable
 from handrail.rules.files.project import project_of
 from handrail.rules.function_rule import FunctionRule, evidence_of, found_at, outcome, unchecked_outcome
 from handrail.rules.output.subject import unfit

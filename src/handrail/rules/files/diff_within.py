@@ -15,7 +15,8 @@ from handrail.engine.checking.rule import Setting
 from handrail.rules.cards import DIFF_WITHIN as CARD
 from handrail.rules.files.baseline import changes_since, since_of
 from handrail.rules.files.files_changed import git_evidence, within
-from handrail.rules.files.git import Changes, GitUnavailable
+from handrail.rules.files.git import Changes
+from handrail.rules.files.git_process import GitUnavailable
 from handrail.rules.files.project import PathRefused, ProjectFiles, is_in, project_of
 from handrail.rules.function_rule import FunctionRule, found_at, named, outcome, unchecked_outcome
 

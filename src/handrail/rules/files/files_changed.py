@@ -13,7 +13,8 @@ from handrail.engine.checking.rule import Setting
 from handrail.rules.cards import FILES_CHANGED as CHANGED
 from handrail.rules.cards import FILES_UNCHANGED as UNCHANGED
 from handrail.rules.files.baseline import changes_since, since_of, since_words
-from handrail.rules.files.git import Changes, GitUnavailable
+from handrail.rules.files.git import Changes
+from handrail.rules.files.git_process import GitUnavailable
 from handrail.rules.files.project import ProjectFiles, is_in, project_of
 from handrail.rules.files.tree import FILES_MAX, files_digest, paths_digest
 from handrail.rules.function_rule import (

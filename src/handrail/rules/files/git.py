@@ -12,33 +12,21 @@ import asyncio
 import os
 import re
 import shutil
-import signal
-import stat
-import sys
 import tempfile
-from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
 from msgspec import Struct
 
 from handrail.foundation.plain_file import NotPlain, read_plain
+from handrail.rules.files.git_process import HOW_TO_GET, WORDS_MAX, GitUnavailable, run_git
 from handrail.rules.files.project import ProjectFiles
 
-TIME_S: Final = 30.0
-LOOK_S: Final = 1.0
-"""After how long it is looked at what git may be waiting for."""
-PATTERN_FILES: Final = (".gitignore", ".gitattributes")
-ENTRIES_MAX: Final = 200_000
-OUTPUT_BYTES_MAX: Final = 32_000_000
 INDEX_BYTES_MAX: Final = 500_000_000
 EXCLUDE_BYTES_MAX: Final = 1_000_000
-BLOCK_BYTES: Final = 65_536
-WORDS_MAX: Final = 300
 BRANCH_MAX: Final = 250
 PASSED_ON: Final = ("HOME", "USERPROFILE", "XDG_CONFIG_HOME", "SYSTEMROOT", "TMPDIR", "TEMP", "TMP")
 ENVIRONMENT: Final = {
@@ -74,21 +62,12 @@ EMPTY: Final = {
 STATUS: Final = ("status", "--porcelain=v1", "-z", "--no-renames", "--ignore-submodules=dirty")
 EXCLUDES: Final = "excludesfile"
 NAME_ONE: Final = "write HEAD, a branch, a tag or a commit's hash"
-HOW_TO_GET: Final = "install git so that it is on PATH, or remove this check"
 REF_SCHEMA: Final = {"type": "string", "minLength": 1, "maxLength": 200, "pattern": "^[A-Za-z0-9_@]"}
 
 _ref = re.compile(r"[A-Za-z0-9_@][A-Za-z0-9_@./{}~^+-]{0,199}")
 _flagged = re.compile(rb"(?:^|\0)[a-zS] ")
 """An entry of the index that git would not look at, in the output of `ls-files -v`."""
 _oid = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
-
-
-class GitUnavailable(Exception):
-    """Git could not be run or gave no answer; the message says why, and `fix` what to do."""
-
-    def __init__(self, why: str, fix: str) -> None:
-        super().__init__(why)
-        self.fix = fix
 
 
 class Changed(Struct, frozen=True):
@@ -142,7 +121,7 @@ class Repository:
     async def output(self, *words: str, exits: frozenset[int] = frozenset({0}), stdin: bytes = b"") -> bytes:
         """The output of a git command."""
         argv = (self.program, *OPTIONS, *NO_EXCLUDES, *words)
-        exit_, said, complaint = await _run(argv, self.project.root, self.env, stdin)
+        exit_, said, complaint = await run_git(argv, self.project.root, self.env, stdin)
         if exit_ not in exits:
             raise GitUnavailable(f"git failed: {complaint or f'exit {exit_}'}", "fix the repository, then submit again")
         return said
@@ -207,7 +186,7 @@ async def commit_of(project: ProjectFiles, against: str) -> str:
 async def branch_of(project: ProjectFiles) -> str:
     """The branch that is checked out; empty if none is."""
     words = ("symbolic-ref", "--quiet", "--short", "HEAD")
-    _, said, _ = await _run((_program(project), *OPTIONS, *words), project.root, _environment())
+    _, said, _ = await run_git((_program(project), *OPTIONS, *words), project.root, _environment())
     return os.fsdecode(said).strip()[:BRANCH_MAX]
 
 
@@ -221,7 +200,7 @@ async def known_files(project: ProjectFiles) -> list[str]:
         await asyncio.to_thread(patterns.write_bytes, ignored)
         # What `--exclude-standard` reads, but for the files that the repository may have replaced by pipes.
         words = ("--cached", "--others", "--exclude-per-directory=.gitignore", f"--exclude-from={patterns}", "-z")
-        exit_, said, complaint = await _run(
+        exit_, said, complaint = await run_git(
             (program, *OPTIONS, *NO_EXCLUDES, "ls-files", *words), project.root, _environment()
         )
     if exit_:
@@ -238,7 +217,7 @@ async def version_of(project: ProjectFiles) -> str:
 async def _version(program: str, root: Path) -> str:
     key = _stamp(program)
     if key not in _versions:
-        _, said, _ = await _run((program, "--version"), root, _environment())
+        _, said, _ = await run_git((program, "--version"), root, _environment())
         _versions.clear()
         _versions[key] = said.decode(errors="replace").removeprefix("git version ").strip()[:WORDS_MAX]
     return _versions[key]
@@ -303,7 +282,7 @@ async def _oid_of(project: ProjectFiles, program: str, against: str) -> str:
     if not _ref.fullmatch(against):
         raise GitUnavailable(f"{against[:80]!r} is not the name of a commit", NAME_ONE)
     words = ("rev-parse", "--verify", "--quiet", f"{against}^{{commit}}")
-    exit_, said, _ = await _run((program, *OPTIONS, *words), project.root, _environment())
+    exit_, said, _ = await run_git((program, *OPTIONS, *words), project.root, _environment())
     oid = said.decode(errors="replace").strip()
     return oid if exit_ == 0 and _oid.fullmatch(oid) else ""
 
@@ -321,7 +300,7 @@ async def _parts(project: ProjectFiles, program: str) -> _Parts:
     words = ["rev-parse", "--show-object-format", "--show-toplevel"]
     for name in ("index", "objects", "info/exclude"):
         words += ["--git-path", name]
-    exit_, said, complaint = await _run((program, *OPTIONS, *words), project.root, _environment())
+    exit_, said, complaint = await run_git((program, *OPTIONS, *words), project.root, _environment())
     form, *lines = os.fsdecode(said).splitlines() or [""]
     found = [(project.root / line).resolve() for line in lines]
     if exit_ or form not in EMPTY or len(found) != 4 or not project.root.is_relative_to(found[0]):
@@ -332,7 +311,7 @@ async def _parts(project: ProjectFiles, program: str) -> _Parts:
 async def _configured(project: ProjectFiles, program: str) -> list[tuple[str, str]]:
     """The part of the repository's configuration that is used, by key."""
     words = ("config", "-z", "--get-regexp", rf"^core\.({'|'.join((*BORROWED, EXCLUDES))})$")
-    _, said, _ = await _run((program, *OPTIONS, *words), project.root, _environment())
+    _, said, _ = await run_git((program, *OPTIONS, *words), project.root, _environment())
     pairs = (one.partition("\n") for one in _names(said) if "\n" in one)
     return [(key, value) for key, _, value in pairs]
 
@@ -421,111 +400,3 @@ async def _all(*asking: Coroutine[Any, Any, Any]) -> list[Any]:
         if isinstance(answer, BaseException):
             raise answer
     return answers
-
-
-async def _run(argv: tuple[str, ...], cwd: Path, env: Mapping[str, str], stdin: bytes = b"") -> tuple[int, bytes, str]:
-    """Run a program within limits: its exit code, output and error message. It is always ended afterwards."""
-    process = await _started(argv, cwd, env, has_input=bool(stdin))
-    talking = asyncio.gather(_fed(process.stdin, stdin), _taken(process.stdout), _taken(process.stderr))
-    try:
-        async with asyncio.timeout(TIME_S):
-            done, _ = await asyncio.wait({talking}, timeout=LOOK_S)
-            if not done:
-                await asyncio.to_thread(_require_no_pipes, cwd)
-            _, said, complaint = await talking
-            exit_ = await process.wait()
-    except TimeoutError:
-        raise GitUnavailable(
-            f"git took longer than {TIME_S:.0f} seconds", "make the repository smaller, or try again"
-        ) from None
-    finally:
-        if process.returncode is None:
-            _kill(process)
-            await asyncio.shield(process.wait())
-        talking.cancel()
-    return exit_, said, _last_line(complaint)
-
-
-def _require_no_pipes(root: Path) -> None:
-    """Refuse a repository with a pipe that git would wait for; asked once git takes longer than usual."""
-    seen = 0
-    above: list[tuple[str, list[str], list[str]]] = [(str(one), [], [*PATTERN_FILES]) for one in root.parents]
-    for folder, inner, names in chain(above, os.walk(root)):
-        seen += len(inner) + len(names)
-        if seen > ENTRIES_MAX:
-            return
-        for name in PATTERN_FILES:
-            if name in names and _is_special(Path(folder) / name):
-                raise GitUnavailable(f"{folder}/{name} is not a regular file: git would wait for it", "remove it")
-
-
-def _is_special(path: Path) -> bool:
-    try:
-        mode = path.stat().st_mode
-    except OSError:  # nothing there, or nothing that git could open
-        return False
-    return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
-
-
-async def _started(
-    argv: tuple[str, ...], cwd: Path, env: Mapping[str, str], *, has_input: bool
-) -> asyncio.subprocess.Process:
-    """Start a program. A cancelled caller waits until it is started: only then can all of it be killed."""
-    starting = asyncio.ensure_future(
-        asyncio.create_subprocess_exec(
-            *argv,
-            cwd=cwd,
-            env=env,
-            stdin=PIPE if has_input else DEVNULL,
-            stdout=PIPE,
-            stderr=PIPE,
-            start_new_session=sys.platform != "win32",
-        )
-    )
-    try:
-        return await asyncio.shield(starting)
-    except OSError as error:
-        raise GitUnavailable(f"git can't be started: {error.strerror}", HOW_TO_GET) from error
-    except asyncio.CancelledError:
-        with suppress(OSError):
-            process = await starting
-            _kill(process)
-            await process.wait()
-        raise
-
-
-def _kill(process: asyncio.subprocess.Process) -> None:
-    """Kill a program and all processes that it has started."""
-    with suppress(ProcessLookupError):
-        if sys.platform == "win32":
-            process.kill()
-        else:
-            os.killpg(process.pid, signal.SIGKILL)
-
-
-async def _fed(stream: asyncio.StreamWriter | None, content: bytes) -> None:
-    if stream is None:
-        return
-    with suppress(BrokenPipeError, ConnectionResetError):  # it ended without reading everything: its exit says why
-        stream.write(content)
-        await stream.drain()
-        stream.close()
-
-
-async def _taken(stream: asyncio.StreamReader | None) -> bytes:
-    blocks: list[bytes] = []
-    size = 0
-    while stream and (block := await stream.read(BLOCK_BYTES)):
-        size += len(block)
-        if size > OUTPUT_BYTES_MAX:
-            raise GitUnavailable(
-                f"git wrote more than {OUTPUT_BYTES_MAX:,} bytes", "name fewer files, or commit what is done"
-            )
-        blocks.append(block)
-    return b"".join(blocks)
-
-
-def _last_line(complaint: bytes) -> str:
-    lines = [line for line in complaint.decode(errors="replace").splitlines() if line.strip()]
-    first = next((line for line in lines if line.startswith("fatal:")), lines[-1] if lines else "")
-    return first.removeprefix("fatal:").strip()[:WORDS_MAX]

@@ -10,7 +10,8 @@ from handrail.engine.checking.rule import Setting
 from handrail.rules.cards import GIT_CLEAN as CARD
 from handrail.rules.files.baseline import since_of, without_old
 from handrail.rules.files.files_changed import git_evidence, within
-from handrail.rules.files.git import GitUnavailable, uncommitted
+from handrail.rules.files.git import uncommitted
+from handrail.rules.files.git_process import GitUnavailable
 from handrail.rules.files.project import project_of
 from handrail.rules.function_rule import FunctionRule, found_at, outcome, unchecked_outcome
 

@@ -11,7 +11,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from handrail.rules.files.git import EMPTY, GitUnavailable, Repository, borrowed, commit_of
+from handrail.rules.files.git import EMPTY, Repository, borrowed, commit_of
+from handrail.rules.files.git_process import GitUnavailable
 from handrail.rules.files.project import ProjectFiles
 
 COMMITS_MAX: Final = 10_000

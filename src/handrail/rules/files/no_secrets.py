@@ -24,8 +24,9 @@ from handrail.rules.cards import NO_SECRETS as CARD
 from handrail.rules.files.baseline import HEAD, Since, changes_since, since_of, state_of
 from handrail.rules.files.disguised import disguised
 from handrail.rules.files.files_changed import git_evidence
-from handrail.rules.files.git import GitUnavailable, commit_of
+from handrail.rules.files.git import commit_of
 from handrail.rules.files.git_history import FileVersion, contents, messages_since, versions_since
+from handrail.rules.files.git_process import GitUnavailable
 from handrail.rules.files.placeholders import HOST_MAX, is_placeholder
 from handrail.rules.files.project import PathRefused, ProjectFiles, is_in, project_of
 from handrail.rules.files.tree import FILES_MAX, tree_files, tree_of

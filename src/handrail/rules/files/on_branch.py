@@ -14,7 +14,8 @@ from handrail.domain.language.pattern import linear_pattern
 from handrail.domain.run.baseline import Baseline
 from handrail.engine.checking.rule import Setting
 from handrail.rules.cards import ON_BRANCH as CARD
-from handrail.rules.files.git import GitUnavailable, branch_of, commit_of, version_of
+from handrail.rules.files.git import branch_of, commit_of, version_of
+from handrail.rules.files.git_process import GitUnavailable
 from handrail.rules.files.project import project_of
 from handrail.rules.function_rule import FunctionRule, evidence_of, found_at, outcome, unchecked_outcome
 from handrail.rules.output.subject import unfit

@@ -17,7 +17,8 @@ from typing import Final, TypeAlias
 
 from handrail.engine.checking.rule import Setting
 from handrail.foundation.locked_cache import LockedCache
-from handrail.rules.files.git import GitUnavailable, known_files
+from handrail.rules.files.git import known_files
+from handrail.rules.files.git_process import GitUnavailable
 from handrail.rules.files.project import PathRefused, ProjectFiles, is_in, literal_folder, project_at
 
 FILES_MAX: Final = 100_000

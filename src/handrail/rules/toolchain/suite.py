@@ -14,7 +14,7 @@ from handrail.domain.checks.finding import Finding
 from handrail.domain.checks.rule import CheckOutcome, RuleCard
 from handrail.engine.checking.rule import Setting
 from handrail.rules.files.baseline import STEP, since_of, state_of
-from handrail.rules.files.git import GitUnavailable
+from handrail.rules.files.git_process import GitUnavailable
 from handrail.rules.files.project import PathRefused, project_of
 from handrail.rules.function_rule import bounded, found_at, not_checked
 from handrail.rules.toolchain.comparing.emptied_tests import emptied, renames

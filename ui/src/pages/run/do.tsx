@@ -225,7 +225,7 @@ function optionTitle(one: LegalAction, rows: readonly Row[]): string {
 }
 
 function optionNote(one: LegalAction, view: RunView, rows: readonly Row[]): string {
-  const means = [...(view.status.failure?.options ?? []), ...(view.status.options ?? [])].find((option) => option.action === one.action)?.means;
+  const means = [...(view.failure?.options ?? []), ...(view.options ?? [])].find((option) => option.action === one.action)?.means;
   if (one.action === 'retry') {
     const category = rows.find((row) => row.step.id === one.step)?.step.category;
     if (category && !RETRIED.has(category)) return `Same key. A ${spaced(category)} error rarely heals by itself.`;
@@ -291,7 +291,7 @@ function PreviewBody({ given, rows, view }: { given: PreviewGiven; rows: readonl
           {note}
         </span>
       ))}
-      {given.ends || given.becomes ? <span class="meta">The run is then {(RUN[given.ends ?? given.becomes ?? '']?.word ?? spaced(given.ends ?? given.becomes ?? '')).toLowerCase()}{view.status.status === given.becomes ? ', as it is now' : ''}.</span> : null}
+      {given.ends || given.becomes ? <span class="meta">The run is then {(RUN[given.ends ?? given.becomes ?? '']?.word ?? spaced(given.ends ?? given.becomes ?? '')).toLowerCase()}{view.status === given.becomes ? ', as it is now' : ''}.</span> : null}
     </>
   );
 }

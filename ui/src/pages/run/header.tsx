@@ -25,7 +25,7 @@ interface HeaderProps {
 type Extra = { worked_ms?: number; waited_ms?: number; undone_ms?: number };
 
 export function Header({ run, view, rows, name, tab }: HeaderProps): JSX.Element {
-  const status = view.status;
+  const status = view;
   const look = runLook(status.status, status.waiting_for?.[0]?.kind);
   const now = useNow();
   const workflow = status.workflow.includes('@') || !view.version ? status.workflow : `${status.workflow}@${view.version}`;
@@ -72,7 +72,7 @@ function startedWords(at: string | undefined): string {
 }
 
 function durationWords(view: RunView, now: number): string {
-  const status = view.status;
+  const status = view;
   const { worked_ms, waited_ms } = view as Extra;
   const whole = took(status, now);
   if (waited_ms && waited_ms > 1_000) return `${whole}, of it ${duration(waited_ms)} waiting`;
@@ -169,7 +169,7 @@ function Counts({ rows, unknown = 0 }: { rows: readonly Row[]; unknown?: number 
 }
 
 /** Many steps: one cell each, drawn as one picture; the list below is its twin in words. */
-function Cells({ run, rows, progress }: { run: string; rows: readonly Row[]; progress: RunView['status']['progress'] }): JSX.Element {
+function Cells({ run, rows, progress }: { run: string; rows: readonly Row[]; progress: RunView['progress'] }): JSX.Element {
   const parts = rows.filter((row) => !isContainer(row.step));
   // The server counts a loop as a step of its own; here only what does something has a cell.
   const total = Math.max(parts.length, (progress.known_total ?? progress.total) - (rows.length - parts.length));
@@ -234,7 +234,7 @@ const DECIDED = '/journal?kind=step_failed&kind=step_became_uncertain&kind=compe
 
 /** What failed, in the tool's own words; whether it was retried; who decided then; what is left behind. */
 function Why({ run, view, rows }: { run: string; view: RunView; rows: readonly Row[] }): JSX.Element | null {
-  const status = view.status;
+  const status = view;
   const lines: JSX.Element[] = [];
   const title = (step: string): string => rows.find((row) => row.step.id === step)?.title ?? step;
   const failed = rows.filter((row) => row.step.status === 'failed' && !isContainer(row.step));

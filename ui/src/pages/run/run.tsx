@@ -64,7 +64,7 @@ export function RunPage({ params }: PageProps): JSX.Element {
     u: open('compensate'),
     p: () => (may('pause') ? open('pause')() : open('resume')()),
     e: () => {
-      const asked = data?.status.waiting_for?.find((one) => one.kind === 'approval' || one.kind === 'confirmation');
+      const asked = data?.waiting_for?.find((one) => one.kind === 'approval' || one.kind === 'confirmation');
       if (asked) go(`/approvals/${enc(run)}/${enc(asked.step)}`);
     },
     y: () => void copyText(location.origin + location.pathname, 'Link copied'),
@@ -72,11 +72,11 @@ export function RunPage({ params }: PageProps): JSX.Element {
       if (params.step || params.action) go(tabHref(run, tab));
     },
   });
-  useCommands(data ? commandsOf(run, actions, runName({ ...data.status, ...titles(data) })) : []);
+  useCommands(data ? commandsOf(run, actions, runName({ ...data, ...titles(data) })) : []);
 
   useEffect(() => fetchSoon([LATE.graph, LATE.timeline, LATE.journal, DoPanel]), []);
-  const name = data ? runName({ ...data.status, ...titles(data) }) : run;
-  const crumbs = [{ word: 'Runs', href: '/runs' }, ...(data ? [{ word: data.name || titled(data.status.workflow), href: `/runs?workflow=${encodeURIComponent(data.status.workflow.replace(/@.*/, ''))}` }] : []), { word: labelOf(data) || run }];
+  const name = data ? runName({ ...data, ...titles(data) }) : run;
+  const crumbs = [{ word: 'Runs', href: '/runs' }, ...(data ? [{ word: data.name || titled(data.workflow), href: `/runs?workflow=${encodeURIComponent(data.workflow.replace(/@.*/, ''))}` }] : []), { word: labelOf(data) || run }];
   if (!data) {
     return (
       <Shell crumbs={crumbs} title={run}>
@@ -90,7 +90,7 @@ export function RunPage({ params }: PageProps): JSX.Element {
     <StepPanel key={params.step} run={run} step={params.step} rows={rows} tab={tab} />
   ) : null;
   return (
-    <Shell crumbs={crumbs} title={`${name}: ${runLook(data.status.status, waitingKind(data.status)).word}`} flush>
+    <Shell crumbs={crumbs} title={`${name}: ${runLook(data.status, waitingKind(data)).word}`} flush>
       <Header run={run} view={data} rows={rows} name={name} tab={tab} />
       <nav class="tabs" aria-label="Of this run">
         {TABS.map((one) => (

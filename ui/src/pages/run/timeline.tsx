@@ -35,8 +35,8 @@ export function Timeline({ run, view, rows }: TabProps): JSX.Element {
   useKeys({ t: () => setAsTable(!asTable) });
   const lanes = useMemo(() => lanesOf(rows, data), [rows, data]);
   const bars = data?.spans ?? [];
-  const end = Math.max(instant(data?.end) || 0, view.status.ended ? instant(view.status.ended) : now, ...bars.map((bar) => instant(bar.end) || 0));
-  const start = instant(data?.start || view.status.started);
+  const end = Math.max(instant(data?.end) || 0, view.ended ? instant(view.ended) : now, ...bars.map((bar) => instant(bar.end) || 0));
+  const start = instant(data?.start || view.started);
   const scale = useMemo(() => scaleOf({ from: start, to: end }, bars.filter((bar) => !IDLE.has(bar.kind)).map((bar) => ({ from: instant(bar.start), to: bar.end ? instant(bar.end) : end })), compress), [data, end, compress]);
   if (!data) return <NoAnswer whole={false} {...given} rows={10} />;
   if (!bars.length) return <Empty icon="clock" title="Nothing has happened yet">The first bar is drawn when the first step starts.</Empty>;

@@ -32,7 +32,7 @@ export function Values(props: TabProps): JSX.Element {
   return (
     <>
       <div class="picture-bar">
-        {mode === 'runs' ? <RunPick run={run} other={other} workflow={props.view.status.workflow} /> : mode === 'around' ? <Pick label="What the step added" name="a" value={a} rows={choices} /> : mode === 'tries' ? <TryPick a={a} b={b} rows={choices} /> : <TwoPicks a={a} b={b} rows={choices} />}
+        {mode === 'runs' ? <RunPick run={run} other={other} workflow={props.view.workflow} /> : mode === 'around' ? <Pick label="What the step added" name="a" value={a} rows={choices} /> : mode === 'tries' ? <TryPick a={a} b={b} rows={choices} /> : <TwoPicks a={a} b={b} rows={choices} />}
         <span class="grow" />
         <nav class="seg" aria-label="What to compare">
           {MODES.map(([key, word]) => (

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 from msgspec import UNSET
+from msgspec.structs import asdict
 
 from handrail.assembly.opening import Assembly
 from handrail.domain.errors import NotFound
@@ -82,7 +83,7 @@ async def show_run(call: ApiCall) -> given.RunView:
     run = await program.run_reader.run(call.run)
     definition = await program.run_reader.definition(run)
     return given.RunView(
-        status=seen,
+        **asdict(seen),
         name=definition.name,
         definition=run.definition,
         version=definition.version,

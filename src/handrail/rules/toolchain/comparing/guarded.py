@@ -11,7 +11,7 @@ from handrail.domain.checks.finding import Finding
 from handrail.domain.checks.rule import CheckOutcome
 from handrail.engine.checking.rule import Setting
 from handrail.rules.files.baseline import since_of, state_of
-from handrail.rules.files.git import GitUnavailable
+from handrail.rules.files.git_process import GitUnavailable
 from handrail.rules.files.project import PathRefused, ProjectFiles, project_of
 from handrail.rules.function_rule import FunctionRule, found_at, unchecked_outcome
 from handrail.rules.toolchain.comparing.old_view import OldFiles, is_test_like, old_files

@@ -66,10 +66,9 @@ class LegalAction(Shown, frozen=True):
     step: str = ""
 
 
-class RunView(Shown, frozen=True):
+class RunView(Status, frozen=True, kw_only=True):
     """A run: its status, what is legal now, and what it is an execution of."""
 
-    status: Status
     name: str = ""
     """The name of its definition."""
     definition: str = ""
