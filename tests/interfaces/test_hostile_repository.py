@@ -24,7 +24,7 @@ from interfaces.mcp.surface.agent import Place
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="pipes and links are POSIX's")
 
 LIMIT_S = 20
-SERVING = frozenset({("mcp",), ("serve",), ("worker",)})
+SERVING = frozenset({("mcp",), ("serve",), ("open",), ("worker",)})
 """Commands that last: started as processes of their own."""
 ELSEWHERE = {("init",): "changes clients of the user", ("demo",): "works in a project of its own"}
 NAMES = {"number": "1", "run_id": "run_aaaabbbb", "plan_id": "evil", "stream": "run_aaaabbbb", "step": "a"}

@@ -8,6 +8,7 @@ from typing import Any, cast
 import pytest
 from msgspec.structs import replace
 
+from handrail.domain.control import forking
 from handrail.domain.definition.model import Category, Effect
 from handrail.domain.journal.event import AttemptLost, UndoFailed
 from handrail.domain.policy.act import Act
@@ -20,7 +21,7 @@ from handrail.domain.scheduling import retry, undos
 from handrail.domain.scheduling.agenda import Agenda
 from handrail.domain.scheduling.open_lane import OpenLane
 from handrail.engine import dispatch
-from handrail.engine.running import attempt, conductor, control, worker
+from handrail.engine.running import attempt, conductor, worker
 from handrail.storage import memory
 from simulation.day import simulate
 
@@ -184,7 +185,7 @@ def dispatch_asks_no_policy(patch: Patch) -> str:
 
 
 def a_fork_takes_approvals_along(patch: Patch) -> str:
-    patch.setattr(control, "has_approval", lambda definition, step: False)
+    patch.setattr(forking, "has_approval", lambda definition, step: False)
     return "invariant_22_a_fork_carries_no_approval"
 
 

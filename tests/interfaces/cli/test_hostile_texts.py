@@ -31,7 +31,7 @@ OURS = re.compile(r"\x1b\[(?:0|1|2|3[0-7]|9[0-7]|1;31)m")
 BAD = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufeff\U000e0000-\U000e007f]"
 )
-SERVERS = {"mcp", "serve", "worker", "demo"}
+SERVERS = {"mcp", "serve", "open", "worker", "demo"}
 """They serve until they are stopped; what they print goes through the same edge (tests/tidy/test_terminal_edge.py)."""
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such file names")

@@ -151,10 +151,15 @@ def test_what_is_turned_off_or_reached_otherwise_or_unreadable_is_reported(desk:
     assert all(check["fix"] for check in reply["checks"] if check["level"] != "ok")
 
 
-def test_a_healthy_home_is_well_and_words_say_so(desk: Desk) -> None:
+@pytest.fixture
+def confined() -> str:
+    """Settings with which commands are confined; looked up before a test changes PATH."""
+    return f'[shell]\nbubblewrap = "{bubblewrap()}"\n' if sys.platform == "linux" else '[checks]\nsandbox = "off"\n'
+
+
+def test_a_healthy_home_is_well_and_words_say_so(confined: str, desk: Desk) -> None:
     desk.write(CLAUDE, Scope.USER, with_entry(CLAUDE, "", "handrail", fake()))
-    confined = f'[shell]\nbubblewrap = "{bubblewrap()}"\n' if sys.platform == "linux" else '[checks]\nsandbox = "off"\n'
-    desk.state.mkdir(exist_ok=True)
+    desk.state.mkdir(mode=0o700, exist_ok=True)
     (desk.state / "config.toml").write_text(confined)
     result = desk.run("doctor")
     assert result.exit_code == 0, result.output
@@ -298,6 +303,6 @@ def test_a_project_config_that_is_wrong_is_one_failed_check(desk: Desk) -> None:
     assert (check["level"], "unknown setting `cals`" in check["message"]) == ("fail", True)
     assert {"home", "store", "tools", "cache"} <= {check["name"] for check in reply["checks"]}
     assert desk.run("run", "list").exit_code == 5, "other commands don't go on"
-    desk.state.mkdir(exist_ok=True)
+    desk.state.mkdir(mode=0o700, exist_ok=True)
     (desk.state / "config.toml").write_text("cals = 3\n")
     assert desk.run("doctor").exit_code == 5, "without the owner's settings nothing is known"

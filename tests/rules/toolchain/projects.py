@@ -60,7 +60,7 @@ JAVASCRIPT = Sample(
 )
 TYPESCRIPT = Sample(
     good={
-        "package.json": '{"name": "calc", "type": "module", "scripts": {"test": "node --test test.mjs"}}',
+        "package.json": '{"name": "calc", "type": "module", "scripts": {"test": "node --test"}}',
         "tsconfig.json": (
             '{"compilerOptions": {"strict": true, "target": "es2022", "module": "nodenext"}, "include": ["src"]}'
         ),
@@ -87,7 +87,7 @@ GO = Sample(
     broken={"calc.go": "package calc\n\n// Add adds.\nfunc Add(a, b int) int { return a + c }\n"},
     failing={"calc.go": "package calc\n\n// Add adds.\nfunc Add(a, b int) int { return a - b }\n"},
     untidy={"calc.go": "package calc\n\n// Add adds.\nfunc Add(a, b int) int { return a+b }\n"},
-    places=("calc.go:4:37", "calc_test.go:7", "calc.go:1:1"),
+    places=("calc.go:4:37", "calc_test.go:7", "calc.go:4:1"),
     tools=("go",),
 )
 _RUST_TESTS = (

@@ -177,7 +177,8 @@ async def test_a_runner_that_yarn_keeps_in_an_archive_is_started_by_yarn(
 ) -> None:
     monkeypatch.setenv("PATH", f"{home / 'bin'}:{installed('yarn').program.parent}")
     refuses = "if (process.argv.slice(2, 4).join(' ') !== 'run mocha') process.exit(9);\n"
-    yarn = f"{refuses}console.log(JSON.stringify({json.dumps(MOCHA)}));\n"
+    target = "process.argv.find((word) => word.startsWith('output=')).slice('output='.length)"
+    yarn = f"{refuses}require('fs').writeFileSync({target}, JSON.stringify({json.dumps(MOCHA)}));\n"
     package = '{"scripts": {"test": "mocha"}, "devDependencies": {"mocha": "1"}}'
     files = {"package.json": package, ".pnp.cjs": "", ".yarnrc.yml": "yarnPath: .yarn/releases/yarn-4.0.0.cjs\n"}
     project = made(tmp_path / "work", {**files, ".yarn/releases/yarn-4.0.0.cjs": yarn, "test/a.js": ""})

@@ -27,8 +27,8 @@ def guarded(rule: FunctionRule, kind: str) -> FunctionRule:
 
     async def applied(parameters: Mapping[str, Any], setting: Setting) -> CheckOutcome:
         outcome = await rule.do(parameters, setting)
-        if outcome.findings or setting.baselines.run is None:
-            return outcome
+        if setting.baselines.run is None or (outcome.findings and not outcome.is_note):
+            return outcome  # a note is looked behind: marks may be why there is nothing to judge
         project = project_of(setting)
         try:
             old = await old_files(project, since_of({}, setting))
