@@ -60,7 +60,7 @@ class CallAhead(PreviewPart, frozen=True):
     text: str = ""
     """The prompt for the agent, or the question for a person."""
     own_undo: bool = False
-    """Whether the tool undoes its own call, by what it captured before."""
+    """Whether the tool undoes its own call, by what it captured before; `args` are then those of that call."""
     effect: Effect | None = None
     can_be_undone: bool = False
     after: str = ""

@@ -40,7 +40,7 @@ NO_WITNESS: Final = (
 )
 WITHOUT_SANDBOX: Final = (
     "install bubblewrap 0.8 or newer; where that can't be had, let checks run without a sandbox, as your own shell "
-    'does: [checks] sandbox = "off" in config.toml of HANDRAIL_HOME'
+    'does: [checks] sandbox = "off" in config.toml of HANDRAIL_HOME; tests_prove and tests_notice then do not work'
 )
 AHEAD_MS_MAX: Final = 5_000
 JUMP_S_MAX: Final = 1.0

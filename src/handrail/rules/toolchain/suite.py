@@ -17,7 +17,7 @@ from handrail.rules.files.baseline import STEP, since_of, state_of
 from handrail.rules.files.git_process import GitUnavailable
 from handrail.rules.files.project import PathRefused, project_of
 from handrail.rules.function_rule import bounded, found_at, not_checked
-from handrail.rules.toolchain.comparing.emptied_tests import emptied, renames
+from handrail.rules.toolchain.comparing.emptied_tests import emptied, gone, renames
 from handrail.rules.toolchain.comparing.lost_tests import losses, skipped_since
 from handrail.rules.toolchain.comparing.old_view import OldFiles, in_old_view, old_files
 from handrail.rules.toolchain.parameters import VERSIONS, depends_on, planned, planned_at
@@ -73,6 +73,8 @@ class TestSuite:
         if not old.contents:
             return []
         findings: list[Finding] = []
+        if not getattr(self.setting.sandbox, "is_throw_away", False):  # the tests of that time can't be run here
+            findings += await asyncio.to_thread(lambda: list(gone(self.card, old, project)))
         try:
             findings += await self._lost_since(old, site)
             findings += await self._unheard(plan, site)

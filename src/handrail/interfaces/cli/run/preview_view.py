@@ -58,7 +58,7 @@ def _call(one: CallAhead) -> str:
 
 def _doer(one: CallAhead) -> str:
     if one.by is Hand.HANDRAIL:
-        return f": {one.tool or one.workflow}"
+        return f": puts back what was there before {one.tool}" if one.own_undo else f": {one.tool or one.workflow}"
     return f" by {one.by.value}: {one.tool or one.text}"
 
 

@@ -32,6 +32,15 @@ def emptied(card: RuleCard, old: OldFiles, project: ProjectFiles, lost: Containe
             yield found_at(card.name, f"{path}:{test.line}", f"{test.name} {WORDS[test.checks]}", RESTORE)
 
 
+def gone(card: RuleCard, old: OldFiles, project: ProjectFiles) -> Iterator[Finding]:
+    """The tests that are no longer written anywhere: what can be said without running the tests of that time."""
+    before, now = _contents(old, project)
+    written, renamed = {test.bare for _, test in _each(now)}, renames(old, project)
+    for path, test in _each(before):
+        if test.checks and test.bare not in written and test.name not in renamed:
+            yield found_at(card.name, f"{path}::{test.name}", f"{test.name} is not among the tests any more", RESTORE)
+
+
 def _each(contents: Mapping[str, list[WrittenTest]]) -> Iterator[tuple[str, WrittenTest]]:
     return ((path, test) for path, tests in contents.items() for test in tests)
 
