@@ -256,11 +256,19 @@ async def test_coverage_is_that_of_the_changed_lines(python: Path) -> None:
 async def test_a_changed_file_that_no_test_imports_is_not_covered_unless_the_settings_leave_it_out(
     python: Path,
 ) -> None:
-    run = await run_in(python, {"pyproject.toml": "", "calc.py": CALC, "test_calc.py": TESTED})
-    write(python, {"tools/new.py": '"""New."""\nimport os\n\n\ndef new():\n    return os\n'})
+    files = {"pyproject.toml": "", "calc.py": CALC, "test_calc.py": TESTED}
+    narrow = {"pyproject.toml": "[tool.coverage.run]\nsource = ['calc']\n"}
+    new = {"tools/new.py": '"""New."""\nimport os\n\n\ndef new():\n    return os\n'}
+    run = await run_in(python, files)
+    write(python, new)
     assert await places(coverage_at_least, run, percent=50) == ["checks", "tools/new.py"]
-    write(python, {"pyproject.toml": "[tool.coverage.run]\nsource = ['calc']\n"})
-    assert is_note(await judged(coverage_at_least, run, percent=50))
+    write(python, narrow)
+    found = await judged(coverage_at_least, run, percent=50)
+    assert not is_note(found), "settings that the run itself made milder excuse nothing"
+    assert found.findings
+    other = await run_in(python.with_name("other"), {**files, **narrow})
+    write(other.project, new)
+    assert is_note(await judged(coverage_at_least, other, percent=50))
 
 
 async def test_lines_of_every_kind_of_report_are_compared(tmp_path: Path) -> None:
