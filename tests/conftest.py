@@ -11,7 +11,7 @@ import pytest
 
 from handrail.logs import ROOT, stop_logging
 
-HANGS_S = 240
+HANGS_S = 540
 """Less than faulthandler_timeout, which ends the whole worker: the runner would then wait for it in vain."""
 
 
