@@ -72,16 +72,17 @@ class TestSuite:
             return [not_checked(self.card.name, f"the tests can't be compared: {error}", ALLOW)]
         if not old.contents:
             return []
-        findings: list[Finding] = []
-        if not getattr(self.setting.sandbox, "is_throw_away", False):  # the tests of that time can't be run here
-            findings += await asyncio.to_thread(lambda: list(gone(self.card, old, project)))
-        try:
-            findings += await self._lost_since(old, site)
-            findings += await self._unheard(plan, site)
-        except NotStarted as error:
-            findings.append(error.finding)
+        findings = await self._compared(old, site, plan)
         lost = {one.where for one in findings}
         return [*await asyncio.to_thread(lambda: list(emptied(self.card, old, project, lost))), *findings]
+
+    async def _compared(self, old: OldFiles, site: Site, plan: Sequence[Task | CannotRun]) -> list[Finding]:
+        if not getattr(self.setting.sandbox, "is_throw_away", False):  # the tests of that time can't be run here
+            return await asyncio.to_thread(lambda: list(gone(self.card, old, project_of(self.setting))))
+        try:
+            return [*await self._lost_since(old, site), *await self._unheard(plan, site)]
+        except NotStarted as error:
+            return [error.finding]
 
     async def _lost_since(self, old: OldFiles, site: Site) -> list[Finding]:
         """The tests that the project's command of that time ran on the files of that time, and that did not run now."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -36,13 +37,18 @@ async def report(ctx: click.Context, run_id: str, as_html: str | None, as_md: st
         seen = await report_content(look, look.run_reader(), run_id)
     wanted = [(as_html, html_report), (as_md or (None if as_html else STDOUT), markdown_report)]
     made = [(target, make(seen)) for target, make in wanted if target is not None]
-    written = [target for target, text in made if target != STDOUT and _written(Path(target), text)]
-    printed = "".join(text for target, text in made if target == STDOUT)
+    written, printed = _delivered(made)
     data = {"run": run_id, "verified": seen.verified.ok, "files": written, "text": printed}
     answer(data, as_json=as_json, as_text=lambda: say(printed.encode("utf-8", "replace").decode(), nl=False))
     if not seen.verified.ok:
         say("the journal of this run was changed: the report says where", err=True)
         sys.exit(Exit.INTEGRITY)
+
+
+def _delivered(made: Sequence[tuple[str, str]]) -> tuple[list[str], str]:
+    """Write the reports that have a file: these files, and the text for stdout."""
+    written = [target for target, text in made if target != STDOUT and _written(Path(target), text)]
+    return written, "".join(text for target, text in made if target == STDOUT)
 
 
 def _written(file: Path, text: str) -> bool:
