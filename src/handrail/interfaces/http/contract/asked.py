@@ -38,7 +38,7 @@ class RunsQuery(Asked, frozen=True):
     by: Name = ""
     """Who started it: the actor, or its name."""
     q: Text = ""
-    """Words in the id, the workflow, the goal or the inputs."""
+    """Words in the id, the workflow or the goal."""
     since: Instant = ""
     until: Instant = ""
     project: Name = ""
